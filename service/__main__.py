@@ -11,16 +11,17 @@ from service.composition import composed_app
 from service.server import HttpServer
 from service.settings import ServiceSettings
 from store.api_keys import ApiKeys
-from store.connection import connect
-from store.errors import StoreUnavailable
+from store.connection import connect, refuse_sharded_cluster
+from store.errors import ShardedCluster, StoreUnavailable
 
 logger = logging.getLogger("service")
 
 
 async def prepare_keys(settings: ServiceSettings) -> bool:
     """Store the admin key of the settings, if there is one, and return whether any key exists."""
-    redis = connect(settings.redis_url)
+    redis = connect(settings.redis_url, ack_replicas=settings.ack_replicas)
     try:
+        await refuse_sharded_cluster(redis)
         api_keys = ApiKeys(redis)
         if settings.admin_key is not None:
             await api_keys.adopt(settings.admin_key.get_secret_value(), "admin", SCOPES)
@@ -38,6 +39,9 @@ def main() -> None:
     settings = ServiceSettings()
     try:
         has_keys = asyncio.run(prepare_keys(settings))
+    except ShardedCluster as error:
+        logger.error("%s", error)  # noqa: TRY400
+        sys.exit(2)
     except StoreUnavailable as error:
         # never show the URL: it may hold a password
         logger.error("%s Is TRITOND_REDIS_URL right?", error)  # noqa: TRY400

@@ -21,7 +21,7 @@ from store.api_keys import ApiKeys
 from store.blobs import Blobs
 from store.bucket import Bucket
 from store.bucket_sweep import delete_forgotten, find_forgotten
-from store.connection import connect
+from store.connection import StoreClient, connect
 from store.errors import StoreError
 from store.workers import Toolchains, Workers
 
@@ -102,21 +102,26 @@ def _become(module: str, environment: dict[str, str]) -> None:
     os.execve(sys.executable, command, environment)  # noqa: S606 - deliberately without a shell
 
 
+def _store() -> StoreClient:
+    settings = ServiceSettings()
+    return connect(settings.redis_url, ack_replicas=settings.ack_replicas)
+
+
 async def _create_key(arguments: argparse.Namespace) -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
+    async with _store() as redis:
         scopes = tuple(dict.fromkeys(arguments.scope))
         key, secret = await ApiKeys(redis).create(arguments.name, scopes, arguments.namespace)
     print(f"{key.id}  {key.name}  {','.join(key.scopes)}\n{secret}")  # noqa: T201
 
 
 async def _list_keys() -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
+    async with _store() as redis:
         for key in await ApiKeys(redis).list():
             print(f"{key.id}  {key.name}  {','.join(key.scopes)}  {key.namespace}")  # noqa: T201
 
 
 async def _revoke_key(key_id: str) -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
+    async with _store() as redis:
         if not await ApiKeys(redis).revoke(key_id):
             sys.exit(f"tritond: no API key has the id {key_id}; `tritond key list` shows the ids")
 
@@ -139,7 +144,7 @@ def _add_toolchain_commands(parser: argparse.ArgumentParser) -> None:
 
 
 async def _list_toolchains() -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
+    async with _store() as redis:
         toolchains, default = Toolchains(redis), await Toolchains(redis).default()
         workers = await Workers(redis).list()
         living = {name for worker in workers for name in worker.served}
@@ -150,13 +155,13 @@ async def _list_toolchains() -> None:
 
 
 async def _set_default_toolchain(name: str) -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
+    async with _store() as redis:
         if not await Toolchains(redis).set_default(name):
             sys.exit(_unknown_toolchain(name))
 
 
 async def _forget_toolchain(name: str) -> None:
-    async with connect(ServiceSettings().redis_url) as redis:
+    async with _store() as redis:
         toolchains = Toolchains(redis)
         if name == await toolchains.default():
             sys.exit(f"tritond: {name} is the default; set another default first")

@@ -60,7 +60,7 @@ def lifespan(
 
     @asynccontextmanager
     async def serve(app: FastAPI) -> AsyncIterator[None]:
-        redis = connect(settings.redis_url)
+        redis = connect(settings.redis_url, ack_replicas=settings.ack_replicas)
         cache = connect(settings.cache_url) if settings.cache_url else redis
         blocking = connect_blocking(settings.redis_url)
         # only notes uses: workers keep the cache within its budget

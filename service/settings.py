@@ -19,6 +19,7 @@ from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
 from compiler.request.limits import RequestLimits
 from compiler.request.signature import MAX_PARAMETERS
 from store.bucket import checked_url
+from store.server_url import checked_store_url
 
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[\w-]+\.)*[\w-]+(?::(?:\d{1,5}|\*))?", re.ASCII)
 
@@ -28,10 +29,12 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
 
-    redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_url: Annotated[str, AfterValidator(checked_store_url)] = "redis://127.0.0.1:6379/0"
     """Jobs, events, workers, API keys; must be `noeviction`."""
-    cache_url: str | None = None
+    cache_url: Annotated[str, AfterValidator(checked_store_url)] | None = None
     """Records and blobs; default: the same server."""
+    ack_replicas: int = Field(default=0, ge=0, le=5)
+    """Replicas that must have a write before it is answered, so that no failover loses it."""
     blobs_url: Annotated[str, AfterValidator(checked_url)] | None = None
     """A bucket for large blobs, such as s3://bucket/prefix; default: the cache keeps them."""
     blobs_redirect: bool = False

@@ -6,7 +6,7 @@ answers have a deadline. One made by `connect_blocking` has none, and never retr
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -14,12 +14,14 @@ import orjson
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.client import Pipeline
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.connection import AbstractConnection, Connection
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialBackoff, NoBackoff
 
 from store import keys, scripts
-from store.errors import StoreUnavailable
+from store.errors import ShardedCluster, StoreUnavailable
+from store.server_url import make_pool
 
 PROBE_LIFE_S: Final = 10
 ANSWER_TIMEOUT_S = 5.0
@@ -28,6 +30,14 @@ LOST_S: Final = 0.1
 MAX_CONNECTIONS = 64
 MAX_BLOCKING_CONNECTIONS = 10_000  # redis-py's default is 100
 RETRIES = 2
+ACK_MS: Final = 2_000
+"""The time that replicas get to confirm a write."""
+_READS: Final = frozenset(
+    "EXISTS GET HGET HGETALL HKEYS HMGET HSTRLEN HVALS INFO LLEN MGET PING PTTL PUBLISH SCARD "
+    "SCRIPT SISMEMBER SMEMBERS STRLEN TIME TTL XINFO XLEN XRANGE XREAD XREVRANGE ZCARD ZMSCORE "
+    "ZRANGE ZRANGEBYSCORE ZREVRANGE ZSCORE".split()
+)
+"""Commands whose answers need no confirmation. A missing one costs time only."""
 _OUR_MISTAKES: Final = frozenset(
     {"ERR", "WRONGTYPE", "NOSCRIPT", "NOGROUP", "BUSYGROUP", "CROSSSLOT"}
 )
@@ -81,9 +91,50 @@ def cancellable() -> Iterator[None]:
 
 
 class _Pipeline(Pipeline):
+    ack_replicas = 0
+
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
         with cancellable(), unavailable():
             return await super().execute(raise_on_error)
+
+    async def _execute_transaction(
+        self, connection: Connection, commands: Any, raise_on_error: bool
+    ) -> list[Any]:
+        answers = await super()._execute_transaction(connection, commands, raise_on_error)
+        await _confirm(self, connection, self.ack_replicas, (words for words, _ in commands))
+        return answers  # type: ignore[no-any-return]
+
+    async def _execute_pipeline(
+        self, connection: Connection, commands: Any, raise_on_error: bool
+    ) -> list[Any]:
+        answers = await super()._execute_pipeline(connection, commands, raise_on_error)
+        await _confirm(self, connection, self.ack_replicas, (words for words, _ in commands))
+        return answers  # type: ignore[no-any-return]
+
+
+async def _confirm(
+    client: Redis, connection: Connection, replicas: int, commands: Iterable[Sequence[Any]]
+) -> None:
+    """Return when `replicas` have what `commands` wrote; raise StoreUnavailable if they do not.
+
+    WAIT counts the writes of its own connection, and no others.
+    """
+    if not replicas or not any(map(_writes, commands)):
+        return
+    await connection.send_command("WAIT", replicas, ACK_MS)
+    confirmed = int(await client.parse_response(connection, "WAIT"))
+    if confirmed < replicas:
+        raise StoreUnavailable(
+            f"The store wrote this, but {confirmed} of {replicas} replicas confirmed it within "
+            f"{ACK_MS / 1000:g} s. It may be lost. Send the same request again."
+        )
+
+
+def _writes(command: Sequence[Any]) -> bool:
+    name = command[0]
+    if name == "EVALSHA":
+        return command[1] not in scripts.unconfirmed()
+    return name not in _READS
 
 
 class _Pool(BlockingConnectionPool):
@@ -104,7 +155,19 @@ class _Pool(BlockingConnectionPool):
 
 
 class StoreClient(Redis):
-    """A redis-py client whose commands raise `StoreUnavailable` when the server is away."""
+    """A redis-py client whose commands raise `StoreUnavailable` when the server is away.
+
+    With `ack_replicas`, it answers a write when so many replicas have it.
+    """
+
+    ack_replicas = 0
+    sentinels: Sentinel | None = None
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Close the connections to the server and to its Sentinels."""
+        await super().aclose(close_connection_pool)
+        if self.sentinels is not None:
+            await self.sentinels.aclose()
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Run one command; a server that is away or refuses raises `StoreUnavailable`."""
@@ -113,26 +176,42 @@ class StoreClient(Redis):
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
         """Return a pipeline with the same errors."""
-        return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+        pipeline = _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+        pipeline.ack_replicas = self.ack_replicas
+        return pipeline
+
+    async def _send_command_parse_response(
+        self, conn: Connection, command_name: str, *args: Any, **options: Any
+    ) -> Any:
+        answer = await super()._send_command_parse_response(conn, command_name, *args, **options)  # type: ignore[no-untyped-call]
+        await _confirm(self, conn, self.ack_replicas, (args,))
+        return answer
 
 
-def connect(url: str, *, max_connections: int = MAX_CONNECTIONS) -> StoreClient:
-    """Return a client for ordinary commands; `url` is redis://, rediss:// or unix://.
+def connect(
+    url: str, *, ack_replicas: int = 0, max_connections: int = MAX_CONNECTIONS
+) -> StoreClient:
+    """Return a client for ordinary commands. `store.server_url` describes `url`.
 
     It connects at the first command. A command is sent again after a lost connection, so every
     command and script of the store bears to run twice; a server that does not answer in time is not
-    asked again. The caller closes the client with `aclose()`.
+    asked again. With `ack_replicas`, a write is answered when so many replicas have it, and raises
+    StoreUnavailable otherwise. The caller closes the client with `aclose()`.
     """
     retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), RETRIES, (exceptions.ConnectionError,))
-    pool: _Pool = _Pool.from_url(
+    pool, sentinel = make_pool(
+        _Pool,
         url,
+        CONNECT_TIMEOUT_S,
         max_connections=max_connections,
         timeout=None,
         socket_timeout=ANSWER_TIMEOUT_S,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         retry=retry,
     )
-    return _with_own_pool(pool)
+    client = _with_own_pool(pool, sentinel)
+    client.ack_replicas = ack_replicas
+    return client
 
 
 def connect_blocking(url: str) -> StoreClient:
@@ -140,20 +219,30 @@ def connect_blocking(url: str) -> StoreClient:
 
     Each blocked reader and each subscription of a process holds one connection.
     """
-    pool: ConnectionPool = ConnectionPool.from_url(
+    pool, sentinel = make_pool(
+        ConnectionPool,
         url,
+        CONNECT_TIMEOUT_S,
         max_connections=MAX_BLOCKING_CONNECTIONS,
         socket_timeout=None,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
     )
-    return _with_own_pool(pool)
+    return _with_own_pool(pool, sentinel)
 
 
-def _with_own_pool(pool: ConnectionPool) -> StoreClient:
+def _with_own_pool(pool: ConnectionPool, sentinel: Sentinel | None) -> StoreClient:
     server = StoreClient(connection_pool=pool)
+    server.sentinels = sentinel
     server.auto_close_connection_pool = True
     return server
+
+
+async def refuse_sharded_cluster(redis: Redis) -> None:
+    """Raise ShardedCluster when the server is a node of one."""
+    info: Any = await redis.info("cluster")
+    if info.get("cluster_enabled"):
+        raise ShardedCluster
 
 
 async def probe(redis: Redis, within_s: float, *, writes: bool) -> None:

@@ -9,6 +9,17 @@ class StoreUnavailable(StoreError):
     """The server cannot be reached, does not answer in time, or refuses to take data."""
 
 
+class ShardedCluster(StoreError):
+    """The server is a node of a sharded cluster."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The store is a node of a sharded cluster. One step of a job changes many keys at "
+            "once, which a cluster cannot do. Use one Redis or Valkey (version 7 or newer), or "
+            "several with Sentinel: redis+sentinel://host-1:26379,host-2:26379/mymaster/0."
+        )
+
+
 class BucketUnavailable(StoreUnavailable):
     """The object storage of large blobs cannot be reached, refuses, or does not answer in time."""
 

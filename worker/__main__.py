@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from launch.request.launch_job import MAX_OUTPUT_BYTES
-from store.errors import StoreUnavailable
+from store.errors import ShardedCluster, StoreUnavailable
 from worker.code_digest import ROOT
 from worker.composition import FEATURES
 from worker.feature import ChildSettings, WorkerFeature
@@ -171,7 +171,7 @@ def main() -> None:
         asyncio.run(serve(WorkerSettings(), FEATURES))
     except ValidationError as error:
         sys.exit(f"tritond worker: {wrong_settings(error)}")
-    except (SandboxTooWeak, ZygoteError, StoreUnavailable) as error:
+    except (SandboxTooWeak, ZygoteError, ShardedCluster, StoreUnavailable) as error:
         sys.exit(f"tritond worker: {error}")
 
 

@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from compiler.messages.orders import IrBounds
 from launch.messages import MOST_BATCH_ELEMENTS
 from store.bucket import checked_url
+from store.server_url import checked_store_url
 
 
 class WorkerSettings(BaseSettings):
@@ -17,10 +18,12 @@ class WorkerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
 
-    redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_url: Annotated[str, AfterValidator(checked_store_url)] = "redis://127.0.0.1:6379/0"
     """Jobs, events, workers; must be `noeviction`."""
-    cache_url: str | None = None
+    cache_url: Annotated[str, AfterValidator(checked_store_url)] | None = None
     """Records and blobs; default: the same server."""
+    ack_replicas: int = Field(default=0, ge=0, le=5)
+    """Replicas that must have a write before it is answered, so that no failover loses it."""
     blobs_url: Annotated[str, AfterValidator(checked_url)] | None = None
     """A bucket for large blobs, such as s3://bucket/prefix; default: the cache keeps them."""
     cache_budget_bytes: int = Field(default=2 << 30, ge=1 << 20)

@@ -18,7 +18,7 @@ from store.blobs import Blobs
 from store.bucket import Bucket
 from store.budget import Budget
 from store.compilations import Compilations, Derived
-from store.connection import connect, connect_blocking
+from store.connection import connect, connect_blocking, refuse_sharded_cluster
 from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import reap_for_all
 from store.jobs.producer import JobProducer
@@ -65,7 +65,7 @@ class WorkerProcess:
         self._feature_children = feature_children
         of_features = (kind for feature in features for kind in feature.kinds)
         self._kinds = by_name([*CORE_KINDS, *of_features])
-        self._redis = connect(settings.redis_url)
+        self._redis = connect(settings.redis_url, ack_replicas=settings.ack_replicas)
         self._blocking = connect_blocking(settings.redis_url)
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
         shares_server = settings.cache_url is None
@@ -94,6 +94,7 @@ class WorkerProcess:
         """Prepare for work as soon as the store is there; None when it is to stop before."""
 
         async def prepare() -> list[CompileContext]:
+            await once_available(partial(refuse_sharded_cluster, self._redis))
             return [
                 await once_available(partial(self._toolchain_of, each)) for each in self._branches
             ]

@@ -9,6 +9,8 @@ it is refused before it begins, since it would take memory. With `allow-oom` it 
 by it, or workers are known by it; with `no-writes` it reads.
 """
 
+from functools import cache
+from hashlib import sha1
 from importlib.resources import files
 from typing import Final
 
@@ -43,3 +45,18 @@ def text(name: str, *, shared: str | None = None) -> str:
 def load(redis: Redis, name: str, *, shared: str | None = None) -> AsyncScript:
     """Return script `name` bound to `redis`; a server that does not have it gets it."""
     return redis.register_script(text(name, shared=shared))
+
+
+@cache
+def unconfirmed() -> frozenset[str]:
+    """Return the SHA-1 of each script after which no replica is waited for.
+
+    They read, or note what was used when, which may be lost.
+    """
+    scripts = {name: (text(name), text(name, shared=SHARED)) for name in NAMES}
+    return frozenset(
+        sha1(script.encode(), usedforsecurity=False).hexdigest()
+        for name, variants in scripts.items()
+        for script in variants
+        if name == "use" or "no-writes" in script.partition("\n")[0]
+    )

@@ -89,11 +89,11 @@ class Deployment:
         self._settings = settings
         self._service: Process | None = None
         self._store: EmbeddedValkey | None = None
+        self._store_url: str | None = None
 
     @property
     def redis_url(self) -> str:
-        assert self._store is not None
-        return self._store.url
+        return self._store_url or self.store.url
 
     @property
     def service(self) -> Process | None:
@@ -110,6 +110,10 @@ class Deployment:
         self._store = EmbeddedValkey(self.folder / "data")
         asyncio.run(self._store.start())
         asyncio.run(prepare(self.redis_url))
+
+    def use_store(self, url: str) -> None:
+        """Use a server that is already there."""
+        self._store_url = url
 
     def stop_store(self) -> None:
         store, self._store = self._store, None

@@ -1,0 +1,134 @@
+"""The URL of a store: one server, or the Sentinels that know which of several is the master.
+
+    redis://user:password@host:6379/0       rediss://… with TLS       unix:///path?db=0
+    redis+sentinel://user:password@host-1:26379,host-2:26379/name/0   rediss+sentinel://… with TLS
+
+User and password are the servers'. Those of the Sentinels, and the files for TLS, are parameters
+behind `?`, with the names that redis-py gives them.
+"""
+
+import weakref
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import parse_url
+from redis.asyncio.sentinel import (
+    Sentinel,
+    SentinelManagedConnection,
+    SentinelManagedSSLConnection,
+)
+
+SENTINEL_PORT: Final = 26379
+SCHEMES: Final = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
+TLS: Final = (
+    *("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile"),
+    *("ssl_cert_reqs", "ssl_check_hostname"),
+)
+OF_SENTINELS: Final = ("sentinel_username", "sentinel_password")
+EXAMPLE: Final = "redis+sentinel://:password@sentinel-1:26379,sentinel-2:26379/mymaster/0"
+
+
+class _Master:
+    """The present master, for connections that ask for its address whenever they are made.
+
+    When it is another server than before, idle connections to the old one are closed: it may be
+    cut off, and would let each of them run into its timeout.
+    """
+
+    is_master = True
+    check_connection = True
+
+    def __init__(self, sentinel: Sentinel, name: str) -> None:
+        self.pool: weakref.ref[ConnectionPool] | None = None
+        self._sentinel = sentinel
+        self._name = name
+        self._address: tuple[str, int] | None = None
+
+    async def get_master_address(self) -> tuple[str, int]:
+        address = cast("tuple[str, int]", await self._sentinel.discover_master(self._name))
+        pool = self.pool() if self.pool is not None else None
+        if self._address not in (None, address) and pool is not None:
+            await pool.disconnect(inuse_connections=False)
+        self._address = address
+        return address
+
+
+def checked_store_url(url: str) -> str:
+    """Return `url`. Raises ValueError, which does not repeat it: it may hold a password."""
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in SCHEMES:
+        raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in SCHEMES)}")
+    if "+sentinel" in scheme:
+        _sentinel_parts(url)
+    else:
+        try:
+            parse_url(url)
+        except ValueError:
+            raise ValueError(
+                "is no URL of a Redis server, as in redis://:password@host:6379/0; write special "
+                "characters of the password as %40"
+            ) from None
+    return url
+
+
+def make_pool(
+    pool_class: type[ConnectionPool], url: str, timeout_s: float, **options: Any
+) -> tuple[ConnectionPool, Sentinel | None]:
+    """Return a pool of connections to `url`, and the Sentinels that it asks, if it asks any.
+
+    They get `timeout_s` for each answer. The caller closes both.
+    """
+    if "+sentinel" not in url.partition("://")[0]:
+        return pool_class.from_url(url, **options), None
+    sentinels, name, of_servers, of_sentinels = _sentinel_parts(url)
+    timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    sentinel = Sentinel(sentinels, sentinel_kwargs=of_sentinels | timeouts)  # type: ignore[no-untyped-call]
+    master = _Master(sentinel, name)
+    uses_tls = url.startswith("rediss")
+    pool = pool_class(
+        connection_class=SentinelManagedSSLConnection if uses_tls else SentinelManagedConnection,
+        connection_pool=master,
+        **of_servers,
+        **options,
+    )
+    master.pool = weakref.ref(pool)
+    return pool, sentinel
+
+
+def _sentinel_parts(
+    url: str,
+) -> tuple[list[tuple[str, int]], str, dict[str, Any], dict[str, Any]]:
+    """Return hosts and ports, the master's name, and options for the servers and Sentinels."""
+    parts = urlsplit(url)
+    credentials, _, hosts = parts.netloc.rpartition("@")
+    username, _, password = credentials.partition(":")
+    name, _, database = parts.path.lstrip("/").partition("/")
+    if not name or not hosts or (database and not database.isdecimal()):
+        raise ValueError(f"needs hosts, the master's name and a database number, as in {EXAMPLE}")
+    of_servers: dict[str, Any] = {"db": int(database or 0)}
+    if username:
+        of_servers["username"] = unquote(username)
+    if password:
+        of_servers["password"] = unquote(password)
+    of_sentinels: dict[str, Any] = {"ssl": True} if parts.scheme.startswith("rediss") else {}
+    for option, value in parse_qsl(parts.query):
+        if option in OF_SENTINELS:
+            of_sentinels[option.removeprefix("sentinel_")] = value
+        elif option in TLS:
+            parsed = value.lower() == "true" if option == "ssl_check_hostname" else value
+            of_servers[option] = of_sentinels[option] = parsed
+        else:
+            raise ValueError(f"has an unknown parameter {option[:40]!r}")
+    return [_host_and_port(host) for host in hosts.split(",")], name, of_servers, of_sentinels
+
+
+def _host_and_port(written: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{written}")
+        port = parts.port or SENTINEL_PORT
+    except ValueError:
+        raise ValueError(f"needs a port between 1 and 65535 in {written[:80]!r}") from None
+    if not parts.hostname:
+        raise ValueError(f"needs a host before each comma, as in {EXAMPLE}")
+    return parts.hostname, port

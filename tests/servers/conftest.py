@@ -1,0 +1,188 @@
+"""Stores as they run away from home: replicas, Sentinels, TLS, ACL users, a sharded cluster.
+
+Collected by `make test-servers` only: a failover takes seconds. The servers are the embedded
+Valkey's, started by hand on loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import redis
+
+from store.embedded import bound_to_parent, find_server
+from tests.integration.service.running import free_port
+from tests.waiting import wait_until
+
+collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_SERVERS") else ["test_*.py"]
+MASTER = "mymaster"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "servers: stores as they run away from home")
+
+
+class Server:
+    """A server of Redis's protocol as a process, on one port of loopback."""
+
+    def __init__(
+        self, folder: Path, *options: str, sentinel: bool = False, binary: str | None = None
+    ) -> None:
+        self.port = free_port()
+        self.folder = folder
+        self._options = options
+        self._sentinel = sentinel
+        self._binary = binary or str(find_server())
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        settings = self.folder / "server.conf"
+        if not settings.exists():  # Sentinels write what they learn into theirs
+            lines = (f"port {self.port}", f"dir {self.folder}", "bind 127.0.0.1", *self._options)
+            settings.write_text("\n".join(lines))
+        mode = ["--sentinel"] if self._sentinel else []
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                bound_to_parent(self._binary, str(settings), *mode),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_until_it_answers(self) -> None:
+        wait_until(self.answers, "the server answers", (self.folder / "server.log").read_text)
+
+    def client(self) -> redis.Redis:
+        return redis.Redis(port=self.port, socket_timeout=2, socket_connect_timeout=2)
+
+    def get(self, key: str) -> bytes | None:
+        with self.client() as client:
+            found: bytes | None = client.get(key)
+        return found
+
+    def answers(self) -> bool:
+        with suppress(redis.RedisError), self.client() as client:
+            return bool(client.ping())
+        return False
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def pause(self) -> None:
+        """Have it answer nothing more, on open connections and new ones."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self.resume()
+            self.kill()
+
+
+class Replicated:
+    """A master, two replicas, and three Sentinels that watch them."""
+
+    def __init__(self, folder: Path) -> None:
+        durable = ("appendonly yes", 'save ""', "repl-diskless-sync-delay 0")
+        self.servers = [Server(folder / "first", *durable)]
+        follow = f"replicaof 127.0.0.1 {self.servers[0].port}"
+        self.servers += [Server(folder / f"replica-{n}", *durable, follow) for n in range(2)]
+        watch = (
+            f"sentinel monitor {MASTER} 127.0.0.1 {self.servers[0].port} 2",
+            f"sentinel down-after-milliseconds {MASTER} 2000",
+            f"sentinel failover-timeout {MASTER} 10000",
+        )
+        self.sentinels = [Server(folder / f"sentinel-{n}", *watch, sentinel=True) for n in range(3)]
+
+    @property
+    def url(self) -> str:
+        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        return f"redis+sentinel://{hosts}/{MASTER}/0"
+
+    def start(self) -> None:
+        for server in self.servers:
+            server.start()
+        wait_until(self._has_replicas, "the replicas follow")
+        for sentinel in self.sentinels:
+            sentinel.start()
+        wait_until(self._is_watched, "the Sentinels know the replicas and each other")
+
+    def master(self) -> Server:
+        """Return the server that the Sentinels name."""
+        for sentinel in self.sentinels:
+            with suppress(redis.RedisError), sentinel.client() as client:
+                _, port = client.sentinel_get_master_addr_by_name(MASTER)
+                return next(server for server in self.servers if server.port == int(port))
+        raise AssertionError("no Sentinel answers")
+
+    def pause_replicas(self) -> None:
+        for server in self.servers[1:]:
+            server.pause()
+
+    def resume_replicas(self) -> None:
+        for server in self.servers[1:]:
+            server.resume()
+
+    def stop(self) -> None:
+        for server in (*self.sentinels, *self.servers):
+            server.stop()
+
+    def _has_replicas(self) -> bool:
+        with suppress(redis.RedisError), self.servers[0].client() as client:
+            found = client.info("replication")
+            return all(found.get(f"slave{n}", {}).get("state") == "online" for n in range(2))
+        return False
+
+    def _is_watched(self) -> bool:
+        with suppress(redis.RedisError):
+            for sentinel in self.sentinels:
+                with sentinel.client() as client:
+                    state = client.sentinel_master(MASTER)
+                if (state["num-slaves"], state["num-other-sentinels"]) != (2, 2):
+                    return False
+            return True
+        return False
+
+
+@pytest.fixture
+def replicated(tmp_path: Path) -> Iterator[Replicated]:
+    """One of its own for each test, since a failover cannot be undone."""
+    servers = Replicated(tmp_path)
+    try:
+        servers.start()
+        yield servers
+    finally:
+        servers.stop()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start one server with these lines of its configuration."""
+    started: list[Server] = []
+
+    def start(*options: str, binary: str | None = None) -> Server:
+        server = Server(tmp_path / f"server-{len(started)}", *options, binary=binary)
+        started.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
