@@ -53,6 +53,18 @@ def test_writable_files_are_in_memory_except_those_of_the_store(profile: str):
             assert "sizeLimit" in volumes["tmp"]["emptyDir"]
 
 
+def test_an_authority_of_the_store_is_mounted_where_its_url_can_name_it():
+    for name, pod in pods("team", "--set", "store.authority.secret=store-tls").items():
+        [container] = containers(pod)
+        mounted = {one["name"]: one for one in container["volumeMounts"]}["authority"]
+        assert (mounted["mountPath"], mounted["readOnly"]) == ("/etc/tritond", True), name
+        volume = {one["name"]: one for one in pod["spec"]["volumes"]}["authority"]
+        assert volume["secret"] == {
+            "secretName": "store-tls",
+            "items": [{"key": "ca.crt", "path": "ca.crt"}],
+        }
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_credential_is_of_a_secret(profile: str):
     for name, pod in pods(profile).items():
