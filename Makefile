@@ -163,7 +163,7 @@ test-deploy: $(STAMP) $(DEPLOY)/.installed ## the Helm chart, rendered and valid
 	TRITOND_TEST_DEPLOY=$(abspath $(DEPLOY)) $(PYTHON) -m pytest -q tests/deploy
 
 test-images: $(STAMP) $(IMAGES)/base.tar ## build the images on a stand-in for their base, and run them (Debian, as root; 4 GB)
-	TRITOND_TEST_IMAGES=$(abspath $(IMAGES)) $(PYTHON) -m pytest -n0 tests/images
+	TRITOND_TEST_IMAGES=$(abspath $(IMAGES)) $(PYTHON) -m pytest -n0 --timeout 1800 tests/images
 
 test-slurm: $(STAMP) $(SLURM)/.installed ## workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)
 	TRITOND_TEST_SLURM=$(abspath $(SLURM)) $(PYTHON) -m pytest -n0 tests/slurm
