@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
 
-from service.state import Metrics
-from store.bucket import Bucket
+from store.connection import connect
+from store.workers import Worker, Workers
 from tests.deploy.chart import CHART, of_kind
+from tests.integration.service.running import Deployment
 
 TRIED = Path(__file__).parent / "alerts_test.yaml"
 OF_PROMETHEUS = {"up"}
@@ -27,23 +29,40 @@ def rules() -> list[dict[str, Any]]:
 
 
 SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_count", "_sum"], "gauge": [""]}
+H100 = Worker("gone", "launch", None, "cuda:90 NVIDIA H100 80GB HBM3", "launcher", 1, 0)
 
 
-def exported(tmp_path: Path) -> dict[str, set[str]]:
-    """Return the labels of every series that `GET /metrics` may show, by its name."""
-    registry = Metrics(Bucket(f"file://{tmp_path}")).registry
-    return {
-        family.name + suffix: labels_of(registry, family.name)
-        | ({"le"} if suffix == "_bucket" else set())
-        for family in registry.collect()
-        for suffix in SUFFIXES[family.type]
-    }
+async def had_a_gpu(redis_url: str) -> None:
+    """Have the store know a GPU whose worker is gone."""
+    async with connect(redis_url) as redis:
+        await Workers(redis).beat(H100)
+        await Workers(redis).unregister(H100.id)
 
 
-def labels_of(registry: CollectorRegistry, name: str) -> set[str]:
-    """Return the names of a metric's labels; prometheus-client tells them of samples alone."""
-    collector = registry._names_to_collectors.get(name)
-    return set(getattr(collector, "_labelnames", ()))
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The answer of `GET /metrics` without a worker."""
+    folder, bucket = tmp_path_factory.mktemp("service"), tmp_path_factory.mktemp("bucket")
+    deployment = Deployment(folder, TRITOND_BLOBS_URL=f"file://{bucket}")
+    deployment.start_store()
+    try:
+        asyncio.run(had_a_gpu(deployment.redis_url))
+        deployment.start_service()
+        with deployment.client() as client:
+            yield client.get("/metrics").text
+    finally:
+        deployment.stop()
+
+
+def exported(scraped: str) -> dict[str, list[dict[str, str]]]:
+    """Return the labels of all series by their names; those not counted yet are there, too."""
+    names: dict[str, list[dict[str, str]]] = {}
+    for family in text_string_to_metric_families(scraped):
+        for suffix in SUFFIXES[family.type]:
+            names[family.name + suffix] = []
+        for sample in family.samples:
+            names.setdefault(sample.name, []).append(sample.labels)
+    return names
 
 
 SELECTED = re.compile(r"(?:by \((\w+)\) \((?:\w+\()?)?\b(up|tritond_\w+)\{([^}]*)\}")
@@ -73,15 +92,25 @@ def expressions() -> dict[str, str]:
     }
 
 
-def test_the_service_exports_every_metric_that_is_asked_for(tmp_path: Path):
-    names = exported(tmp_path)
+def test_the_service_exports_every_metric_that_is_asked_for(scraped: str):
+    names = exported(scraped)
     for place, expression in expressions().items():
         found = list(asked(expression))
         assert found, place
         for name, labels in found:
             if name not in OF_PROMETHEUS:
                 assert name in names, place
-                assert labels <= names[name], place
+                assert not labels or any(labels <= one.keys() for one in names[name]), place
+
+
+def test_a_gpu_without_a_worker_has_the_series_that_start_one(scraped: str):
+    [scaled] = [one for name, one in of_kind("ScaledObject", "gpu").items() if "h100" in name]
+    for trigger in scaled["spec"]["triggers"]:
+        name, pattern = re.search(
+            r'(tritond_\w+)\{.*lane=~"(.+?)"', trigger["metadata"]["query"]
+        ).groups()
+        lanes = {labels["lane"] for labels in exported(scraped)[name]}
+        assert [lane for lane in lanes if re.fullmatch(pattern, lane)]
 
 
 def test_every_expression_chooses_one_release():
