@@ -162,7 +162,7 @@ test-deploy: $(STAMP) $(DEPLOY)/.installed ## the Helm chart, rendered and valid
 	@command -v promtool > /dev/null || { echo "no promtool is installed here: apt-get install --no-install-recommends prometheus"; exit 1; }
 	TRITOND_TEST_DEPLOY=$(abspath $(DEPLOY)) $(PYTHON) -m pytest -q tests/deploy
 
-test-images: $(STAMP) $(IMAGES)/base.tar ## build the images on a stand-in for their base, and run them (Debian, as root; 4 GB)
+test-images: $(STAMP) $(IMAGES)/base.tar ## build the images on a stand-in for their base, and run them (Debian, as root; 15 GB)
 	TRITOND_TEST_IMAGES=$(abspath $(IMAGES)) $(PYTHON) -m pytest -n0 --timeout 1800 tests/images
 
 test-slurm: $(STAMP) $(SLURM)/.installed ## workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)

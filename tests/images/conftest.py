@@ -2,7 +2,7 @@
 
 Collected by `make test-images` only. What differs from a build by docker: the base is not the
 pinned image of a registry but Debian's bookworm with its own Python, which `make` has put into a
-file. What is not run: `worker-gpu-torch`, whose packages take 6 GB, and GPUs.
+file. What is not run: `worker-gpu-torch`, whose layers take 20 GB, and GPUs.
 """
 
 from __future__ import annotations
