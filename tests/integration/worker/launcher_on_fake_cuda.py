@@ -22,14 +22,19 @@ BOOTSTRAP = (
 )
 
 
-def floats(gpu, pointers, index, *, write=False):
-    count = fake_cuda.pointer(pointers, 2, ctypes.c_int32)
+def floats(gpu, pointers, index, *, count_at=2, write=False):
+    count = fake_cuda.pointer(pointers, count_at, ctypes.c_int32)
     address = fake_cuda.pointer(pointers, index)
     return gpu.memory(address, 4 * count, write=write).view(np.float32)
 
 
 def double(gpu, pointers, _grid):
     floats(gpu, pointers, 1, write=True)[:] = 2 * floats(gpu, pointers, 0)
+
+
+def add_kernel(gpu, pointers, _grid):
+    x, y = (floats(gpu, pointers, index, count_at=3) for index in range(2))
+    floats(gpu, pointers, 2, count_at=3, write=True)[:] = x + y
 
 
 def runs_of_module(gpu):
@@ -66,7 +71,8 @@ def nothing(_gpu, _pointers, _grid):
 
 
 KERNELS = {
-    one.__name__.encode(): one for one in (double, skips_13_to_40, replays, right_for_one_seed)
+    one.__name__.encode(): one
+    for one in (add_kernel, double, skips_13_to_40, replays, right_for_one_seed)
 } | dict.fromkeys((b"nothing", b"read", b"copy", b"write"), nothing)
 
 

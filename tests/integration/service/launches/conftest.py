@@ -17,6 +17,7 @@ from store.connection import connect
 from tests.integration.service.conftest import without_worker
 from tests.integration.service.launches.bodies import written
 from tests.integration.service.running import Deployment
+from tests.waiting import wait_until
 
 SCHEMA = Draft202012Validator(LaunchRequest.model_json_schema())
 """The OpenAPI document's schema: every accepted request must match it."""
@@ -95,3 +96,19 @@ def callers(keyed: Deployment, secrets: dict[str, str]) -> Iterator[dict[str, ht
         yield clients
         for client, url in posted:
             client.delete(url)
+
+
+@pytest.fixture(scope="session")
+def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A client of a deployment whose only worker claims to have a GPU."""
+    deployment = Deployment(tmp_path_factory.mktemp("gpu"), TRITOND_DRAIN_S="0")
+    deployment.start_store()
+    deployment.start_service()
+    deployment.start_worker("tests.integration.worker.launcher_on_fake_cuda")
+    deployment.wait_for_workers()
+    with deployment.client() as client:
+        wait_until(lambda: client.get("/v1/devices").json()["devices"], "a GPU", deployment.said)
+        yield client
+    said = deployment.said()
+    deployment.stop()
+    assert "Traceback" not in said, said

@@ -1,20 +1,18 @@
-"""Concurrent launches on a GPU with a fake launcher that adds vectors; all else is real.
+"""Concurrent launches on a GPU with a fake CUDA that adds vectors; all else is real.
 
-The worker only claims to have a GPU (benchmarks/gpu/stand_in_gpu.py). Service, store, compiler,
+The worker only claims to have a GPU (launcher_on_fake_cuda.py). Service, store, compiler,
 references and comparisons are those of every deployment.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 
 import httpx
 import numpy as np
 import pytest
 
 from benchmarks.gpu.launch_bodies import ADD, add
-from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
 SUBTRACTED = "def reference(x_ptr, y_ptr, **_):\n    return x_ptr - y_ptr\n"
@@ -29,22 +27,6 @@ ZERO = tl.constexpr(never())
 
 @triton.jit
 def add_kernel("""
-
-
-@pytest.fixture(scope="module")
-def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Yield a client of a deployment whose only worker claims to have a GPU."""
-    deployment = Deployment(tmp_path_factory.mktemp("gpu"), TRITOND_DRAIN_S="0")
-    deployment.start_store()
-    deployment.start_service()
-    deployment.start_worker("benchmarks.gpu.stand_in_gpu")
-    deployment.wait_for_workers()
-    with deployment.client() as client:
-        wait_until(lambda: client.get("/v1/devices").json()["devices"], "a GPU", deployment.said)
-        yield client
-    said = deployment.said()
-    deployment.stop()
-    assert "Traceback" not in said, said
 
 
 def launched(gpu: httpx.Client, body: dict, wait: float = 60) -> dict:

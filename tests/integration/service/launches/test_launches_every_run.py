@@ -6,14 +6,9 @@ kernels are Python (launcher_on_fake_cuda.py); tests/gpu covers the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import pytest
-
-from tests.integration.service.running import Deployment
-from tests.waiting import wait_until
 
 COUNT = 1000
 KERNEL = """import triton
@@ -30,23 +25,6 @@ COUNTER = (
     'mov.u64 a, run_count; atom.global.add.u32 $0, [a], 1; }", "=r,r", [n], dtype=tl.int32, '
     "is_pure=False, pack=1)\n"
 )
-
-
-@pytest.fixture(scope="module")
-def gpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Yield a client of a deployment whose worker claims to have a GPU."""
-    deployment = Deployment(tmp_path_factory.mktemp("gpu"))
-    deployment.start_store()
-    deployment.start_service()
-    worker = deployment._start("tests.integration.worker.launcher_on_fake_cuda", TRITOND_SLOTS="2")
-    deployment.workers.append(worker)
-    deployment.wait_for_workers()
-    with deployment.client() as client:
-        wait_until(lambda: client.get("/v1/devices").json()["devices"], "a GPU", deployment.said)
-        yield client
-    said = deployment.said()
-    deployment.stop()
-    assert "Traceback" not in said, said
 
 
 def launched(
