@@ -1,6 +1,6 @@
 """The kinds of jobs of the core: compilations, inspections, derivations and launches."""
 
-from typing import Any, Final
+from typing import Final
 
 from compiler.compilation import (
     Compilation,
@@ -12,30 +12,22 @@ from compiler.compilation import (
 from compiler.derivation import Derivation, DeriveJob
 from compiler.inspection import Inspection, InspectJob, InspectRequest
 from compiler.job import CompileJob
-from compiler.problem import Problem, failure_problem
+from compiler.problem import failure_problem
 from compiler.request.compile_request import CompileRequest
-from jobs.kind import JobKind
-from launch.request.launch_job import LaunchJob, new_launch
+from jobs.kind import JobKind, Unhandled
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch, launch_url
 from launch.request.launch_request import LaunchRequest
 from store.jobs.types import compile_lane, derive_lane, inspect_lane
 
 
-def _compilation(
-    job_id: str,
-    job: CompileJob | None,
-    state: Any,
-    *,
-    problem: Problem | None = None,
-    queue_position: int | None = None,
-) -> Compilation:
-    del queue_position  # the service answers it beside the record
-    if job is not None:
-        return amended(new_compilation(job, None, state), problem=problem)
+def _compilation(one: Unhandled[CompileJob]) -> Compilation:
+    if one.job is not None:
+        return amended(new_compilation(one.job, None, one.state), problem=one.problem)
     return Compilation(
-        key=job_id,
-        url=compilation_url(job_id),
-        state=state,
+        key=one.id,
+        url=compilation_url(one.id),
+        state=one.state,
         kernel=None,
         target="",
         stop_after="",
@@ -49,45 +41,25 @@ def _compilation(
         timings_ms=None,
         diagnostics=[],
         stdout="",
-        problem=problem,
+        problem=one.problem,
     )
 
 
-def _inspection(
-    job_id: str,
-    job: InspectJob | None,
-    state: Any,
-    *,
-    problem: Problem | None = None,
-    queue_position: int | None = None,
-) -> Inspection:
-    del job_id, job, state, queue_position  # an inspection has no URL to ask again at
-    return Inspection(state="failed", problem=problem)
+def _inspection(one: Unhandled[InspectJob]) -> Inspection:
+    # neither this nor a derivation has a URL to ask again at
+    return Inspection(state="failed", problem=one.problem)
 
 
-def _derivation(
-    job_id: str,
-    job: DeriveJob | None,
-    state: Any,
-    *,
-    problem: Problem | None = None,
-    queue_position: int | None = None,
-) -> Derivation:
-    del job_id, state, queue_position  # as for inspections
-    return Derivation(state="failed", what="" if job is None else job.what, problem=problem)
+def _derivation(one: Unhandled[DeriveJob]) -> Derivation:
+    what = "" if one.job is None else one.job.what
+    return Derivation(state="failed", what=what, problem=one.problem)
 
 
-def _launch(
-    job_id: str,
-    job: LaunchJob | None,
-    state: Any,
-    *,
-    problem: Problem | None = None,
-    queue_position: int | None = None,
-) -> Launch:
-    if job is None:
-        return Launch(id=job_id, url=launch_url(job_id), state=state, problem=problem)
-    return new_launch(job, state, queue_position=queue_position, problem=problem)
+def _launch(one: Unhandled[LaunchJob]) -> Launch:
+    launch = Launch(id=one.id, url=launch_url(one.id), state=one.state, problem=one.problem)
+    if one.job is None:
+        return launch
+    return amended(launch, device=one.job.device, queue_position=one.queue_position)
 
 
 COMPILATION: Final = JobKind(

@@ -7,7 +7,7 @@ cancelling and expiring are written once, for all kinds.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -17,7 +17,6 @@ from store.jobs.types import KEPT_S, Claim, DeadLetter, JobEnd, kind_of
 from store.launches import LIFE_S
 
 Job = TypeVar("Job", bound=BaseModel)
-Job_contra = TypeVar("Job_contra", bound=BaseModel, contravariant=True)
 
 UNREADABLE: Final = (
     "No worker here can read this job: another version of tritond wrote it, or it was damaged. "
@@ -25,19 +24,15 @@ UNREADABLE: Final = (
 )
 
 
-class MakeRecord(Protocol[Job_contra]):
-    """Makes the record of a job that no handler has written one for."""
+@dataclass(frozen=True, slots=True)
+class Unhandled(Generic[Job]):
+    """A job that no handler has written a record for; `job` is None where it cannot be read."""
 
-    def __call__(
-        self,
-        job_id: str,
-        job: Job_contra | None,
-        state: str,
-        *,
-        problem: Problem | None = None,
-        queue_position: int | None = None,
-    ) -> BaseModel:
-        """Return the record of a job in `state`; `job` is None where it cannot be read."""
+    id: str
+    job: Job | None
+    state: Any
+    problem: Problem | None = None
+    queue_position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class JobKind(Generic[Job]):
     """The word for one of its jobs in messages."""
     job: type[Job]
     """The resolved request: the payload of a queued job."""
-    record: MakeRecord[Job]
+    record: Callable[[Unhandled[Job]], BaseModel]
     id_of: Callable[[Job], str]
     lane_of: Callable[[Job], str]
     request: type[BaseModel] | None = None
@@ -80,7 +75,8 @@ class JobKind(Generic[Job]):
 
     def unfinished(self, job_id: str, payload: bytes, state: str, position: int | None) -> bytes:
         """Return the record of a job that is queued or running."""
-        return _json(self.record(job_id, self._readable(payload), state, queue_position=position))
+        job = self._readable(payload)
+        return _json(self.record(Unhandled(job_id, job, state, queue_position=position)))
 
     def cancelled_record(self, job_id: str, payload: bytes) -> bytes:
         """Return the record of a job whose callers all withdrew."""
@@ -92,13 +88,13 @@ class JobKind(Generic[Job]):
 
     def _cancelled(self, job_id: str, job: Job | None, why: str) -> bytes:
         problem = failure_problem(self.cancelled_slug, why)
-        return _json(self.record(job_id, job, "cancelled", problem=problem))
+        return _json(self.record(Unhandled(job_id, job, "cancelled", problem)))
 
     def mistake(self, job: Job) -> JobEnd:
         """Return how a job ends when its handler raised an error that is our mistake."""
         detail = f"The worker made a mistake; its log holds the details under {self.id_of(job)}."
         problem = failure_problem(self.failure_slug, detail)
-        return self._end(self.record(self.id_of(job), job, "failed", problem=problem))
+        return self._end(self.record(Unhandled(self.id_of(job), job, "failed", problem)))
 
     def expired(self, job_id: str, payload: bytes, reason: DeadLetter | str) -> JobEnd:
         """Return how a job ends that no worker finished, for `reason`."""
@@ -109,7 +105,7 @@ class JobKind(Generic[Job]):
             problem = self.overdue or failure_problem(self.failure_slug, self.overdue_detail)
         else:
             problem = failure_problem(self.failure_slug, self.exhausted_detail)
-        return self._end(self.record(job_id, job, "failed", problem=problem))
+        return self._end(self.record(Unhandled(job_id, job, "failed", problem)))
 
     @property
     def keep_s(self) -> int:

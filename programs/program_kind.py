@@ -1,27 +1,20 @@
 """Programs as a kind of job."""
 
-from typing import Any, Final
+from typing import Final
 
-from compiler.problem import Problem, failure_problem
-from jobs.kind import JobKind
+from compiler.problem import failure_problem
+from jobs.kind import JobKind, Unhandled
 from programs.program_job import ProgramJob, new_program, program_problem
 from programs.program_record import Program, Reward, program_url
 from programs.program_request import ProgramRequest
 
 
-def _program(
-    job_id: str,
-    job: ProgramJob | None,
-    state: Any,
-    *,
-    problem: Problem | None = None,
-    queue_position: int | None = None,
-) -> Program:
-    own = None if problem is None else program_problem(problem.slug, problem.detail)
-    if job is not None:
-        return new_program(job, state, queue_position=queue_position, problem=own)
+def _program(one: Unhandled[ProgramJob]) -> Program:
+    own = None if one.problem is None else program_problem(one.problem.slug, one.problem.detail)
+    if one.job is not None:
+        return new_program(one.job, one.state, queue_position=one.queue_position, problem=own)
     reward = Reward(compiled=False, correct=False)
-    return Program(id=job_id, url=program_url(job_id), state=state, reward=reward, problem=own)
+    return Program(id=one.id, url=program_url(one.id), state=one.state, reward=reward, problem=own)
 
 
 PROGRAM: Final = JobKind(

@@ -1,25 +1,18 @@
 """Sweeps as a kind of job."""
 
-from typing import Any, Final
+from typing import Final
 
-from compiler.problem import Problem, failure_problem
-from jobs.kind import JobKind
+from compiler.problem import failure_problem
+from jobs.kind import JobKind, Unhandled
 from store.jobs.types import SWEEPS_LANE
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_record import SweepEnd
 from sweeps.sweep_request import SweepRequest
 
 
-def _end(
-    job_id: str,
-    job: SweepJob | None,
-    state: Any,
-    *,
-    problem: Problem | None = None,
-    queue_position: int | None = None,
-) -> SweepEnd:
-    del job_id, job, queue_position  # its rows, and what it is about, are kept beside it
-    return SweepEnd(state=state, problem=problem)
+def _end(one: Unhandled[SweepJob]) -> SweepEnd:
+    # its rows, and what it is about, are kept beside it
+    return SweepEnd(state=one.state, problem=one.problem)
 
 
 SWEEP: Final = JobKind(

@@ -211,15 +211,7 @@ def _fuzz_of(request: LaunchRequest) -> FuzzJob | None:
     return FuzzJob(asked=request.fuzz or FuzzRequest(), arguments=arguments, own=own)
 
 
-def new_launch(
-    job: LaunchJob, state: Any, *, queue_position: int | None = None, problem: Problem | None = None
-) -> Launch:
+def new_launch(job: LaunchJob, state: Any, problem: Problem | None = None) -> Launch:
     """Return the launch of `job` in `state`, without results."""
-    return Launch(
-        id=job.id,
-        url=launch_url(job.id),
-        state=state,
-        queue_position=queue_position,
-        device=job.device,
-        problem=problem,
-    )
+    url = launch_url(job.id)
+    return Launch(id=job.id, url=url, state=state, device=job.device, problem=problem)

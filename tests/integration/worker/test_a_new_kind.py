@@ -41,8 +41,9 @@ class Echo(BaseModel):
     problem: Problem | None = None
 
 
-def record(job_id, job, state, *, problem=None, **_):
-    return Echo(id=job_id, state=state, text=job.text if job else "", problem=problem)
+def record(one):
+    text = one.job.text if one.job else ""
+    return Echo(id=one.id, state=one.state, text=text, problem=one.problem)
 
 
 ECHO = JobKind(
@@ -87,7 +88,7 @@ async def get_echo_events(request: Request, job_id: str):
 
 
 async def do_echo(attempt):
-    echo = record(attempt.claim.id, attempt.job, "completed")
+    echo = Echo(id=attempt.claim.id, state="completed", text=attempt.job.text)
     await attempt.finish(echo, reusable=True, keep_s=60)
 
 

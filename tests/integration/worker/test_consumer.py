@@ -20,8 +20,8 @@ class Outcome(BaseModel):
     problem: str
 
 
-def record(job_id, job, state, *, problem=None, queue_position=None):
-    return Outcome(state=state, problem=problem.detail if problem else "")
+def record(one):
+    return Outcome(state=one.state, problem=one.problem.detail if one.problem else "")
 
 
 KIND = JobKind(
