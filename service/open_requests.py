@@ -4,8 +4,6 @@ Every wait, stream, upload and download is inside a request, so no route has to 
 was answered but not yet received is cut off with its connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

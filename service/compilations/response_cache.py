@@ -20,53 +20,42 @@ def request_digest(namespace: str, toolchains: str, body: bytes) -> bytes:
     return sha256(f"{namespace}\0{toolchains}\0".encode() + body).digest()
 
 
-class ResponseCache:
-    """Answers by the digest of their requests; their bodies take at most `limit_bytes`."""
+class ResponseCache(LRUCache[bytes, RenderedAnswer]):
+    """Answers by the digest of their requests; their bodies take at most `maxsize` bytes.
 
-    def __init__(self, limit_bytes: int) -> None:
-        self._answers = _Answers(limit_bytes, getsizeof=lambda answer: len(answer.body))
+    An index leads from each compilation to the digests of its answers.
+    """
 
-    def get(self, digest: bytes) -> RenderedAnswer | None:
-        """Return the answer kept under `digest`, now the most recently used."""
-        return self._answers.get(digest)
+    def __init__(self, maxsize: float) -> None:
+        super().__init__(maxsize, lambda answer: len(answer.body))
+        self._digests_of_key: dict[str, set[bytes]] = {}
 
     def put(self, digest: bytes, answer: RenderedAnswer) -> None:
         """Add `answer`, and evict the least recently used beyond the limit."""
-        self._answers.pop(digest, None)
-        if len(answer.body) <= self._answers.maxsize:  # else it would push out all others
-            self._answers[digest] = answer
+        self.pop(digest, None)
+        if len(answer.body) <= self.maxsize:  # else it would push out all others
+            self[digest] = answer
 
     def forget(self, key: str) -> None:
         """Drop every answer about the compilation `key`."""
-        for digest in list(self._answers.digests_of_key.get(key, ())):
-            del self._answers[digest]
+        for digest in list(self._digests_of_key.get(key, ())):
+            del self[digest]
 
     def clear(self) -> None:
         """Drop everything."""
-        self._answers.clear()
-
-
-class _Answers(LRUCache[bytes, RenderedAnswer]):
-    """The answers, and an index from each compilation to the digests of its answers."""
-
-    def __init__(self, maxsize: float, getsizeof: Callable[[RenderedAnswer], float]) -> None:
-        super().__init__(maxsize, getsizeof)
-        self.digests_of_key: dict[str, set[bytes]] = {}
+        super().clear()
+        self._digests_of_key.clear()
 
     def __setitem__(self, digest: bytes, answer: RenderedAnswer) -> None:
         super().__setitem__(digest, answer)
-        self.digests_of_key.setdefault(answer.key, set()).add(digest)
+        self._digests_of_key.setdefault(answer.key, set()).add(digest)
 
     def __delitem__(self, digest: bytes) -> None:
         key = self[digest].key
         super().__delitem__(digest)
-        self.digests_of_key[key].discard(digest)
-        if not self.digests_of_key[key]:
-            del self.digests_of_key[key]
-
-    def clear(self) -> None:
-        super().clear()
-        self.digests_of_key.clear()
+        self._digests_of_key[key].discard(digest)
+        if not self._digests_of_key[key]:
+            del self._digests_of_key[key]
 
 
 class SingleFlight:
