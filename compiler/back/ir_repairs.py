@@ -3,8 +3,6 @@
 Line numbers never change, so what a diagnostic points at stays where the user wrote it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

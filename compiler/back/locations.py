@@ -3,8 +3,6 @@
 Without them the lines and value names below TTIR depend on how the text happens to be laid out.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

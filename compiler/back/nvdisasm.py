@@ -3,8 +3,6 @@
 Several texts or binaries in the one body that a task is given, by their sizes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

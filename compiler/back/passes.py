@@ -4,8 +4,6 @@ Triton has its pass managers print before every pass when MLIR_ENABLE_DUMP is se
 with LLVM itself after the last of them (translate, link, optimize) is watched here.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

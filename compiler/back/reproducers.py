@@ -4,8 +4,6 @@ Where a path is set for them instead, MLIR copies the module before every single
 of all that a compilation takes; children of the front end, which may make no memory files, pay it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

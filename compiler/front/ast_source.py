@@ -3,8 +3,6 @@
 Constexpr values between canonical JSON and Python: integers, floats by bits, dtypes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

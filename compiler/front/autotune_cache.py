@@ -5,8 +5,6 @@ target, of the kernel, of the tuning key and of all configurations. This Triton 
 its own classes; no user Python runs here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ a stand-in, the line is recorded for the answer. An exception that imitates a re
 it only costs its author the cache.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib.abc
 import os

@@ -4,8 +4,6 @@ Runs user Python, so only children that are thrown away may use it. How its stat
 is for `module_execution` to say.
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import importlib.util

@@ -3,8 +3,6 @@
 What a child that does one job after the other lets go of between them.
 """
 
-from __future__ import annotations
-
 import gc
 import linecache
 import sys

@@ -4,8 +4,6 @@ An order that lacks a member, or has one that its task does not know, is refused
 are of one version, so it is a mistake of ours. Standard library only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints

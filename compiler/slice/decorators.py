@@ -4,8 +4,6 @@ Autotuning and heuristics act when a kernel is launched. What a module that is n
 kernel cannot be known: it is left out too, and a warning names it.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence

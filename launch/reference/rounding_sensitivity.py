@@ -4,8 +4,6 @@ A result is doubtful if slightly different rounding of the inputs changes it not
 correct kernel may be as far off. Doubtful elements are not compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Inputs and results are tensors. bf16 and fp8 cross as their bits, because NumPy 
 The zygote needs `launch_children.TORCH_ENVIRONMENT`.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

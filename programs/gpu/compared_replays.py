@@ -4,8 +4,6 @@ The program goes first, so that its kernels cannot find the reference's results 
 program launchers import this.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

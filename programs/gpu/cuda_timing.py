@@ -4,8 +4,6 @@ A mark is a CUDA event. In a graph it is a separate node, so neither the host no
 lies between two marks. Only program launchers import this.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress

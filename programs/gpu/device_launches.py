@@ -3,8 +3,6 @@
 Each launch uses the tensors' current addresses, and keeps none. Only program launchers import this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any

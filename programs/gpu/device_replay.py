@@ -4,8 +4,6 @@ The checked replay waits for the GPU after each op, so that a fault can be assig
 program launchers import this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace

@@ -5,8 +5,6 @@ checked outputs, and the outputs of chosen runs lie on the host. Runs are chosen
 runs that differ, so a kernel cannot know them. This uses torch, but no CUDA API.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Protocol

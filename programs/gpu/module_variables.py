@@ -4,8 +4,6 @@ Their contents at load time are kept on the host, and compared with those at the
 launchers import this.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

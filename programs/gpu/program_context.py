@@ -4,8 +4,6 @@ torch uses the device's stream, so that kernels, checks and clocks queue after t
 program launchers import this.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 from contextlib import suppress

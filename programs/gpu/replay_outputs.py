@@ -3,8 +3,6 @@
 Only program launchers import this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

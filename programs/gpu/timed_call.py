@@ -4,8 +4,6 @@ There is no poison and no bookkeeping between the ops. Before each run, memory t
 is restored. This uses torch, but no CUDA API.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 

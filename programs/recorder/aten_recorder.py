@@ -1,7 +1,5 @@
 """Records every ATen op on fake tensors, below autograd."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 A value is dropped at the first write to its storage. Inputs of a program never have one.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

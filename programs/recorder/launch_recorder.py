@@ -3,8 +3,6 @@
 An autotuned launch is recorded with every configuration that Triton would benchmark.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from operator import index
 from typing import Any, NoReturn

@@ -1,7 +1,5 @@
 """Calls a program by its entry: a model, a function or a script."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Makes the arguments of a program: from specs, or by the program's own functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Seeds `random` and NumPy's generator, from which a program may draw while it is recorded."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Runs user code, so only sandboxed children call it, after `recorder_warming.prep
 code may have forged what it returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

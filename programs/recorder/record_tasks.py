@@ -1,7 +1,5 @@
 """The task of recording programs. Its zygote has no other tasks, as `warm_up()` patches torch."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

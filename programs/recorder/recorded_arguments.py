@@ -3,8 +3,6 @@
 Tensors become their numbers. A kernel becomes its name, with its file and line.
 """
 
-from __future__ import annotations
-
 import linecache
 import re
 from types import CodeType

@@ -3,8 +3,6 @@
 A zygote does this before it forks: its children may not open files, and start with full caches.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import logging

@@ -1,7 +1,5 @@
 """The current recording of this process, which the patched torch looks up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """Translates errors of a program or of torch to the reason why a recording ended."""
 
-from __future__ import annotations
-
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,

@@ -1,7 +1,5 @@
 """Checks arguments of a launch with Triton's own JIT, except tensors, which have no address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

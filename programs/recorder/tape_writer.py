@@ -3,8 +3,6 @@
 The program runs in this process and may forge the tape, so the worker checks every tape.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -4,8 +4,6 @@ A tensor is found by its Python object, or by its storage and geometry: autograd
 further objects of the same tensor, which no op returns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 Digests show the changes. Only the contents of changed inputs are kept, after their last use.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 

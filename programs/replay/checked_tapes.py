@@ -1,7 +1,5 @@
 """Checks tapes before anything of them runs, on any device."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from math import prod
 

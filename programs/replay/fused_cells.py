@@ -5,8 +5,6 @@ workspace for the backward. It holds the gates in the order of the weights, and 
 last hidden state and its product.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

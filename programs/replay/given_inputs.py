@@ -4,8 +4,6 @@ No value comes from the program's own tape. It only states the inputs that it wa
 which must agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -4,8 +4,6 @@ An ATen result is used as it is if its layout is the recorded one. Otherwise it 
 layout, since kernels got the recorded strides.
 """
 
-from __future__ import annotations
-
 import torch
 
 from programs.replay.operators import DTYPES

@@ -5,8 +5,6 @@ If only strides differ, the replay copies into the recorded ones. The checks in
 `programs/tape/checks` come first, and keep from torch what would crash or fill this process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calls ATen's overloads by their names on a tape, with decoded arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache

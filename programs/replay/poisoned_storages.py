@@ -4,8 +4,6 @@ An element that still holds the poison was not written, or written with that ver
 sure, replay with the other poison, and take elements that hold both. The host keeps nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

@@ -5,8 +5,6 @@ program and its reference draw the same numbers. The phase of inputs has a seed 
 a program could otherwise draw its inputs in advance.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ torch has a default generator for each kind of device. A replay uses one for bot
 and swaps their states.
 """
 
-from __future__ import annotations
-
 import torch
 
 from programs.tape.overload_effects import drawing_device

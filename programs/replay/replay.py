@@ -4,8 +4,6 @@ Shapes are derived again, and memory is bounded, before anything runs. Outputs a
 of each call, before the next call may change them.
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import redirect_stdout
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The zygote needs `launch_children.TORCH_ENVIRONMENT`.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import warnings

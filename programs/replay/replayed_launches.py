@@ -1,7 +1,5 @@
 """The interface that runs a tape's launches: on the CPU device, or as cubins on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar

@@ -4,8 +4,6 @@ For each element of shared memory, this tracks the last op of each stream that r
 atomically changed it. Atomic operations of two launches need no order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd

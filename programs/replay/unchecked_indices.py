@@ -3,8 +3,6 @@
 A GPU's kernels assert. Here values out of range are refused before the call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod

@@ -3,8 +3,6 @@
 torch imports many modules only at the first call of an op, and a child may not open files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

@@ -3,8 +3,6 @@
 Only storages with unwritten bytes are tracked; all others count as written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

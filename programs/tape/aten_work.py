@@ -6,8 +6,6 @@ name is never free. Views, and memory filled from scalars, are free. A copied el
 sixteenth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

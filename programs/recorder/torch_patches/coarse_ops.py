@@ -5,8 +5,6 @@ into thousands of ops. Calls that need gradients are decomposed, as only the par
 differentiable.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from functools import wraps

@@ -4,8 +4,6 @@ In evaluation, attention modules and encoder layers call one op each that only s
 and that torch cannot decompose. `rrelu` fills a tensor with noise depending on input values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any

@@ -3,8 +3,6 @@
 Nothing here may call a driver. Calls that would return a tensor's value or a time are refused.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from typing import Any, NoReturn, Self

@@ -3,8 +3,6 @@
 The replay makes one generator for each, so that a program draws the numbers that it would draw.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any, NoReturn, Self
 

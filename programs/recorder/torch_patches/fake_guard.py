@@ -6,8 +6,6 @@ registers it in CPU builds, too. It uses exported symbols and method tables, and
 It hides the GPUs from a CUDA build, as nothing may call a driver.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from functools import partial

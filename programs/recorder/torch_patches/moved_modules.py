@@ -3,8 +3,6 @@
 torch replaces fake parameters by new ones instead, and raises if anything else refers to them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

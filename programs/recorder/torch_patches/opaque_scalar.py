@@ -4,8 +4,6 @@ A program may print them or put them into results, as tests of programs do. A pr
 on one, or makes a tensor from one, depends on a value: it is refused at that line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NoReturn
 

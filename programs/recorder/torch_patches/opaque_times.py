@@ -3,8 +3,6 @@
 A program may print a time, as programs that time themselves do. One that branches on it is refused.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

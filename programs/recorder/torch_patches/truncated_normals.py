@@ -4,8 +4,6 @@ torch 2.13 draws until all numbers are within the bounds, which depends on value
 differ from those of eager torch with the same seed, but a program and its reference draw the same.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
