@@ -13,6 +13,7 @@ BLOBS := .cache/blobs
 DEPLOY := .cache/deploy
 IMAGES := .cache/images
 SLURM := .cache/slurm
+OTEL := .cache/otel
 SCHEMATHESIS_EXAMPLES := 30
 DOCS := .cache/docs
 MODULES := 5000
@@ -174,6 +175,9 @@ test-systemd: $(STAMP) ## deploy/systemd as systemd reads it (apt-get install sy
 test-servers: $(STAMP) ## stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
 	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
+test-otel: $(STAMP) $(OTEL)/.installed ## traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
+	TRITOND_TEST_OTEL=$(abspath $(OTEL)) $(PYTHON) -m pytest tests/otel
+
 test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
@@ -317,6 +321,11 @@ $(IMAGES)/base.tar:
 	mmdebstrap --quiet --variant=apt bookworm $@ \
 		--include=python3,python3-venv,python3-pip,python-is-python3,ca-certificates,netbase,tzdata
 
+$(OTEL)/.installed: requirements/otel.txt
+	python3 -m venv $(OTEL)
+	$(OTEL)/$(LOCKED) -r requirements/otel.txt
+	@touch $@
+
 $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	python3 -m venv $(CORPUS)
 	$(CORPUS)/bin/pip install --quiet --no-cache-dir --no-deps -r benchmarks/corpus/requirements.txt
@@ -327,4 +336,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-deploy test-images test-slurm test-systemd test-servers test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -22,7 +22,7 @@ from service.composition import composed_app
 from service.settings import ServiceSettings
 from store.embedded import EmbeddedValkey
 
-FEW, MANY = 200, 1200
+FEW, MANY = 100, 500
 BODY = b'{"source": "' + b"x" * 2000 + b'"}'
 ANSWER = b'{"state":"succeeded","included":"' + b"x" * 24_000 + b'"}'
 HEADERS = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, Protocol
 
+from jobs import tracing
 from jobs.backoff import Backoff
 from jobs.deadline import Deadline
 from jobs.kind import Job, JobKind
+from jobs.work_context import request_id
 from store.errors import CallerBytesFull, JobLost, QueueFull, StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Membership, Priority, SubmitOutcome, Submitted, Waiting
@@ -110,6 +112,8 @@ class JobClient:
             waiting=waiting,
             membership=order.membership,
             keeps_payload=kind.keeps_payload,
+            request_id=request_id(),
+            traceparent=tracing.traceparent(),
         )
 
     async def submit_when_there_is_room(

@@ -6,10 +6,14 @@ import gc
 import logging
 import sys
 
+from pydantic import ValidationError
+
+from jobs import tracing
+from jobs.logs import log_as
 from service.caller import SCOPES, is_loopback
 from service.composition import composed_app
 from service.server import HttpServer
-from service.settings import ServiceSettings
+from service.settings import ServiceSettings, wrong_settings
 from store.api_keys import ApiKeys
 from store.connection import connect, refuse_sharded_cluster
 from store.errors import ShardedCluster, StoreUnavailable
@@ -35,8 +39,15 @@ def main() -> None:
 
     4: an essential part of the service ended; the log says why.
     """
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    settings = ServiceSettings()
+    try:
+        settings = ServiceSettings()
+    except ValidationError as error:
+        sys.exit(f"tritond api: {wrong_settings(error)}")
+    log_as(settings.log_format)
+    try:
+        tracing.start("service")
+    except tracing.TracingMissing as error:
+        sys.exit(f"tritond api: {error}")
     try:
         has_keys = asyncio.run(prepare_keys(settings))
     except ShardedCluster as error:

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from compiler.inspection import InspectRequest
 from compiler.problem import Problem
 from compiler.request.compile_request import CompileRequest
+from jobs import tracing
 from launch.request.launch_request import LaunchRequest
 from service import VERSION
 from service.batches.batch import EXAMPLES, BatchRequest
@@ -18,6 +19,8 @@ from service.http.middleware import HeadMiddleware, RequestIdMiddleware
 from service.http.openapi import OpenApiDocument, describe
 from service.http.problems import install_handlers
 from service.http.query import refuse_unknown
+from service.http.request_spans import TracingMiddleware
+from service.http.traffic import Traffic
 from service.lifespan import OWNED, lifespan
 from service.page_state import PageState
 from service.routes import (
@@ -33,6 +36,7 @@ from service.routes import (
     states,
     system,
     tensors,
+    usage,
 )
 from service.settings import ServiceSettings
 
@@ -71,6 +75,7 @@ ROUTES = (
     batches,
     states,
     system,
+    usage,
 )
 BODIES: tuple[type[BaseModel], ...] = (
     CompileRequest,
@@ -84,12 +89,13 @@ BODIES: tuple[type[BaseModel], ...] = (
 
 def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> FastAPI:
     """Return the application of the core with `features`."""
+    traffic = Traffic()
     app = FastAPI(
         title="tritond",
         version=VERSION,
         description=DESCRIPTION,
         openapi_tags=[*TAGS, *(dict(f.tag) for f in features if f.tag)],
-        lifespan=lifespan(settings, features),
+        lifespan=lifespan(settings, features, traffic),
         openapi_url=None,  # `routes.pages` makes it in a thread, off the event loop
         docs_url=None,  # FastAPI's pages load a CDN's scripts; `routes.pages` serves its own
         redoc_url=None,
@@ -105,7 +111,9 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         names=settings.host_names,
         may_be_framed=bool(settings.framing_origins),
     )
-    app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(RequestIdMiddleware, traffic=traffic)
+    if tracing.is_on():
+        app.add_middleware(TracingMiddleware)
     install_handlers(app)
     app.router.routes.append(compilations.plain_route)
     routers = [routes.router for routes in ROUTES]

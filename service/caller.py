@@ -15,9 +15,11 @@ from functools import lru_cache
 from cachetools import LRUCache
 from fastapi import Request
 
+from jobs.work_context import CALLER_ID
 from service.http.bodies_in_flight import IN_SCOPE
 from service.http.problems import ProblemRaised
 from service.open_requests import OpenRequests
+from service.request_rate import RequestRate
 from store.api_keys import ApiKeys
 
 FAILURES_AT_ONCE = 50
@@ -84,6 +86,8 @@ class Caller:
     id: str
     scopes: frozenset[str]
     namespace: str
+    requests_per_s: float | None = None
+    """None: as many as come."""
 
 
 ANONYMOUS = Caller("anonymous", frozenset(SCOPES), "")
@@ -98,8 +102,9 @@ class Callers:
     served.
     """
 
-    def __init__(self, api_keys: ApiKeys, *, is_private: bool) -> None:
+    def __init__(self, api_keys: ApiKeys, limits: RequestRate, *, is_private: bool) -> None:
         self._api_keys = api_keys
+        self._limits = limits
         self._is_private = is_private
         self._is_subscribed = False
         self._generation = 0
@@ -113,7 +118,8 @@ class Callers:
         """Return the caller of `request`, which must have one of `scopes`.
 
         Raises ProblemRaised: 401 without a valid key if keys exist, 403 without a scope, 429 for
-        another unknown key from an address that sent too many of them.
+        another unknown key from an address that sent too many of them, or a request beyond its
+        key's limit.
         """
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() != "bearer":
@@ -135,7 +141,10 @@ class Callers:
             self._proven[secret] = True
         if (body := request.scope.get(IN_SCOPE)) is not None:
             body.belongs_to(site_of(address) if caller is ANONYMOUS else caller.id)
+        if caller.requests_per_s is not None:
+            await self._limits.take(caller.id, caller.requests_per_s)
         require(caller, *scopes)
+        request.scope.setdefault("state", {})[CALLER_ID] = caller.id
         self.open_requests.begin(request, secret, caller.id)
         return caller
 
@@ -200,7 +209,7 @@ class Callers:
 
     async def _read(self, secret: str) -> Caller | None:
         if secret and (key := await self._api_keys.find(secret)):
-            return Caller(key.id, frozenset(key.scopes), key.namespace)
+            return Caller(key.id, frozenset(key.scopes), key.namespace, key.requests_per_s)
         return None if not self._is_private or await self._api_keys.any() else ANONYMOUS
 
 

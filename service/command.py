@@ -17,13 +17,15 @@ from service import VERSION
 from service.caller import SCOPES
 from service.settings import ServiceSettings, wrong_settings
 from service.up import PartEnded, up
-from store.api_keys import ApiKeys
+from store.api_keys import ApiKey, ApiKeys
 from store.blobs import Blobs
 from store.bucket import Bucket
 from store.bucket_sweep import delete_forgotten, find_forgotten
 from store.connection import StoreClient, connect
 from store.errors import StoreError
 from store.workers import Toolchains, Workers
+
+LIMITS = ("requests_per_s", "gpu_seconds_per_hour")
 
 
 def main() -> None:
@@ -76,12 +78,54 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--namespace", default="", help="keys share a cache only within a namespace"
     )
+    _add_limits(create)
     create.set_defaults(run=lambda arguments: asyncio.run(_create_key(arguments)))
     listing = commands.add_parser("list", help="list keys, without their secrets")
     listing.set_defaults(run=lambda _: asyncio.run(_list_keys()))
+    update = commands.add_parser("update", help="change the limits of a key")
+    update.add_argument("id")
+    _add_limits(update)
+    update.set_defaults(run=lambda arguments: asyncio.run(_update_key(arguments)))
     revoke = commands.add_parser("revoke", help="revoke a key")
     revoke.add_argument("id")
     revoke.set_defaults(run=lambda arguments: asyncio.run(_revoke_key(arguments.id)))
+
+
+_NO_LIMIT = "none"
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    for name, of in (("requests-per-s", "requests"), ("gpu-seconds-per-hour", "GPU time")):
+        parser.add_argument(
+            f"--{name}",
+            type=_limit,
+            metavar="N",
+            help=f"limit of {of}, above 0; {_NO_LIMIT}: no limit (default: none, or as it is)",
+        )
+
+
+def _limit(written: str) -> float | str:
+    if written == _NO_LIMIT:
+        return written
+    try:
+        number = float(written)
+    except ValueError:
+        number = 0.0
+    if not 1e-3 <= number <= 1e6:
+        raise argparse.ArgumentTypeError(
+            f"{written!r} is no limit; write a number from 0.001 to 1000000, or {_NO_LIMIT}"
+        )
+    return number
+
+
+def _limits_of(arguments: argparse.Namespace) -> dict[str, float | None]:
+    """Return the limits that were written; None lifts one."""
+    written = {name: getattr(arguments, name) for name in LIMITS}
+    return {
+        name: None if value == _NO_LIMIT else value
+        for name, value in written.items()
+        if value is not None
+    }
 
 
 def _up(arguments: argparse.Namespace) -> None:
@@ -110,20 +154,42 @@ def _store() -> StoreClient:
 async def _create_key(arguments: argparse.Namespace) -> None:
     async with _store() as redis:
         scopes = tuple(dict.fromkeys(arguments.scope))
-        key, secret = await ApiKeys(redis).create(arguments.name, scopes, arguments.namespace)
+        key, secret = await ApiKeys(redis).create(
+            arguments.name, scopes, arguments.namespace, **_limits_of(arguments)
+        )
     print(f"{key.id}  {key.name}  {','.join(key.scopes)}\n{secret}")  # noqa: T201
+
+
+async def _update_key(arguments: argparse.Namespace) -> None:
+    if not (limits := _limits_of(arguments)):
+        sys.exit("tritond: say which limit to change, --requests-per-s or --gpu-seconds-per-hour")
+    async with connect(ServiceSettings().redis_url) as redis:
+        key = await ApiKeys(redis).update(arguments.id, limits)
+    if key is None:
+        sys.exit(_unknown_key(arguments.id))
+    print(_described(key))  # noqa: T201
+
+
+def _described(key: ApiKey) -> str:
+    limits = {name: getattr(key, name) for name in LIMITS}
+    shown = "".join(f"  {name}={value:g}" for name, value in limits.items() if value is not None)
+    return f"{key.id}  {key.name}  {','.join(key.scopes)}  {key.namespace}{shown}"
+
+
+def _unknown_key(key_id: str) -> str:
+    return f"tritond: no API key has the id {key_id}; `tritond key list` shows the ids"
 
 
 async def _list_keys() -> None:
     async with _store() as redis:
         for key in await ApiKeys(redis).list():
-            print(f"{key.id}  {key.name}  {','.join(key.scopes)}  {key.namespace}")  # noqa: T201
+            print(_described(key))  # noqa: T201
 
 
 async def _revoke_key(key_id: str) -> None:
     async with _store() as redis:
         if not await ApiKeys(redis).revoke(key_id):
-            sys.exit(f"tritond: no API key has the id {key_id}; `tritond key list` shows the ids")
+            sys.exit(_unknown_key(key_id))
 
 
 def _add_toolchain_commands(parser: argparse.ArgumentParser) -> None:

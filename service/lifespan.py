@@ -21,9 +21,11 @@ from jobs.kind import by_name, expired
 from service.caller import Callers, is_loopback
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
+from service.http.traffic import Traffic
 from service.launches.launch_submission import LAUNCHES
 from service.metrics import Metrics
 from service.owned_jobs import OwnedJobs
+from service.request_rate import RequestRate
 from service.settings import ServiceSettings
 from service.state import ServiceState
 from service.toolchains import ToolchainCache
@@ -45,6 +47,7 @@ from store.launches import Idempotency, Launches
 from store.page_states import PageStates
 from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
+from store.usage import UsageAccounts, Used
 from store.workers import Counters
 
 FLUSH_S = 5.0
@@ -54,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 def lifespan(
-    settings: ServiceSettings, features: Sequence[Feature]
+    settings: ServiceSettings, features: Sequence[Feature], traffic: Traffic
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     """Return the application's lifespan context: the core's, then each feature's."""
 
@@ -65,7 +68,7 @@ def lifespan(
         blocking = connect_blocking(settings.redis_url)
         # only notes uses: workers keep the cache within its budget
         budget = None if settings.cache_url else Budget(cache, 0)
-        callers = Callers(ApiKeys(redis), is_private=is_loopback(settings.host))
+        callers = Callers(ApiKeys(redis), RequestRate(redis), is_private=is_loopback(settings.host))
         key_changes = _key_changes(blocking, callers)
         owned: list[OwnedJobs[Any]] = [
             *OWNED,
@@ -74,7 +77,7 @@ def lifespan(
         kinds = by_name([*CORE_KINDS, *(kind for feature in features for kind in feature.kinds)])
         stores = [store for feature in features for store in feature.stores]
         state = _service_state(
-            settings, redis, cache, blocking, budget, callers, key_changes, owned, stores
+            settings, redis, cache, blocking, budget, callers, key_changes, owned, stores, traffic
         )
         app.state.service, app.state.failed = state, False
         parts: list[Part] = [
@@ -84,7 +87,13 @@ def lifespan(
             key_changes.run,
             callers.end_revoked,
             partial(_flush_regularly, state.compilations.flush),
-            partial(reap_for_all, _reaper(redis, blocking), partial(expired, kinds)),
+            partial(
+                reap_for_all,
+                _reaper(redis, blocking),
+                partial(expired, kinds),
+                state.metrics.work.note_expired,
+            ),
+            partial(_flush_regularly, partial(_publish, state, traffic)),
         ]
         if budget is not None:
             parts.append(partial(_flush_regularly, budget.flush))
@@ -139,6 +148,7 @@ def _service_state(
     key_changes: Subscription,
     owned: Sequence[OwnedJobs[Any]],
     stores: Sequence[type[Any]],
+    traffic: Traffic,
 ) -> ServiceState:
     responses = ResponseCache(settings.memory_cache_bytes)
     bucket = Bucket(settings.blobs_url) if settings.blobs_url else None
@@ -156,6 +166,7 @@ def _service_state(
         results=results,
         events=events,
         counters=Counters(redis),
+        usage=UsageAccounts(redis),
         event_followers=followers,
         launches=Launches(redis),
         tensors=Tensors(redis, blobs, settings.max_tensors_bytes),
@@ -177,7 +188,7 @@ def _service_state(
             "API keys": lambda: key_changes.connected,
         },
         invalidate=partial(invalidate, redis),
-        metrics=Metrics(bucket),
+        metrics=Metrics(traffic, bucket),
         stores={store: store(redis) for store in stores},
     )
 
@@ -193,11 +204,19 @@ def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
     )
 
 
+async def _publish(state: ServiceState, traffic: Traffic) -> None:
+    """Add what this process counted to the deployment's counts and accounts."""
+    work = state.metrics.work
+    for caller, own in traffic.take_callers().items():
+        work.usage.note(caller, Used(own.requests, own.received_bytes, own.sent_bytes))
+    await work.publish(state.counters, state.usage)
+
+
 async def _flush_regularly(flush: Callable[[], Awaitable[None]]) -> None:
-    """Write uses and request aliases noted in memory to the store, every few seconds."""
+    """Write what was noted in memory to the store, every few seconds."""
     while True:
         await asyncio.sleep(FLUSH_S)
         try:
             await flush()
         except StoreUnavailable as error:
-            logger.warning("uses and aliases were not written to the store: %s", error)
+            logger.warning("what was noted in memory was not written to the store: %s", error)

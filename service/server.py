@@ -40,6 +40,7 @@ class HttpServer(uvicorn.Server):
             proxy_headers=bool(settings.proxies),
             forwarded_allow_ips=list(settings.proxies),
             access_log=False,
+            log_config=None,  # its loggers write as ours do
             log_level="warning",
             server_header=False,
             timeout_graceful_shutdown=round(settings.drain_s),

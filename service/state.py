@@ -28,6 +28,7 @@ from store.launches import Idempotency, Launches
 from store.page_states import PageStates
 from store.subscription import Invalidations
 from store.tensors import Tensors
+from store.usage import UsageAccounts
 from store.workers import Counters, Workers
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class ServiceState:
     results: ResultWaiter
     events: Events
     counters: Counters
+    usage: UsageAccounts
     event_followers: EventFollowers
     launches: Launches
     tensors: Tensors

@@ -2,7 +2,8 @@
 
 import hashlib
 import secrets
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import orjson
@@ -22,6 +23,10 @@ class ApiKey:
     name: str
     scopes: tuple[str, ...]
     namespace: str
+    requests_per_s: float | None = None
+    """None: as many as come."""
+    gpu_seconds_per_hour: float | None = None
+    """None: no limit."""
 
 
 def _digest(secret: str) -> str:
@@ -33,6 +38,10 @@ def _parse(value: bytes) -> ApiKey:
     return ApiKey(**{**fields, "scopes": tuple(fields["scopes"])})
 
 
+def _changed(key: ApiKey, limits: Mapping[str, Any]) -> ApiKey:
+    return replace(key, **limits)
+
+
 class ApiKeys:
     """The keys of the deployment."""
 
@@ -40,22 +49,44 @@ class ApiKeys:
         self._redis = redis
 
     async def create(
-        self, name: str, scopes: tuple[str, ...], namespace: str = ""
+        self,
+        name: str,
+        scopes: tuple[str, ...],
+        namespace: str = "",
+        *,
+        requests_per_s: float | None = None,
+        gpu_seconds_per_hour: float | None = None,
     ) -> tuple[ApiKey, str]:
         """Make a key and return it with its secret, which cannot be had again."""
         secret = SECRET_PREFIX + secrets.token_urlsafe(32)
-        key = ApiKey(secrets.token_hex(8), name, scopes, namespace)
-        await self._store(key, secret)
+        limits = (requests_per_s, gpu_seconds_per_hour)
+        key = ApiKey(secrets.token_hex(8), name, scopes, namespace, *limits)
+        await self._store(key, _digest(secret))
         return key, secret
 
     async def adopt(self, secret: str, name: str, scopes: tuple[str, ...]) -> None:
         """Store a key whose secret was chosen elsewhere; the same secret is the same key."""
-        await self._store(ApiKey(_digest(secret)[:16], name, scopes, ""), secret)
+        if await self.find(secret) is None:  # else it may have got limits since
+            await self._store(ApiKey(_digest(secret)[:16], name, scopes, ""), _digest(secret))
 
-    async def _store(self, key: ApiKey, secret: str) -> None:
+    async def update(self, key_id: str, limits: Mapping[str, float | None]) -> ApiKey | None:
+        """Set limits of a key, None to lift one; None is returned where there is no such key."""
+        found: Any = await self._redis.hgetall(keys.API_KEYS)
+        for digest, value in found.items():
+            if (key := _parse(value)).id == key_id:
+                key = _changed(key, limits)
+                await self._store(key, digest.decode())
+                return key
+        return None
+
+    async def _store(self, key: ApiKey, digest: str) -> None:
         description = orjson.dumps(asdict(key)).decode()
+        limit = key.gpu_seconds_per_hour
         await EssentialWrites(self._redis).write(
-            ("HSET", keys.API_KEYS, _digest(secret), description),
+            ("HSET", keys.API_KEYS, digest, description),
+            ("HDEL", keys.GPU_LIMITS, key.id)
+            if limit is None
+            else ("HSET", keys.GPU_LIMITS, key.id, repr(limit)),
             ("PUBLISH", keys.API_KEYS_CHANGED, ""),
         )
 
@@ -70,6 +101,7 @@ class ApiKeys:
         digests = [digest for digest, value in found.items() if _parse(value).id == key_id]
         if not digests or not await self._redis.hdel(keys.API_KEYS, *digests):
             return False
+        await self._redis.hdel(keys.GPU_LIMITS, key_id)
         await self._redis.publish(keys.API_KEYS_CHANGED, b"")
         return True
 

@@ -1,5 +1,7 @@
 """The errors that leave the store; no redis exception is meant to be caught outside of it."""
 
+import math
+
 
 class StoreError(Exception):
     """The base class of all errors of the store."""
@@ -83,6 +85,20 @@ class CallerBytesFull(CallerQueueFull):
         )
         self.lane = lane
         self.limit = limit
+
+
+class GpuTimeSpent(CallerQueueFull):
+    """One caller has used the GPU time that its API key allows in an hour."""
+
+    def __init__(self, lane: str, limit: float, wait_s: int) -> None:
+        StoreError.__init__(
+            self,
+            f"Your API key allows {limit:g} GPU seconds an hour, and they are used. "
+            f"There are some again in {wait_s} s.",
+        )
+        self.lane = lane
+        self.limit = math.ceil(limit)
+        self.wait_s = wait_s
 
 
 class EmbeddedServerError(StoreError):

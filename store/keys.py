@@ -25,6 +25,7 @@ KEPT: Final = "tritond:kept-bytes:"  # <caller>: hash ten minutes since 1970 -> 
 WAKE: Final = "tritond:wake:"  # <lane>: list of one token, while jobs wait and no worker was woken
 WAKE_RESERVE: Final = "tritond:wake-reserve:"  # <lane>: the same for workers without a free slot
 RUNNING: Final = "tritond:running:"  # <priority>:<lane>: hash caller -> its jobs that run
+USED: Final = "tritond:used:"  # <lane>: hash caller -> ms, "" -> the least of those there
 PASSED: Final = "tritond:passed"  # hash lane -> jobs claimed while an aged batch job waited
 LEASES: Final = "tritond:leases"  # zset job id -> end of its lease, ms
 DEADLINES: Final = "tritond:deadlines"  # zset queued job id -> queue deadline, ms
@@ -74,6 +75,10 @@ REFERENCES: Final = "tritond:references"  # set of "<language> <toolchain id or 
 PROGRAMS: Final = "tritond:programs-recorded"  # set of toolchain ids that programs were offered on
 PROGRAM_DEVICES: Final = "tritond:programs-devices"  # set of "<toolchain id> <device class>"
 TOOLS: Final = "tritond:tools"  # set of "<check or profile> <device class>"
+GPU_LIMITS: Final = "tritond:gpu-limits"  # hash caller -> GPU seconds that it may use in an hour
+GPU_MINUTES: Final = "tritond:gpu-minutes:"  # <caller>: hash minute since 1970 -> GPU seconds
+REQUEST_RATE: Final = "tritond:request-rate:"  # <caller>: when its requests so far are due, us
+USAGE: Final = "tritond:usage:"  # <day>: hash "<what> <caller>" -> amount
 API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
 
 # --- Cache (may be evicted) --------------------------------------------------------------------

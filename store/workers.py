@@ -6,7 +6,7 @@ Toolchains stay known when their workers are gone, and the default one is a stor
 flapping worker changes no compile key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, cast
 
@@ -18,8 +18,6 @@ from store.connection import EssentialWrites
 
 HEARTBEAT_LIFE_S: Final = 15
 TRIED_LIFE_S: Final = 24 * 3600
-OVERRULED: Final = "slices_overruled"
-"""Kernels that the whole text of a source made otherwise than its slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +224,19 @@ class Counters:
         self._redis = redis
         self._writes = EssentialWrites(redis)
 
-    async def add(self, name: str) -> None:
-        """Count one more. Raises StoreUnavailable."""
-        await self._writes.write(("HINCRBY", keys.COUNTERS, name, "1"))
+    async def add_all(self, amounts: Mapping[str, float]) -> None:
+        """Add to each counter. Raises StoreUnavailable."""
+        words = [("HINCRBYFLOAT", keys.COUNTERS, name, repr(by)) for name, by in amounts.items()]
+        await self._writes.write(*words)
 
-    async def read(self, name: str) -> int:
-        """Return how many were counted. Raises StoreUnavailable."""
-        return int(await self._redis.hget(keys.COUNTERS, name) or 0)
+    async def stored_bytes(self, cache: Redis) -> dict[str, int]:
+        """Return the bytes of unfinished jobs, and of a cache that workers keep within a budget."""
+        return {
+            "queued_jobs": int(await self._redis.get(keys.JOB_BYTES) or 0),
+            "cache": int(await cache.get(keys.CACHE_BYTES) or 0),
+        }
+
+    async def read_all(self) -> dict[str, float]:
+        """Return all counters. Raises StoreUnavailable."""
+        found: Any = await self._redis.hgetall(keys.COUNTERS)
+        return {name.decode(): float(value) for name, value in found.items()}

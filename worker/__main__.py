@@ -12,6 +12,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from jobs import tracing
+from jobs.logs import log_as
+from jobs.tracing import TracingMissing
 from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import ShardedCluster, StoreUnavailable
 from worker.code_digest import ROOT
@@ -165,13 +168,21 @@ def _allow_files() -> None:
 
 def main() -> None:
     """Run until a signal to stop. Exit status 1: the worker could not start."""
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     _allow_files()
     try:
-        asyncio.run(serve(WorkerSettings(), FEATURES))
+        settings = WorkerSettings()
+        log_as(settings.log_format)
+        tracing.start("worker")
+        asyncio.run(serve(settings, FEATURES))
     except ValidationError as error:
         sys.exit(f"tritond worker: {wrong_settings(error)}")
-    except (SandboxTooWeak, ZygoteError, ShardedCluster, StoreUnavailable) as error:
+    except (
+        SandboxTooWeak,
+        ZygoteError,
+        ShardedCluster,
+        StoreUnavailable,
+        TracingMissing,
+    ) as error:
         sys.exit(f"tritond worker: {error}")
 
 

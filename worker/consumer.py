@@ -8,17 +8,23 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from pydantic import BaseModel
 
+from jobs import tracing
 from jobs.kind import Job, JobKind
+from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
+from jobs.work_metrics import WorkMetrics
 from store import workers
 from store.connection import StoreClient
 from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer, Revocations
-from store.jobs.types import Claim, QueueLimits, kind_of
+from store.jobs.types import Claim, QueueLimits, device_class_of, kind_of
+from store.usage import Used
+from worker import job_account
+from worker.job_account import JobAccount
 from worker.pool.zygote_client import ZygoteError
 from worker.slots import HEARTBEAT_S, Slots, every, leave
 
@@ -32,6 +38,9 @@ class Attempt(Generic[Job]):
     claim: Claim
     job: Job
     attempts: JobConsumer
+    metrics: WorkMetrics
+    used: JobAccount
+    """What it has used so far."""
 
     @property
     def queue_ms(self) -> float:
@@ -40,11 +49,23 @@ class Attempt(Generic[Job]):
 
     async def finish(self, record: BaseModel | bytes, *, reusable: bool, keep_s: int) -> bool:
         """End the job with `record`; False: the attempt no longer counts."""
-        written = record if isinstance(record, bytes) else _json(record)
+        written = record if isinstance(record, bytes) else self._written(record)
         claim = self.claim
-        return await self.attempts.finish(
-            claim.id, claim.token, written, reusable=reusable, keep_s=keep_s
-        )
+        is_on_gpu = device_class_of(claim.lane) is not None
+        used_s = self.used.gpu_s if is_on_gpu else self.used.children_s
+        with tracing.span("finish", {}):
+            return await self.attempts.finish(
+                claim.id,
+                claim.token,
+                written,
+                reusable=reusable,
+                keep_s=keep_s,
+                used_ms=round(used_s * 1000),
+            )
+
+    def _written(self, record: BaseModel) -> bytes:
+        self.metrics.ended(getattr(record, "problem", None))
+        return _json(record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +87,7 @@ class Queue:
     redis: StoreClient
     blocking: StoreClient
     lease_s: float
+    metrics: WorkMetrics = field(default_factory=WorkMetrics)
 
     def attempts(self, name: str) -> JobConsumer:
         """Return the consumer's side of the job protocol under `name`."""
@@ -158,16 +180,35 @@ class Consumer:
     async def _do(self, claim: Claim, attempts: JobConsumer) -> None:
         handler = self._handlers[kind_of(claim.lane)]
         job = handler.kind.read(claim.payload)
-        attempt = Attempt(claim, job, attempts)
+        metrics, used = self._queue.metrics, job_account.begin()
+        WORK.set(
+            {
+                REQUEST_ID: claim.request_id,
+                KEY: claim.id,
+                CALLER_ID: claim.caller,
+                WORKER: self.name,
+            }
+        )
+        attempt = Attempt(claim, job, attempts, metrics, used)
+        metrics.queue_wait.labels(claim.lane).observe(attempt.queue_ms / 1000)
+        began_s = claim.started_at_ms / 1000
+        tracing.past_span("queue", claim.submitted_at_ms / 1000, began_s, claim.traceparent)
+        about = {"tritond.key": claim.id, "tritond.kind": handler.kind.name}
         try:
-            await handler.do(attempt)
+            with tracing.span("attempt", about, claim.traceparent):
+                await handler.do(attempt)
         except (StoreUnavailable, ZygoteError):
             raise
         except Exception:
             # our own bug must end the job too, or every worker would retry it
             logger.exception("%s %s failed with an internal error", handler.kind.noun, claim.id)
             end = handler.kind.mistake(job)
+            metrics.failed(handler.kind.failure_slug)
             await attempt.finish(end.record, reusable=end.reusable, keep_s=end.keep_s)
+        finally:
+            if (device := device_class_of(claim.lane)) is not None:
+                metrics.gpu_busy.labels(device).inc(used.gpu_s)
+            metrics.usage.note(claim.caller, Used(cpu_seconds=used.cpu_s, gpu_seconds=used.gpu_s))
 
 
 async def run_until(

@@ -1,7 +1,7 @@
 """Turns at something that few can use at once: the GPU, the processors of this machine.
 
-Interactive work goes first, callers take turns, and work in the background is passed over so often
-and no oftener.
+Interactive work goes first; of the callers that wait, the one who used least time goes next, and
+work in the background is passed over so often and no oftener.
 """
 
 import asyncio
@@ -9,14 +9,36 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from cachetools import LRUCache
+
+MOST_CALLERS = 10_000
+"""Whose used time is known."""
 MOST_PASSED = 8
 """Turns of interactive work that work in the background lets pass, one after the other."""
+
+
+class _UsedTime:
+    """Seconds that callers used; who comes back begins with the least of those who were there."""
+
+    def __init__(self) -> None:
+        self._of: LRUCache[str, float] = LRUCache(MOST_CALLERS)
+        self._least = 0.0
+
+    def of(self, caller: str) -> float:
+        return max(self._least, self._of.get(caller, 0.0))
+
+    def add(self, caller: str, seconds: float) -> None:
+        self._of[caller] = self.of(caller) + seconds
+
+    def goes_next(self, caller: str) -> None:
+        self._least = self.of(caller)
 
 
 class _Callers:
     """Waiters by caller, each caller's in order of arrival."""
 
-    def __init__(self) -> None:
+    def __init__(self, used: _UsedTime) -> None:
+        self._used = used
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     def add(self, caller: str, waiter: asyncio.Future[None]) -> None:
@@ -25,11 +47,13 @@ class _Callers:
     def next(self) -> asyncio.Future[None] | None:
         """Remove and return the next waiter, skipping cancelled ones."""
         while self._waiting:
-            caller, waiters = self._waiting.popitem(last=False)
+            caller = min(self._waiting, key=self._used.of)  # the first of equals
+            waiters = self._waiting.pop(caller)
             waiter = waiters.popleft()
             if waiters:
                 self._waiting[caller] = waiters  # behind the other callers
             if not waiter.done():
+                self._used.goes_next(caller)
                 return waiter
         return None
 
@@ -39,13 +63,18 @@ class FairQueue:
 
     def __init__(self, count: int = 1) -> None:
         self._free = count
-        self._first, self._behind = _Callers(), _Callers()
+        self._used = _UsedTime()
+        self._first, self._behind = _Callers(self._used), _Callers(self._used)
         self._passed = 0
 
     @property
     def all_taken(self) -> bool:
         """True if a new waiter would have to wait."""
         return self._free == 0
+
+    def charge(self, caller: str, seconds: float) -> None:
+        """Note that a caller used what there are turns at."""
+        self._used.add(caller, seconds)
 
     async def take(self, caller: str, *, is_batch: bool = False) -> None:
         """Wait for the turn of `caller`, which must `give_back` it."""

@@ -4,6 +4,7 @@ Nothing is kept in this process that cannot be lost: a job whose worker dies is 
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -13,16 +14,19 @@ from typing import Self
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
 from jobs.submission import JobClient
+from jobs.work_metrics import WorkMetrics
 from store import workers
 from store.blobs import Blobs
 from store.bucket import Bucket
 from store.budget import Budget
 from store.compilations import Compilations, Derived
 from store.connection import connect, connect_blocking, refuse_sharded_cluster
+from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
 from store.jobs.consumer import reap_for_all
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
+from store.usage import UsageAccounts
 from worker.compile.compile import CompileContext
 from worker.compile.compile_consumer import compile_consumer
 from worker.compile.toolchain_identity import identify
@@ -40,6 +44,7 @@ from worker.slots import SWEEP_S, every, once_available
 from worker.worker_context import MemoryBudget, WorkerContext
 from worker.worker_name import new_name
 
+PUBLISH_S = 5.0
 logger = logging.getLogger(__name__)
 
 
@@ -65,6 +70,7 @@ class WorkerProcess:
         self._feature_children = feature_children
         of_features = (kind for feature in features for kind in feature.kinds)
         self._kinds = by_name([*CORE_KINDS, *of_features])
+        self._metrics = WorkMetrics()
         self._redis = connect(settings.redis_url, ack_replicas=settings.ack_replicas)
         self._blocking = connect_blocking(settings.redis_url)
         self._cache = connect(settings.cache_url) if settings.cache_url else self._redis
@@ -137,11 +143,11 @@ class WorkerProcess:
             GpuConsumers(context),
             *(feature.part for feature in running),
         ]
-        reaper = context.queue.attempts(f"{self._name}.reaper")
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(context.client.results.run()),
-                group.create_task(reap_for_all(reaper, partial(expired, self._kinds))),
+                group.create_task(self._reap(context.queue)),
+                group.create_task(every(PUBLISH_S, self._publish)),
                 *(group.create_task(part.run()) for part in parts),
             ]
             if self._budget is not None:
@@ -152,6 +158,15 @@ class WorkerProcess:
             await self._drain(parts)
             for task in tasks:
                 task.cancel()
+        with contextlib.suppress(StoreUnavailable):  # what is new since is not counted
+            await self._publish()
+
+    async def _reap(self, queue: Queue) -> None:
+        reaper = queue.attempts(f"{self._name}.reaper")
+        await reap_for_all(reaper, partial(expired, self._kinds), self._metrics.note_expired)
+
+    async def _publish(self) -> None:
+        await self._metrics.publish(workers.Counters(self._redis), UsageAccounts(self._redis))
 
     async def _drain(self, parts: Sequence[Part]) -> None:
         drain_s = self._settings.drain_s
@@ -165,7 +180,7 @@ class WorkerProcess:
         settings = self._settings
         return WorkerContext(
             name=self._name,
-            queue=Queue(self._redis, self._blocking, settings.lease_s),
+            queue=Queue(self._redis, self._blocking, settings.lease_s, self._metrics),
             slots=settings.slots,
             branch=self._branches[0],
             compiling=compiling,

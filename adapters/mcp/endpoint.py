@@ -93,6 +93,7 @@ class _McpRoute:
     """The ASGI application of the route; it has no streams to GET and no sessions to DELETE."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = mcp_route
         endpoint: McpEndpoint = scope["app"].state.mcp
         await endpoint(scope, receive, send)
 

@@ -1,19 +1,22 @@
 """Middleware of every request: its X-Request-ID, and HEAD answered as GET without the body.
 
 The request id is taken from the request where it is sane, else made, and always returned. As the
-outermost layer it also answers a request that is cancelled, because the service stops or its API
-key was revoked, and calls what is to be called when a request is over.
+outermost layer it counts requests, answers one that is cancelled because the service stops or its
+API key was revoked, and calls what is to be called when a request is over.
 """
 
 import asyncio
 import re
 from collections.abc import Callable
 from random import getrandbits
+from time import perf_counter
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from jobs.work_context import REQUEST_ID, WORK
 from service.http.problems import ProblemRaised, problem_response
+from service.http.traffic import Traffic
 
 IS_HEAD = "tritond.is_head"
 """Set in the scope of a HEAD request, which must not start an endless answer."""
@@ -33,8 +36,9 @@ def at_end(scope: Scope, end: Callable[[], object]) -> None:
 class RequestIdMiddleware:
     """ASGI middleware; plain, because it runs for every hit."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
         self._app = app
+        self._traffic = traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application with the request id added to its answer."""
@@ -44,13 +48,18 @@ class RequestIdMiddleware:
         sent = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
         # random, not secret: a system call for each request would buy nothing
         request_id = sent.decode() if _SANE.fullmatch(sent) else f"{getrandbits(64):016x}"
-        scope.setdefault("state", {})["request_id"] = request_id
-        started = False
+        state = scope.setdefault("state", {})
+        state[REQUEST_ID] = request_id
+        WORK.set(state)
+        status = sent_bytes = 0
+        began_s = perf_counter()
 
         async def send_with_id(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
+            nonlocal status, sent_bytes
+            if message["type"] == "http.response.body":
+                sent_bytes += len(message.get("body", b""))
+            elif message["type"] == "http.response.start":
+                status = message["status"]
                 header = (b"x-request-id", request_id.encode())
                 message["headers"] = [*message["headers"], header]
             await send(message)
@@ -59,15 +68,16 @@ class RequestIdMiddleware:
             await self._app(scope, receive, send_with_id)
         except asyncio.CancelledError:
             is_revoked = scope["state"].get(REVOKED, False)
-            if started and is_revoked:
+            if status and is_revoked:
                 return  # incomplete, so that the connection is closed
-            if started:
+            if status:
                 raise
             raised = _revoked() if is_revoked else _stopping()
             await problem_response(Request(scope), raised)(scope, receive, send_with_id)
         finally:
             for end in scope["state"].get(_AT_END, ()):
                 end()
+            self._traffic.note(scope, status, perf_counter() - began_s, sent_bytes)
 
 
 def _revoked() -> ProblemRaised:
@@ -98,4 +108,8 @@ class HeadMiddleware:
                 message = {**message, "body": b""}
             await send(message)
 
-        await self._app({**scope, "method": "GET", IS_HEAD: True}, receive, send_head)
+        as_get = {**scope, "method": "GET", IS_HEAD: True}
+        try:
+            await self._app(as_get, receive, send_head)
+        finally:
+            scope["route"] = as_get.get("route")

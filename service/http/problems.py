@@ -13,7 +13,7 @@ from starlette.routing import Match
 
 from compiler.problem import PROBLEM_BASE, TITLES, Problem
 from compiler.rejection import RequestRejected
-from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
+from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
 
 STATUS = {
     "invalid_json": 400,
@@ -107,6 +107,11 @@ def as_raised(error: Exception) -> ProblemRaised | None:
             return error
         case RequestRejected():
             return problem_of_rejection(error)
+        case GpuTimeSpent():
+            headers = rate_limit_headers("gpu-seconds", error.limit, 3600, error.wait_s)
+            return ProblemRaised(
+                "too_many_requests", str(error), headers=headers, limit=error.limit
+            )
         case CallerQueueFull():
             return ProblemRaised("too_many_requests", str(error), limit=error.limit)
         case QueueFull():
@@ -114,6 +119,15 @@ def as_raised(error: Exception) -> ProblemRaised | None:
         case StoreUnavailable():
             return ProblemRaised("store_unavailable", str(error))
     return None
+
+
+def rate_limit_headers(policy: str, quota: int, window_s: int, wait_s: int) -> dict[str, str]:
+    """Return the headers of a refused request (draft-ietf-httpapi-ratelimit-headers-10)."""
+    return {
+        "Retry-After": str(wait_s),
+        "RateLimit-Policy": f'"{policy}";q={quota};w={window_s}',
+        "RateLimit": f'"{policy}";r=0;t={wait_s}',
+    }
 
 
 def problem_of_rejection(error: RequestRejected) -> ProblemRaised:

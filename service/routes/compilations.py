@@ -61,6 +61,7 @@ class _PlainPost:
     """`post_compilation` as an ASGI application, without Starlette's layers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = plain_route  # FastAPI's routes say so themselves
         if scope["query_string"]:
             check_query(scope["query_string"], _POST_PARAMETERS)
         response = await post_compilation(Request(scope, receive))

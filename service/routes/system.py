@@ -17,7 +17,6 @@ from service.state import ServiceState, state_of
 from store.connection import probe
 from store.errors import StoreUnavailable
 from store.jobs.types import LaneLoad, lanes_of, lanes_of_all
-from store.workers import OVERRULED
 
 WITHIN_S = 3.0
 router = APIRouter(tags=["system"])
@@ -189,14 +188,13 @@ async def _workers(state: ServiceState) -> int | None:
     responses=bytes_as("text/plain"),
 )
 async def get_metrics(request: Request) -> Response:
-    """Answer counters of this process and gauges of the deployment."""
+    """Answer counters of this process, and counters and gauges of the deployment."""
     state = state_of(request)
     await state.callers.identify(request, "admin")
-    state.metrics.show_lanes(await _loads(state))
-    state.metrics.overruled.set(await state.counters.read(OVERRULED))
-    workers = await state.workers.list()
-    circuits = [worker.blobs["circuit"] for worker in workers if worker.blobs]
-    state.metrics.open_circuits.labels("workers").set(circuits.count("open"))
-    for kind in ("compile", "launch"):
-        state.metrics.workers.labels(kind).set(sum(worker.kind == kind for worker in workers))
+    loads, devices = await _loads(state), await state.workers.known_devices()
+    state.metrics.show_lanes(loads)
+    state.metrics.show_workers(await state.workers.list(), devices)
+    state.metrics.show_totals(await state.counters.read_all(), loads, devices)
+    for kind, size_bytes in (await state.counters.stored_bytes(state.cache)).items():
+        state.metrics.stored.labels(kind).set(size_bytes)
     return Response(generate_latest(state.metrics.registry), media_type=CONTENT_TYPE_LATEST)

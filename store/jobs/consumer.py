@@ -107,14 +107,23 @@ class JobConsumer:
         return Heartbeat(answer.decode())
 
     async def finish(
-        self, job_id: str, token: int, record: bytes, *, reusable: bool, keep_s: int
+        self,
+        job_id: str,
+        token: int,
+        record: bytes,
+        *,
+        reusable: bool,
+        keep_s: int,
+        used_ms: int | None = None,
     ) -> bool:
         """End the job with `record`, kept for `keep_s`; False: the attempt no longer counts.
 
-        `reusable` says whether a later submit may be answered with it.
+        `reusable` says whether a later submit may be answered with it. `used_ms` of a worker's or a
+        GPU's time is the caller's share; None: all the time of the attempt.
         """
-        keep_ms = keep_s * 1000
-        return bool(await self._finish(args=[job_id, token, record, int(reusable), keep_ms]))
+        used: str | int = "" if used_ms is None else used_ms
+        args: list[str | int | bytes] = [job_id, token, record, int(reusable), keep_s * 1000, used]
+        return bool(await self._finish(args=args))
 
     async def release(self, job_id: str, token: int) -> bool:
         """Give the job back because this worker stops; False: the attempt no longer counts."""
@@ -151,7 +160,7 @@ class JobConsumer:
 def _claim(answer: Sequence[bytes | None]) -> Claim:
     """Return what a script claimed. What another version wrote may lack fields: they are empty."""
     reason, job_id, lane, priority, payload, token, attempt, deliveries, refresh, *times = answer
-    deadline_ms, submitted_ms, started_ms, timeout_ms = times
+    deadline_ms, submitted_ms, started_ms, timeout_ms, owner, request_id, traceparent = times
     is_batch = priority != Priority.INTERACTIVE.value.encode()
     return Claim(
         id=_text(job_id),
@@ -166,6 +175,9 @@ def _claim(answer: Sequence[bytes | None]) -> Claim:
         submitted_at_ms=int(submitted_ms or 0),
         started_at_ms=int(started_ms or 0),
         timeout_ms=int(timeout_ms or 0),
+        caller=_text(owner),
+        request_id=_text(request_id),
+        traceparent=_text(traceparent),
         dead_letter=DeadLetter(reason.decode()) if reason else None,
     )
 
@@ -174,8 +186,15 @@ def _text(found: bytes | None) -> str:
     return (found or b"").decode(errors="replace")
 
 
-async def reap_for_all(consumer: JobConsumer, end_of: Callable[[Claim], JobEnd]) -> None:
-    """Offer to reap until cancelled; `end_of` says how a dead letter ends."""
+async def reap_for_all(
+    consumer: JobConsumer,
+    end_of: Callable[[Claim], JobEnd],
+    on_end: Callable[[DeadLetter | None], None] = lambda _: None,
+) -> None:
+    """Offer to reap until cancelled; `end_of` says how a dead letter ends.
+
+    `on_end` is called with the reason of each that was ended.
+    """
     while True:
         try:
             claims = await consumer.reap()
@@ -188,6 +207,7 @@ async def reap_for_all(consumer: JobConsumer, end_of: Callable[[Claim], JobEnd])
                     reusable=end.reusable,
                     keep_s=end.keep_s,
                 )
+                on_end(claim.dead_letter)
                 logger.info("job %s ended: %s", claim.id, claim.dead_letter)
         except StoreUnavailable as error:
             claims = None

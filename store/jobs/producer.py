@@ -6,7 +6,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.errors import CallerBytesFull, CallerQueueFull, QueueBytesFull, QueueFull
+from store.errors import CallerBytesFull, CallerQueueFull, GpuTimeSpent, QueueBytesFull, QueueFull
 from store.events import LIFE_MS
 from store.jobs.types import (
     KEPT_S,
@@ -21,6 +21,7 @@ from store.jobs.types import (
     SubmitOutcome,
     Submitted,
     Waiting,
+    device_class_of,
     interest_of_batch,
     interest_of_caller,
 )
@@ -55,6 +56,8 @@ class JobProducer:
         waiting: Waiting | None = None,
         membership: Membership | None = None,
         keeps_payload: bool = False,
+        request_id: str = "",
+        traceparent: str = "",
     ) -> Submitted:
         """Have the job done: answer from a recent result, join the living job, or create it.
 
@@ -69,7 +72,7 @@ class JobProducer:
         With `keeps_payload` it is kept as long as the result is, for `kept_payload`.
 
         Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `CallerBytesFull`,
-        `StoreUnavailable`.
+        `GpuTimeSpent`, `StoreUnavailable`.
         """
         if not caller:
             raise ValueError("A job needs a caller: the id must not be empty.")
@@ -82,6 +85,7 @@ class JobProducer:
             timeout_ms,
             *((waiting.interest, waiting.wait_ms + INTEREST_GRACE_MS) if waiting else ("", 0)),
             *(limits.living_bytes, limits.kept_bytes_per_caller, int(keeps_payload)),
+            *(request_id, int(device_class_of(lane) is not None), traceparent),
         ]
         return self._submitted(job_id, lane, await self._submit(args=args))
 
@@ -97,6 +101,8 @@ class JobProducer:
                 raise QueueBytesFull(lane, limits.living_bytes)
             case b"caller_bytes_full":
                 raise CallerBytesFull(lane, limits.kept_bytes_per_caller)
+            case b"gpu_time_spent":
+                raise GpuTimeSpent(lane, float(answer[1]), int(answer[2]))
             case b"hit":
                 return Submitted(job_id, SubmitOutcome.HIT, answer[1])
         outcome = SubmitOutcome(answer[0].decode())

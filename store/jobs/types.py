@@ -146,6 +146,12 @@ class Claim:
     started_at_ms: int
     timeout_ms: int = 0
     """The longest execution timeout of its callers; 0: none given."""
+    caller: str = ""
+    """The one whose turn it took."""
+    request_id: str = ""
+    """Of the request that it was submitted for; "": unknown."""
+    traceparent: str = ""
+    """The span that it was submitted in; "": none."""
     dead_letter: DeadLetter | None = None
 
 
@@ -261,6 +267,14 @@ def lanes_of_all(devices: Iterable[str]) -> list[str]:
     on_gpus = (name.partition(" ") for name in devices)
     launches = [device_lane(target, model) for target, _, model in on_gpus]
     return [SWEEPS_LANE, *launches, *map(torch_lane, launches)]
+
+
+def device_class_of(lane: str) -> str | None:
+    """Return "<target> <model>" of a lane whose jobs run on GPUs, None for any other."""
+    before, _, model = lane.removesuffix(":torch").partition(" ")
+    if not model:
+        return None
+    return f"{':'.join(before.split(':')[-2:])} {model}"
 
 
 def kind_of(lane: str) -> str:

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- A worker that is free takes the next job, one only: interactive ones of all its lanes first, except that
 -- batch work which waits for long gets its part. Among the turns at the head of a lane, that of the caller
--- who runs least there is taken.
+-- who runs least there is taken, and of several the one who used least time.
 -- KEYS none. ARGV 1 consumer, 2 lease in ms, 3 ms after which batch work is aged, 4 reserved 0|1: only
 -- interactive work of callers who run none, 5... lanes, the preferred first.
 -- Answers {more, {reason, id, fields of CLAIM ...}}, where `more` is 1 when jobs are left, or {0}.
@@ -40,7 +40,8 @@ local function next_turn(at)
     local entry, id = read[1][2][1][1], read[1][2][1][2][2]
     local job = fields(id, "entry", "stream", "lane", "priority", "owner", "state")
     if job.state == "queued" and job.entry == entry and job.stream == at then
-      return { id = id, entry = entry, job = job, running = running(at, job.owner) }
+      return { id = id, entry = entry, job = job, running = running(at, job.owner),
+        used = used_ms(job.lane, job.owner) }
     end
     drop(at, entry) -- an entry without its job: cannot be run, must not come again
     if (job.entry or "") == "" then
@@ -49,22 +50,36 @@ local function next_turn(at)
   end
 end
 
--- The turn of the caller who runs least; those that were passed over go to the tail.
+local function is_before(turn, other)
+  if turn.running ~= other.running then
+    return turn.running < other.running
+  end
+  return turn.used < other.used
+end
+
+-- The turn of the caller who runs least, and of several the one who used least time; those that were
+-- passed over go to the tail. Nobody there used less than `floor`.
 local function fairest_turn(at)
   local best, passed = next_turn(at), {}
-  local waiting = redis.call("HLEN", K.TURNS .. at)
-  while best and best.running > 0 and #passed + 1 < math.min(waiting, LOOK_AHEAD) do
+  local lane = string.match(at, ":(.*)")
+  local waiting, floor = redis.call("HLEN", K.TURNS .. at), used_ms(lane, "")
+  local least = best and best.used
+  while best and (best.running > 0 or best.used > floor) and #passed + 1 < math.min(waiting, LOOK_AHEAD) do
     local turn = next_turn(at)
     if not turn then
       break
     end
-    if turn.running < best.running then
+    least = math.min(least, turn.used)
+    if is_before(turn, best) then
       best, turn = turn, best
     end
     passed[#passed + 1] = turn
   end
   if best and is_reserved and best.running > 0 then
     passed[#passed + 1], best = best, nil
+  end
+  if least and least > floor then
+    redis.call("HSET", K.USED .. lane, "", least)
   end
   for _, turn in ipairs(passed) do
     drop(at, turn.entry)

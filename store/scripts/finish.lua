@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- An attempt hands in its result; only the attempt whose token is still the job's may.
--- KEYS none. ARGV 1 id, 2 token, 3 record, 4 reusable 0|1, 5 ms to keep it.
+-- KEYS none. ARGV 1 id, 2 token, 3 record, 4 reusable 0|1, 5 ms to keep it, 6 ms that it
+-- took of the worker or GPU, "" when that is not known.
 -- Answers 1 accepted | 0 refused.
 
 local id, token = ARGV[1], ARGV[2]
@@ -9,6 +10,6 @@ if job.token ~= token then
   -- The same finish sent twice, because its first answer was lost on the way, is accepted twice.
   return redis.call("HGET", K.RESULT .. id, "finished") == token and 1 or 0
 end
-take_back(id, job)
+take_back(id, job, tonumber(ARGV[6]))
 conclude(id, "finished", token, ARGV[3], ARGV[4], ARGV[5])
 return 1

@@ -96,9 +96,30 @@ local function charge(id, at, caller)
   redis.call("HSET", K.JOB .. id, "charged_at", at)
 end
 
-local function discharge(id)
-  local at, caller = unpack(redis.call("HMGET", K.JOB .. id, "charged_at", "owner"))
+-- The time that a caller used in a lane. Among callers who run equally many jobs, the one who used least
+-- goes first. Who comes back has no credit for the time away: it begins with the least that anybody there
+-- has used ("").
+local function used_ms(lane, caller)
+  return tonumber(redis.call("HGET", K.USED .. lane, caller) or "0")
+end
+
+local function spend(lane, caller, ms)
+  redis.call("HINCRBY", K.USED .. lane, caller, math.max(0, math.floor(ms)))
+  redis.call("PEXPIRE", K.USED .. lane, 3600000)
+end
+
+local function come_back(lane, caller)
+  local least = used_ms(lane, "")
+  if used_ms(lane, caller) < least then
+    redis.call("HSET", K.USED .. lane, caller, least)
+  end
+end
+
+-- `ms` is the time of a worker's children or of a GPU that the attempt took; nil: all of its time.
+local function discharge(id, ms)
+  local at, caller, started_ms = unpack(redis.call("HMGET", K.JOB .. id, "charged_at", "owner", "started_ms"))
   if at and at ~= "" then
+    spend(string.match(at, ":(.*)"), caller, ms or now_ms() - (tonumber(started_ms) or now_ms()))
     if redis.call("HINCRBY", K.RUNNING .. at, caller, -1) <= 0 then
       redis.call("HDEL", K.RUNNING .. at, caller)
     end
@@ -153,6 +174,9 @@ local function want(id, job, caller, first)
   end
   redis.call("ZADD", K.QUEUED .. job.lane, "LT", BASE[job.priority] + round, id)
   if redis.call("HEXISTS", K.TURNS .. at, caller) == 0 then
+    if running(at, caller) == 0 then
+      come_back(job.lane, caller)
+    end
     give_turn(id, at, caller)
     return true
   end
@@ -187,9 +211,9 @@ local function dequeue(id, job)
 end
 
 -- Takes a running job from its worker: its entry is acknowledged and its lease ends.
-local function take_back(id, job)
+local function take_back(id, job, ms)
   redis.call("ZREM", K.LEASES, id)
-  discharge(id)
+  discharge(id, ms)
   if job.entry ~= "" then
     redis.call("XACK", K.STREAM .. job.stream, GROUP, job.entry)
     redis.call("XDEL", K.STREAM .. job.stream, job.entry)
@@ -231,7 +255,8 @@ local function kept_bytes(caller)
 end
 
 local CLAIM = { "lane", "priority", "payload", "token", "attempt", "deliveries", "refresh",
-  "deadline_ms", "submitted_ms", "started_ms", "timeout_ms" }
+  "deadline_ms", "submitted_ms", "started_ms", "timeout_ms", "owner", "request_id",
+  "traceparent" }
 
 -- The answer of a claim: the reason ("" for ordinary work), the job id, then the fields of CLAIM.
 local function claimed(reason, id)

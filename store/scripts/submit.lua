@@ -5,9 +5,11 @@
 -- 11 the batch that it is for or "", 12 the indices of its items there, with blanks between,
 -- 13 the standing interest or "", 14 timeout of the execution in ms, 15 the interest of the request that waits
 -- or "", 16 for how many ms it may wait, 17 most bytes of all jobs, 18 most bytes that are kept of the
--- caller's, 19 whether the payload is kept with the result 0|1.
+-- caller's, 19 whether the payload is kept with the result 0|1, 20 the id of the request that it is for,
+-- 21 whether it runs on a GPU 0|1, 22 the span of that request (W3C traceparent) or "".
 -- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for} | {"miss"}
--- | {"queue_full"} | {"caller_queue_full"} | {"bytes_full"} | {"caller_bytes_full"}.
+-- | {"queue_full"} | {"caller_queue_full"} | {"bytes_full"} | {"caller_bytes_full"}
+-- | {"gpu_time_spent", GPU seconds an hour, seconds until there are some}.
 
 local id, lane, priority, payload, caller = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local refresh = ARGV[7]
@@ -48,6 +50,35 @@ local function no_room()
   return interactive + batch >= most_of_caller and "caller_queue_full" or nil
 end
 
+-- The limit of a caller who used all its GPU time of the last hour, and when some of it is an hour ago.
+local function gpu_time_spent()
+  local limit = ARGV[21] == "1" and redis.call("HGET", K.GPU_LIMITS, caller)
+  if not limit then
+    return nil
+  end
+  local all, minute, used, seconds = redis.call("HGETALL", K.GPU_MINUTES .. caller), now_ms() / 60000, 0, {}
+  for i = 1, #all, 2 do
+    local at = tonumber(all[i])
+    if at > minute - 60 then
+      used = used + tonumber(all[i + 1])
+      seconds[#seconds + 1] = { at, tonumber(all[i + 1]) }
+    else
+      redis.call("HDEL", K.GPU_MINUTES .. caller, all[i])
+    end
+  end
+  if used < tonumber(limit) then
+    return nil
+  end
+  table.sort(seconds, function(one, other) return one[1] < other[1] end)
+  for _, each in ipairs(seconds) do
+    used = used - each[2]
+    if used < tonumber(limit) then
+      return limit, math.ceil((each[1] + 60 - minute) * 60)
+    end
+  end
+  return limit, 3600
+end
+
 local function create()
   if refresh == "0" then
     local result = redis.call("HMGET", K.RESULT .. id, "record", "reusable")
@@ -65,12 +96,17 @@ local function create()
   if kept_bytes(caller) > tonumber(ARGV[18]) then
     return { "caller_bytes_full" }
   end
+  local limit, wait_s = gpu_time_spent()
+  if limit then
+    return { "gpu_time_spent", limit, wait_s }
+  end
   -- A job and a result never exist together, so a result that exists is the newest.
   redis.call("DEL", K.RESULT .. id, K.EVENTS .. id)
   redis.call("HSET", K.JOB .. id, "lane", lane, "priority", priority, "payload", payload,
     "state", "queued", "entry", "", "stream", "", "owner", "", "token", "", "attempt", 0,
     "deliveries", 0, "refresh", refresh, "deadline_ms", deadline_ms, "submitted_ms", now_ms(),
-    "started_ms", "", "consumer", "", "bytes", #payload, "keeps", ARGV[19])
+    "started_ms", "", "consumer", "", "bytes", #payload, "keeps", ARGV[19], "request_id", ARGV[20],
+    "traceparent", ARGV[22])
   redis.call("INCRBY", K.JOB_BYTES, #payload)
   redis.call("SADD", K.CALLERS .. id, caller)
   event(id, "queued", { priority = priority })

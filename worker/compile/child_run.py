@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 from compiler.messages.orders import Order
 from compiler.messages.wire import header_of
 from compiler.stages import BINARY
+from jobs import tracing
 from worker.compile.reports import FailureReport, Malformed, Report, read_report
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
@@ -35,17 +36,20 @@ async def carry_out(
     more_s: MoreTime | None = None,
 ) -> ChildOutcome:
     """Have a child of `pool` carry out `order`; return how it ended. See `run_task`."""
-    return await run_task(
-        pool,
-        order.profile,
-        header_of(order),
-        body,
-        deadline_s=deadline_s,
-        stages=order.stages,
-        on_stage=on_stage,
-        more_s=more_s,
-        triton=triton,
-    )
+    with tracing.span(order.task, {}):
+        outcome = await run_task(
+            pool,
+            order.profile,
+            header_of(order),
+            body,
+            deadline_s=deadline_s,
+            stages=order.stages,
+            on_stage=on_stage,
+            more_s=more_s,
+            triton=triton,
+        )
+        tracing.past_steps({stage.name: stage.ms for stage in outcome.stages})
+    return outcome
 
 
 def read_run(outcome: ChildOutcome, model: type[_Report]) -> ChildRun[_Report]:

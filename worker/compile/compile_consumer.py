@@ -12,7 +12,7 @@ from store.compilations import Derived
 from store.events import Events
 from store.jobs.types import compile_lane, derive_lane, inspect_lane
 from store.subscription import invalidate
-from store.workers import Counters, Worker
+from store.workers import Worker
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import CompileStores, do_compilation
 from worker.compile.derive_job import do_derivation
@@ -34,9 +34,7 @@ def compile_consumer(
     """Return the consumer of all toolchains; `describe` adds what else the worker offers."""
     redis = context.queue.redis
     replaced = ReplacedToolchains(redis, partial(of_kind, _KIND), toolchains, _lanes_of)
-    stores = CompileStores(
-        context.compilations, Events(redis), Counters(redis), partial(invalidate, redis)
-    )
+    stores = CompileStores(context.compilations, Events(redis), partial(invalidate, redis))
 
     async def compile_(attempt: Attempt[CompileJob]) -> None:
         await do_compilation(attempt, stores, replaced.context_of(attempt.claim.lane))

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.request.resolution import job_for
+from jobs.work_metrics import WorkMetrics
 from store.compilations import Compilations
 from store.errors import StoreUnavailable
 from store.events import Events
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
-from store.workers import OVERRULED, Counters
 from worker.compile.build_record import build_record
 from worker.compile.child_task import OnStage, TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel
@@ -78,7 +78,6 @@ class CompileStores:
 
     compilations: Compilations
     events: Events
-    counters: Counters
     invalidate: Callable[[str], Awaitable[None]]
 
 
@@ -96,6 +95,7 @@ async def do_compilation(
         return
     made, progress, digests = await _make(attempt, job, stores.events, compiling)
     record = made.model_dump_json().encode()
+    _count(made, progress, attempt.metrics)
     if made.problem is not None:
         reusable = is_own and not made.problem.retryable
         await attempt.finish(record, reusable=reusable, keep_s=KEPT_S)
@@ -108,9 +108,16 @@ async def do_compilation(
             payload = claim.payload if is_own else job.model_dump_json().encode()
             await stores.compilations.write(job.key, record, payload, digests)
     # no request waits for these writes
-    if progress.overruled:
-        await stores.counters.add(OVERRULED)
     await put_reusable(progress, digests)
+
+
+def _count(made: Compilation, progress: Progress, metrics: WorkMetrics) -> None:
+    metrics.ended(made.problem)
+    metrics.overruled.inc(progress.overruled)
+    for stage, ms in progress.made_ms.items():
+        metrics.stage_took(stage, ms)
+    for level, outcome in progress.lookups:
+        metrics.lookups.labels(level, outcome).inc()
 
 
 def success_kept_s(*, is_own: bool) -> int:

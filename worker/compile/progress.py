@@ -49,6 +49,10 @@ class Progress:
     """Digests of the stages that came from the store."""
     reusable: list[Reusable] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
+    made_ms: dict[str, float] = field(default_factory=dict)
+    """Times of the stages that children of this compilation made."""
+    lookups: list[tuple[str, str]] = field(default_factory=list)
+    """Levels at which results were looked up in the cache: front or back, hit or miss."""
     parameters: tuple[Parameter, ...] = ()
     diagnostics: list[Diagnostic] = field(default_factory=list)
     assumptions: list[Assumption] = field(default_factory=list)

@@ -57,6 +57,7 @@ class ResultCache:
     async def front(self, key: str) -> FrontReport | CachedFact | None:
         """Return a front result and take its stages, or a fact about it, or None."""
         hit = await self._hit(self.fronts, key, FrontOrder.stages)
+        self.progress.lookups.append(("front", "miss" if hit is None else "hit"))
         if hit is None:
             return None
         value = json.loads(hit.record)
@@ -74,6 +75,7 @@ class ResultCache:
     ) -> _BackReport | None:
         """Return a back result and take its stages, or None."""
         hit = await self._hit(self.backs, key, stages)
+        self.progress.lookups.append(("back", "miss" if hit is None else "hit"))
         if hit is None:
             return None
         report = model.model_validate_json(hit.record)
@@ -84,6 +86,7 @@ class ResultCache:
 
     def keep_front(self, key: str, report: FrontReport) -> None:
         """Keep the front end's result, and what the source printed, for other jobs."""
+        self.progress.made_ms |= report.timings_ms
         value = report.model_dump(mode="json") | {"stdout": self.progress.stdout}
         self._keep(self.fronts, key, FrontOrder.stages, json.dumps(value).encode())
 
@@ -101,6 +104,7 @@ class ResultCache:
 
     def keep_back(self, key: str, stages: Collection[str], report: BackReport) -> None:
         """Keep the back end's result for other jobs."""
+        self.progress.made_ms |= report.timings_ms
         self._keep(self.backs, key, stages, report.model_dump_json().encode())
 
     def _keep(self, level: Derived, key: str, stages: Collection[str], value: bytes) -> None:

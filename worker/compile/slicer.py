@@ -36,6 +36,7 @@ async def slice_source(
         known.put(key, report, size_bytes(report))
     progress.kernel = report.kernel
     progress.timings_ms["cut"] = report.ms  # the name that the API gave it
+    progress.made_ms["slice"] = report.ms
     progress.diagnostics += report.notes
     progress.assumptions += report.assumptions
     return report

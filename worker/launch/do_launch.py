@@ -90,6 +90,8 @@ async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None
         "total": attempt.queue_ms + run_ms,
     }
     launch = amended(launch, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
+    for phase, ms in timings_ms.items():
+        attempt.metrics.launch_phase.labels(phase).observe(ms / 1000)
     # reusable: a late retry with the same idempotency key gets this result
     await attempt.finish(launch, reusable=True, keep_s=LIFE_S)
     await _keep(run, attempt.claim)

@@ -6,13 +6,14 @@ triton: the zygote does.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.backoff import Backoff
 from jobs.deadline import Deadline
-from worker import PIPELINE
+from worker import PIPELINE, job_account
 from worker.pool.child_outcome import (
     KEPT_TASKS,
     REUSED_CHILD_LIMIT_S,
@@ -185,7 +186,7 @@ class Pool:
         spares = await self._wait_until_up(deadline)
         child = use.take(spares, profile)
         was_fresh = child.use.jobs == 0
-        outcome = None
+        outcome, began = None, time.monotonic()
         try:
             if was_fresh or not use.lends:
                 child.start(job, deadline.left_s, keep=use.keep)
@@ -196,6 +197,8 @@ class Pool:
             spares.start_job(profile)
             outcome = await asyncio.shield(child.outcome)
         finally:
+            usage = outcome.usage if outcome is not None else None
+            job_account.charge_child(usage, time.monotonic() - began)
             well = outcome is not None and ended_well(outcome)
             if not (use.keep and well and use.give_back(spares, child)):
                 child.kill(Ending.SIGNAL, "its caller stopped waiting")

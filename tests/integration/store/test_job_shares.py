@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from store import keys
 from store.errors import CallerQueueFull, QueueFull
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
@@ -178,3 +179,45 @@ async def test_a_job_that_was_given_back_counts_from_when_it_was_submitted(
     await worker().release(claim.id, claim.token)
 
     assert (await jobs.load([LANE]))[LANE].oldest_wait_ms >= 50
+
+
+async def test_of_callers_who_run_equally_much_the_one_who_used_least_time_is_next(submit, worker):
+    for n in range(4):
+        await submit(f"alice-{n}")
+        await submit(f"bob-{n}", caller="bob")
+    order = []
+    for _ in range(6):
+        claim = await worker().claim([LANE])
+        order.append(caller := claim.id.partition("-")[0])
+        used_ms = 3000 if caller == "alice" else 1000
+        await worker().finish(
+            claim.id, claim.token, b"{}", reusable=False, keep_s=60, used_ms=used_ms
+        )
+
+    assert order == ["alice", "bob", "bob", "bob", "alice", "bob"]
+
+
+async def test_who_comes_back_has_no_credit_for_the_time_away(submit, worker):
+    async def run_one(used_ms):
+        claim = await worker().claim([LANE])
+        done = {"reusable": False, "keep_s": 60, "used_ms": used_ms}
+        await worker().finish(claim.id, claim.token, b"{}", **done)
+        return claim.id.partition("-")[0]
+
+    for n in range(6):
+        await submit(f"alice-{n}")
+    for _ in range(3):
+        await run_one(5000)
+    for n in range(3):
+        await submit(f"bob-{n}", caller="bob")
+
+    assert [await run_one(5000) for _ in range(5)] == ["bob", "alice", "bob", "alice", "bob"]
+
+
+async def test_a_lost_attempt_counts_with_all_its_time(submit, worker, redis):
+    await submit("alice-0")
+    claim = await worker().claim([LANE])
+    await asyncio.sleep(0.05)
+    await worker().release(claim.id, claim.token)
+
+    assert int(await redis.hget(keys.USED + LANE, "alice")) >= 50

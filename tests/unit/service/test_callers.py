@@ -8,6 +8,7 @@ from asgi import request
 from service.caller import ANONYMOUS, Caller, Callers
 from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight
 from service.http.problems import ProblemRaised
+from service.request_rate import RequestRate
 from store.api_keys import ApiKey, ApiKeys
 
 COMPILER = ApiKey("k1", "ci", ("compile",), "team-a")
@@ -30,7 +31,8 @@ class FakeApiKeys:
 
 
 def callers(fake: FakeApiKeys, *, is_private: bool = True) -> Callers:
-    return Callers(cast("ApiKeys", fake), is_private=is_private)
+    limits = cast("RequestRate", None)  # no key here has one
+    return Callers(cast("ApiKeys", fake), limits, is_private=is_private)
 
 
 async def identify(fake: FakeApiKeys, authorization: str | None, scope: str = "compile") -> Caller:

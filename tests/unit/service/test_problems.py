@@ -12,6 +12,7 @@ from compiler.rejection import FieldError, RequestRejected
 from service.http.middleware import RequestIdMiddleware
 from service.http.openapi import OpenApiDocument
 from service.http.problems import RETRY_AFTER_S, STATUS, ProblemRaised, install_handlers
+from service.http.traffic import Traffic
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
 RAISED: dict[str, Exception] = {
@@ -32,7 +33,7 @@ RAISED: dict[str, Exception] = {
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI(redirect_slashes=False)
-    app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(RequestIdMiddleware, traffic=Traffic())
     install_handlers(app)
     app.state.document = OpenApiDocument(app)
 

@@ -10,6 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from service.http.middleware import RequestIdMiddleware
+from service.http.traffic import Traffic
 
 
 async def _answer(request: Request) -> PlainTextResponse:
@@ -17,7 +18,7 @@ async def _answer(request: Request) -> PlainTextResponse:
 
 
 async def get(headers: dict[str, str] | None = None) -> httpx.Response:
-    app = RequestIdMiddleware(Starlette(routes=[Route("/", _answer)]))
+    app = RequestIdMiddleware(Starlette(routes=[Route("/", _answer)]), Traffic())
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://tritond.test") as client:
         return await client.get("/", headers=headers)
@@ -51,6 +52,6 @@ async def test_what_is_not_http_is_left_alone():
     async def application(scope, receive, send):
         seen.append(scope)
 
-    await RequestIdMiddleware(application)({"type": "lifespan"}, None, None)
+    await RequestIdMiddleware(application, Traffic())({"type": "lifespan"}, None, None)
 
     assert seen == [{"type": "lifespan"}]

@@ -130,3 +130,23 @@ async def test_places_forget_callers_who_are_gone():
     assert not places._of_callers
     async with asyncio.timeout(5), places.turn("ada"):
         assert held == ["ada"]
+
+
+async def test_of_callers_that_wait_the_one_that_used_least_time_goes_next():
+    line = await taken()
+    line.turns.charge("ada", 5.0)
+    for caller in ("ada", "ada", "bob", "bob"):
+        await line.join(caller)
+
+    assert await line.serve(4) == ["bob", "bob", "ada", "ada"]
+
+
+async def test_a_caller_that_comes_back_has_no_credit():
+    line = await taken()
+    line.turns.charge("ada", 5.0)
+    await line.join("ada")
+    await line.serve(1)
+    for caller in ("ada", "ada", "bob", "bob"):
+        await line.join(caller)
+
+    assert await line.serve(4) == ["ada", "ada", "bob", "ada", "bob"]

@@ -8,8 +8,10 @@ own, which take the same turns. Runs in the worker.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from launch.checks.roofline import Ceilings
+from worker import job_account
 from worker.fair_queue import FairQueue
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.encoded_order import EncodedOrder
@@ -120,7 +122,10 @@ class Gpu:
         try:
             if self.cordoned is not None:
                 raise DeviceCordoned(self.cordoned)
-            return await run_under_tool(self._command, self.tools, self.ordinal, job, tool, limit_s)
+            with job_account.on_gpu(partial(self._next.charge, "")):
+                return await run_under_tool(
+                    self._command, self.tools, self.ordinal, job, tool, limit_s
+                )
         finally:
             self._launchers.in_background(self._recover(None))
 
@@ -157,7 +162,8 @@ class Gpu:
             if self.cordoned is not None:
                 raise DeviceCordoned(self.cordoned)
             launcher = await self._programs.take(caller, single_use=False)
-            outcome = await launcher.outcome_of(launcher.send(order), limit_s)
+            with job_account.on_gpu(partial(self._next.charge, caller)):
+                outcome = await launcher.outcome_of(launcher.send(order), limit_s)
             return outcome
         finally:
             self._end_program(launcher, outcome)
@@ -244,7 +250,8 @@ class Gpu:
                 launcher = await self._launchers.take(caller, single_use)
                 order = launcher.send(job)
             self._at_work = None if single_use else launcher
-            outcome = await launcher.outcome_of(order, limit_s)
+            with job_account.on_gpu(partial(self._next.charge, caller)):
+                outcome = await launcher.outcome_of(order, limit_s)
             return outcome
         finally:
             self._end_turn(launcher, outcome, single_use=single_use)

@@ -1,0 +1,67 @@
+"""Log lines of services and workers: one line each, as text or as JSON.
+
+What a line says is bounded and holds no line break, whatever it quotes. Tracebacks follow a line of
+text, and are a member of one in JSON.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
+
+LogFormat = Literal["text", "json"]
+MOST_CHARS: Final = 4_000
+MOST_TRACEBACK_CHARS: Final = 16_000
+_CONTEXT: Final = (REQUEST_ID, KEY, CALLER_ID, WORKER)
+_ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))} | {
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+
+
+def log_as(form: LogFormat) -> None:
+    """Have all loggers of this process write to stderr in this format."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLine() if form == "json" else TextLine())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class TextLine(logging.Formatter):
+    """`LEVEL logger: message`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and the traceback behind it if there is one."""
+        line = f"{record.levelname} {record.name}: {_message(record)}"
+        traceback = _traceback(self, record)
+        return line if traceback is None else f"{line}\n{traceback}"
+
+
+class JsonLine(logging.Formatter):
+    """An object with the same members in every line; null where something is not known."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the object."""
+        work = WORK.get()
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _message(record),
+            **{name: work.get(name) or None for name in _CONTEXT},
+            "traceback": _traceback(self, record),
+        }
+        return json.dumps(line)
+
+
+def _message(record: logging.LogRecord) -> str:
+    said = record.getMessage()
+    clipped = said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS - 3]}..."
+    return clipped.translate(_ESCAPES)
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
+    if not record.exc_info:
+        return None
+    return formatter.formatException(record.exc_info)[-MOST_TRACEBACK_CHARS:]

@@ -1,0 +1,115 @@
+"""Accounts of callers, limits of keys, metrics of workers and log lines: what a deployment says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from store.api_keys import ApiKeys
+from store.connection import connect
+from tests.integration.service import bodies
+from tests.integration.service.conftest import ADMIN_KEY, without_worker
+from tests.integration.service.running import Deployment, free_port
+from tests.waiting import wait_until
+
+
+def days_of(client: httpx.Client, **query: str) -> list[dict[str, Any]]:
+    days: list[dict[str, Any]] = client.get("/v1/usage", params=query).json()["days"]
+    return days
+
+
+def test_a_caller_sees_what_it_used_and_nobody_else(
+    teams: Callable[[str], httpx.Client],
+) -> None:
+    answer = teams("alice").post(
+        "/v1/compilations?wait=60", json=bodies.vector_add("usage of alice")
+    )
+    assert answer.json()["state"] == "succeeded"
+    wait_until(lambda: any(day["cpu_seconds"] for day in days_of(teams("alice"))), "it is counted")
+
+    [today] = days_of(teams("alice"))
+    assert today["requests"] >= 1
+    assert today["sent_bytes"] >= len(answer.content)
+    assert today["gpu_seconds"] == 0
+    refused = teams("bob").get("/v1/usage", params={"caller": today["caller"]})
+    assert (refused.status_code, refused.json()["slug"]) == (403, "forbidden")
+    assert teams("bob").get("/v1/usage", params={"caller": "*"}).status_code == 403
+
+
+def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: Path) -> None:
+    with without_worker(system, tmp_path) as deployment:
+        key, secret = asyncio.run(limited_key(deployment.redis_url))
+        with deployment.client(authorization=f"Bearer {secret}") as http:
+            answers = [http.get("/v1/targets") for _ in range(5)]
+        refused = next(answer for answer in answers if answer.status_code == 429)
+        assert refused.json()["limit"] == 1
+        assert refused.headers["ratelimit-policy"] == '"requests";q=1;w=1'
+        with deployment.client(authorization=f"Bearer {ADMIN_KEY}") as http:
+            wait_until(lambda: key in {day["caller"] for day in days_of(http, caller="*")}, "noted")
+            text = http.get("/metrics").text
+
+    assert 'tritond_http_request_seconds_count{method="GET",route="/v1/targets",status="429"}' in (
+        text
+    )
+    assert 'tritond_failures_total{code="worker_lost"} 0.0' in text
+
+
+async def limited_key(redis_url: str) -> tuple[str, str]:
+    async with connect(redis_url) as redis:
+        key, secret = await ApiKeys(redis).create("limited", ("compile",), requests_per_s=1)
+    return key.id, secret
+
+
+def started(module: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    nowhere = {"TRITOND_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0"}
+    return subprocess.run(
+        [sys.executable, "-m", module],
+        env=os.environ | nowhere | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_log_lines_are_json_on_demand() -> None:
+    [line] = started("service", TRITOND_LOG_FORMAT="json").stderr.splitlines()
+
+    assert json.loads(line)["level"] == "error"
+    assert "TRITOND_REDIS_URL" in json.loads(line)["message"]
+
+
+@pytest.mark.parametrize("module", ["service", "worker"])
+def test_an_unknown_log_format_is_refused_with_those_there_are(module: str) -> None:
+    ended = started(module, TRITOND_LOG_FORMAT="yaml")
+
+    assert ended.returncode == 1
+    assert "TRITOND_LOG_FORMAT: Input should be 'text' or 'json'" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_worker_without_a_port_is_in_the_metrics(system: Deployment) -> None:
+    with system.client() as http:
+        body = bodies.vector_add("in the metrics of workers")
+        assert http.post("/v1/compilations?wait=60", json=body).json()["state"] == "succeeded"
+
+        def counted() -> bool:
+            text = http.get("/metrics").text
+            return 'tritond_stage_seconds_count{stage="cubin"} 0.0' not in text
+
+        wait_until(counted, "the worker has published")
+        text = http.get("/metrics").text
+    [lane] = [
+        line
+        for line in text.splitlines()
+        if line.startswith('tritond_queue_wait_seconds_count{lane="compile:')
+        and not line.endswith(" 0.0")
+    ]
+    assert lane
