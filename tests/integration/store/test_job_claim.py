@@ -144,8 +144,10 @@ async def test_a_finished_job_leaves_nothing_behind(redis, submit, worker):
         *(f"tritond:{kind}:job-{n}" for n in range(3) for kind in ("result", "events")),
         f"tritond:stream:interactive:{LANE}",
         f"tritond:rounds:interactive:{LANE}",
+        f"tritond:used:{LANE}",
         "tritond:token",
     }
+    assert 0 < await redis.ttl(f"tritond:used:{LANE}") <= 3600
     assert await redis.hkeys(f"tritond:rounds:interactive:{LANE}") == [b""]
     assert await redis.xlen(f"tritond:stream:interactive:{LANE}") == 0
     assert (await redis.xpending(f"tritond:stream:interactive:{LANE}", "workers"))["pending"] == 0
