@@ -98,7 +98,7 @@ class Metrics:
             registry=self.registry,
         )
         self.work = WorkMetrics()
-        """What this process adds to the deployment's counts: it may reap."""
+        """Counts that this process adds to the deployment's, since it may reap."""
         self._deployment = _DeploymentCollector()
         self.registry.register(traffic)
         self.registry.register(self._deployment)

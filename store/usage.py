@@ -39,7 +39,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class DayOfCaller:
-    """What one caller used on one day, written as 2026-11-26."""
+    """Amounts that one caller used on one day, written as 2026-11-26."""
 
     day: str
     caller: str
@@ -50,7 +50,7 @@ NAMES: Final = tuple(field.name for field in fields(Used))
 
 
 class UsageTally:
-    """What callers used since the last flush."""
+    """Amounts that callers used since the last flush."""
 
     def __init__(self) -> None:
         self._new: dict[str, Used] = {}

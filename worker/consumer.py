@@ -40,7 +40,7 @@ class Attempt(Generic[Job]):
     attempts: JobConsumer
     metrics: WorkMetrics
     used: JobAccount
-    """What it has used so far."""
+    """Time that it has used so far."""
 
     @property
     def queue_ms(self) -> float:

@@ -34,7 +34,7 @@ def begin() -> JobAccount:
 
 
 def charge_child(usage: Usage | None, seconds: float) -> None:
-    """Charge a child that was at work for `seconds`; outside of a job nobody is charged."""
+    """Charge a child that was at work for `seconds`; outside of a job no caller is charged."""
     if (account := _CURRENT.get()) is not None:
         account.children_s += seconds
         account.cpu_s += usage.cpu_s if usage is not None else 0.0

@@ -14,7 +14,7 @@ router = APIRouter(tags=["system"])
 
 
 class DayOfUsage(BaseModel):
-    """What one caller used on one day."""
+    """Amounts that one caller used on one day."""
 
     model_config = ConfigDict(frozen=True)
 

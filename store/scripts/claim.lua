@@ -58,7 +58,7 @@ local function is_before(turn, other)
 end
 
 -- The turn of the caller who runs least, and of several the one who used least time; those that were
--- passed over go to the tail. Nobody there used less than `floor`.
+-- passed over go to the tail. No caller there used less than `floor`.
 local function fairest_turn(at)
   local best, passed = next_turn(at), {}
   local lane = string.match(at, ":(.*)")

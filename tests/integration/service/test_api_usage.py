@@ -27,7 +27,7 @@ def days_of(client: httpx.Client, **query: str) -> list[dict[str, Any]]:
     return days
 
 
-def test_a_caller_sees_what_it_used_and_nobody_else(
+def test_a_caller_sees_its_own_accounts_alone(
     teams: Callable[[str], httpx.Client],
 ) -> None:
     answer = teams("alice").post(

@@ -102,4 +102,4 @@ async def test_a_limit_can_be_changed_and_lifted(redis, submit):
     found = await api_keys.find(secret)
     assert (found.requests_per_s, found.gpu_seconds_per_hour) == (5, None)
     assert not await redis.exists(keys.GPU_LIMITS)
-    assert await api_keys.update("nobody", {"requests_per_s": 1}) is None
+    assert await api_keys.update("unknown", {"requests_per_s": 1}) is None
