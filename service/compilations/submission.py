@@ -55,7 +55,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
     toolchains = await state.toolchains.current()
     digest = request_digest(post.caller.namespace, toolchains.digest, post.body)
     if cached := state.responses.get(digest):
-        state.metrics.remembered.inc()
+        state.metrics.memory_hits += 1
         state.compilations.note_use(cached.key)
         return cached
     generation = state.invalidations.generation

@@ -45,8 +45,7 @@ class Traffic(Collector):
 
     def note(self, scope: Scope, status: int, seconds: float, sent_bytes: int) -> None:
         """Count a request that is over; `status` 0: it was not answered."""
-        route = scope.get("route")
-        path = getattr(route, "path", None) or OTHER
+        path = getattr(scope.get("route"), "path", OTHER)
         of = path, _METHODS.get(scope["method"], OTHER), status
         tally = self._tallies.get(of)
         if tally is None:

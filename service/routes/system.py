@@ -192,6 +192,7 @@ async def get_metrics(request: Request) -> Response:
     state = state_of(request)
     await state.callers.identify(request, "admin")
     loads, devices = await _loads(state), await state.workers.known_devices()
+    state.metrics.show_memory_hits()
     state.metrics.show_lanes(loads)
     state.metrics.show_workers(await state.workers.list(), devices)
     state.metrics.show_totals(await state.counters.read_all(), loads, devices)
