@@ -40,8 +40,8 @@ FOLDERS_adapters := tests/adapters
 FOLDERS := $(foreach suite,$(SUITES) $(FEATURES),$(FOLDERS_$(suite)))
 # Tests with the mark `slow` wait for `make test-slow`, whatever their folder is.
 SELECTED := -m "not slow"
-# Three at a time on two cores, since many tests wait for processes that start or for deadlines.
-SIDE_BY_SIDE = $(MAKE) --no-print-directory --keep-going --jobs 3 --output-sync=target
+# Four at a time on two cores, since many tests wait for processes that start or for deadlines.
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --keep-going --jobs 4 --output-sync=target
 # The branches that `make coverage` measures (docs/adr/0015-branches-are-counted-in-every-process.md).
 MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
 PAGE := service/page/built/index.html
