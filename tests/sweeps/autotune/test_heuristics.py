@@ -67,7 +67,7 @@ def test_one_that_needs_more_than_the_request_says_is_named_with_its_line() -> N
     assert error.pointer == "/space/autotune"
     assert error.message == (
         "the heuristic EVEN of matmul, line 12 (`M % BM == 0 and N % BN == 0`), cannot be "
-        "evaluated: needs M, whose value the request does not say. Give `EVEN` in the base's "
+        "evaluated: needs M, whose value the request does not give. Give `EVEN` in the base's "
         "constexprs, or for a compilation the arguments that it asks for in the space's `like`"
     )
 

@@ -44,7 +44,7 @@ async def test_awaited_with_rows_sorted_and_chosen(system: Deployment):
 def test_the_command_prints_a_table(system: Deployment):
     words = [*SUM_LIKE, "n_elements=4096", *SPACE, *CONDITION, "--sort", "-registers"]
 
-    done = run(system, "sweep", VECTOR_ADD, *words)
+    done = run(system.url, "sweep", VECTOR_ADD, *words)
 
     assert done.returncode == 0, done.stderr
     heads, *rows = (line.split() for line in done.stdout.splitlines())
@@ -58,8 +58,8 @@ def test_the_command_prints_a_table(system: Deployment):
 def test_csv_and_json_have_every_row(system: Deployment):
     words = [*SUM_LIKE, "n_elements=4096", *SPACE, "--limit", "1"]
 
-    as_csv = run(system, "sweep", VECTOR_ADD, *words, "--csv")
-    as_json = run(system, "sweep", VECTOR_ADD, *words, "--json")
+    as_csv = run(system.url, "sweep", VECTOR_ADD, *words, "--csv")
+    as_json = run(system.url, "sweep", VECTOR_ADD, *words, "--json")
 
     assert len(list(csv.DictReader(io.StringIO(as_csv.stdout)))) == 8
     assert len(json.loads(as_json.stdout)["rows"]) == 8
@@ -74,7 +74,7 @@ def test_a_sweep_of_launches_has_verdicts(system: Deployment, tmp_path: Path):
     )
 
     done = run(
-        system, "sweep", VECTOR_ADD, "--request", "add.toml",
+        system.url, "sweep", VECTOR_ADD, "--request", "add.toml",
         "--space", "arguments.n_elements=100,101", "--json", folder=tmp_path,
     )  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_sources_before_and_after_are_compared(system: Deployment, tmp_path: Pat
     (tmp_path / "after.py").write_text(text.replace("x + y", "x * y"))
 
     done = run(
-        system, "sweep", "before.py", *SUM_LIKE, "n_elements=4096", "BLOCK_SIZE=64",
+        system.url, "sweep", "before.py", *SUM_LIKE, "n_elements=4096", "BLOCK_SIZE=64",
         "--space", "source=before.py,after.py", "--target", "cuda:90", "--json", folder=tmp_path,
     )  # fmt: skip
 
@@ -111,9 +111,9 @@ def test_sources_before_and_after_are_compared(system: Deployment, tmp_path: Pat
 def test_all_that_compiled_is_a_bundle_to_install(system: Deployment, tmp_path: Path):
     words = [*SUM_LIKE, "n_elements=4096", *SPACE, *CONDITION]
 
-    done = run(system, "sweep", VECTOR_ADD, *words, "--winners", "all=all.tar", folder=tmp_path)
+    done = run(system.url, "sweep", VECTOR_ADD, *words, "--winners", "all=all.tar", folder=tmp_path)
     sweep_id = done.stderr.rpartition("sweep ")[2].partition(":")[0]
-    won = run(system, "sweep", "--id", sweep_id, "--winners", "json=-")
+    won = run(system.url, "sweep", "--id", sweep_id, "--winners", "json=-")
 
     with tarfile.open(tmp_path / "all.tar") as bundle:
         names = bundle.getnames()
@@ -125,8 +125,10 @@ def test_all_that_compiled_is_a_bundle_to_install(system: Deployment, tmp_path: 
 
 def test_what_is_wrong_with_a_space_is_reported_at_its_flag(system: Deployment):
     words = [*SUM_LIKE, "n_elements=4096", "--target", "cuda:90"]
-    axis = run(system, "sweep", VECTOR_ADD, *words, "--space", "blocks.N=1")
-    where = run(system, "sweep", VECTOR_ADD, *words, "--space", "BLOCK_SIZE=1", "--where", "N > 2")
+    axis = run(system.url, "sweep", VECTOR_ADD, *words, "--space", "blocks.N=1")
+    where = run(
+        system.url, "sweep", VECTOR_ADD, *words, "--space", "BLOCK_SIZE=1", "--where", "N > 2"
+    )
 
     assert (axis.returncode, where.returncode) == (2, 2)
     assert "422 invalid_request: --space blocks.N: unknown axis" in axis.stderr
@@ -152,8 +154,8 @@ def test_a_terminal_shows_the_table_while_it_fills_and_ctrl_c_leaves_it(
     with system.client() as http:
         counts = lambda: http.get(f"/v1/sweeps/{sweep_id}").json()["counts"]  # noqa: E731
         wait_until(lambda: counts().get("running"), "the other row runs")
-    seen = json.loads(run(system, "get", sweep_id).stdout)
-    ended = run(system, "cancel", sweep_id)
+    seen = json.loads(run(system.url, "get", sweep_id).stdout)
+    ended = run(system.url, "cancel", sweep_id)
 
     assert code == 130
     assert seen["state"] == "running"
