@@ -73,10 +73,10 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 def _add_key_commands(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     create = commands.add_parser("create", help="create a key and print its secret, once")
-    create.add_argument("--name", required=True)
+    create.add_argument("--name", type=_label, required=True)
     create.add_argument("--scope", action="append", choices=SCOPES, required=True)
     create.add_argument(
-        "--namespace", default="", help="keys share a cache only within a namespace"
+        "--namespace", type=_label, default="", help="keys share a cache only within a namespace"
     )
     _add_limits(create)
     create.set_defaults(run=lambda arguments: asyncio.run(_create_key(arguments)))
@@ -89,6 +89,18 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
     revoke = commands.add_parser("revoke", help="revoke a key")
     revoke.add_argument("id")
     revoke.set_defaults(run=lambda arguments: asyncio.run(_revoke_key(arguments.id)))
+
+
+_MAX_LABEL_CHARS = 100
+
+
+def _label(written: str) -> str:
+    if not written.strip() or len(written) > _MAX_LABEL_CHARS or not written.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"{written[:20]!r} is no name; write 1 to {_MAX_LABEL_CHARS} characters that can be "
+            "printed, without line breaks"
+        )
+    return written
 
 
 _NO_LIMIT = "none"

@@ -93,6 +93,10 @@ async def up(host: str, port: int, data: Path) -> None:
         ends = []
         redis_url = os.environ.get("TRITOND_REDIS_URL")
         alone = redis_url is None
+        if alone and os.environ.get("TRITOND_ACK_REPLICAS", "0") not in {"", "0"}:
+            raise PartEnded(
+                "TRITOND_ACK_REPLICAS needs TRITOND_REDIS_URL: the embedded server has no replicas"
+            )
         if redis_url is None:
             valkey = await stack.enter_async_context(EmbeddedValkey(data))
             redis_url = valkey.url

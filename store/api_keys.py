@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 from redis.asyncio import Redis
 
-from store import keys
+from store import keys, scripts
 from store.connection import EssentialWrites
 
 SECRET_PREFIX: Final = "tritond_"  # noqa: S105  (makes leaked secrets easy to find)
@@ -74,10 +74,17 @@ class ApiKeys:
         found: Any = await self._redis.hgetall(keys.API_KEYS)
         for digest, value in found.items():
             if (key := _parse(value)).id == key_id:
-                key = _changed(key, limits)
-                await self._store(key, digest.decode())
-                return key
+                return await self._change(digest.decode(), _changed(key, limits))
         return None
+
+    async def _change(self, digest: str, key: ApiKey) -> ApiKey | None:
+        """Store the key, unless it was revoked meanwhile."""
+        limit = key.gpu_seconds_per_hour
+        description = orjson.dumps(asdict(key)).decode()
+        update = scripts.load(self._redis, "update_key")
+        gpu_limit = "" if limit is None else repr(limit)
+        is_there = await update(args=[digest, description, key.id, gpu_limit])
+        return key if is_there else None
 
     async def _store(self, key: ApiKey, digest: str) -> None:
         description = orjson.dumps(asdict(key)).decode()

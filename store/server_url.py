@@ -12,12 +12,12 @@ from typing import Any, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis.asyncio import ConnectionPool
-from redis.asyncio.connection import parse_url
 from redis.asyncio.sentinel import (
     Sentinel,
     SentinelManagedConnection,
     SentinelManagedSSLConnection,
 )
+from redis.exceptions import RedisError
 
 SENTINEL_PORT: Final = 26379
 SCHEMES: Final = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
@@ -63,11 +63,11 @@ def checked_store_url(url: str) -> str:
         _sentinel_parts(url)
     else:
         try:
-            parse_url(url)
-        except ValueError:
+            ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]
+        except (TypeError, ValueError, RedisError):
             raise ValueError(
-                "is no URL of a Redis server, as in redis://:password@host:6379/0; write special "
-                "characters of the password as %40"
+                "is no URL of a Redis server, as in redis://:password@host:6379/0: a part or a "
+                "parameter is wrong; write special characters of the password as %40"
             ) from None
     return url
 
@@ -115,11 +115,13 @@ def _sentinel_parts(
     for option, value in parse_qsl(parts.query):
         if option in OF_SENTINELS:
             of_sentinels[option.removeprefix("sentinel_")] = value
-        elif option in TLS:
+        elif option in TLS and of_sentinels.get("ssl"):
             parsed = value.lower() == "true" if option == "ssl_check_hostname" else value
             of_servers[option] = of_sentinels[option] = parsed
         else:
-            raise ValueError(f"has an unknown parameter {option[:40]!r}")
+            raise ValueError(
+                f"has a parameter {option[:40]!r} that is not known, or needs rediss+sentinel://"
+            )
     return [_host_and_port(host) for host in hosts.split(",")], name, of_servers, of_sentinels
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from store import keys
 from store.api_keys import ApiKeys
 
 
@@ -46,3 +47,22 @@ async def test_there_are_keys_or_there_are_none(api_keys):
     assert not await api_keys.any()
     await api_keys.create("ci", ("compile",))
     assert await api_keys.any()
+
+
+async def test_a_key_that_is_revoked_while_its_limits_change_stays_revoked(api_keys, redis):
+    key, secret = await api_keys.create("ci", ("compile",))
+    [digest] = await redis.hkeys(keys.API_KEYS)
+    await api_keys.revoke(key.id)
+
+    assert await api_keys._change(digest.decode(), key) is None, "the second half of an update"
+
+    assert await api_keys.find(secret) is None
+
+
+async def test_a_new_limit_begins_without_what_an_old_one_left(api_keys, redis):
+    key, _ = await api_keys.create("ci", ("compile",), requests_per_s=0.01)
+    await redis.set(keys.REQUEST_RATE + key.id, 2**60)
+
+    await api_keys.update(key.id, {"requests_per_s": 100.0})
+
+    assert not await redis.exists(keys.REQUEST_RATE + key.id)

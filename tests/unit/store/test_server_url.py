@@ -34,7 +34,10 @@ def test_urls_of_servers_and_sentinels_are_accepted(url: str) -> None:
         ("redis+sentinel://:word@one/mymaster/first", "a database number"),
         ("redis+sentinel://:word@one,,two/mymaster/0", "a host before each comma"),
         ("redis+sentinel://:word@one:99999/mymaster/0", "a port between 1 and 65535"),
-        ("redis+sentinel://:word@one/mymaster/0?sentinel=1", "unknown parameter 'sentinel'"),
+        ("redis+sentinel://:word@one/mymaster/0?sentinel=1", "a parameter 'sentinel'"),
+        ("redis+sentinel://:word@one/mymaster/0?ssl_ca_certs=/x", "needs rediss+sentinel://"),
+        ("redis://:word@store:6379/0?bogus=1", "a parameter is wrong"),
+        ("rediss://:word@store/0?ssl_cert_reqs=some", "a parameter is wrong"),
     ],
 )
 def test_a_wrong_url_is_refused_with_what_is_wrong(url: str, why: str) -> None:
