@@ -47,7 +47,7 @@ from store.launches import Idempotency, Launches
 from store.page_states import PageStates
 from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
-from store.usage import UsageAccounts, Used
+from store.usage import UsageAccounts
 from store.workers import Counters
 
 FLUSH_S = 5.0
@@ -207,8 +207,8 @@ def _key_changes(blocking: Redis, callers: Callers) -> Subscription:
 async def _publish(state: ServiceState, traffic: Traffic) -> None:
     """Add what this process counted to the deployment's counts and accounts."""
     work = state.metrics.work
-    for caller, own in traffic.take_callers().items():
-        work.usage.note(caller, Used(own.requests, own.received_bytes, own.sent_bytes))
+    for caller, used in traffic.take_callers().items():
+        work.usage.note(caller, used)
     await work.publish(state.counters, state.usage)
 
 

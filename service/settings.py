@@ -196,5 +196,6 @@ def wrong_settings(error: ValidationError) -> str:
     """Return the names of invalid variables and why, without their values (they may be secret)."""
     problems = error.errors(include_url=False, include_input=False)
     return "; ".join(
-        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg']}" for problem in problems
+        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
+        for problem in problems
     )

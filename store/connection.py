@@ -117,7 +117,7 @@ async def _confirm(
 ) -> None:
     """Return when `replicas` have what `commands` wrote; raise StoreUnavailable if they do not.
 
-    WAIT counts the writes of its own connection, and no others.
+    WAIT counts only the writes of the connection that sends it.
     """
     if not replicas or not any(map(_writes, commands)):
         return

@@ -89,5 +89,6 @@ def wrong_settings(error: ValidationError) -> str:
     """Return which variables cannot be used, and why; their values are not shown."""
     problems = error.errors(include_url=False, include_input=False)
     return "; ".join(
-        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg']}" for problem in problems
+        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
+        for problem in problems
     )

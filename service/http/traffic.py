@@ -16,6 +16,7 @@ from starlette.types import Scope
 from jobs.work_context import CALLER_ID
 from jobs.work_metrics import OTHER, SECONDS
 from service.http.bodies_in_flight import IN_SCOPE
+from store.usage import Used
 
 _METHODS = {name: name for name in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")}
 
@@ -26,21 +27,12 @@ class _Tally:
     sum_s: float = 0.0
 
 
-@dataclass(slots=True)
-class CallerTraffic:
-    """Requests of one caller, and the bytes of bodies, since they were last taken."""
-
-    requests: int = 0
-    received_bytes: int = 0
-    sent_bytes: int = 0
-
-
 class Traffic(Collector):
     """Counts requests when they are over."""
 
     def __init__(self) -> None:
         self._tallies: dict[tuple[str, str, int], _Tally] = {}
-        self._callers: dict[str, CallerTraffic] = {}
+        self._callers: dict[str, Used] = {}
         self._received_bytes = self._sent_bytes = 0
 
     def note(self, scope: Scope, status: int, seconds: float, sent_bytes: int) -> None:
@@ -58,14 +50,14 @@ class Traffic(Collector):
         if caller is not None:
             own = self._callers.get(caller)
             if own is None:
-                own = self._callers[caller] = CallerTraffic()
+                own = self._callers[caller] = Used()
             own.requests += 1
             own.received_bytes += received_bytes
             own.sent_bytes += sent_bytes
         self._received_bytes += received_bytes
         self._sent_bytes += sent_bytes
 
-    def take_callers(self) -> dict[str, CallerTraffic]:
+    def take_callers(self) -> dict[str, Used]:
         """Return what each caller did since the last call."""
         taken, self._callers = self._callers, {}
         return taken

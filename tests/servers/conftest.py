@@ -163,7 +163,7 @@ class Replicated:
 
 @pytest.fixture
 def replicated(tmp_path: Path) -> Iterator[Replicated]:
-    """One of its own for each test, since a failover cannot be undone."""
+    """Start new servers for each test, since a failover cannot be undone."""
     servers = Replicated(tmp_path)
     try:
         servers.start()

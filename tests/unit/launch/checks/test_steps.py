@@ -18,15 +18,21 @@ PROGRAM = (0, 0, 0)
 MANY = 10**9
 
 
-def test_small_values_fill_it_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "MOST_ELEMENTS", 5000)
+@pytest.mark.parametrize(
+    ("elements", "size_bytes"),
+    [(5000, 200_000), pytest.param(tracing.MOST_ELEMENTS, 20_000_000, marks=pytest.mark.slow)],
+)
+def test_small_values_fill_it_up_too(
+    monkeypatch: pytest.MonkeyPatch, elements: int, size_bytes: int
+) -> None:
+    monkeypatch.setattr(tracing, "MOST_ELEMENTS", elements)
     steps, step = Steps(MANY), Step(SPOT, "arith.addi", "n", "i32", ())
 
-    for number in range(500):
+    for number in range(elements // 10):
         steps.add(step, np.array([number], np.int32), PROGRAM, AddressSpace([]), 0)
 
     assert steps.truncated
-    assert len(json.dumps(steps.made)) < 200_000
+    assert len(json.dumps(steps.made)) < size_bytes
 
 
 def test_a_value_that_is_lazily_large_is_not_made_large() -> None:
