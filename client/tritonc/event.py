@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tritonc.exchange import LONGEST_PAUSE_S
-from tritonc.service_errors import ServerUnavailable, UnexpectedAnswer
+from tritonc.exchange import LONGEST_PAUSE_S, refused_pause_s
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 
 FINISHED = "finished"
 MAX_LOSSES = 6  # in a row, without an event between them
@@ -126,11 +126,17 @@ class EventStream:
         self.over = self.over or not self._had_events
         self.pause_s = 0.0
 
-    def lost(self, error: ServerUnavailable) -> None:
-        """Note that a connection was lost. Raises `error` after several in a row."""
+    def lost(self, error: ServerUnavailable | ProblemError) -> None:
+        """Note that a connection was lost, or refused with 429.
+
+        Raises `error` after several in a row, and for other refusals.
+        """
         self._losses += 1
         if self._losses >= MAX_LOSSES:
             raise error
+        if isinstance(error, ProblemError):
+            self.pause_s = refused_pause_s(error, LONGEST_PAUSE_S)
+            return
         self.pause_s = min(LONGEST_PAUSE_S, error.retry_after_s or 0.25 * 2**self._losses)
 
 

@@ -26,6 +26,7 @@ POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead 
 RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; in total they outlast a restart
 LONGEST_PAUSE_S = 10.0  # a longer requested pause is reported as an error
 TEMPORARY_REDIRECT, DIGEST = 307, "Tritond-Digest"
+TOO_MANY_REQUESTS = 429
 UNAVAILABLE = frozenset({502, 503, 504})
 
 Result = TypeVar("Result")
@@ -177,6 +178,17 @@ def retry_pause_s(pause_s: float, error: ServerUnavailable) -> float:
     if wanted_s > LONGEST_PAUSE_S:
         raise error
     return max(pause_s, wanted_s)
+
+
+def refused_pause_s(error: ProblemError, left_s: float) -> float:
+    """Return the pause before a refused request is repeated: the service did nothing for a 429.
+
+    Raises `error` for another status, and if the service asks for more than `left_s`.
+    """
+    wanted_s = error.retry_after_s
+    if error.status != TOO_MANY_REQUESTS or wanted_s is None or wanted_s > left_s:
+        raise error
+    return wanted_s
 
 
 def is_accepted(answer: httpx.Response) -> bool:

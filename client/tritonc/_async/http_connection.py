@@ -21,6 +21,7 @@ from tritonc.exchange import (
     is_redirected,
     matches_redirect,
     pool_arguments,
+    refused_pause_s,
     retry_after_s,
     retry_pause_s,
     stream_arguments,
@@ -50,18 +51,21 @@ class AsyncConnection:
         # what is stored is in zstd, which httpx reads where the package zstandard is installed
         self._may_redirect = "zstd" in self._http.headers["Accept-Encoding"]
 
-    async def send(self, request: Request) -> httpx.Response:
+    async def send(self, request: Request, ends_at: float | None = None) -> httpx.Response:
         """Send a request and return its answer if its status is a success.
 
-        Raises ProblemError, UnexpectedAnswer or ServerUnavailable; a repeatable request is repeated
-        before ServerUnavailable is raised.
+        The service may take until `ends_at` to answer, by `monotonic()`; None: it answers at once.
+        A request that it refuses with 429 is repeated when `Retry-After` is over, unless that would
+        be more than the timeout after `ends_at`. A repeatable request is also repeated before
+        ServerUnavailable is raised. Raises ProblemError, UnexpectedAnswer or ServerUnavailable.
         """
+        ends_at = monotonic() if ends_at is None else ends_at
         try:
-            return await self._retry(request)
+            return await self._retry(request, ends_at)
         except ProblemError as error:
             if request.if_not_found is None or error.slug != "not_found":
                 raise
-        return await self._retry(replace(request.if_not_found, wait_s=request.wait_s))
+        return await self._retry(request.if_not_found, ends_at)
 
     async def poll(
         self,
@@ -76,10 +80,9 @@ class AsyncConnection:
         `wait_s` is over. `Retry-After` is obeyed.
         """
         deadline = monotonic() + wait_s
-        request = request.waiting(wait_s)
         while True:
             sent_at = monotonic()
-            answer = await self.send(request)
+            answer = await self.send(request, deadline)
             result = read(answer)
             after = following(result)
             left_s = deadline - monotonic()
@@ -88,7 +91,7 @@ class AsyncConnection:
             interval_s = retry_after_s(answer) or POLL_INTERVAL_S
             pause_s = min(left_s, max(0, sent_at + interval_s - monotonic()))
             await sleep(pause_s)
-            request = after.waiting(left_s - pause_s)
+            request = after
 
     async def events(self, path: str, after: str | None) -> AsyncIterator[Event]:
         """Yield events until the last one, reconnecting after lost connections."""
@@ -106,7 +109,7 @@ class AsyncConnection:
                 stream.ended()
             except httpx.RequestError as error:
                 stream.lost(unreachable_error(error, self._http.base_url))
-            except ServerUnavailable as error:
+            except (ServerUnavailable, ProblemError) as error:
                 stream.lost(error)
 
     async def aclose(self) -> None:
@@ -115,15 +118,22 @@ class AsyncConnection:
         if self._storage is not None:
             await self._storage.aclose()
 
-    async def _retry(self, request: Request) -> httpx.Response:
-        for pause_s in RETRY_PAUSES_S if request.repeatable else ():
+    async def _retry(self, request: Request, ends_at: float) -> httpx.Response:
+        pauses_s = iter(RETRY_PAUSES_S if request.repeatable else ())
+        while True:
             try:
-                return await self._send_once(request)
+                return await self._send_once(request.waiting(max(0, ends_at - monotonic())))
+            except ProblemError as error:
+                left_s = ends_at + self._timeout_s - monotonic()
+                pause_s = refused_pause_s(error, left_s)
             except ServerUnavailable as error:
                 if not self._was_answered and is_connection_refused(error, self._http.base_url):
                     raise  # retry only if the service answered before, since it may be restarting
-                await sleep(retry_pause_s(pause_s, error))
-        return await self._send_once(request)
+                planned_s = next(pauses_s, None)
+                if planned_s is None:
+                    raise
+                pause_s = retry_pause_s(planned_s, error)
+            await sleep(pause_s)
 
     async def _send_once(self, request: Request) -> httpx.Response:
         request = replace(request, may_redirect=request.may_redirect and self._may_redirect)

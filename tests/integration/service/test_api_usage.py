@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tritonc import Client
 
 from store.api_keys import ApiKeys
 from store.connection import connect
@@ -59,6 +60,8 @@ def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: P
         refused = next(answer for answer in answers if answer.status_code == 429)
         assert refused.json()["limit"] == 1
         assert refused.headers["ratelimit-policy"] == '"requests";q=1;w=1'
+        with Client(deployment.url, api_key=secret) as client:
+            assert client.targets()  # after the time that the refusal names
         with deployment.client(authorization=f"Bearer {ADMIN_KEY}") as http:
             wait_until(lambda: key in {day["caller"] for day in days_of(http, caller="*")}, "noted")
             text = http.get("/metrics").text

@@ -31,14 +31,56 @@ def test_a_refused_request_says_where_it_is_wrong(client: Client, tritond: FakeT
     )
 
 
-def test_too_many_requests_says_when_to_come_back(client: Client, tritond: FakeTritond):
+def will_refuse_for_now(tritond: FakeTritond, retry_after_s: int) -> None:
     problem = {"slug": "too_many_requests", "detail": "slow down"}
-    tritond.will_answer(problem, status=429, headers={"Retry-After": "3"})
+    tritond.will_answer(problem, status=429, headers={"Retry-After": str(retry_after_s)})
+
+
+def test_a_request_beyond_a_limit_is_repeated_when_the_service_says(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    for retry_after_s in (3, 4):
+        will_refuse_for_now(tritond, retry_after_s)
+    tritond.will_answer({"targets": []})
+
+    assert client.targets() == {"targets": []}
+    assert pauses == [3, 4]
+
+
+def test_a_refused_request_runs_once_even_if_it_may_not_be_posted_twice(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    will_refuse_for_now(tritond, 1)
+    tritond.will_answer(compilation())
+
+    assert client.compile("", target="cuda:90", refresh=True).succeeded
+    assert (len(tritond.requests), pauses) == (2, [1])
+
+
+def test_refusals_are_not_waited_for_beyond_the_timeout(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    for retry_after_s in (6, 5):
+        will_refuse_for_now(tritond, retry_after_s)
 
     with pytest.raises(ProblemError) as refused:
         client.targets()
 
-    assert refused.value.retry_after_s == 3
+    assert refused.value.retry_after_s == 5
+    assert pauses == [6]
+
+
+def test_the_wait_of_a_call_and_its_timeout_bound_refusals_together(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    will_refuse_for_now(tritond, 20)
+    will_refuse_for_now(tritond, 21)
+
+    with pytest.raises(ProblemError):
+        client.compile("", target="cuda:90", wait_s=30)
+
+    assert pauses == [20]
+    assert [request.url.params["wait"] for request in tritond.requests] == ["30.000", "10.000"]
 
 
 def test_a_queue_that_stays_full_is_a_service_that_is_unavailable(

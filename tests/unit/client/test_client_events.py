@@ -4,7 +4,14 @@ from itertools import repeat
 
 import httpx
 import pytest
-from tritonc import AsyncClient, Client, Event, ServerUnavailable, UnexpectedAnswer
+from tritonc import (
+    AsyncClient,
+    Client,
+    Event,
+    ProblemError,
+    ServerUnavailable,
+    UnexpectedAnswer,
+)
 from tritonc.event import MAX_EVENT_CHARS, MAX_LOSSES, EventDecoder, EventStream
 
 from tests.unit.client.fake_tritond import KEY, FakeTritond
@@ -67,6 +74,27 @@ def test_a_stream_that_ends_early_is_asked_for_the_rest(client: Client, tritond:
 
     assert [event.kind for event in client.events(KEY)] == ["queued"]
     assert len(tritond.requests) == 2
+
+
+def test_a_stream_that_is_refused_for_now_is_asked_for_again(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    problem = {"slug": "too_many_requests", "detail": "slow down"}
+    tritond.will_answer(problem, status=429, headers={"Retry-After": "2"})
+    tritond.will_send(FINISHED)
+
+    assert [event.kind for event in client.events(KEY)] == ["finished"]
+    assert pauses == [0, 2]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "3600"}])
+def test_a_stream_that_is_refused_for_long_is_given_up(
+    client: Client, tritond: FakeTritond, headers: dict[str, str]
+):
+    tritond.will_answer({"slug": "too_many_requests"}, status=429, headers=headers)
+
+    with pytest.raises(ProblemError, match="too_many_requests"):
+        next(client.events(KEY))
 
 
 def test_the_losses_in_a_row_are_bounded():

@@ -156,6 +156,17 @@ def test_retry_after_is_obeyed_while_waiting(
     assert pauses == [3]
 
 
+def test_a_launch_is_polled_beyond_a_limit_of_requests(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    tritond.will_answer(launch("running"), status=202)
+    tritond.will_answer({"slug": "too_many_requests"}, status=429, headers={"Retry-After": "1"})
+    tritond.will_answer(launch())
+
+    assert client.launch(SOURCE, **ADD).good
+    assert pauses == [0.25, 1]
+
+
 @pytest.mark.parametrize("said", ["soon", "-1", "\u00b2", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_retry_after_that_is_no_number_of_seconds_is_as_none(
     client: Client, tritond: FakeTritond, pauses: list[float], said: str
