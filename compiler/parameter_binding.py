@@ -5,6 +5,7 @@ Works on the facts that slicing found; the source itself is not seen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,15 @@ _OF_DECORATORS = {
     "autotune": "@triton.autotune sets it only when Python launches the kernel",
     "perhaps_autotune": "if @triton.autotune sets it, that is only when Python launches the kernel",
 }
+_POINTER_WORDS = frozenset({"ptr", "ptrs", "pointer", "pointers"})
+_COUNT_WORDS = frozenset(
+    {"n", "m", "k", "num", "numel", "len", "length", "size", "stride", "count"}
+    | {"rows", "cols", "columns", "elements", "offset", "seed", "dim", "batch", "heads"}
+)
+_FLOAT_WORDS = frozenset(
+    {"eps", "epsilon", "alpha", "beta", "scale", "lr", "momentum", "decay", "slope"}
+    | {"temperature", "dropout", "p", "theta", "factor", "rate", "threshold"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +82,25 @@ def without_value(kernel: str, fact: Mapping[str, Any]) -> BindingProblem:
 def without_type(kernel: str, fact: Mapping[str, Any]) -> BindingProblem:
     """Return the misfit of a parameter that has neither a type nor a value."""
     name = fact["name"]
-    example = "*fp32:16" if name.lower().endswith("ptr") else "i32"
+    examples = " or ".join(f'"{name}": "{example}"' for example in _example_types(name))
     message = (
         f"parameter `{name}` of `{kernel}` has neither a type in `signature` "
-        f'nor a value in `constexprs`: add for example "{name}": "{example}"'
+        f"nor a value in `constexprs`: add for example {examples}"
     )
     hint = None
     if fact.get("set_by"):
         message, hint = f"{message} ({_OF_DECORATORS[fact['set_by']]})", _hint(fact)
-    return BindingProblem("missing_constexpr", message, name, hint)
+    return BindingProblem("missing_type", message, name, hint)
+
+
+def _example_types(name: str) -> tuple[str, ...]:
+    """Return a type that the parameter's name implies, or one of each kind if it implies none."""
+    words = set(re.findall(r"[a-z]+", name.lower()))
+    if words & _POINTER_WORDS:
+        return ("*fp32:16",)
+    if words & _FLOAT_WORDS:
+        return ("fp32",)
+    return ("i32",) if words & _COUNT_WORDS else ("i32", "fp32", "*fp32:16")
 
 
 def _hint(fact: Mapping[str, Any]) -> str:
@@ -141,7 +161,7 @@ def bind(
     """Bind `specialization` to the parameters in `facts` (see KernelFacts in the worker's reports).
 
     Not `sure`: which of them are constexprs only looks so, and the front child checks it. Raises
-    BindingFailed (`missing_constexpr`, `extra_argument`), which tells all that is wrong.
+    BindingFailed (`missing_constexpr`, `missing_type`, `extra_argument`) with all that is wrong.
     """
     names = [fact["name"] for fact in facts]
     given, misfits = _by_name(kernel, names, specialization)
@@ -179,7 +199,7 @@ def bind_unseen(specialization: Specialization) -> Binding:
             "this kernel is only found by executing the source, so its parameters have no known "
             "positions: write `signature` as an object by name"
         )
-        raise BindingFailed("missing_constexpr", message, "signature")
+        raise BindingFailed("missing_type", message, "signature")
     facts = [
         {"name": name, "constexpr": parameter.is_constexpr, "default": None}
         for name, parameter in specialization.named.items()

@@ -83,7 +83,7 @@ def specialize(function: Any, order: FrontOrder, loaded: Loaded) -> CompleteSpec
     """Return the specialization of `function` that `order` asks for, defaults filled in.
 
     Nested values are named by their path: `"pair.1"` is the second element of the tuple `pair`.
-    Raises `Failure`: `missing_constexpr`, `extra_argument`.
+    Raises `Failure`: `missing_constexpr`, `missing_type`, `extra_argument`.
     """
     names: list[str] = list(function.arg_names)
     given, hints = order.constexprs, order.hints
@@ -113,12 +113,12 @@ def _defaults(
 ) -> dict[str, Any]:
     filled = {}
     left = [p for p in function.params if p.name not in signature and p.name not in given]
-    missing = [
-        _missing(parameter, function.__name__) for parameter in left if not parameter.has_default
-    ]
+    missing = [parameter for parameter in left if not parameter.has_default]
     if missing:
-        found = [diagnostic("error", "frontend", message) for message in missing]
-        raise Failure("missing_constexpr", "frontend", "; ".join(missing), found)
+        slug = "missing_constexpr" if missing[0].is_constexpr else "missing_type"
+        messages = [_missing(parameter, function.__name__) for parameter in missing]
+        found = [diagnostic("error", "frontend", message) for message in messages]
+        raise Failure(slug, "frontend", "; ".join(messages), found)
     for parameter in left:
         filled[parameter.name] = parameter.default  # as it is: what the JIT would be given
     return filled

@@ -67,7 +67,9 @@ export function firstText(parameter: Parameter, kernel: Kernel): string {
   }
   const annotated = /^["']?(\*?[a-z]\w*)["']?$/.exec(parameter.annotation ?? "");
   if (annotated && /^\*?([iu]\d+|fp\d\w*|bf16)$/.test(annotated[1]!)) return annotated[1]!;
-  return /(^|_)(ptr|pointer)s?$|^p_|_p$/i.test(parameter.name) || /^[A-Z]$/.test(parameter.name) ? "*fp32:16" : "i32";
+  if (/(^|_)(ptr|pointer)s?$|^p_|_p$/i.test(parameter.name) || /^[A-Z]$/.test(parameter.name)) return "*fp32:16";
+  return /(^|_)(eps|epsilon|alpha|beta|scale|lr|momentum|decay|slope|temperature|dropout|theta|factor|rate|threshold)(_|$)/i
+    .test(parameter.name) ? "fp32" : "i32";
 }
 
 /** Return a JSON value as a user would type it. */

@@ -41,8 +41,9 @@ class LaunchFailure(Report):
     slug: Literal[
         "unknown_kernel",
         "missing_constexpr",
+        "missing_type",
         "extra_argument",
-        "slice_incomplete",
+        "missing_module",
         "compile_error",
         "check_timeout",
         "compiler_crashed",

@@ -53,7 +53,7 @@ def of_definition(
         return syntax_errors.failure_of(error, text, unread)
     missing = missing_module(error)
     message = _explanation(cause)
-    slug = "slice_incomplete" if missing and missing not in HOST_LIBRARIES else "compile_error"
+    slug = "missing_module" if missing and missing not in HOST_LIBRARIES else "compile_error"
     slug = environment.SLUG if environment.was_refused(error) else slug
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
     notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]

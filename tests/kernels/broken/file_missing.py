@@ -1,4 +1,4 @@
-# expect: slice_incomplete, line 5, hint files
+# expect: missing_module, line 5, hint files
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# expect: slice_incomplete, line 7, hint "my/helpers.py"
+# expect: missing_module, line 7, hint "my/helpers.py"
 # says: No module named 'my'
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton

@@ -1,4 +1,4 @@
-# expect: slice_incomplete, line 6, hint "mylib/ops.py"
+# expect: missing_module, line 6, hint "mylib/ops.py"
 # says: No module named 'mylib'
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton

@@ -1,4 +1,4 @@
-# expect: slice_incomplete, line 5, hint triton.language
+# expect: missing_module, line 5, hint triton.language
 # says: triton.lang
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton

@@ -1,4 +1,4 @@
-# expect: slice_incomplete, line 6, hint has no module triton.ops
+# expect: missing_module, line 6, hint has no module triton.ops
 # says: triton.ops
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton

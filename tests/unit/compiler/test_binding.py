@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from compiler.compilation import Parameter
-from compiler.parameter_binding import Binding, BindingFailed, bind, bind_unseen, with_defaults
+from compiler.parameter_binding import (
+    Binding,
+    BindingFailed,
+    bind,
+    bind_unseen,
+    with_defaults,
+    without_type,
+)
 from compiler.request.signature import parse_specialization
 
 
@@ -134,7 +141,7 @@ def test_a_kernel_that_only_execution_finds_has_no_positions():
     with pytest.raises(BindingFailed, match="write `signature` as an object by name") as failed:
         bind_unseen(parse_specialization("*fp32", None, None))
 
-    assert (failed.value.slug, failed.value.parameter) == ("missing_constexpr", "signature")
+    assert (failed.value.slug, failed.value.parameter) == ("missing_type", "signature")
 
 
 def test_a_parameter_that_is_not_there_is_named_with_the_closest():
@@ -181,13 +188,28 @@ def test_a_constexpr_without_a_value_is_missing():
 def test_a_parameter_without_type_or_value_is_missing():
     failed = refused({"x_ptr": "*fp32"}, {"BLOCK_SIZE": 16})
 
-    assert (failed.slug, failed.parameter) == ("missing_constexpr", "n_elements")
+    assert (failed.slug, failed.parameter) == ("missing_type", "n_elements")
     assert str(failed) == (
         "parameter `n_elements` of `add_kernel` has neither a type in `signature` "
         'nor a value in `constexprs`: add for example "n_elements": "i32"'
     )
     pointer = refused({"n_elements": "i32"}, {"BLOCK_SIZE": 16})
     assert str(pointer).endswith('add for example "x_ptr": "*fp32:16"')
+
+
+@pytest.mark.parametrize(
+    ("name", "examples"),
+    [
+        ("eps", '"eps": "fp32"'),
+        ("sm_scale", '"sm_scale": "fp32"'),
+        ("stride_x", '"stride_x": "i32"'),
+        ("x", '"x": "i32" or "x": "fp32" or "x": "*fp32:16"'),
+    ],
+)
+def test_the_type_that_is_suggested_follows_from_the_name(name: str, examples: str):
+    problem = without_type("norm", {"name": name})
+
+    assert problem.message.endswith(f"add for example {examples}")
 
 
 def test_a_type_for_a_constexpr_is_refused():
@@ -203,7 +225,7 @@ def test_a_type_for_a_constexpr_is_refused():
 def test_all_that_is_missing_is_reported_at_once():
     failed = refused(None)
 
-    assert (failed.slug, failed.parameter) == ("missing_constexpr", "x_ptr")
+    assert (failed.slug, failed.parameter) == ("missing_type", "x_ptr")
     assert [item.parameter for item in failed.misfits] == ["x_ptr", "n_elements", "BLOCK_SIZE"]
     assert all(f"`{item.parameter}`" in str(failed) for item in failed.misfits)
 

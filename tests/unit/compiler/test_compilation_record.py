@@ -82,8 +82,8 @@ def test_failures_that_are_no_property_of_the_source_are_retryable(slug: str):
 
 @pytest.mark.parametrize(
     "slug",
-    ["syntax_error", "unknown_kernel", "ambiguous_kernel", "missing_constexpr", "extra_argument",
-     "slice_incomplete", "compile_error", "lowering_failed", "assembler_failed",
+    ["syntax_error", "unknown_kernel", "ambiguous_kernel", "missing_constexpr", "missing_type",
+     "extra_argument", "missing_module", "compile_error", "lowering_failed", "assembler_failed",
      "out_of_resources"],
 )  # fmt: skip
 def test_failures_of_the_source_are_not_retryable(slug: str):
@@ -94,7 +94,7 @@ def test_a_problem_says_its_type_title_and_parameter():
     problem = failure_problem("missing_constexpr", "`BLOCK_SIZE` has no value", "BLOCK_SIZE")
 
     assert problem.type == "urn:tritond:problem:missing_constexpr"
-    assert problem.title == "A parameter has neither type nor value"
+    assert problem.title == "A constexpr parameter has no value"
     assert problem.detail == "`BLOCK_SIZE` has no value"
     assert problem.parameter == "BLOCK_SIZE"
 

@@ -10,7 +10,7 @@ from tritonc.cli.terminal import TextTable, table
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import render_all
 
-_SLUGS = frozenset({"missing_constexpr", "missing_argument"})
+_SLUGS = frozenset({"missing_constexpr", "missing_type", "missing_argument"})
 _COLUMNS = ("registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
 
 

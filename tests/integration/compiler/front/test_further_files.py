@@ -61,17 +61,17 @@ MISTAKES = {
     "a file that is not there": (
         kernel("from .helpers import one"),
         {"other.py": ONE},
-        ("slice_incomplete", "user.py", 1, '`files` as "helpers.py"'),
+        ("missing_module", "user.py", 1, '`files` as "helpers.py"'),
     ),
     "a file of a package that is not there": (
         kernel("from mypkg.ops.helpers import one"),
         {"helpers.py": ONE},
-        ("slice_incomplete", "user.py", 1, '`files` as "mypkg/ops/helpers.py"'),
+        ("missing_module", "user.py", 1, '`files` as "mypkg/ops/helpers.py"'),
     ),
     "a file that a file needs": (
         kernel("from pkg import one"),
         {"pkg/__init__.py": "from .sub import one\n"},
-        ("slice_incomplete", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"'),
+        ("missing_module", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"'),
     ),
     "a name that the file does not define": (
         kernel("from helpers import won", "won()"),

@@ -30,7 +30,7 @@ def test_the_cause_is_reported_and_what_followed_from_it(post: Post) -> None:
     ("lines", "slug", "hint"),
     [
         ('import os\nSIZE = int(os.environ["SIZE"])\n', "compile_error", "No environment variable"),
-        ("import sqlite3\nSIZE = sqlite3.SQLITE_DENY\n", "slice_incomplete", "Python's sqlite3"),
+        ("import sqlite3\nSIZE = sqlite3.SQLITE_DENY\n", "missing_module", "Python's sqlite3"),
     ],
     ids=["environment", "module"],
 )

@@ -23,7 +23,7 @@ def kernel(
 def test_one_answer_names_all_that_is_missing(post: Post) -> None:
     answer = post({"source": SOURCE, "signature": {"n": "i32"}, "target": "cuda:90"}).json()
 
-    assert answer["problem"]["slug"] == "missing_constexpr"
+    assert answer["problem"]["slug"] == "missing_type"
     assert answer["problem"]["parameter"] == "x_ptr"
     reported = [
         (item["line"], item["column"], item["end_column"]) for item in answer["diagnostics"]
