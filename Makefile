@@ -175,6 +175,9 @@ test-systemd: $(STAMP) ## deploy/systemd as systemd reads it (apt-get install sy
 test-servers: $(STAMP) ## stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
 	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
+test-fleet: $(STAMP) $(BLOBS)/.installed ## stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
+	TRITOND_TEST_FLEET=1 TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest -n0 tests/fleet
+
 test-otel: $(STAMP) $(OTEL)/.installed ## traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
 	TRITOND_TEST_OTEL=$(abspath $(OTEL)) $(PYTHON) -m pytest tests/otel
 
@@ -336,4 +339,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -18,7 +18,7 @@ from store.bucket import Bucket
 from store.embedded import bound_to_parent
 from tests.buckets.faulty_proxy import FaultyProxy
 from tests.integration.conftest import blocking, cache, redis, valkey
-from tests.integration.service.running import free_port
+from tests.integration.service.running import HERE, Place, free_port
 from tests.waiting import wait_until
 
 __all__ = ["blocking", "cache", "redis", "valkey"]
@@ -26,6 +26,11 @@ __all__ = ["blocking", "cache", "redis", "valkey"]
 NAMED = os.environ.get("TRITOND_TEST_BLOBS", "")
 collect_ignore_glob = [] if NAMED else ["test_*.py"]
 KEY, SECRET = "accesskey", "secret-of-the-bucket-7f3a"
+
+RCLONE = (
+    *("rclone", "serve", "s3", "--addr", "{address}:{port}"),
+    *("--auth-key", f"{KEY},{SECRET}", "{folder}"),
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,19 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
 class S3Server:
     """A process that serves S3; its endpoint `url` stays the same over restarts."""
 
-    def __init__(self, folder: Path, *command: str) -> None:
+    def __init__(self, folder: Path, *command: str, place: Place = HERE) -> None:
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{place.address}:{self.port}"
         self.folder = folder
+        self._place = place
         self._log = folder.with_suffix(".log")
-        self._command = [word.format(port=self.port, folder=folder) for word in command]
+        known = {"address": place.address, "port": self.port, "folder": folder}
+        self._command = [word.format(**known) for word in command]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         program, *arguments = self._command
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                bound_to_parent(f"{NAMED}/bin/{program}", *arguments),
+                bound_to_parent(*self._place.prefix, f"{NAMED}/bin/{program}", *arguments),
                 env={"RCLONE_CONFIG": os.devnull, "PATH": os.environ["PATH"], "HOME": "/nowhere"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -55,6 +62,9 @@ class S3Server:
             )
         said = re.compile(rb"Starting s3 server on|Running on http")
         wait_until(lambda: said.search(self._log.read_bytes()), "S3 is served")
+
+    def still_runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         assert self._process is not None
@@ -70,20 +80,20 @@ class S3Server:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
+    def stop(self) -> None:
+        if self._process is not None:
+            self.resume()
+            self.kill()
+
 
 @pytest.fixture(scope="session")
 def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     folder = tmp_path_factory.mktemp("rclone") / "served"
     (folder / "bucket").mkdir(parents=True)
-    server = S3Server(
-        folder,
-        *("rclone", "serve", "s3", "--addr", "127.0.0.1:{port}"),
-        *("--auth-key", f"{KEY},{SECRET}", "{folder}"),
-    )
+    server = S3Server(folder, *RCLONE)
     server.start()
     yield server
-    server.resume()
-    server.kill()
+    server.stop()
 
 
 @pytest.fixture(scope="session")

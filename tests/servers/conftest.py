@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import pytest
 import redis
 
 from store.embedded import bound_to_parent, find_server
-from tests.integration.service.running import free_port
+from tests.integration.service.running import HERE, Place, free_port
 from tests.waiting import wait_until
 
 collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_SERVERS") else ["test_*.py"]
@@ -29,13 +29,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Server:
-    """A server of Redis's protocol as a process, on one port of loopback."""
+    """A server of Redis's protocol as a process, on one port of loopback or of another machine."""
 
     def __init__(
-        self, folder: Path, *options: str, sentinel: bool = False, binary: str | None = None
+        self,
+        folder: Path,
+        *options: str,
+        sentinel: bool = False,
+        binary: str | None = None,
+        place: Place = HERE,
     ) -> None:
         self.port = free_port()
         self.folder = folder
+        self.place = place
         self._options = options
         self._sentinel = sentinel
         self._binary = binary or str(find_server())
@@ -43,18 +49,18 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
+        return f"redis://{self.place.address}:{self.port}/0"
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self.folder / "server.conf"
         if not settings.exists():  # Sentinels write what they learn into theirs
-            lines = (f"port {self.port}", f"dir {self.folder}", "bind 127.0.0.1", *self._options)
-            settings.write_text("\n".join(lines))
+            where = (f"port {self.port}", f"bind {self.place.address}", f"dir {self.folder}")
+            settings.write_text("\n".join((*where, *self._options)))
         mode = ["--sentinel"] if self._sentinel else []
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                bound_to_parent(self._binary, str(settings), *mode),
+                bound_to_parent(*self.place.prefix, self._binary, str(settings), *mode),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -64,7 +70,9 @@ class Server:
         wait_until(self.answers, "the server answers", (self.folder / "server.log").read_text)
 
     def client(self) -> redis.Redis:
-        return redis.Redis(port=self.port, socket_timeout=2, socket_connect_timeout=2)
+        return redis.Redis(
+            self.place.address, self.port, socket_timeout=2, socket_connect_timeout=2
+        )
 
     def get(self, key: str) -> bytes | None:
         with self.client() as client:
@@ -75,6 +83,9 @@ class Server:
         with suppress(redis.RedisError), self.client() as client:
             return bool(client.ping())
         return False
+
+    def still_runs(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         assert self._process is not None
@@ -97,23 +108,31 @@ class Server:
 
 
 class Replicated:
-    """A master, two replicas, and three Sentinels that watch them."""
+    """A master, two replicas, and three Sentinels that watch them; one of each at each place."""
 
-    def __init__(self, folder: Path) -> None:
-        durable = ("appendonly yes", 'save ""', "repl-diskless-sync-delay 0")
-        self.servers = [Server(folder / "first", *durable)]
-        follow = f"replicaof 127.0.0.1 {self.servers[0].port}"
-        self.servers += [Server(folder / f"replica-{n}", *durable, follow) for n in range(2)]
+    def __init__(self, folder: Path, places: Sequence[Place] = (HERE,) * 3) -> None:
+        durable = ("appendonly yes", 'save ""', "repl-diskless-sync-delay 0", "protected-mode no")
+        first, *others = places
+        self.servers = [Server(folder / "first", *durable, place=first)]
+        master = f"{first.address} {self.servers[0].port}"
+        self.servers += [
+            Server(folder / f"replica-{n}", *durable, f"replicaof {master}", place=place)
+            for n, place in enumerate(others)
+        ]
         watch = (
-            f"sentinel monitor {MASTER} 127.0.0.1 {self.servers[0].port} 2",
+            f"sentinel monitor {MASTER} {master} 2",
             f"sentinel down-after-milliseconds {MASTER} 2000",
             f"sentinel failover-timeout {MASTER} 10000",
+            "protected-mode no",
         )
-        self.sentinels = [Server(folder / f"sentinel-{n}", *watch, sentinel=True) for n in range(3)]
+        self.sentinels = [
+            Server(folder / f"sentinel-{n}", *watch, sentinel=True, place=place)
+            for n, place in enumerate(places)
+        ]
 
     @property
     def url(self) -> str:
-        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        hosts = ",".join(f"{each.place.address}:{each.port}" for each in self.sentinels)
         return f"redis+sentinel://{hosts}/{MASTER}/0"
 
     def start(self) -> None:

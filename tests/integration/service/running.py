@@ -9,7 +9,9 @@ import resource
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +32,33 @@ A store keeps them for a day. Their names contain the digest of our code and of 
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process runs: the address there, and the words that start a command there."""
+
+    address: str = "127.0.0.1"
+    prefix: Sequence[str] = ()
+
+
+HERE = Place()
+
+
 class Process:
     """A Python program of ours; its output goes to `log`."""
 
-    def __init__(self, log: Path, *arguments: str, cwd: Path = ROOT, **settings: str) -> None:
+    def __init__(
+        self,
+        log: Path,
+        *arguments: str,
+        cwd: Path = ROOT,
+        place: Place = HERE,
+        **settings: str,
+    ) -> None:
         inherited = {n: v for n, v in os.environ.items() if not n.startswith("TRITOND_")}
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                bound_to_parent(sys.executable, *arguments),
+                bound_to_parent(*place.prefix, sys.executable, *arguments),
                 cwd=cwd,
                 env=inherited | settings,
                 stdin=subprocess.DEVNULL,

@@ -1,0 +1,151 @@
+"""A deployment on many machines: stores with Sentinels, a bucket, services and workers."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import httpx
+import redis
+
+from store import keys
+from tests.buckets.conftest import KEY, RCLONE, SECRET, S3Server
+from tests.fleet.network import Machine, Network, small_disk
+from tests.integration.service.running import ROOT, Process, answers, note_tried, prepare
+from tests.servers.conftest import Replicated, Server
+from tests.waiting import wait_until
+
+LEASE_S = 5
+ADMIN_KEY = "the-admin-key-of-a-fleet-that-ends-with-its-tests"
+PORT = 8000
+SERVICES = ("service-1", "service-2")
+WORKERS = ("worker-1", "worker-2", "worker-3")
+_STORE_DISK_BYTES = 64 << 20
+
+
+class Fleet:
+    """Three stores, a bucket, two services, three workers: each on a machine of its own.
+
+    What a test kills or cuts off, `mend` brings back.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.network = Network()
+        self.stores = [self.network.machine() for _ in range(3)]
+        self.bucket_machine = self.network.machine()
+        self.machines = {name: self.network.machine() for name in (*SERVICES, *WORKERS)}
+        self.parts: dict[str, Process] = {}
+        for name in ("first", "replica-0", "replica-1"):
+            small_disk(folder / name, _STORE_DISK_BYTES)
+        self.servers = Replicated(folder, [each.place for each in self.stores])
+        (folder / "served/bucket").mkdir(parents=True)
+        self.bucket = S3Server(folder / "served", *RCLONE, place=self.bucket_machine.place)
+        self._settings = {
+            "TRITOND_REDIS_URL": self.servers.url,
+            "TRITOND_ACK_REPLICAS": "1",
+            "TRITOND_BLOBS_URL": "s3://bucket/fleet",
+            "AWS_ENDPOINT_URL": self.bucket.url,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "SSL_CERT_DIR": "/etc/ssl/certs",
+        }
+
+    def start(self) -> None:
+        self.servers.start()
+        self.bucket.start()
+        asyncio.run(prepare(self.servers.url))
+        for name in self.machines:
+            self.start_part(name)
+        self.wait_until_whole()
+        asyncio.run(note_tried(self.servers.url))
+
+    def start_part(self, name: str, root: Path = ROOT) -> Process:
+        """Start the service or worker `name`, of the code in `root`."""
+        place = self.machines[name].place
+        if name in SERVICES:
+            own = {"TRITOND_HOST": place.address, "TRITOND_ADMIN_KEY": ADMIN_KEY}
+            module, own = "service", own | {"TRITOND_PORT": str(PORT)}
+        else:
+            module, own = "worker", {"TRITOND_SLOTS": "2", "TRITOND_LEASE_S": str(LEASE_S)}
+        log = self.folder / f"{name}.log"
+        settings = self._settings | own
+        self.parts[name] = Process(log, "-m", module, cwd=root, place=place, **settings)
+        return self.parts[name]
+
+    def url(self, service: str) -> str:
+        return f"http://{self.machines[service].address}:{PORT}"
+
+    def machine_of(self, server: Server) -> Machine:
+        return next(each for each in self.stores if each.place is server.place)
+
+    def client(self, service: str, timeout_s: float = 30) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.url(service),
+            headers={"authorization": f"Bearer {ADMIN_KEY}"},
+            timeout=httpx.Timeout(timeout_s, connect=3),
+            trust_env=False,
+        )
+
+    def mend(self) -> None:
+        """Bring back all that is cut off, frozen or dead, and return when the fleet is whole."""
+        for machine in (*self.stores, self.bucket_machine, *self.machines.values()):
+            self.network.join(machine)
+        for server in (*self.servers.servers, *self.servers.sentinels):
+            server.resume()
+            if not server.still_runs():
+                server.start()
+        self.bucket.resume()
+        if not self.bucket.still_runs():
+            self.bucket.start()
+        for name, part in list(self.parts.items()):
+            if part.still_runs():
+                part.send(signal.SIGCONT)
+            else:
+                self.start_part(name)
+        self.wait_until_whole()
+
+    def wait_until_whole(self) -> None:
+        wait_until(self.is_whole, "two services, three workers, two replicas", self.said)
+
+    def is_whole(self) -> bool:
+        if not all(answers(f"{self.url(name)}/readyz") for name in SERVICES):
+            return False
+        with suppress(httpx.TransportError, redis.RedisError, AssertionError):
+            with self.client(SERVICES[0]) as http:
+                compile_workers = http.get("/v1/system").json()["workers"]["compile"]
+            return bool(compile_workers == len(WORKERS)) and self._has_replicas()
+        return False
+
+    def _has_replicas(self) -> bool:
+        with self.servers.master().client() as client:
+            found = client.info("replication")
+        return all(found.get(f"slave{n}", {}).get("state") == "online" for n in range(2))
+
+    def finishes(self, job_ids: list[str]) -> list[int | None]:
+        """Return how often each job ended, as its events say; None: they are not kept any more."""
+        with self.servers.master().client() as client:
+            pipeline = client.pipeline(transaction=False)
+            for job_id in job_ids:
+                pipeline.xrange(keys.EVENTS + job_id)
+            found = pipeline.execute()
+        return [
+            sum(event[b"type"] == b"finished" for _, event in events) if events else None
+            for events in found
+        ]
+
+    def said(self) -> str:
+        """Return the end of each log."""
+        logs = sorted(self.folder.glob("*.log"))
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-3000:]}" for log in logs)
+
+    def stop(self) -> None:
+        with ExitStack() as ends:
+            ends.callback(self.servers.stop)
+            ends.callback(self.bucket.stop)
+            for part in self.parts.values():
+                ends.callback(part.kill)
+                part.send(signal.SIGCONT)

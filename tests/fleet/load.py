@@ -1,0 +1,156 @@
+"""Clients of a fleet: each posts one compilation after the other, and none is forgotten."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.fleet.fleet import SERVICES, Fleet
+from tests.integration.service import bodies
+from tests.waiting import wait_until
+
+CLIENTS = 6
+WAIT_S = 10
+OVERDUE_S = 10.0
+"""Time that an answer may take beyond the wait that was asked for."""
+_PAUSE_S = 0.2
+
+
+@dataclass(slots=True)
+class Posted:
+    """One compilation; `accepted` is the first answer that acknowledged it."""
+
+    client: int
+    posted_at: float
+    accepted: dict[str, Any] | None = None
+    ended: dict[str, Any] | None = None
+    ended_at: float = 0.0
+
+
+class Load:
+    """Posts until it is stopped. `wrong` says in words what no client may see."""
+
+    def __init__(self, fleet: Fleet, name: str) -> None:
+        self.wrong: list[str] = []
+        self.posted: list[Posted] = []
+        self._fleet = fleet
+        self._name = name
+        self._stopping = threading.Event()
+        self._clients = [
+            threading.Thread(target=self._run, args=(number,), daemon=True)
+            for number in range(CLIENTS)
+        ]
+
+    def start(self) -> None:
+        """Return when every client has had an answer."""
+        began_at = time.monotonic()
+        for client in self._clients:
+            client.start()
+        self.recovery_s(began_at)
+
+    def recovery_s(self, since: float) -> float:
+        """Return how long after `since` each client's first later job took to end.
+
+        A client posts a job when its last one has ended, so all that were accepted before have
+        ended, too.
+        """
+
+        def ends() -> list[float]:
+            found = {}
+            for each in self.posted:
+                if each.posted_at > since and each.ended is not None:
+                    found.setdefault(each.client, each.ended_at)
+            return list(found.values()) if len(found) == CLIENTS else []
+
+        return max(wait_until(ends, "every client is answered again", self._explain)) - since
+
+    def stop(self) -> None:
+        """Return when all that was posted has ended, and note what is wrong with it."""
+        self._stopping.set()
+        for client in self._clients:
+            client.join(60)
+        waiting = [f"client {n}" for n, each in enumerate(self._clients) if each.is_alive()]
+        self.wrong += [f"{each} waits still" for each in waiting]
+        accepted = [each.accepted for each in self.posted if each.accepted is not None]
+        for http in self._services():
+            self.wrong += [fault for each in accepted for fault in _kept(http, each)]
+        counts = self._fleet.finishes([each["key"] for each in accepted])
+        for each, count in zip(accepted, counts, strict=True):
+            if count not in {None, 1}:
+                self.wrong.append(f"{each['key']} has {count} accepted results")
+
+    def _services(self) -> Iterator[httpx.Client]:
+        for name in SERVICES:
+            with self._fleet.client(name, WAIT_S + OVERDUE_S) as http:
+                yield http
+
+    def _run(self, client: int) -> None:
+        services = itertools.cycle([*SERVICES[client % 2 :], *SERVICES[: client % 2]])
+        http = self._fleet.client(next(services), WAIT_S + OVERDUE_S)
+        for number in itertools.count():
+            if self._stopping.is_set():
+                return
+            posted = Posted(client, time.monotonic())
+            self.posted.append(posted)
+            body = _body(f"{self._name} {client} {number}")
+            while posted.ended is None:
+                answer = self._ask(http, posted, body)
+                if answer is None:
+                    http.close()
+                    http = self._fleet.client(next(services), WAIT_S + OVERDUE_S)
+                    time.sleep(_PAUSE_S)
+                else:
+                    self._read(posted, answer)
+
+    def _ask(
+        self, http: httpx.Client, posted: Posted, body: dict[str, Any]
+    ) -> httpx.Response | None:
+        """Return an answer; None: another service may have one, later."""
+        began_at = time.monotonic()
+        try:
+            if posted.accepted is None:
+                answer = http.post("/v1/compilations", json=body, params={"wait": WAIT_S})
+            else:
+                answer = http.get(posted.accepted["url"], params={"wait": WAIT_S})
+        except httpx.ReadTimeout:
+            waited_s = time.monotonic() - began_at
+            self.wrong.append(f"{http.base_url} did not answer within {waited_s:.1f} s")
+            return None
+        except httpx.TransportError:
+            return None
+        return None if answer.status_code == 503 else answer
+
+    def _read(self, posted: Posted, answer: httpx.Response) -> None:
+        found = answer.json()
+        if answer.status_code not in {200, 202}:
+            self.wrong.append(f"{answer.request.method} was answered {found}")
+            posted.ended = found
+            return
+        posted.accepted = posted.accepted or found
+        if found["state"] not in {"queued", "running"}:
+            posted.ended, posted.ended_at = found, time.monotonic()
+            if found["state"] != "succeeded":
+                self.wrong.append(f"a job ended as {found['state']}: {found.get('problem')}")
+
+    def _explain(self) -> str:
+        open_jobs = [each for each in self.posted if each.ended is None]
+        return f"{open_jobs}\n{self.wrong}\n{self._fleet.said()}"
+
+
+def _body(name: str) -> dict[str, Any]:
+    """Return a compilation of its own; every second one takes time, but no CPU time."""
+    if int(name.rpartition(" ")[2]) % 2:
+        return bodies.slow(0.5, name)
+    return bodies.vector_add(name, stop_after="ttir")
+
+
+def _kept(http: httpx.Client, accepted: dict[str, Any]) -> Iterator[str]:
+    answer = http.get(accepted["url"])
+    if not answer.is_success or answer.json()["state"] != "succeeded":
+        yield f"{http.base_url} has lost {accepted['url']}: {answer.text}"
