@@ -17,6 +17,7 @@ from fastapi import Request
 
 from jobs.work_context import CALLER_ID
 from service.http.bodies_in_flight import IN_SCOPE
+from service.http.middleware import add_headers
 from service.http.problems import ProblemRaised
 from service.open_requests import OpenRequests
 from service.request_rate import RequestRate
@@ -142,7 +143,8 @@ class Callers:
         if (body := request.scope.get(IN_SCOPE)) is not None:
             body.belongs_to(site_of(address) if caller is ANONYMOUS else caller.id)
         if caller.requests_per_s is not None:
-            await self._limits.take(caller.id, caller.requests_per_s)
+            headers = await self._limits.take(caller.id, caller.requests_per_s)
+            add_headers(request.scope, headers)
         require(caller, *scopes)
         request.scope.setdefault("state", {})[CALLER_ID] = caller.id
         self.open_requests.begin(request, secret, caller.id)

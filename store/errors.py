@@ -1,7 +1,5 @@
 """The errors that leave the store; no redis exception is meant to be caught outside of it."""
 
-import math
-
 
 class StoreError(Exception):
     """The base class of all errors of the store."""
@@ -39,7 +37,7 @@ class JobLost(StoreUnavailable):
 class QueueFull(StoreError):
     """A lane holds as many queued jobs as it may."""
 
-    def __init__(self, lane: str, limit: int) -> None:
+    def __init__(self, lane: str, limit: float) -> None:
         super().__init__(
             f"The queue {lane!r} already holds {limit} jobs. Try again when some have finished."
         )
@@ -97,7 +95,7 @@ class GpuTimeSpent(CallerQueueFull):
             f"There are some again in {wait_s} s.",
         )
         self.lane = lane
-        self.limit = math.ceil(limit)
+        self.limit = limit
         self.wait_s = wait_s
 
 

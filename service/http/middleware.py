@@ -1,13 +1,13 @@
 """Middleware of every request: its X-Request-ID, and HEAD answered as GET without the body.
 
 The request id is taken from the request where it is sane, else made, and always returned. As the
-outermost layer it counts requests, answers one that is cancelled because the service stops or its
-API key was revoked, and calls what is to be called when a request is over.
+outermost layer it counts requests, adds headers to answers, answers one that is cancelled because
+the service stops or its API key was revoked, and calls what is to be called when a request is over.
 """
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import getrandbits
 from time import perf_counter
 
@@ -25,12 +25,19 @@ CONNECTION = "tritond.connection"
 REVOKED = "tritond.revoked"
 """Set in the state of a request that is cancelled because its API key was revoked."""
 _AT_END = "tritond.at_end"
+_ADDED = "tritond.added_headers"
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 
 def at_end(scope: Scope, end: Callable[[], object]) -> None:
     """Have `end` called when the request of `scope` is over, however it ends."""
     scope.setdefault("state", {}).setdefault(_AT_END, []).append(end)
+
+
+def add_headers(scope: Scope, headers: Mapping[str, str]) -> None:
+    """Add `headers` to the answer of the request of `scope`, whatever it will be."""
+    added = scope.setdefault("state", {}).setdefault(_ADDED, [])
+    added += [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
 class RequestIdMiddleware:
@@ -50,6 +57,7 @@ class RequestIdMiddleware:
         request_id = sent.decode() if _SANE.fullmatch(sent) else f"{getrandbits(64):016x}"
         state = scope.setdefault("state", {})
         state[REQUEST_ID] = request_id
+        headers = state[_ADDED] = [(b"x-request-id", request_id.encode())]
         WORK.set(state)
         status = sent_bytes = 0
         began_s = perf_counter()
@@ -60,8 +68,7 @@ class RequestIdMiddleware:
                 sent_bytes += len(message.get("body", b""))
             elif message["type"] == "http.response.start":
                 status = message["status"]
-                header = (b"x-request-id", request_id.encode())
-                message["headers"] = [*message["headers"], header]
+                message["headers"] = [*message["headers"], *headers]
             await send(message)
 
         try:

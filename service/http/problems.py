@@ -13,6 +13,7 @@ from starlette.routing import Match
 
 from compiler.problem import PROBLEM_BASE, TITLES, Problem
 from compiler.rejection import RequestRejected
+from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
 
 STATUS = {
@@ -108,7 +109,10 @@ def as_raised(error: Exception) -> ProblemRaised | None:
         case RequestRejected():
             return problem_of_rejection(error)
         case GpuTimeSpent():
-            headers = rate_limit_headers("gpu-seconds", error.limit, 3600, error.wait_s)
+            headers = rate_limit_headers(
+                "gpu-seconds", error.limit, 3600, left=0, more_in_s=error.wait_s
+            )
+            headers["Retry-After"] = str(error.wait_s)
             return ProblemRaised(
                 "too_many_requests", str(error), headers=headers, limit=error.limit
             )
@@ -119,15 +123,6 @@ def as_raised(error: Exception) -> ProblemRaised | None:
         case StoreUnavailable():
             return ProblemRaised("store_unavailable", str(error))
     return None
-
-
-def rate_limit_headers(policy: str, quota: int, window_s: int, wait_s: int) -> dict[str, str]:
-    """Return the headers of a refused request (draft-ietf-httpapi-ratelimit-headers-10)."""
-    return {
-        "Retry-After": str(wait_s),
-        "RateLimit-Policy": f'"{policy}";q={quota};w={window_s}',
-        "RateLimit": f'"{policy}";r=0;t={wait_s}',
-    }
 
 
 def problem_of_rejection(error: RequestRejected) -> ProblemRaised:

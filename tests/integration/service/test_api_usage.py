@@ -59,7 +59,9 @@ def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: P
             answers = [http.get("/v1/targets") for _ in range(5)]
         refused = next(answer for answer in answers if answer.status_code == 429)
         assert refused.json()["limit"] == 1
-        assert refused.headers["ratelimit-policy"] == '"requests";q=1;w=1'
+        for answer in (answers[0], refused):
+            assert answer.headers["ratelimit-policy"] == '"requests";q=1;w=1'
+            assert answer.headers["ratelimit"] == '"requests";r=0;t=1'
         with Client(deployment.url, api_key=secret) as client:
             assert client.targets()  # after the time that the refusal names
         with deployment.client(authorization=f"Bearer {ADMIN_KEY}") as http:

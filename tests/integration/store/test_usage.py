@@ -41,8 +41,8 @@ async def test_accounts_go_after_their_days(redis):
 
 async def test_requests_beyond_the_limit_are_refused_in_all_services_together(redis):
     services = [RequestRate(redis), RequestRate(redis)]
-    for n in range(4):
-        await services[n % 2].take("alice", 4)
+    answered = [await services[n % 2].take("alice", 4) for n in range(4)]
+    assert answered[0]["RateLimit"] == '"requests";r=3;t=1'
     with pytest.raises(ProblemRaised) as refused:
         await services[0].take("alice", 4)
 
