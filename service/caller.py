@@ -145,10 +145,18 @@ class Callers:
         if caller.requests_per_s is not None:
             headers = await self._limits.take(caller.id, caller.requests_per_s)
             add_headers(request.scope, headers)
-        require(caller, *scopes)
         request.scope.setdefault("state", {})[CALLER_ID] = caller.id
+        require(caller, *scopes)
         self.open_requests.begin(request, secret, caller.id)
         return caller
+
+    async def count(self, request: Request) -> None:
+        """Count a request that is refused before its route identifies the caller.
+
+        Raises ProblemRaised as that does.
+        """
+        if CALLER_ID not in request.scope.setdefault("state", {}):
+            await self.identify(request, *SCOPES)
 
     def _refuse_guesses(self, address: str, secret: str) -> None:
         """Raise ProblemRaised (429) when `address` has failed too often to try a new key."""

@@ -144,6 +144,18 @@ def install_handlers(app: FastAPI) -> None:
 async def _answer_expected(request: Request, error: Exception) -> Response:
     raised = as_raised(error)
     assert raised is not None
+    if raised.slug == "invalid_request":  # a wrong query is refused before the route begins
+        return await _answer_counted(request, raised)
+    return problem_response(request, raised)
+
+
+async def _answer_counted(request: Request, raised: ProblemRaised) -> Response:
+    """Answer a request that no route may have taken, once its caller's limits have counted it."""
+    if "authorization" in request.headers:
+        try:
+            await request.app.state.service.callers.count(request)
+        except (ProblemRaised, StoreUnavailable) as error:
+            raised = as_raised(error) or raised
     return problem_response(request, raised)
 
 
@@ -152,7 +164,7 @@ async def _answer_wrong_parameter(request: Request, error: Exception) -> Respons
     details = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()]
     parameter = str(error.errors()[0]["loc"][-1])
     raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
-    return problem_response(request, raised)
+    return await _answer_counted(request, raised)
 
 
 async def _answer_nobody(_request: Request, _error: Exception) -> Response:
@@ -169,7 +181,7 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
         detail += f"; allowed here: {headers['Allow']}"
     elif slug == "not_found" and request.url.path.endswith("/"):
         detail += "; no path here ends with a slash"
-    return problem_response(request, ProblemRaised(slug, detail, headers=headers))
+    return await _answer_counted(request, ProblemRaised(slug, detail, headers=headers))
 
 
 async def _answer_bug(request: Request, error: Exception) -> Response:

@@ -74,9 +74,39 @@ def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: P
     assert 'tritond_failures_total{code="worker_lost"} 0.0' in text
 
 
-async def limited_key(redis_url: str) -> tuple[str, str]:
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("PUT", "/v1/targets", 405),
+        ("GET", "/v1/targets?wiat=1", 422),
+        ("GET", "/v1/batches/b1?results=most", 422),
+        ("GET", "/v1/devices/", 404),
+    ],
+)
+def test_a_request_that_no_route_takes_counts_for_its_caller(
+    idle: Deployment, method: str, path: str, status: int
+) -> None:
+    _, secret = asyncio.run(limited_key(idle.redis_url, requests_per_s=0.01))
+    with idle.client(authorization=f"Bearer {secret}") as http:
+        first, second = (http.request(method, path) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (status, 429)
+    assert first.headers["ratelimit"] == '"requests";r=0;t=100'
+
+
+def test_a_path_that_is_not_there_needs_no_key_but_no_wrong_one(idle: Deployment) -> None:
+    with idle.client() as http:
+        assert http.get("/v1/nothing").status_code == 404
+        wrong = http.get("/v1/nothing", headers={"authorization": "Bearer unknown"})
+
+    assert (wrong.status_code, wrong.json()["slug"]) == (401, "unauthorized")
+
+
+async def limited_key(redis_url: str, requests_per_s: float = 1) -> tuple[str, str]:
     async with connect(redis_url) as redis:
-        key, secret = await ApiKeys(redis).create("limited", ("compile",), requests_per_s=1)
+        keys = ApiKeys(redis)
+        key, secret = await keys.create("limited", ("compile",), requests_per_s=requests_per_s)
     return key.id, secret
 
 
