@@ -212,6 +212,9 @@ format: $(STAMP) ## format the code and mend what lint can mend
 page-tables: $(STAMP) ## write the page's copies of the tables of stages and targets (page/src)
 	$(PYTHON) -m page.tables
 
+errors-page: $(STAMP) ## write docs/reference/errors.md from the table of problems
+	$(PYTHON) -m tests.unit.documents.errors_page
+
 client: $(STAMP) ## write the blocking client from that for asyncio (client/tritonc/_async)
 	$(PYTHON) client/generate_sync.py
 
@@ -339,4 +342,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

@@ -12,7 +12,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
 from prometheus_client.samples import Sample
 
-from compiler.problem import TITLES, Problem
+from compiler.problem import Problem
+from compiler.slug import Slug
 from compiler.stages import COMPILED
 from store.jobs.types import DeadLetter
 from store.usage import UsageAccounts, UsageTally
@@ -29,6 +30,7 @@ PHASES: Final = ("queue", "compile", "run", "total")
 """Of a launch, as its `timings_ms` names them."""
 STAGES: Final = ("slice", *COMPILED)
 OTHER: Final = "other"
+_SLUGS: Final = frozenset(Slug)
 _PREFIX: Final = "metric:"
 
 
@@ -101,7 +103,7 @@ class WorkMetrics:
 
     def failed(self, code: str) -> None:
         """Count a failure; a code that is not known is `other`."""
-        self.failures.labels(code if code in TITLES else OTHER).inc()
+        self.failures.labels(code if code in _SLUGS else OTHER).inc()
 
     def note_expired(self, reason: DeadLetter | None) -> None:
         """Count a job that a reaper ended."""
@@ -113,7 +115,7 @@ class WorkMetrics:
             (self.queue_wait, lanes),
             (self.stage, (*STAGES, OTHER)),
             (self.launch_phase, PHASES),
-            (self.failures, (*TITLES, OTHER)),
+            (self.failures, (*_SLUGS, OTHER)),
             (self.expired, DeadLetter),
             (self.gpu_busy, devices),
         ):

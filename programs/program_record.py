@@ -41,14 +41,11 @@ class ProgramFlag(Record):
 
 
 class ProgramProblem(Problem):
-    """The reason why there is no verdict, with the place in the source if it is known."""
+    """The reason why there is no verdict."""
 
     program: Literal["candidate", "reference"] | None = Field(
         default=None, description="the program that it is about; null if it is about neither"
     )
-    reason: str | None = Field(default=None, description="of `not_recordable`: of a closed list")
-    file: str | None = None
-    line: int | None = None
 
 
 class ProgramOutput(Record):

@@ -28,9 +28,9 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The reason for a failure. `slug` is for programs, `title` and `detail` are for people.
+    """The reason for a failure. Decide by `slug` and `reason`; `title` and `detail` are for people.
 
-    `retryable` is None if the service does not say. `raw` is the received object.
+    `raw` is the received object. docs/reference/errors.md has all slugs.
     """
 
     slug: str = ""
@@ -38,7 +38,15 @@ class Problem:
     detail: str = ""
     status: int | None = None
     errors: tuple[FieldError, ...] = ()
+    reason: str | None = None
+    """A finer word than `slug`, of a closed list; None without one."""
+    fault: str | None = None
+    """`request`, `source` or `service`: the part that has to change; None if it is not said."""
     retryable: bool | None = None
+    """True if the same request may work later; None if the service does not say."""
+    file: str | None = None
+    line: int | None = None
+    parameter: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

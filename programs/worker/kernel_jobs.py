@@ -32,7 +32,7 @@ from programs.worker.launch_arguments import RecordedArguments, launch_arguments
 from programs.worker.launch_specializations import LaunchSpecializations, ReadKernel, constants_key
 from programs.worker.program_texts import PostedKernel, ProgramTexts
 from worker.compile.progress import CompilationFailed
-from worker.launch.kernel_source import KernelSources, detail_of
+from worker.launch.kernel_source import KernelSources, problem_of
 
 """The target of the GPU that the recorder imitates."""
 TTIR: Final = "ttir"
@@ -216,8 +216,7 @@ class KernelJobs:
         except RequestRejected as rejected:
             return ReadKernel(problem=failure_problem("invalid_argument", str(rejected)))
         except CompilationFailed as failure:
-            problem = failure_problem(failure.slug, detail_of(failure), failure.parameter)
-            return ReadKernel(problem=problem)
+            return ReadKernel(problem=problem_of(failure))
         parameters = [item.model_dump() for item in facts.parameters]
         return ReadKernel(posted, facts.name, parameters)
 

@@ -14,7 +14,7 @@ from compiler.compilation import compilation_url
 from service.batches.batch import Counts, batch_url
 from service.batches.batch_submission import COMPILATIONS, refusal
 from service.compilations.answer import Answer, Cache
-from service.http.problems import STATUS, ProblemRaised
+from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from store.batches import StoredBatch
 from store.records import Hit
@@ -36,7 +36,8 @@ class AnsweredItem:
 
     def refuse(self, error: ProblemRaised) -> None:
         """Replace the result with a problem."""
-        self.status, self.result, self.problem = STATUS[error.slug], b"null", refusal(error)
+        self.status, self.result = error.status, b"null"
+        self.problem = refusal(error)
 
     def to_json(self) -> bytes:
         """Return the item as JSON."""

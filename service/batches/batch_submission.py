@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from compiler.job import CompileJob
+from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
@@ -25,7 +26,7 @@ from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
 from service.gather_limited import gather_limited
 from service.http.body import parse_value
-from service.http.problems import RETRY_AFTER_S, ProblemRaised, as_raised, problem_of
+from service.http.problems import ProblemRaised, as_raised, problem_of
 from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
 from store.batches import EndedItems, PlannedItem, StoredBatch
@@ -113,8 +114,7 @@ def refusal(error: Exception) -> bytes:
     if raised is None:
         raise error
     problem = problem_of(raised, None).model_dump()
-    retry_after_s = RETRY_AFTER_S.get(raised.slug)
-    problem["retryable"] = retry_after_s is not None
+    retry_after_s = PROBLEM_KINDS[raised.slug].retry_after_s
     if retry_after_s is not None:
         problem["retry_after_s"] = retry_after_s
     return orjson.dumps(problem)

@@ -23,7 +23,9 @@ import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from compiler.problem import PROBLEM_BASE, TITLES
+from compiler.problem import PROBLEM_BASE
+from compiler.problem_kinds import PROBLEM_KINDS
+from compiler.slug import Slug
 from service.caller import site_of
 from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight, BodyInFlight
 from service.http.middleware import CONNECTION
@@ -364,8 +366,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self.loop.call_later(LINGER_S, self.transport.abort)
 
     def _write_refusal(self, status: int, slug: str, detail: str) -> None:
-        problem = {"type": PROBLEM_BASE + slug, "title": TITLES[slug], "status": status}
-        body = orjson.dumps(problem | {"detail": detail, "slug": slug})
+        kind = PROBLEM_KINDS[Slug(slug)]
+        problem = {"type": PROBLEM_BASE + slug, "title": kind.title, "status": status}
+        problem |= {"detail": detail, "slug": slug}
+        body = orjson.dumps(problem | {"fault": kind.fault, "retryable": kind.is_retryable})
         head = (
             f"HTTP/1.1 {status} \r\ncontent-type: application/problem+json\r\n"
             f"content-length: {len(body)}\r\nretry-after: {RETRY_AFTER_S}\r\n"

@@ -1,4 +1,4 @@
-"""Errors over HTTP: the one table from slug to status, and the exception handlers."""
+"""Errors over HTTP: problems as answers, and the exception handlers."""
 
 import logging
 from collections.abc import Mapping
@@ -11,47 +11,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from compiler.problem import PROBLEM_BASE, TITLES, Problem
+from compiler.problem import PROBLEM_BASE, Problem
+from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import RequestRejected
+from compiler.slug import Slug
 from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
 
-STATUS = {
-    "invalid_json": 400,
-    "unauthorized": 401,
-    "forbidden": 403,
-    "not_found": 404,
-    "no_such_stage": 404,
-    "stage_not_reached": 404,
-    "no_winner": 404,
-    "method_not_allowed": 405,
-    "request_timeout": 408,
-    "not_finished": 409,
-    "evicted": 410,
-    "too_large": 413,
-    "unsupported_media_type": 415,
-    "misdirected": 421,
-    "invalid_request": 422,
-    "hint_violated": 422,
-    "not_derivable": 422,
-    "too_many_requests": 429,
-    "internal_error": 500,
-    "queue_full": 503,
-    "too_many_bodies": 503,
-    "no_toolchain": 503,
-    "store_unavailable": 503,
-    "stopping": 503,
-    "derivation_failed": 503,
-}
-RETRY_AFTER_S = {
-    "too_many_requests": 5,
-    "queue_full": 5,
-    "too_many_bodies": 5,
-    "no_toolchain": 2,
-    "store_unavailable": 2,
-    "stopping": 2,
-    "derivation_failed": 5,
-}
 EXPLORER_API = "/api/"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
@@ -66,20 +32,28 @@ class ProblemRaised(Exception):
         self, slug: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
     ) -> None:
         super().__init__(detail)
-        self.slug = slug
+        self.slug = Slug(slug)
         self.headers = dict(headers or {})
         self.members = members
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the answer."""
+        return PROBLEM_KINDS[self.slug].status or 500
 
 
 def problem_of(raised: ProblemRaised, instance: str | None) -> Problem:
     """Return `raised` as a problem; `instance` is the path of the request."""
+    kind = PROBLEM_KINDS[raised.slug]
     return Problem(
         type=PROBLEM_BASE + raised.slug,
-        title=TITLES[raised.slug],
-        status=STATUS[raised.slug],
+        title=kind.title,
+        status=raised.status,
         detail=str(raised),
         instance=instance,
         slug=raised.slug,
+        fault=kind.fault,
+        retryable=kind.is_retryable,
         **raised.members,
     )
 
@@ -88,8 +62,9 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
     """Render a problem as application/problem+json."""
     problem = problem_of(raised, request.url.path)
     headers = raised.headers
-    if raised.slug in RETRY_AFTER_S:
-        headers.setdefault("Retry-After", str(RETRY_AFTER_S[raised.slug]))
+    retry_after_s = PROBLEM_KINDS[raised.slug].retry_after_s
+    if retry_after_s is not None:
+        headers.setdefault("Retry-After", str(retry_after_s))
     body = problem.model_dump(mode="json", exclude_none=True)
     if request.url.path.startswith(EXPLORER_API):
         body["error"] = problem.detail  # Compiler Explorer's plug-ins show this member

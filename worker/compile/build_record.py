@@ -52,7 +52,9 @@ def build_record(
         stdout=clipped(progress.stdout, STDOUT_CHARS),
     )
     if failure is not None:
-        problem = failure_problem(failure.slug, str(failure), failure.parameter)
+        problem = failure_problem(
+            failure.slug, str(failure), failure.parameter, diagnostics=failure.diagnostics
+        )
         return amended(record, problem=problem)
     if progress.metadata is None:
         return record

@@ -78,7 +78,7 @@ def _ended(what: str, outcome: ChildOutcome) -> Inspection:
 
 
 def _failed(slug: str, detail: str, diagnostics: list[Diagnostic]) -> Inspection:
-    problem = failure_problem(slug, detail)
+    problem = failure_problem(slug, detail, diagnostics=diagnostics)
     return Inspection(state="failed", diagnostics=kept_diagnostics(diagnostics), problem=problem)
 
 

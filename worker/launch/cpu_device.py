@@ -11,7 +11,6 @@ from compiler.compilation import Compilation
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.messages.wire import header_of
-from compiler.problem import failure_problem
 from jobs.deadline import Deadline
 from launch.checks.precision_causes import questionable
 from launch.messages import Finding, RunOrder
@@ -22,7 +21,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
 from worker.launch.cpu_outcome import result_of, stages_of
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
-from worker.launch.kernel_source import advice_of, detail_of
+from worker.launch.kernel_source import advice_of, problem_of
 from worker.launch.launch_children import Children
 from worker.launch.run import PreparedRun, RunResult, inputs_of, not_run, traced
 from worker.pool.child_outcome import Ending
@@ -128,7 +127,7 @@ class CpuDevice:
         failure = failed.failure
         toolchain = self.compiling.toolchain
         self.compilation = build_record(job, toolchain, failed.progress, {}, started, failure)
-        result = not_run(failure_problem(failure.slug, detail_of(failure), failure.parameter))
+        result = not_run(problem_of(failure))
         if self.launch.has_cases:  # a case has no compilation to say more
             result.findings.append(_finding(failure, advice_of(failure)))
         return result

@@ -116,4 +116,4 @@ def _kernel_problem(failure: LaunchFailure) -> Problem:
     detail = failure.message
     if first is not None and first.line is not None:
         detail = f"{first.file}:{first.line}: {first.advice}"
-    return failure_problem(slug, detail)
+    return failure_problem(slug, detail, diagnostics=failure.diagnostics)

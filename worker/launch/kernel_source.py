@@ -132,7 +132,9 @@ async def _executed_facts(sliced: SliceReport, job: CompileJob, tasks: ChildTask
 
 def problem_of(failure: CompilationFailed) -> Problem:
     """Return the problem of a launch whose source cannot be used."""
-    return failure_problem(failure.slug, detail_of(failure), failure.parameter)
+    return failure_problem(
+        failure.slug, detail_of(failure), failure.parameter, diagnostics=failure.diagnostics
+    )
 
 
 def detail_of(failure: CompilationFailed) -> str:

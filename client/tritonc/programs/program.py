@@ -192,12 +192,15 @@ class Program:
             key = f", compilation {kernel.compilation_key}" if kernel.compilation_key else ""
             at = f" ({place})" if place else ""
             yield f"kernel {kernel.name}{at}: launched {how_often}{_configuration(kernel)}{key}"
-            if kernel.problem is not None and not self._is_reported(kernel.problem):
+            if kernel.problem is not None and not self._is_reported(kernel, kernel.problem):
                 yield f"  error: {kernel.problem}"
 
-    def _is_reported(self, problem: Problem) -> bool:
-        """Return True if the program's own problem says the same."""
-        return self.problem is not None and self.problem.detail.endswith(problem.detail)
+    def _is_reported(self, kernel: ProgramKernel, problem: Problem) -> bool:
+        """Return True if the program's own problem is that of `kernel`."""
+        own = self.problem
+        return (
+            own is not None and own.slug == problem.slug and own.line in {problem.line, kernel.line}
+        )
 
     def _outcome(self) -> str:
         total_ms = self.timings_ms.get("total")

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tritonc import AsyncClient, Client, Program, ProgramFailed, WaitExpired, program_request
 
+from compiler.diagnostic import Diagnostic
 from compiler.problem import failure_problem
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
@@ -82,7 +83,9 @@ def test_what_cannot_be_recorded_may_be_the_reference(client: Client, ends: Ends
 
 
 def test_a_kernel_that_does_not_compile_is_reported_once(client: Client, ends: Ends) -> None:
-    problem = failure_problem("compile_error", "line 8: BLOK is not defined")
+    error = Diagnostic("error", "ttir", "BLOK is not defined", file="user.py", line=8)
+    detail = "line 8: BLOK is not defined"
+    problem = failure_problem("compile_error", detail, diagnostics=[error])
     ends(
         state="failed",
         kernels=[KERNEL.model_copy(update={"problem": problem})],

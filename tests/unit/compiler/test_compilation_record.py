@@ -11,7 +11,8 @@ from compiler.compilation import (
     cancelled_compilation,
     new_compilation,
 )
-from compiler.problem import RETRYABLE, TITLES, failure_problem
+from compiler.diagnostic import Diagnostic
+from compiler.problem import failure_problem
 
 
 def test_a_new_compilation_has_every_field_of_an_answer():
@@ -99,5 +100,10 @@ def test_a_problem_says_its_type_title_and_parameter():
     assert problem.parameter == "BLOCK_SIZE"
 
 
-def test_every_retryable_failure_has_a_title():
-    assert not RETRYABLE - TITLES.keys()
+def test_the_place_of_a_problem_is_that_of_the_first_error():
+    warned = Diagnostic("warning", "frontend", "assumed", file="user.py", line=1)
+    error = Diagnostic("error", "frontend", "wrong", file="user.py", line=7)
+
+    problem = failure_problem("compile_error", "wrong", diagnostics=[warned, error])
+
+    assert (problem.file, problem.line, problem.fault) == ("user.py", 7, "source")

@@ -5,7 +5,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from compiler.problem import TITLES
+from compiler.slug import Slug
 from jobs.work_metrics import WorkMetrics
 
 LANE = "compile:0123456789abcdef"
@@ -62,7 +62,7 @@ def test_every_series_is_there_before_any_worker():
 
     assert 'tritond_gpu_busy_seconds_total{device="cuda:90 NVIDIA H200"} 0.0' in text
     assert 'tritond_stage_lookups_total{level="front",outcome="hit"} 0.0' in text
-    assert all(f'tritond_failures_total{{code="{code}"}} 0.0' in text for code in TITLES)
+    assert all(f'tritond_failures_total{{code="{code}"}} 0.0' in text for code in Slug)
 
 
 async def test_hostile_names_make_no_series():

@@ -7,11 +7,12 @@ import pytest
 from fastapi import FastAPI
 from starlette.requests import ClientDisconnect
 
-from compiler.problem import TITLES
+from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import FieldError, RequestRejected
+from compiler.slug import Slug
 from service.http.middleware import RequestIdMiddleware
 from service.http.openapi import OpenApiDocument
-from service.http.problems import RETRY_AFTER_S, STATUS, ProblemRaised, install_handlers
+from service.http.problems import ProblemRaised, install_handlers
 from service.http.traffic import Traffic
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
 
@@ -66,6 +67,8 @@ async def test_a_problem_has_the_members_of_rfc_9457(client: httpx.AsyncClient):
         "detail": "There is no compilation ab",
         "instance": "/raise/problem",
         "slug": "not_found",
+        "fault": "request",
+        "retryable": False,
     }
 
 
@@ -170,12 +173,9 @@ async def test_a_client_that_went_away_is_no_mistake(
     ],
 )  # fmt: skip
 def test_the_statuses_are_those_of_the_contract(slug: str, status: int):
-    assert STATUS[slug] == status
-
-
-def test_every_slug_with_a_status_has_a_title():
-    assert STATUS.keys() <= TITLES.keys()
+    assert PROBLEM_KINDS[Slug(slug)].status == status
 
 
 def test_what_passes_has_a_retry_after():
-    assert RETRY_AFTER_S.keys() == {slug for slug, status in STATUS.items() if status in {429, 503}}
+    for kind in PROBLEM_KINDS.values():
+        assert (kind.retry_after_s is not None) == (kind.status in {429, 503})
