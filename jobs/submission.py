@@ -21,6 +21,7 @@ from store.errors import CallerBytesFull, JobLost, QueueFull, StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Membership, Priority, SubmitOutcome, Submitted, Waiting
 from store.jobs.waiting import ResultWaiter
+from store.own_lists import Listing
 
 IsGone = Callable[[], Awaitable[bool]]
 MAX_QUEUED_MS: Final = 3_600_000
@@ -56,6 +57,8 @@ class JobOrder(Generic[Job]):
     refresh: bool = False
     timeout_ms: int = 0
     membership: Membership | None = None
+    listing: Listing | None = None
+    """The list of its caller that shows it; None for a job that another job needs."""
 
     @property
     def job_id(self) -> str:
@@ -114,6 +117,7 @@ class JobClient:
             keeps_payload=kind.keeps_payload,
             request_id=request_id(),
             traceparent=tracing.traceparent(),
+            listing=order.listing,
         )
 
     async def submit_when_there_is_room(

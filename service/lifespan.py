@@ -44,6 +44,7 @@ from store.jobs.producer import JobProducer
 from store.jobs.types import QueueLimits
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
+from store.own_lists import OwnLists
 from store.page_states import PageStates
 from store.subscription import Invalidations, Subscription, invalidate
 from store.tensors import Tensors
@@ -87,6 +88,7 @@ def lifespan(
             key_changes.run,
             callers.end_revoked,
             partial(_flush_regularly, state.compilations.flush),
+            partial(_flush_regularly, state.lists.flush),
             partial(
                 reap_for_all,
                 _reaper(redis, blocking),
@@ -187,6 +189,7 @@ def _service_state(
             "invalidations": lambda: invalidations.connected,
             "API keys": lambda: key_changes.connected,
         },
+        lists=OwnLists(redis),
         invalidate=partial(invalidate, redis),
         metrics=Metrics(traffic, bucket),
         stores={store: store(redis) for store in stores},

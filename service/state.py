@@ -25,6 +25,7 @@ from store.events import EventFollowers, Events
 from store.jobs.producer import JobProducer
 from store.jobs.waiting import ResultWaiter
 from store.launches import Idempotency, Launches
+from store.own_lists import OwnLists
 from store.page_states import PageStates
 from store.subscription import Invalidations
 from store.tensors import Tensors
@@ -70,6 +71,7 @@ class ServiceState:
     cache: Redis
     listeners: Mapping[str, Callable[[], bool]]
     """For each subscription of this process, a function: is it connected?"""
+    lists: OwnLists
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
     stores: Mapping[type[Any], Any]

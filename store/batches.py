@@ -13,8 +13,11 @@ from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.launches import LIFE_S
+from store.own_lists import Listing, OwnLists
 
 ENDED_AT_ONCE: Final = 500
+LISTING: Final = Listing("batches")
+ITEM_ENDS: Final = ("succeeded", "completed", "failed", "cancelled", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +48,38 @@ class StoredBatch:
     ended: Mapping[int, EndedItems]
 
 
+@dataclass(frozen=True, slots=True)
+class BatchSummary:
+    """A batch in numbers: of its items that are over by state, and of the others."""
+
+    kind: str
+    ended: Mapping[str, int]
+    left: int
+
+
 class Batches:
     """The batches of all callers, each kept for `LIFE_S`."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._lists = OwnLists(redis)
         self._end_items = scripts.load(redis, "end_items", shared="lane")
         self._withdraw = scripts.load(redis, "withdraw_batch", shared="lane")
 
     async def create(
         self, batch_id: str, caller: str, kind: str, items: Sequence[PlannedItem]
     ) -> None:
-        """Note what belongs together, before any of its jobs is submitted."""
+        """Note what belongs together, before any of its jobs is submitted.
+
+        Noting it again, where the first attempt was cut short, ends no item twice.
+        """
         plan = orjson.dumps([[item.id, item.include] for item in items])
-        fields: dict[Any, Any] = {"caller": caller, "kind": kind, "plan": plan, "left": len(items)}
+        fields: dict[Any, Any] = {"caller": caller, "kind": kind, "plan": plan}
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.hset(keys.BATCH + batch_id, mapping=fields)
+        pipeline.hsetnx(keys.BATCH + batch_id, "left", len(items))
         pipeline.expire(keys.BATCH + batch_id, LIFE_S)
+        await self._lists.add(pipeline, LISTING, caller, batch_id)
         await pipeline.execute()
 
     async def note_caches(self, batch_id: str, caches: Mapping[int, str]) -> None:
@@ -84,6 +102,22 @@ class Batches:
         """
         return bool(await self._withdraw(args=[job_id, batch_id, record]))
 
+    async def summaries(self, batch_ids: Sequence[str]) -> list[BatchSummary | None]:
+        """Return each of the batches in numbers, None where it is gone, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for batch_id in batch_ids:
+            pipeline.hmget(keys.BATCH + batch_id, "kind", "left", *map(_counted, ITEM_ENDS))
+        return [
+            None
+            if kind is None
+            else BatchSummary(
+                kind.decode(),
+                {state: int(n) for state, n in zip(ITEM_ENDS, ended, strict=True) if n},
+                int(left),
+            )
+            for kind, left, *ended in await pipeline.execute()
+        ]
+
     async def find(self, batch_id: str, caller: str) -> StoredBatch | None:
         """Return the batch, None when there is none or it is somebody else's."""
         pipeline = self._redis.pipeline(transaction=True)
@@ -99,6 +133,10 @@ class Batches:
             caches={int(index): cache for index, cache in orjson.loads(caches or b"{}").items()},
             ended={int(index): _ended(int(index), ended) for index in ended},
         )
+
+
+def _counted(state: str) -> str:
+    return f"ended:{state}"
 
 
 def _ended(index: int, values: Mapping[bytes, bytes]) -> EndedItems:

@@ -37,12 +37,13 @@ TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 # --- Launches and what they are made of (must never be evicted) -------------------------------
 LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, outputs
 PROGRAM: Final = "tritond:program:"  # <program id>: hash caller, tapes
-BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, left
+BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, left, ended:<state>
 BATCH_ITEMS: Final = "tritond:batch-items:"  # <batch id>: hash index -> "<state> <record>"
 SWEEP: Final = "tritond:sweep:"  # <sweep id>: hash caller
 SWEEP_ROWS: Final = "tritond:sweep-rows:"  # <sweep id>: hash index -> row as JSON
 SWEEP_JOBS: Final = "tritond:sweep-jobs:"  # <sweep id>: hash index -> job that it waits for
 LIVING_SWEEPS: Final = "tritond:living-sweeps:"  # <caller>: zset sweep id -> when it began, ms
+LISTED: Final = "tritond:listed:"  # <collection>:<caller>: zset job or batch id -> ms
 IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
 EVALUATION_SEEDS: Final = "tritond:evaluation-seeds"  # bytes that seeds of tasks follow from
 EVALUATION: Final = "tritond:evaluation:"  # <caller>:<evaluator>:<SHA-256 of the task's name>: JSON

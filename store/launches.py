@@ -5,7 +5,7 @@ a better record, and an event that says so, which come after the end of a job.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,10 +37,11 @@ class Launches:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def create(self, launch_id: str, caller: str) -> None:
-        """Note whose launch it is, once its job is submitted."""
+    async def create(self, launch_id: str, caller: str, kernel: str | None = None) -> None:
+        """Note whose launch it is, and of which kernel, once its job is submitted."""
+        fields: dict[Any, Any] = {"caller": caller, "kernel": kernel or ""}
         pipeline = self._redis.pipeline(transaction=True)
-        pipeline.hset(keys.LAUNCH + launch_id, "caller", caller)
+        pipeline.hset(keys.LAUNCH + launch_id, mapping=fields)
         pipeline.expire(keys.LAUNCH + launch_id, LIFE_S)
         await pipeline.execute()
 
@@ -51,6 +52,13 @@ class Launches:
         if owner is None or owner.decode() != caller:
             return None
         return StoredLaunch(caller, orjson.loads(outputs) if outputs else {})
+
+    async def kernels(self, launch_ids: Sequence[str]) -> list[str | None]:
+        """Return the kernel of each launch, None where its request named none."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for launch_id in launch_ids:
+            pipeline.hget(keys.LAUNCH + launch_id, "kernel")
+        return [name.decode() if name else None for name in await pipeline.execute()]
 
     async def keep_outputs(self, launch_id: str, outputs: dict[str, str]) -> None:
         """Note where the outputs of a launch are, before it is finished."""

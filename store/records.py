@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
@@ -125,6 +125,13 @@ class Records:
         """Return the record, None when it or any of its blobs is missing."""
         hit = await self.hit(key)
         return None if hit is None else hit.record
+
+    async def peek(self, keys_: Sequence[str]) -> list[bytes | None]:
+        """Return records as they are, whether or not their blobs are there; that uses none."""
+        pipeline = self._cache.pipeline(transaction=False)
+        for key in keys_:
+            pipeline.hget(self._prefix + key, "record")
+        return cast("list[bytes | None]", await pipeline.execute())
 
     async def _whole(self, found: Sequence[bytes]) -> Hit | None:
         read, record, named, *frames = found

@@ -4,7 +4,7 @@ A sweep is shown to its caller only. Only the attempt that counts writes; what a
 known here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,6 +77,13 @@ class Sweeps:
             {int(index): row for index, row in written.items()},
             {int(index): job.decode() for index, job in waiting.items()},
         )
+
+    async def rows_over(self, sweep_ids: Sequence[str]) -> list[int]:
+        """Return how many rows of each sweep are over, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for sweep_id in sweep_ids:
+            pipeline.hlen(keys.SWEEP_ROWS + sweep_id)
+        return [int(count) for count in await pipeline.execute()]
 
     async def written(self, sweep_id: str) -> frozenset[int]:
         """Return the indices of the rows that are written."""

@@ -14,10 +14,12 @@ from programs.program_request import (
     ProgramRequest,
 )
 from programs.service.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
+from programs.service.program_list import LISTED
 from programs.service.program_submission import PROGRAMS
 from programs.service.tape_answer import WhichTape, tape_answer
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
+from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
 from service.state import state_of
@@ -52,6 +54,21 @@ async def post_program(request: Request) -> Response:
     Python, runs the recording. A program that is wrong, or cannot be recorded, is a result.
     """
     return await post_owned(request, PROGRAMS)
+
+
+@router.get(
+    "",
+    summary="List your own programs, newest first",
+    response_model=OwnList,
+)
+async def list_programs(
+    request: Request,
+    limit: PageLimit = 20,
+    after: After = None,
+    state: States = [],  # noqa: B006
+) -> Response:
+    """Answer the programs that you posted, alone or in a batch."""
+    return await list_own(request, LISTED, (SCOPE,), limit, after, state)
 
 
 @router.get(

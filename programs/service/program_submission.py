@@ -21,6 +21,7 @@ from store.jobs.types import (
     Submitted,
     Waiting,
 )
+from store.own_lists import Listing
 
 
 async def _find(state: ServiceState, program_id: str, caller: str) -> StoredProgram | None:
@@ -59,6 +60,7 @@ async def submit_program(
         Priority(request.priority),
         queued_ms=int(request.deadline_s * 1000),
         membership=membership,
+        listing=Listing("programs"),
     )
     submitted = await state.client.submit(order, waiting=waiting)
     await state.store(Programs).create(program_id, caller.id)

@@ -24,6 +24,7 @@ from launch.request.launch_request import MAX_DEADLINE_S
 from service.batches.batch import BatchRequest
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
+from service.compilations.submission import LISTING
 from service.gather_limited import gather_limited
 from service.http.body import parse_value
 from service.http.problems import ProblemRaised, as_raised, problem_of
@@ -170,6 +171,7 @@ async def _find_or_enqueue(
     key = items.job.key
     if not items.refresh and await state.compilations.hit(key):
         known.ended.append(EndedItems(items.indices, "succeeded"))
+        state.lists.note(LISTING, caller.id, key)
         return "hit"
     order = JobOrder(
         COMPILATION,
@@ -179,6 +181,7 @@ async def _find_or_enqueue(
         refresh=items.refresh,
         timeout_ms=items.timeout_ms,
         membership=_membership(batch_id, items.indices),
+        listing=LISTING,
     )
     submitted = await state.client.submit(order)
     if submitted.record is not None:

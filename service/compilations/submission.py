@@ -30,11 +30,14 @@ from service.compilations.retrieval import (
 from service.http.body import parse_body
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
+from store.blobs import LIFE_S
 from store.errors import BucketUnavailable
 from store.jobs.types import Priority
+from store.own_lists import Listing
 from store.records import Hit
 
 MAX_EVICTIONS = 3
+LISTING = Listing("compilations", LIFE_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
     if cached := state.responses.get(digest):
         state.metrics.memory_hits += 1
         state.compilations.note_use(cached.key)
+        state.lists.note(LISTING, post.caller.id, cached.key)
         return cached
     generation = state.invalidations.generation
     # join equal concurrent requests, but never across a refresh or purge
@@ -67,6 +71,8 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
     is_lasting = answer.cache == "hit" and answer.state == "succeeded"
     if is_lasting and state.invalidations.is_unchanged_since(generation):
         state.responses.put(digest, rendered)
+    if answer.cache == "hit":
+        state.lists.note(LISTING, post.caller.id, answer.key)
     if answer.cache is not None:
         state.metrics.compilations.labels(answer.cache).inc()
     return rendered
@@ -117,6 +123,7 @@ async def _find_or_enqueue(
         Priority(request.priority),
         refresh=request.refresh,
         timeout_ms=int(request.timeout_s * 1000),
+        listing=LISTING,
     )
     evictions = 0
     while True:

@@ -136,8 +136,9 @@ async def _answer_counted(request: Request, raised: ProblemRaised) -> Response:
 
 async def _answer_wrong_parameter(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    details = [f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()]
-    parameter = str(error.errors()[0]["loc"][-1])
+    # a location is for example ("query", "state", 0)
+    details = [f"{item['loc'][1]}: {item['msg']}" for item in error.errors()]
+    parameter = str(error.errors()[0]["loc"][1])
     raised = ProblemRaised("invalid_request", "; ".join(details), parameter=parameter)
     return await _answer_counted(request, raised)
 

@@ -34,6 +34,7 @@ from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
 from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.launches import StoredLaunch
+from store.own_lists import Listing
 
 
 async def _find(state: ServiceState, launch_id: str, caller: str) -> StoredLaunch | None:
@@ -61,9 +62,10 @@ async def submit_launch(
         Priority(request.priority),
         queued_ms=int(request.deadline_s * 1000),
         membership=membership,
+        listing=Listing("launches"),
     )
     submitted = await state.client.submit(order, waiting=waiting)
-    await state.launches.create(launch_id, caller.id)
+    await state.launches.create(launch_id, caller.id, job.compile_job.kernel)
     return submitted
 
 

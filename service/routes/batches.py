@@ -16,6 +16,8 @@ from service.http.body import parse_body, read_body
 from service.http.openapi import events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
+from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.summaries import BATCHES
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from store.batches import StoredBatch
@@ -56,6 +58,21 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     answer = await batch_answer(state, batch, with_results=results == "all")
     headers = {"Location": batch_url(batch_id), "Server-Timing": server_timing(started)}
     return _response(answer, 200 if answer.is_finished else 202, headers | wait.headers)
+
+
+@router.get(
+    "",
+    summary="List your own batches, newest first",
+    response_model=OwnList,
+)
+async def list_batches(
+    request: Request,
+    limit: PageLimit = 20,
+    after: After = None,
+    state: States = [],  # noqa: B006
+) -> Response:
+    """Answer your batches."""
+    return await list_own(request, BATCHES, SCOPES, limit, after, state)
 
 
 @router.get(

@@ -23,6 +23,8 @@ from service.http.body import read_body
 from service.http.openapi import body_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import check_query, requested_wait
+from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.summaries import COMPILATIONS
 from service.state import state_of
 from store.jobs.types import Cancellation
 
@@ -69,6 +71,21 @@ class _PlainPost:
 
 
 plain_route = Route(PATH, _PlainPost(), methods=["POST"], include_in_schema=False)
+
+
+@router.get(
+    "",
+    summary="List your own compilations, newest first",
+    response_model=OwnList,
+)
+async def list_compilations(
+    request: Request,
+    limit: PageLimit = 20,
+    after: After = None,
+    state: States = [],  # noqa: B006
+) -> Response:
+    """Answer the compilations that you posted, alone or in a batch."""
+    return await list_own(request, COMPILATIONS, ("compile",), limit, after, state)
 
 
 @router.get(

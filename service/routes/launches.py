@@ -13,6 +13,8 @@ from service.http.body import parse_body, read_body
 from service.http.openapi import body_of, bytes_as, events_of, header, wait_parameter
 from service.http.problems import ProblemRaised
 from service.launches.launch_submission import LAUNCHES
+from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.summaries import LAUNCHES as LISTED
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
@@ -75,6 +77,21 @@ async def query_launches(request: Request) -> Response:
     records = [await LAUNCHES.wait_for(state, launch_id, deadline) for launch_id in query.ids]
     answer = b'{"launches":[' + b",".join(records) + b"]}"
     return Response(answer, media_type="application/json")
+
+
+@router.get(
+    "",
+    summary="List your own launches, newest first",
+    response_model=OwnList,
+)
+async def list_launches(
+    request: Request,
+    limit: PageLimit = 20,
+    after: After = None,
+    state: States = [],  # noqa: B006
+) -> Response:
+    """Answer the launches that you posted, alone or in a batch."""
+    return await list_own(request, LISTED, (SCOPE,), limit, after, state)
 
 
 @router.get(

@@ -17,6 +17,7 @@ from store.jobs.types import (
     Priority,
     QueueLimits,
     Result,
+    Standing,
     State,
     SubmitOutcome,
     Submitted,
@@ -25,6 +26,7 @@ from store.jobs.types import (
     interest_of_batch,
     interest_of_caller,
 )
+from store.own_lists import MOST_LISTED, Listing
 
 INTEREST_GRACE_MS = 5_000
 """The time that a request's interest outlives its wait, unless its service ends it."""
@@ -58,6 +60,7 @@ class JobProducer:
         keeps_payload: bool = False,
         request_id: str = "",
         traceparent: str = "",
+        listing: Listing | None = None,
     ) -> Submitted:
         """Have the job done: answer from a recent result, join the living job, or create it.
 
@@ -69,7 +72,8 @@ class JobProducer:
         the interest is then the batch's, unless the job is `of_batch_alone` and cancelled like any
         other.
 
-        With `keeps_payload` it is kept as long as the result is, for `kept_payload`.
+        With `keeps_payload` it is kept as long as the result is, for `kept_payload`. `listing` is
+        the list of its caller in which it is from then on.
 
         Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `CallerBytesFull`,
         `GpuTimeSpent`, `StoreUnavailable`.
@@ -86,6 +90,7 @@ class JobProducer:
             *((waiting.interest, waiting.wait_ms + INTEREST_GRACE_MS) if waiting else ("", 0)),
             *(limits.living_bytes, limits.kept_bytes_per_caller, int(keeps_payload)),
             *(request_id, int(device_class_of(lane) is not None), traceparent),
+            *((listing.collection, listing.life_s * 1000, MOST_LISTED) if listing else ("", 0, 0)),
         ]
         return self._submitted(job_id, lane, await self._submit(args=args))
 
@@ -192,6 +197,31 @@ class JobProducer:
             pipeline.hget(keys.JOB + job_id, "state")
         found = await pipeline.execute()
         return [None if state is None else State(state.decode()) for state in found]
+
+    async def standings(self, job_ids: Sequence[str], limit_bytes: int) -> list[Standing]:
+        """Return what is kept of the first of the jobs that take `limit_bytes`, at least of one.
+
+        A list shows many jobs, whose records may be large.
+        """
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hstrlen(keys.RESULT + job_id, "record")
+            pipeline.hstrlen(keys.RESULT + job_id, "payload")
+            pipeline.hstrlen(keys.JOB + job_id, "payload")
+        sizes: list[int] = await pipeline.execute()
+        left_bytes = limit_bytes
+        for index, job_id in enumerate(job_ids):
+            left_bytes -= sum(sizes[3 * index : 3 * index + 3])
+            if left_bytes < 0 and index:
+                break
+            # in this order: a job that ends in between has its result by then
+            pipeline.hmget(keys.JOB + job_id, "state", "payload")
+            pipeline.hmget(keys.RESULT + job_id, "record", "payload")
+        found = await pipeline.execute()
+        return [
+            Standing(state and state.decode(), record, kept if record else payload)
+            for (state, payload), (record, kept) in zip(found[::2], found[1::2], strict=True)
+        ]
 
     async def forget(self, job_id: str) -> None:
         """Delete the result (a purge), so that the next submit is not answered with it."""

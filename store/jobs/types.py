@@ -184,6 +184,15 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """All that is kept of a job: its state while it lives, then its record; what it was asked."""
+
+    state: str | None
+    record: bytes | None
+    payload: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobEnd:
     """The end of a job: its record, whether a submit may reuse it, and for how long."""
 

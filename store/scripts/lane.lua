@@ -266,6 +266,17 @@ local function claimed(reason, id)
   return answer
 end
 
+-- The newest jobs of a caller, by collection. One that is asked for again stays where it is in the list,
+-- unless it `is_new`: then it is made again.
+local function list(collection, caller, id, life_ms, most, is_new)
+  local name, now = K.LISTED .. collection .. ":" .. caller, now_ms()
+  if redis.call("ZADD", name, is_new and "GT" or "NX", now, id) == 1 then
+    redis.call("ZREMRANGEBYRANK", name, 0, -1 - most)
+    redis.call("ZREMRANGEBYSCORE", name, "-inf", now - life_ms)
+  end
+  redis.call("PEXPIRE", name, life_ms)
+end
+
 -- Items of a batch are over; with the last one the batch is, and has a result as a job has. The record
 -- of a success is not kept a second time: it is large, and read where it is. Any other is kept once:
 -- further items of the job say "=" and the index of the one that has it.
@@ -280,6 +291,7 @@ local function end_items(batch, indices, state, record)
     if redis.call("HSETNX", K.BATCH_ITEMS .. batch, index, state .. " " .. own) == 1 then
       own = own == "" and "" or (string.sub(own, 1, 1) == "=" and own or "=" .. index)
       event(batch, "item", { index = tonumber(index), state = state }, 4000)
+      redis.call("HINCRBY", K.BATCH .. batch, "ended:" .. state, 1)
       if redis.call("HINCRBY", K.BATCH .. batch, "left", -1) == 0 then
         event(batch, "finished", { state = "completed" }, 4000)
         redis.call("HSET", K.RESULT .. batch, "record", "{}", "reusable", "0")

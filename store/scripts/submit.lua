@@ -6,7 +6,8 @@
 -- 13 the standing interest or "", 14 timeout of the execution in ms, 15 the interest of the request that waits
 -- or "", 16 for how many ms it may wait, 17 most bytes of all jobs, 18 most bytes that are kept of the
 -- caller's, 19 whether the payload is kept with the result 0|1, 20 the id of the request that it is for,
--- 21 whether it runs on a GPU 0|1, 22 the span of that request (W3C traceparent) or "".
+-- 21 whether it runs on a GPU 0|1, 22 the span of that request (W3C traceparent) or "", 23 the collection in
+-- which it is listed for the caller or "", 24 for how many ms, 25 most jobs of such a list.
 -- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for} | {"miss"}
 -- | {"queue_full"} | {"caller_queue_full"} | {"bytes_full"} | {"caller_bytes_full"}
 -- | {"gpu_time_spent", GPU seconds an hour, seconds until there are some}.
@@ -14,6 +15,12 @@
 local id, lane, priority, payload, caller = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local refresh = ARGV[7]
 local deadline_ms = now_ms() + ARGV[6]
+
+local function list_for_caller(is_new)
+  if ARGV[23] ~= "" then
+    list(ARGV[23], caller, id, ARGV[24], ARGV[25], is_new)
+  end
+end
 
 local function note_interests()
   if ARGV[13] ~= "" then
@@ -83,6 +90,7 @@ local function create()
   if refresh == "0" then
     local result = redis.call("HMGET", K.RESULT .. id, "record", "reusable")
     if result[2] == "1" then
+      list_for_caller(false)
       return { "hit", result[1] }
     end
   end
@@ -113,6 +121,7 @@ local function create()
   redis.call("PEXPIRE", K.EVENTS .. id, ARGV[10])
   enqueue(id, { lane = lane, priority = priority, deadline_ms = deadline_ms }, false)
   note_interests()
+  list_for_caller(true)
   return { "miss" }
 end
 
@@ -146,6 +155,7 @@ local function join()
     want(id, job, caller, false)
   end
   note_interests()
+  list_for_caller(false)
   return { "join", older and "1" or "0" }
 end
 

@@ -12,6 +12,7 @@ from service.http.body import parse_body, read_body
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import ANY_QUERY, check_query, known_parameters, requested_wait
+from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from sweeps.service.find_sweep import FoundSweep, find_sweep
@@ -19,6 +20,7 @@ from sweeps.service.refused_work import refused_of
 from sweeps.service.sweep_answer import sweep_csv, sweep_json
 from sweeps.service.sweep_cancelling import cancel_sweep
 from sweeps.service.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
+from sweeps.service.sweep_list import SWEEPS
 from sweeps.service.sweep_submission import submit_sweep
 from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import sweep_url
@@ -88,6 +90,21 @@ async def post_sweep(
         headers=headers | wait.headers,
         media_type="application/json",
     )
+
+
+@router.get(
+    "",
+    summary="List your own sweeps, newest first",
+    response_model=OwnList,
+)
+async def list_sweeps(
+    request: Request,
+    limit: PageLimit = 20,
+    after: After = None,
+    state: States = [],  # noqa: B006
+) -> Response:
+    """Answer your sweeps; GET one for its rows."""
+    return await list_own(request, SWEEPS, tuple(SCOPE_OF_KIND.values()), limit, after, state)
 
 
 @router.get(

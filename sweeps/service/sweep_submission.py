@@ -22,6 +22,7 @@ from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
+from store.own_lists import Listing
 from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
 from sweeps.axis_validation import check_axes, check_base, check_sources
 from sweeps.combinations import max_combinations
@@ -249,7 +250,7 @@ async def _enqueue(state: ServiceState, job: SweepJob) -> None:
         detail = f"You have {most} sweeps that are not over; wait for one of them, or DELETE it"
         raise ProblemRaised("too_many_requests", detail, limit=most)
     try:
-        await state.client.submit(JobOrder(SWEEP, job, job.caller))
+        await state.client.submit(JobOrder(SWEEP, job, job.caller, listing=Listing("sweeps")))
     except QueueFull:
         await state.store(Sweeps).forget(job.id, job.caller)
         raise

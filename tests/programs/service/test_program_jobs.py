@@ -156,3 +156,16 @@ def test_a_program_that_there_is_not_is_not_found(alice: httpx.Client, path: str
     answer = alice.get(f"{PROGRAMS}/{'0' * 32}{path}")
 
     assert (answer.status_code, answer.json()["slug"]) == (404, "not_found")
+
+
+def test_a_program_is_in_the_list_of_its_caller(
+    alice: httpx.Client, bob: httpx.Client, recorder: ScriptedRecorder
+) -> None:
+    posted = alice.post(PROGRAMS, json=EXAMPLE).json()
+    queued = alice.get(PROGRAMS, params={"limit": 1}).json()["items"][0]
+    recorder.do(state="failed", problem=program_problem("not_recordable", ".item()"))
+
+    assert (queued["id"], queued["state"]) == (posted["id"], "queued")
+    alice.get(posted["url"], params={"wait": 30})
+    assert alice.get(PROGRAMS).json()["items"][0] == queued | {"state": "failed"}
+    assert posted["id"] not in [item["id"] for item in bob.get(PROGRAMS).json()["items"]]

@@ -47,6 +47,19 @@ def test_every_variant_that_stays_is_a_row(swept: httpx.Response) -> None:
     assert (sweep["total"], sweep["matched"]) == (5, 5)
 
 
+def test_a_sweep_is_listed_and_the_compilations_of_its_rows_are_not(
+    swept: httpx.Response, http: httpx.Client
+) -> None:
+    sweep = swept.json()
+    listed = {item["id"]: item for item in http.get(SWEEPS).json()["items"]}
+    compiled = http.get("/v1/compilations", params={"limit": 100}).json()["items"]
+
+    item = listed[sweep["id"]]
+    assert (item["state"], item["kind"], item["target"]) == ("completed", "compilations", "cuda:90")
+    assert item["counts"] == {"over": 5, "total": 5}
+    assert not {row["compilation_key"] for row in sweep["rows"]} & {one["id"] for one in compiled}
+
+
 def test_a_row_says_what_its_compilation_says(swept: httpx.Response, http: httpx.Client) -> None:
     row = swept.json()["rows"][-1]
 

@@ -1,0 +1,97 @@
+"""Summaries of compilations, launches, batches, and of other jobs that their caller owns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+
+from service.lists.own_list import READ_BYTES, Collection, Summary
+from service.state import ServiceState
+from store.jobs.types import Standing
+
+Members = Mapping[str, Any]
+Read = Callable[[Members], Summary]
+"""Reads a record, or what a job was submitted with."""
+
+
+async def _compilations(state: ServiceState, keys: Sequence[str]) -> list[Summary | None]:
+    standings = await state.jobs.standings(keys, READ_BYTES)
+    cached = await state.compilations.peek(keys[: len(standings)])
+    return [
+        summary_of(standing, _kernel_of_record, _kernel_of_job)
+        or (None if record is None else _kernel_of_record(orjson.loads(record)))
+        for standing, record in zip(standings, cached, strict=True)
+    ]
+
+
+def _kernel_of_record(record: Members) -> Summary:
+    return {name: record[name] for name in ("state", "kernel", "target")}
+
+
+def _kernel_of_job(job: Members) -> Summary:
+    return {"kernel": job["kernel"], "target": job["target_name"]}
+
+
+def owned(name: str, of_record: Read, of_job: Read) -> Collection:
+    """Return the collection of jobs whose record is kept with their result."""
+    return Collection(name, partial(_owned, of_record, of_job))
+
+
+async def _owned(
+    of_record: Read, of_job: Read, state: ServiceState, ids: Sequence[str]
+) -> list[Summary | None]:
+    standings = await state.jobs.standings(ids, READ_BYTES)
+    return [summary_of(standing, of_record, of_job) for standing in standings]
+
+
+def summary_of(standing: Standing, of_record: Read, of_job: Read) -> Summary | None:
+    """Return the summary of a job, None when nothing is kept of it."""
+    if standing.record is not None:
+        return of_record(orjson.loads(standing.record))
+    if standing.state is None or standing.payload is None:
+        return None
+    return {**of_job(orjson.loads(standing.payload)), "state": standing.state}
+
+
+async def _launches(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
+    standings = await state.jobs.standings(ids, READ_BYTES)
+    kernels = await state.launches.kernels(ids[: len(standings)])
+    found = [summary_of(standing, _launch_of_record, _launch_of_job) for standing in standings]
+    return [
+        None if summary is None else {**summary, "kernel": summary["kernel"] or kernel}
+        for summary, kernel in zip(found, kernels, strict=True)
+    ]
+
+
+def _launch_of_record(record: Members) -> Summary:
+    compilation, device = record["compilation"] or {}, record["device"] or {}
+    return {
+        "state": record["state"],
+        "verdict": record["verdict"],
+        "counts": record["counts"],
+        "kernel": compilation.get("kernel"),
+        "target": device.get("target") or compilation.get("target"),
+    }
+
+
+def _launch_of_job(job: Members) -> Summary:
+    return _kernel_of_job(job["compile_job"])
+
+
+async def _batches(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
+    return [
+        None
+        if batch is None
+        else {
+            "state": "running" if batch.left else "completed",
+            "kind": batch.kind,
+            "counts": {**batch.ended, "left": batch.left},
+        }
+        for batch in await state.batches.summaries(ids)
+    ]
+
+
+COMPILATIONS = Collection("compilations", _compilations)
+LAUNCHES = Collection("launches", _launches)
+BATCHES = Collection("batches", _batches)
