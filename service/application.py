@@ -18,7 +18,7 @@ from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
 from service.http.openapi import OpenApiDocument, describe
 from service.http.problems import install_handlers
-from service.http.query import refuse_unknown
+from service.http.query import refuse_wrong_query
 from service.http.request_spans import TracingMiddleware
 from service.http.traffic import Traffic
 from service.lifespan import OWNED, lifespan
@@ -121,7 +121,7 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         app.router.routes.extend(feature.plain_routes)
         routers += feature.routers
     for router in routers:
-        app.include_router(router, dependencies=[Depends(refuse_unknown)])
+        app.include_router(router, dependencies=[Depends(refuse_wrong_query)])
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]

@@ -1,4 +1,4 @@
-"""The query string and `Prefer`: refuses unknown parameters, and reads how long to wait.
+"""The query string and `Prefer`: refuses wrong parameters, and reads how long to wait.
 
 Clients repeat the same query strings, so parsed ones are cached.
 """
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_origin
 
 from fastapi import Request
 from fastapi.routing import APIRoute
@@ -31,11 +31,14 @@ ANY_QUERY: dict[str, Any] = {
 """The parameter of a route that checks by itself which parameters there are, by what it finds."""
 
 
-async def refuse_unknown(request: Request) -> None:
-    """Raise ProblemRaised (422) for a parameter that the route of `request` does not document."""
-    query = request.scope["query_string"]
-    if query and not _takes_any(request.scope["route"]):
-        check_query(query, known_parameters(request.scope["route"]))
+async def refuse_wrong_query(request: Request) -> None:
+    """Raise ProblemRaised (422) for a parameter that the route of `request` does not document.
+
+    Also for one that is repeated and has no list of values.
+    """
+    query, route = request.scope["query_string"], request.scope["route"]
+    if query and not _takes_any(route):
+        check_query(query, known_parameters(route), repeatable_parameters(route))
 
 
 def _takes_any(route: APIRoute) -> bool:
@@ -50,16 +53,30 @@ def known_parameters(route: APIRoute) -> frozenset[str]:
     return frozenset(read | {item["name"] for item in described if item["in"] == "query"})
 
 
+def repeatable_parameters(route: APIRoute) -> frozenset[str]:
+    """Return the query parameters of `route` that are lists."""
+    return frozenset(
+        field.alias
+        for field in route.dependant.query_params
+        if get_origin(field.field_info.annotation) in {list, Sequence}
+    )
+
+
 @lru_cache(maxsize=256)
-def check_query(query: bytes, known: frozenset[str]) -> None:
-    """Raise ProblemRaised (422) for a parameter that is not `known`.
+def check_query(query: bytes, known: frozenset[str], repeatable: frozenset[str]) -> None:
+    """Raise ProblemRaised (422) for a parameter that is not `known`, or wrongly repeated.
 
     Valid queries are cached, because clients repeat them.
     """
-    for name in QueryParams(query):
+    seen = set[str]()
+    for name, _ in QueryParams(query).multi_items():
         if name not in known:
             detail = f"Unknown query parameter {name[:100]!r}.{did_you_mean(name, known)}"
             raise ProblemRaised("invalid_request", detail, parameter=name[:100])
+        if name in seen and name not in repeatable:
+            detail = f"{name} is given twice; send it once"
+            raise ProblemRaised("invalid_request", detail, parameter=name)
+        seen.add(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +109,8 @@ def requested_wait(request: Request, max_wait_s: float, default_s: float = 0.0) 
 @lru_cache(maxsize=64)
 def _wait_in_query(query: bytes) -> str | None:
     """Return `wait` of a query string. Cached, because clients repeat it."""
-    values = QueryParams(query).getlist("wait")
-    if len(values) > 1:
-        raise ProblemRaised(
-            "invalid_request", "wait is given twice; send it once", parameter="wait"
-        )
-    return values[0] if values else None
+    value: str | None = QueryParams(query).get("wait")
+    return value
 
 
 def prefers_redirect(request: Request) -> bool:

@@ -65,7 +65,7 @@ class _PlainPost:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = plain_route  # FastAPI's routes say so themselves
         if scope["query_string"]:
-            check_query(scope["query_string"], _POST_PARAMETERS)
+            check_query(scope["query_string"], _POST_PARAMETERS, frozenset())
         response = await post_compilation(Request(scope, receive))
         await response(scope, receive, send)
 

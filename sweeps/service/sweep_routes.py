@@ -11,7 +11,13 @@ from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
 from service.http.problems import ProblemRaised
-from service.http.query import ANY_QUERY, check_query, known_parameters, requested_wait
+from service.http.query import (
+    ANY_QUERY,
+    check_query,
+    known_parameters,
+    repeatable_parameters,
+    requested_wait,
+)
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
@@ -196,8 +202,9 @@ async def _check_owned(state: ServiceState, caller: Caller, sweep_id: str) -> No
 def _by_axis(request: Request, sweep: FoundSweep) -> dict[str, list[str]]:
     """Return the parameters that are axes. Raises ProblemRaised (422) for unknown ones."""
     axes = frozenset(axis.name for axis in sweep.plan.axes)
-    query = request.scope["query_string"]
-    check_query(query, known_parameters(request.scope["route"]) - {"axes"} | axes)
+    query, route = request.scope["query_string"], request.scope["route"]
+    known = known_parameters(route) - {"axes"} | axes
+    check_query(query, known, repeatable_parameters(route) | axes)
     return {name: request.query_params.getlist(name) for name in axes & request.query_params.keys()}
 
 

@@ -81,7 +81,8 @@ def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: P
         ("PUT", "/v1/targets", 405),
         ("GET", "/v1/targets?wiat=1", 422),
         ("GET", "/v1/batches/b1?results=most", 422),
-        ("GET", "/v1/devices/", 404),
+        ("GET", "/v1/usage?caller=*&caller=x", 422),
+        ("POST", "/v1/compilations?wait=1&wait=2", 422),
     ],
 )
 def test_a_request_that_no_route_takes_counts_for_its_caller(

@@ -100,11 +100,6 @@ def test_a_preference_that_is_malformed_is_refused(prefer: str):
     assert raised.value.members == {"parameter": "Prefer"}
 
 
-def test_a_wait_that_stands_there_twice_is_refused():
-    with pytest.raises(ProblemRaised, match="twice"):
-        requested_wait(request(query="wait=1&wait=2"), 60)
-
-
 def test_the_query_goes_before_the_preference():
     wait = requested_wait(request({"Prefer": "wait=10"}, query="wait=2"), 60)
 
