@@ -284,6 +284,10 @@ class AsyncClient:
         """Return the state of the deployment: version, store, queues, workers, sandbox."""
         return await self._document("/v1/system")
 
+    async def usage(self, caller: str | None = None) -> dict[str, Any]:
+        """Return what this caller used, by day; an admin names another's id, or `*` for all."""
+        return await self._document("/v1/usage", {} if caller is None else {"caller": caller})
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self._connection.aclose()
@@ -294,5 +298,6 @@ class AsyncClient:
     async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
-    async def _document(self, path: str) -> dict[str, Any]:
-        return read(dict[str, Any], await self._connection.send(Request("GET", path)))
+    async def _document(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        request = Request("GET", path, query=query or {})
+        return read(dict[str, Any], await self._connection.send(request))

@@ -283,6 +283,10 @@ class Client:
         """Return the state of the deployment: version, store, queues, workers, sandbox."""
         return self._document("/v1/system")
 
+    def usage(self, caller: str | None = None) -> dict[str, Any]:
+        """Return what this caller used, by day; an admin names another's id, or `*` for all."""
+        return self._document("/v1/usage", {} if caller is None else {"caller": caller})
+
     def close(self) -> None:
         """Close the connections."""
         self._connection.close()
@@ -293,5 +297,6 @@ class Client:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def _document(self, path: str) -> dict[str, Any]:
-        return read(dict[str, Any], self._connection.send(Request("GET", path)))
+    def _document(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        request = Request("GET", path, query=query or {})
+        return read(dict[str, Any], self._connection.send(request))

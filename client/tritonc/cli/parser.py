@@ -10,6 +10,7 @@ from tritonc.cli import (
     gate_command,
     key_commands,
     lookup_commands,
+    usage_command,
 )
 from tritonc.cli.compiling import compile_command, watch_command
 from tritonc.cli.launching import launch_command
@@ -66,6 +67,7 @@ def command_parser() -> argparse.ArgumentParser:
     gate_command.add_command(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
+    usage_command.add_command(commands)
     completion_command.add_command(commands)
     for parser in _below(root):  # users may write it after the command, too
         parser.add_argument(*where, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
