@@ -99,6 +99,8 @@ class Failure(Exception):
         super().__init__(message)
         self.slug = slug
         self.stage = stage
+        self.reason: str | None = None
+        """A finer word than `slug`, such as `static_assert`."""
         self.conclusive = False
         """True if no stand-in was used while the source was executed."""
         self.message = _bounded(without_addresses(message))

@@ -40,6 +40,7 @@ def failure_problem(
     detail: str,
     parameter: str | None = None,
     *,
+    reason: str | None = None,
     diagnostics: Iterable[Diagnostic] = (),
 ) -> Problem:
     """Return the problem of work that failed, a long `detail` clipped.
@@ -54,6 +55,7 @@ def failure_problem(
         title=kind.title,
         detail=clipped(detail, MESSAGE_CHARS),
         slug=Slug(slug),
+        reason=reason,
         fault=kind.fault,
         retryable=kind.is_retryable,
         file=first.file if first else None,

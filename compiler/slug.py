@@ -72,6 +72,8 @@ class Slug(StrEnum):
     DERIVATION_FAILED = "derivation_failed"
 
 
+STATIC_ASSERT = "static_assert"
+"""The `reason` of a `compile_error` where `tl.static_assert` failed."""
 Fault = Literal["request", "source", "service"]
 
 

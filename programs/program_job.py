@@ -13,6 +13,7 @@ from compiler.problem import failure_problem
 from compiler.rejection import RequestRejected
 from compiler.request.compile_request import MAX_TIMEOUT_S, Files, Name
 from compiler.request.resolution import check_texts
+from compiler.slug import Slug
 from compiler.target import parse_target
 from launch.request.initializer import MAX_SEED
 from launch.request.launch_record import Device
@@ -207,5 +208,9 @@ def program_problem(
     line: int | None = None,
 ) -> ProgramProblem:
     """Return the problem of a program that failed, a long `detail` clipped."""
+    problem = failure_problem(slug, detail)
+    # a program's own source says what its kernels are launched with
+    is_own = program is not None and problem.fault == "request" and slug != Slug.NEEDS_GPU
     said = {"program": program, "reason": reason, "file": file, "line": line}
-    return ProgramProblem.model_validate(failure_problem(slug, detail).model_dump() | said)
+    said["fault"] = "source" if is_own else problem.fault
+    return ProgramProblem.model_validate(problem.model_dump() | said)

@@ -111,7 +111,9 @@ class Reward(Record):
     """A summary of the answer for training."""
 
     compiled: bool = Field(description="it was recorded, and all of its kernels compile")
-    correct: bool = Field(description="the verdict is `passed`")
+    correct: bool = Field(
+        description="the verdict is `passed`, by a kernel: not with the flag `no_kernel`"
+    )
     speedup: float | None = Field(
         default=None, description="over the reference; null if not correct, or on the CPU device"
     )
@@ -211,11 +213,12 @@ def tape_url(program_id: str, *, of_reference: bool = False) -> str:
 
 def reward_of(program: Program, *, compiled: bool) -> Reward:
     """Return the reward of a finished program. An incorrect program gets no speedup."""
-    correct = program.verdict is Verdict.PASSED
+    flags = list(dict.fromkeys(flag.kind for flag in program.flags))
+    correct = program.verdict is Verdict.PASSED and "no_kernel" not in flags
     return Reward(
         compiled=compiled,
         correct=correct,
         speedup=program.speedup if correct else None,
         coverage=program.coverage,
-        flags=list(dict.fromkeys(flag.kind for flag in program.flags)),
+        flags=flags,
     )

@@ -1,6 +1,8 @@
 """KernelGYM's batches: posts the tasks in turn and waits for all of them."""
 
 import time
+from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request
 
@@ -11,9 +13,11 @@ from adapters.evaluators.kernelgym_result import (
     now,
     result_of,
 )
-from adapters.evaluators.kernelgym_task import KernelGymBatch, KernelGymTask
+from adapters.evaluators.kernelgym_task import MAX_ID_CHARS, KernelGymBatch, KernelGymTask
 from adapters.evaluators.kernelgym_tasks import KeptTask, submit_task
-from service.http.problems import as_raised
+from compiler.problem_kinds import PROBLEM_KINDS
+from service.http.body import parse_value
+from service.http.problems import ProblemRaised, as_raised
 
 _LIVING = frozenset({"pending", "processing"})
 
@@ -27,7 +31,8 @@ async def evaluate_batch(
     """
     submitted_at = now()
     posted = [await _submit(request, caller_id, task) for task in batch.tasks]
-    deadline = time.monotonic() + max(task.timeout for task in batch.tasks)
+    timeouts = [outcome.timeout_s for outcome in posted if isinstance(outcome, _Submitted)]
+    deadline = time.monotonic() + max(timeouts, default=0)
     results = [await _result(request, outcome, deadline) for outcome in posted]
     completed = sum(result.status == "completed" for result in results)
     living = sum(result.status in _LIVING for result in results)
@@ -42,28 +47,49 @@ async def evaluate_batch(
     )
 
 
-async def _submit(
-    request: Request, caller_id: str, task: KernelGymTask
-) -> KeptTask | KernelGymResult:
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    kept: KeptTask
+    timeout_s: int
+
+
+async def _submit(request: Request, caller_id: str, posted: Any) -> _Submitted | KernelGymResult:
     try:
-        return await submit_task(request, caller_id, task)
+        task = parse_value(posted, KernelGymTask)
+        return _Submitted(await submit_task(request, caller_id, task), task.timeout)
     except Exception as error:
         raised = as_raised(error)
         if raised is None:
             raise
-        return KernelGymResult(
-            task_id=task.task_id,
-            status="failed",
-            error_message=str(raised),
-            error_code="VALIDATION_ERROR" if raised.slug == "invalid_request" else "SYSTEM_ERROR",
-        )
+        return _refused(_task_id(posted), raised)
 
 
 async def _result(
-    request: Request, outcome: KeptTask | KernelGymResult, deadline: float
+    request: Request, outcome: _Submitted | KernelGymResult, deadline: float
 ) -> KernelGymResult:
     if isinstance(outcome, KernelGymResult):
         return outcome
-    left_s = max(0.0, deadline - time.monotonic())
-    program = await awaited(request, outcome.url, left_s)
-    return result_of(outcome.task_id, program, outcome.not_applied, outcome.submitted_at)
+    kept, left_s = outcome.kept, max(0.0, deadline - time.monotonic())
+    try:
+        program = await awaited(request, kept.url, left_s)
+    except ProblemRaised as gone:
+        return _refused(kept.task_id, gone)
+    return result_of(kept.task_id, program, kept.not_applied, kept.submitted_at)
+
+
+def _refused(task_id: str, raised: ProblemRaised) -> KernelGymResult:
+    """Return the result of a task that cannot be evaluated."""
+    is_own = PROBLEM_KINDS[raised.slug].fault == "request"
+    return KernelGymResult(
+        task_id=task_id,
+        status="failed",
+        error_message=str(raised),
+        error_code="VALIDATION_ERROR" if is_own else "SYSTEM_ERROR",
+        completed_at=now(),
+    )
+
+
+def _task_id(posted: Any) -> str:
+    """Return the name that a task may have, though it was not read."""
+    name = posted.get("task_id") if isinstance(posted, dict) else None
+    return name[:MAX_ID_CHARS] if isinstance(name, str) else ""

@@ -1,7 +1,7 @@
 """The result of a program in KernelGYM's shape, for `/evaluate` and `/results`."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -127,6 +127,7 @@ def result_of(
         error_message=findings_text(program) if cause is not None else None,
         error_code=_ERROR_CODES[cause] if cause is not None else None,
         submitted_at=submitted_at,
+        completed_at=_end(submitted_at, (program.get("timings_ms") or {}).get("total")),
         processing_time=_seconds((program.get("timings_ms") or {}).get("run")),
     )
 
@@ -143,6 +144,14 @@ def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
         assigned_device=(device_of(program) or "cpu") if status == "processing" else None,
         error_message=None if has_result else findings_text(program),
     )
+
+
+def _end(submitted_at: str | None, total_ms: float | None) -> str:
+    """Return the end of a task; the present where nothing measured how long it took."""
+    if submitted_at is None or total_ms is None:
+        return now()
+    began = datetime.fromisoformat(submitted_at)
+    return (began + timedelta(milliseconds=total_ms)).isoformat()
 
 
 def _seconds(duration_ms: float | None) -> float | None:

@@ -20,6 +20,7 @@ CALLS_OF_A_TRIAL = 2
 MAX_TIMING_MS = 5000
 """Bound on the timed calls of one program; calls beyond it are skipped."""
 MAX_BATCH_TASKS = 100
+MAX_ID_CHARS = 100
 POINTERS = {
     "/source": "/kernel_code",
     "/entry": "/entry_point",
@@ -53,7 +54,9 @@ class KernelGymTask(BaseModel):
         extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]}
     )
 
-    task_id: str = Field(min_length=1, max_length=100, description="the caller's name for it")
+    task_id: str = Field(
+        min_length=1, max_length=MAX_ID_CHARS, description="the caller's name for it"
+    )
     kernel_code: _Code = Field(description="a module with the class `<entry_point>New`")
     reference_code: _Code | None = Field(
         default=None, description="a module with the class `<entry_point>` and `get_inputs`"
@@ -100,7 +103,11 @@ class KernelGymBatch(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     batch_id: str = Field(min_length=1, max_length=100)
-    tasks: list[KernelGymTask] = Field(min_length=1, max_length=MAX_BATCH_TASKS)
+    tasks: list[Json] = Field(
+        min_length=1,
+        max_length=MAX_BATCH_TASKS,
+        description="bodies of `POST /evaluate`; one that is wrong fails alone",
+    )
 
 
 def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -> None:

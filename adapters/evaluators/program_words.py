@@ -13,14 +13,14 @@ class FailedPart(Enum):
     """The part that made a program fail."""
 
     SOURCE = auto()
-    """The candidate cannot be imported, or one of its kernels does not compile."""
+    """The candidate cannot be imported or recorded, or one of its kernels does not compile."""
     RUN = auto()
     """It raised an exception, or one of its kernels did something invalid."""
     VALUES = auto()
-    """It ran, but its outputs differ from the reference's."""
+    """It ran, but its outputs differ from the reference's, or no kernel made them."""
     TIME = auto()
     ELSEWHERE = auto()
-    """The reference, an unsupported operation, or the service."""
+    """The reference, a missing GPU, or the service."""
 
 
 _OF_VERDICTS = {
@@ -30,8 +30,8 @@ _OF_VERDICTS = {
     "invalid_reference": FailedPart.ELSEWHERE,
     "not_checked": FailedPart.ELSEWHERE,
 }
-_OF_REASONS = {"no_entry": FailedPart.SOURCE, "program_error": FailedPart.RUN}
-_TIMEOUTS = frozenset({"deadline_exceeded", "record_timeout", "compile_timeout", "replay_timeout"})
+_RAISED = "program_error"
+_TIMEOUTS = frozenset({"deadline_exceeded", "record_timeout", "compile_timeout"})
 
 
 def cause_of(program: Mapping[str, Any]) -> FailedPart | None:
@@ -39,13 +39,13 @@ def cause_of(program: Mapping[str, Any]) -> FailedPart | None:
     if program["state"] == "completed":
         return _cause_of_verdict(program)
     problem = program.get("problem") or {}
+    if problem.get("program") == "reference":
+        return FailedPart.ELSEWHERE
     if problem.get("slug") in _TIMEOUTS:
         return FailedPart.TIME
-    if problem.get("slug") != "not_recordable" or problem.get("program") == "reference":
+    if problem.get("fault") != "source":
         return FailedPart.ELSEWHERE
-    if "SyntaxError" in str(problem.get("detail")):
-        return FailedPart.SOURCE
-    return _OF_REASONS.get(problem.get("reason") or "", FailedPart.ELSEWHERE)
+    return FailedPart.RUN if problem.get("reason") == _RAISED else FailedPart.SOURCE
 
 
 def _cause_of_verdict(program: Mapping[str, Any]) -> FailedPart | None:
@@ -53,7 +53,7 @@ def _cause_of_verdict(program: Mapping[str, Any]) -> FailedPart | None:
     if not reward.get("compiled", True):
         return FailedPart.SOURCE
     if program["verdict"] == "passed":
-        return None
+        return None if reward.get("correct", True) else FailedPart.VALUES
     return _OF_VERDICTS.get(program["verdict"], FailedPart.RUN)
 
 

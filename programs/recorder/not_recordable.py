@@ -21,12 +21,16 @@ REASONS = {
     "too_many_ops": "The program calls more ops than a tape can hold",
     "too_many_tensors": "The program uses more tensors than a tape can hold",
     "too_many_bytes": "The program's tape is too large",
-    "missing_package": "The program imports a package that is not installed with the recorder",
+    "missing_module": "The program imports a module that is neither posted nor installed",
     "no_entry": "The program lacks the function or class to call, or one that makes its arguments",
     "bad_inputs": "The program takes or returns something other than tensors and plain values",
     "program_error": "The program raised an exception",
+    "syntax_error": "The program cannot be parsed",
 }
 """The sentence for each reason; a detail follows it after a colon."""
+
+SLUGS = frozenset({"missing_module", "syntax_error"})
+"""The reasons that are slugs of problems themselves, as compilations have them."""
 
 _MAX_DETAIL_CHARS = 2000
 

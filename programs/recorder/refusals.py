@@ -81,5 +81,11 @@ def refusal_of(error: BaseException, lines: UserLines) -> NotRecordable:
         step = step.__cause__ or step.__context__
     if isinstance(error, (TypeError, ValueError)) and any(word in str(error) for word in _OPAQUE):
         return NotRecordable("value_dependent", f"{type(error).__name__}: {error}", place)
-    reason = "missing_package" if isinstance(error, ModuleNotFoundError) else "program_error"
-    return NotRecordable(reason, f"{type(error).__name__}: {error}", place)
+    return NotRecordable(_own_fault(error, lines), f"{type(error).__name__}: {error}", place)
+
+
+def _own_fault(error: BaseException, lines: UserLines) -> str:
+    """Return the reason for an error of the program rather than of the recording."""
+    if isinstance(error, ModuleNotFoundError):
+        return "missing_module"
+    return "syntax_error" if lines.is_unparsed(error) else "program_error"

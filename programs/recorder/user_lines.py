@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Collection
 from types import FrameType, TracebackType
+from typing import TypeGuard
 
 from compiler.diagnostic import KERNEL_FOLDER
 
@@ -26,9 +27,13 @@ class UserLines:
             frame = frame.f_back
         return None
 
+    def is_unparsed(self, error: BaseException) -> TypeGuard[SyntaxError]:
+        """Return True if one of the user's files cannot be parsed."""
+        return isinstance(error, SyntaxError) and error.filename in self._paths
+
     def of(self, error: BaseException) -> UserLine | None:
         """Return the innermost line of the user in an error's traceback."""
-        if isinstance(error, SyntaxError) and error.filename in self._paths:
+        if self.is_unparsed(error):
             return named(str(error.filename)), error.lineno or 1
         place = None
         step: TracebackType | None = error.__traceback__

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from compiler.compilation import Compilation, amended, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
 from compiler.problem import Problem, failure_problem
+from compiler.slug import STATIC_ASSERT
 from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from programs.program_job import program_problem
@@ -23,7 +24,6 @@ _ATOMIC = "tt.atomic_"
 _MOST_WARNINGS = 64
 _MOST_NAME_CHARS = 4096
 """Limit of one kernel's parameter names in a record: a program may have hundreds of kernels."""
-_STATIC_ASSERTION = "static assertion failed"
 _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 _NO_IR = (
     "It is a Gluon kernel. The CPU device runs only Triton kernels: Gluon describes what each "
@@ -164,7 +164,7 @@ class ProgramKernels:
         problem = self._problem(use)
         if problem is None:
             return False
-        return problem.slug in _LEFT_OUT_BY_TUNERS or _STATIC_ASSERTION in problem.detail
+        return problem.slug in _LEFT_OUT_BY_TUNERS or problem.reason == STATIC_ASSERT
 
     def _of(self, use: KernelUse) -> BuiltKernel:
         assert use.job is not None

@@ -14,7 +14,7 @@ from compiler.messages.wire import header_of
 from jobs.deadline import Deadline
 from programs.program_job import program_problem
 from programs.program_record import ProgramProblem
-from programs.recorder.not_recordable import REASONS
+from programs.recorder.not_recordable import REASONS, SLUGS
 from programs.recorder.record_order import RecordOrder
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
@@ -107,11 +107,12 @@ def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:
     known = REASONS.get(why.reason)
     if known is None:
         return _invalid("an unknown reason", program)
+    is_slug = why.reason in SLUGS
     return program_problem(
-        "not_recordable",
+        why.reason if is_slug else "not_recordable",
         f"{known}: {why.detail}" if why.detail else f"{known}.",
         program=program,
-        reason=why.reason,
+        reason=None if is_slug else why.reason,
         file=why.file,
         line=why.line,
     )

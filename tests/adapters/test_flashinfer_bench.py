@@ -172,10 +172,10 @@ def test_what_is_not_built_here_is_refused_by_name(posted: Solution, pointer: st
         (program(verdict="out_of_bounds", reward=rewarded()), "RUNTIME_ERROR"),
         (program(verdict="timeout", reward=rewarded()), "TIMEOUT"),
         (failed("not_recordable", reason="program_error"), "RUNTIME_ERROR"),
-        (
-            failed("not_recordable", reason="program_error", detail="SyntaxError: invalid"),
-            "COMPILE_ERROR",
-        ),
+        (failed("not_recordable", reason="value_dependent"), "COMPILE_ERROR"),
+        (failed("syntax_error"), "COMPILE_ERROR"),
+        (failed("worker_lost"), "RUNTIME_ERROR"),
+        (program(reward=rewarded("no_kernel")), "INCORRECT_NUMERICAL"),
     ],
 )
 def test_statuses_are_flashinfer_benchs(answer: dict[str, Any], status: str) -> None:

@@ -15,6 +15,7 @@ from adapters.evaluators.kernelgym_task import (
     refuse_other_work,
 )
 from compiler.rejection import RequestRejected
+from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
 
 
@@ -62,7 +63,8 @@ def timed(**changed: Any) -> dict[str, Any]:
 
 
 def failed(slug: str, **members: Any) -> dict[str, Any]:
-    problem = {"slug": slug, "detail": "it raised ValueError: no", "program": "candidate"}
+    about = members.pop("program", "candidate")
+    problem = program_problem(slug, "it raised ValueError: no", program=about).model_dump()
     reward = rewarded(compiled=False)
     return program(state="failed", verdict=None, reward=reward, problem=problem | members)
 
@@ -177,8 +179,9 @@ def test_a_mismatch_says_by_how_much_and_where_first() -> None:
 
 def test_a_program_without_a_kernel_is_a_decoy_though_it_is_right() -> None:
     flag = {"kind": "no_kernel", "message": "it launches none", "file": None, "line": None}
-    result = result_of("t1", program(flags=[flag], reward=rewarded("no_kernel", correct=True)), {})
-    assert (result.correctness, result.decoy_kernel) == (True, True)
+    result = result_of("t1", program(flags=[flag], reward=rewarded("no_kernel")), {})
+    assert (result.correctness, result.decoy_kernel) == (False, True)
+    assert "no_kernel" in (result.error_message or "")
 
 
 def test_a_kernel_that_does_not_compile_is_a_compilation_error() -> None:
@@ -199,7 +202,15 @@ def test_a_kernel_that_does_not_compile_is_a_compilation_error() -> None:
     [
         (failed("not_recordable", reason="program_error"), "completed", "RUNTIME_ERROR"),
         (failed("not_recordable", reason="no_entry"), "completed", "COMPILATION_ERROR"),
-        (failed("not_recordable", reason="data_pointer"), "failed", "SYSTEM_ERROR"),
+        (failed("not_recordable", reason="data_pointer"), "completed", "COMPILATION_ERROR"),
+        (failed("not_recordable", reason="value_dependent"), "completed", "COMPILATION_ERROR"),
+        (failed("syntax_error"), "completed", "COMPILATION_ERROR"),
+        (failed("missing_module"), "completed", "COMPILATION_ERROR"),
+        (failed("compile_error"), "completed", "COMPILATION_ERROR"),
+        (failed("out_of_resources"), "completed", "COMPILATION_ERROR"),
+        (failed("extra_argument"), "completed", "COMPILATION_ERROR"),
+        (failed("syntax_error", program="reference"), "failed", "SYSTEM_ERROR"),
+        (failed("needs_gpu"), "failed", "SYSTEM_ERROR"),
         (
             failed("not_recordable", reason="program_error", program="reference"),
             "failed",
@@ -215,6 +226,14 @@ def test_a_candidate_is_charged_with_its_own_faults_only(
     result = result_of("t1", answer, {})
     assert (result.status, result.error_code) == (status, error_code)
     assert result.correctness is False
+
+
+def test_a_finished_task_says_when_it_ended() -> None:
+    submitted = "2026-11-22T00:00:00+00:00"
+    timed_ms = result_of("t1", program(timings_ms={"total": 1500.0}), {}, submitted)
+    assert timed_ms.completed_at == "2026-11-22T00:00:01.500000+00:00"
+    assert result_of("t1", failed("worker_lost"), {}, submitted).completed_at is not None
+    assert result_of("t1", program(state="running"), {}, submitted).completed_at is None
 
 
 def test_statuses_are_kernelgyms() -> None:

@@ -9,7 +9,6 @@ from compiler.compilation import Artifact, Compilation, Resources, amended, new_
 from compiler.diagnostic import STDOUT_CHARS, clipped
 from compiler.job import CompileJob
 from compiler.occupancy import Needs, occupancy, shared_limit_bytes
-from compiler.problem import failure_problem
 from compiler.resource_limits import CompileSettings, fits, warnings
 from compiler.stages import COMPILED
 from compiler.target import BACKENDS
@@ -52,10 +51,7 @@ def build_record(
         stdout=clipped(progress.stdout, STDOUT_CHARS),
     )
     if failure is not None:
-        problem = failure_problem(
-            failure.slug, str(failure), failure.parameter, diagnostics=failure.diagnostics
-        )
-        return amended(record, problem=problem)
+        return amended(record, problem=failure.problem())
     if progress.metadata is None:
         return record
     return _with_metadata(record, job, progress, progress.metadata)

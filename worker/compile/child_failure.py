@@ -123,6 +123,7 @@ def reported_failure(
         failure.slug,
         message,
         diagnostics or [_diagnostic("frontend", message)],
+        reason=failure.reason,
         conclusive=failure.conclusive,
     )
 

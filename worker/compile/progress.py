@@ -6,6 +6,7 @@ from typing import Any
 
 from compiler.compilation import Parameter
 from compiler.diagnostic import Assumption, Diagnostic
+from compiler.problem import Problem, failure_problem
 from store.compilations import Derived
 
 
@@ -19,13 +20,25 @@ class CompilationFailed(Exception):
         diagnostics: Sequence[Diagnostic] = (),
         parameter: str | None = None,
         *,
+        reason: str | None = None,
         conclusive: bool = False,
     ) -> None:
         super().__init__(detail)
         self.slug = slug
+        self.reason = reason
         self.conclusive = conclusive
         self.diagnostics = list(diagnostics)
         self.parameter = parameter
+
+    def problem(self, detail: str | None = None) -> Problem:
+        """Return the failure as a problem, in the words of `detail` if there is one."""
+        return failure_problem(
+            self.slug,
+            detail or str(self),
+            self.parameter,
+            reason=self.reason,
+            diagnostics=self.diagnostics,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,6 +261,7 @@ class FailureReport(Report):
     slug: FailureSlug
     stage: Annotated[str, Field(max_length=64)] | None
     message: Message
+    reason: Literal["static_assert"] | None = None
     diagnostics: Diagnostics
     conclusive: bool = False
     """True if it reports that no stand-in was used while the source was executed."""

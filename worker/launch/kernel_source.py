@@ -11,7 +11,7 @@ from compiler.constexpr import function_names
 from compiler.job import CompileJob
 from compiler.key import kernel_source_key
 from compiler.messages.orders import ParametersOrder
-from compiler.problem import Problem, failure_problem
+from compiler.problem import Problem
 from jobs.deadline import Deadline
 from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.compile import CompileContext
@@ -132,9 +132,7 @@ async def _executed_facts(sliced: SliceReport, job: CompileJob, tasks: ChildTask
 
 def problem_of(failure: CompilationFailed) -> Problem:
     """Return the problem of a launch whose source cannot be used."""
-    return failure_problem(
-        failure.slug, detail_of(failure), failure.parameter, diagnostics=failure.diagnostics
-    )
+    return failure.problem(detail_of(failure))
 
 
 def detail_of(failure: CompilationFailed) -> str:

@@ -248,6 +248,7 @@ def _failure_of(error: BaseException) -> dict[str, Any]:
         "slug": slug,
         "stage": getattr(error, "stage", None),
         "message": str(getattr(error, "message", error)),
+        "reason": getattr(error, "reason", None),
         "diagnostics": list(getattr(error, "diagnostics", [])),
         "conclusive": bool(getattr(error, "conclusive", False)),
     }

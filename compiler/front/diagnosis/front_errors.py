@@ -18,6 +18,7 @@ from compiler.front.diagnosis.internal_errors import reworded
 from compiler.front.diagnosis.source_places import CallFrame
 from compiler.front.module import Loaded
 from compiler.front.module_execution import DroppedStatement
+from compiler.slug import STATIC_ASSERT
 
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _RECURSION = "RecursionError"
@@ -101,12 +102,15 @@ def _failure(
         for place, remark in source_places.related(context.tree, shown.node, message)
     ]
     place = f"line {error.line}: " if error.line else ""
-    return Failure(
+    failure = Failure(
         "compile_error",
         "frontend",
         place + rewording.message,
         [error, *notes, *_calls(found, shown)],
     )
+    if _is_static_assert(found[-1].node):
+        failure.reason = STATIC_ASSERT
+    return failure
 
 
 def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:

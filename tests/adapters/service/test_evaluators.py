@@ -92,10 +92,16 @@ def test_without_a_worker_that_evaluates_programs_nothing_is_healthy(http: httpx
 
 
 def test_a_refused_task_of_a_batch_is_a_failed_one(http: httpx.Client) -> None:
-    body = {"batch_id": "b1", "tasks": [TASK | {"task_id": "a", "backend": "cuda"}]}
-    answer = http.post("/evaluate/batch", json=body).json()
-    assert (answer["failed_tasks"], answer["batch_status"]) == (1, "completed")
-    assert answer["results"][0]["error_code"] == "VALIDATION_ERROR"
+    tasks = [
+        TASK | {"task_id": "a", "backend": "cuda"},
+        TASK | {"task_id": "b", "timeout": "soon"},
+        {"task_id": "c"},
+        "d",
+    ]
+    answer = http.post("/evaluate/batch", json={"batch_id": "b1", "tasks": tasks}).json()
+    assert (answer["failed_tasks"], answer["batch_status"]) == (4, "completed")
+    assert {result["error_code"] for result in answer["results"]} == {"VALIDATION_ERROR"}
+    assert [result["task_id"] for result in answer["results"]] == ["a", "b", "c", ""]
     assert "/backend" in answer["results"][0]["error_message"]
 
 

@@ -47,6 +47,7 @@ def test_a_broken_kernel_is_explained_at_its_line(post: Post, name: str) -> None
     assert failed["state"] == "failed"
     assert failed["problem"]["slug"] == expected["slug"]
     error = failed["diagnostics"][0]
+    assert failed["problem"]["line"] == error["line"]
     assert error["severity"] == "error"
     assert str(error["line"] or "none") == expected["line"]
     if error["line"] is not None:

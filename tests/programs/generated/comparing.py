@@ -25,7 +25,7 @@ from tests.programs.with_torch.recording_process import RecordingProcess
 from tests.programs.with_torch.replaying import Replayed, replayed
 
 AGREES, ROUNDED, BOTH_FAIL, DISAGREES = "agrees", "agrees, rounded", "both fail", "DISAGREES"
-FAULTS = frozenset({"program_error", "no_entry", "bad_inputs", "missing_package"})
+FAULTS = frozenset({"program_error", "no_entry", "bad_inputs", "missing_module", "syntax_error"})
 """Reasons to refuse a program that no generated program should give."""
 TOLERANCES = {
     torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.float32: 2e-4, torch.float64: 1e-9,

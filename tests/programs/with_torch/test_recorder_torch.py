@@ -345,7 +345,7 @@ def test_a_program_of_several_files_has_lines_in_each(recorder: RecordingProcess
 
 def test_what_a_program_imports_must_be_installed(recorder: RecordingProcess) -> None:
     found = refusal(recorder, "import no_such_package\n")
-    assert (found["reason"], found["file"], found["line"]) == ("missing_package", "user.py", 5)
+    assert (found["reason"], found["file"], found["line"]) == ("missing_module", "user.py", 5)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,19 @@ def test_a_refused_request_says_where_it_is_wrong(client: Client, tritond: FakeT
     )
 
 
+def test_a_problem_says_where_and_whose_fault_it_is(client: Client, tritond: FakeTritond):
+    problem = {"slug": "not_recordable", "reason": "value_dependent", "fault": "source"}
+    problem |= {"file": "user.py", "line": 8, "retryable": False}
+    tritond.will_refuse(422, detail="it asks for a value", **problem)
+
+    with pytest.raises(ProblemError) as refused:
+        client.compile("", target="cuda:90")
+
+    found = refused.value.problem
+    assert (found.reason, found.fault, found.retryable) == ("value_dependent", "source", False)
+    assert (found.file, found.line) == ("user.py", 8)
+
+
 def will_refuse_for_now(tritond: FakeTritond, retry_after_s: int) -> None:
     problem = {"slug": "too_many_requests", "detail": "slow down"}
     tritond.will_answer(problem, status=429, headers={"Retry-After": str(retry_after_s)})
