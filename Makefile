@@ -28,7 +28,7 @@ OTHER_TRITON := .cache/toolchains/3.8/bin/python
 # Each suite is one process: it collects its own folders, and starts what its tests share once.
 # Those that take longest come first. A folder inside of another suite's is not run twice.
 SUITES := service worker compiler launches unit
-FEATURES := sweeps programs adapters
+FEATURES := sweeps programs proofs adapters
 FOLDERS_service := tests/integration/service tests/integration/client tests/integration/compiler/posted
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
 FOLDERS_compiler := tests/integration/compiler
@@ -36,6 +36,7 @@ FOLDERS_worker := tests/integration/worker tests/integration/store tests/integra
 FOLDERS_unit := tests/unit
 FOLDERS_sweeps := tests/sweeps
 FOLDERS_programs := tests/programs
+FOLDERS_proofs := tests/proofs
 FOLDERS_adapters := tests/adapters
 FOLDERS := $(foreach suite,$(SUITES) $(FEATURES),$(FOLDERS_$(suite)))
 # Tests with the mark `slow` wait for `make test-slow`, whatever their folder is.
@@ -68,7 +69,7 @@ run: $(STAMP) ## start tritond on this machine and compile a first kernel
 test: $(STAMP) ## the tests of every commit, which need no GPU; `make test-unit` is one suite of them
 	@$(SIDE_BY_SIDE) $(SUITES:%=test-%)
 
-test-features: $(STAMP) ## the suites of sweeps, programs and adapters; `make test-sweeps` is one of them
+test-features: $(STAMP) ## the suites of sweeps, programs, proofs and adapters; `make test-sweeps` is one of them
 	@$(SIDE_BY_SIDE) $(FEATURES:%=test-%)
 
 $(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)

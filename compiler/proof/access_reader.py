@@ -1,0 +1,127 @@
+"""The accesses of a kernel, each with its address, its mask, and the checks that both rely on."""
+
+from __future__ import annotations
+
+from compiler.proof.evaluator import Evaluator
+from compiler.proof.logic import TRUE, Formula, at_least, both
+from compiler.proof.operations import masked_operands
+from compiler.proof.polynomial import lift, name
+from compiler.proof.proof_limits import MOST_ACCESSES, ProofLimitReached, Unsupported
+from compiler.proof.structure import Structure
+from compiler.proof.terms import (
+    AccessKind,
+    Indices,
+    SymbolicAccess,
+    SymbolicPointer,
+    UnreadAccess,
+    line_of,
+)
+from compiler.proof.unknowns import INFINITY, Unknowns
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.mlir_types import shape_of
+
+KINDS: dict[str, AccessKind] = {
+    "tt.load": "load",
+    "tt.store": "store",
+    "tt.atomic_rmw": "atomic",
+    "tt.atomic_cas": "atomic",
+    "tt.descriptor_load": "load",
+    "tt.descriptor_gather": "load",
+    "tt.descriptor_store": "store",
+    "tt.descriptor_scatter": "store",
+    "tt.descriptor_reduce": "atomic",
+}
+
+
+def accesses_of(evaluator: Evaluator) -> list[SymbolicAccess | UnreadAccess]:
+    """Return every access, in the order of the text. Raises ProofLimitReached."""
+    operations = [one for one in evaluator.structure.paths if one.name in KINDS]
+    if len(operations) > MOST_ACCESSES:
+        raise ProofLimitReached(f"the kernel has more than {MOST_ACCESSES} accesses")
+    return [_read(evaluator, one) for one in operations]
+
+
+def written_buffers(structure: Structure, evaluator: Evaluator) -> frozenset[str] | None:
+    """Return the buffers that a store may reach; None where that may be any.
+
+    Addresses may depend on ranges of values; buffers do not.
+    """
+    found: set[str] = set()
+    for operation in structure.paths:
+        if KINDS.get(operation.name, "load") == "load":
+            continue
+        access = _read(evaluator, operation)
+        if isinstance(access, UnreadAccess):
+            return None
+        for case in access.pointer.cases:
+            if not isinstance(case.base, str):
+                return None
+            found.add(case.base)
+    return frozenset(found)
+
+
+def lanes(unknowns: Unknowns, shape: tuple[int, ...]) -> Indices:
+    """Return indices of any element of a shape."""
+    made = []
+    for axis, size in enumerate(shape):
+        if size == 1:
+            made.append(lift(0))
+            continue
+        text = f"lane{axis}#{size}"
+        if text not in unknowns.known:
+            unknowns.define(text, (0, size - 1))
+        made.append(name(text))
+    return tuple(made)
+
+
+def _read(evaluator: Evaluator, operation: Operation) -> SymbolicAccess | UnreadAccess:
+    kind = KINDS[operation.name]
+    try:
+        if operation.name.startswith("tt.descriptor"):
+            return _of_descriptor(evaluator, operation, kind)
+        return _of_pointer(evaluator, operation, kind)
+    except Unsupported as refused:
+        return UnreadAccess(operation, kind, str(refused))
+
+
+def _of_pointer(evaluator: Evaluator, operation: Operation, kind: AccessKind) -> SymbolicAccess:
+    address = operation.operands[0]
+    at = lanes(evaluator.unknowns, shape_of(address.type))
+    mask, _ = masked_operands(operation)
+    live: Formula = TRUE
+    with evaluator.collecting() as mask_checks:
+        path = evaluator.path(evaluator.structure.paths[operation])
+        if mask is not None:
+            live = evaluator.truth(mask, at if shape_of(mask.type) else ())
+    with evaluator.collecting() as address_checks:
+        pointer = evaluator.pointer(address, at)
+    return SymbolicAccess(
+        operation, kind, pointer, path, live,
+        frozenset(address_checks - mask_checks), frozenset(mask_checks),
+    )  # fmt: skip
+
+
+def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind) -> SymbolicAccess:
+    """Read an access by descriptor. A device keeps coordinates inside of its shape."""
+    made_by = operation.operands[0].made_by
+    if made_by is None or made_by.name != "tt.make_tensor_descriptor":
+        raise Unsupported(
+            "a tensor descriptor that the host made, or that a loop carries", line_of(operation)
+        )
+    base, *rest = made_by.operands
+    sizes, strides = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+    inside: list[Formula] = []
+    offset = lift(0)
+    with evaluator.collecting() as checks:
+        path = evaluator.path(evaluator.structure.paths[operation])
+        for size, stride in zip(sizes, strides, strict=True):
+            coordinate = name(evaluator.unknowns.fresh("coordinate", (0, INFINITY)))
+            inside += [
+                at_least(coordinate),
+                at_least(evaluator.integer(size), coordinate + 1),
+            ]
+            offset = offset + coordinate * evaluator.integer(stride)
+        pointer: SymbolicPointer = evaluator.pointer(base).moved(offset)
+    return SymbolicAccess(
+        operation, kind, pointer, path, both(*inside), frozenset(), frozenset(checks)
+    )

@@ -1,0 +1,174 @@
+"""Proves or breaks what must hold of an access: it is in its buffer, and no integer wraps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from compiler.proof.binding import BoundContract
+from compiler.proof.evaluator import Evaluator
+from compiler.proof.linear import LinearProver
+from compiler.proof.logic import TRUE, Formula, at_least, conjuncts, names_of, opposite
+from compiler.proof.solver import Model
+from compiler.proof.terms import Check, PointerCase, SymbolicAccess
+from compiler.proof.unknowns import Unknowns
+from compiler.proof.witness import is_satisfiable, smallest_witness
+
+Verdict = Literal["proved", "refuted", "unknown"]
+
+
+@dataclass(frozen=True)
+class ProofAnswer:
+    """The answer to one obligation; `refuted` is the solver's word, to be replayed first."""
+
+    verdict: Verdict
+    proved_under: frozenset[str] = frozenset()
+    reason: str = ""
+    model: Model | None = None
+    check: Check | None = None
+    case: PointerCase | None = None
+
+
+@dataclass
+class Prover:
+    """Answers obligations of one kernel."""
+
+    evaluator: Evaluator
+    unknowns: Unknowns
+    contract: BoundContract
+    linear: LinearProver
+    _checked: dict[tuple[Check, tuple[Formula, ...]], ProofAnswer] = field(default_factory=dict)
+    _reached: dict[tuple[Formula, ...], bool] = field(default_factory=dict)
+
+    def is_reached(self, access: SymbolicAccess) -> bool:
+        """Return whether some sizes that keep the contract have the access run.
+
+        A proof about what never runs is none.
+        """
+        given = _given(access.path, access.mask)
+        if given not in self._reached:
+            wanted = self._whole(given)
+            self._reached[given] = is_satisfiable(wanted, self.contract.sizes, self.linear.effort)
+        return self._reached[given]
+
+    def bounds(self, access: SymbolicAccess) -> ProofAnswer:
+        """Return whether an access stays in its buffer, for all sizes."""
+        under: frozenset[str] = frozenset()
+        for case in access.pointer.cases:
+            if not isinstance(case.base, str):
+                return ProofAnswer(
+                    "unknown", reason=case.why_unknown or "an address of no argument"
+                )
+            extent = self.contract.extents.get(case.base)
+            if extent is None:
+                reason = f"the contract does not say how many elements {case.base} has"
+                return ProofAnswer("unknown", reason=reason)
+            given = _given(access.path, access.mask, case.condition)
+            goals = [at_least(case.offset), at_least(extent, case.offset + 1)]
+            beside = [*goals, *_goals(access.address_checks)]
+            for goal in goals:
+                made = self._answer(goal, given, beside)
+                if made.verdict != "proved":
+                    return ProofAnswer(
+                        made.verdict, reason=made.reason, model=made.model, case=case
+                    )
+                under |= made.proved_under
+            under |= {f"{case.base}: its extent"}
+        return ProofAnswer("proved", under)
+
+    def overflow(self, access: SymbolicAccess) -> ProofAnswer:
+        """Return whether every integer of an access is exact, wherever it counts."""
+        under: frozenset[str] = frozenset()
+        masks = sorted(access.mask_checks, key=_order)
+        addresses = sorted(access.address_checks, key=_order)
+        first: ProofAnswer | None = None
+        for check in (*masks, *addresses):
+            made = self.check(check, None if check in access.mask_checks else access)
+            if made.verdict == "refuted":
+                return made
+            if made.verdict == "unknown":
+                first = first or made
+            under |= made.proved_under
+        return first or ProofAnswer("proved", under)
+
+    def check(self, check: Check, access: SymbolicAccess | None) -> ProofAnswer:
+        """Return whether one integer is exact: wherever it is computed, or where `access` runs."""
+        path = _given(self.evaluator.path(check.path), check.given)
+        given = path if access is None else _given(*path, access.path, access.mask)
+        key = check, given
+        if key not in self._checked:
+            self._checked[key] = self._of_check(check, access, given)
+        return self._checked[key]
+
+    def _of_check(
+        self, check: Check, access: SymbolicAccess | None, given: tuple[Formula, ...]
+    ) -> ProofAnswer:
+        under: frozenset[str] = frozenset()
+        beside = list(check.goals)
+        if access is not None:
+            beside += _goals(access.address_checks)
+            case = access.pointer.cases[0]
+            if len(access.pointer.cases) == 1 and case.base in self.contract.extents:
+                extent = self.contract.extents[str(case.base)]
+                beside += [at_least(case.offset), at_least(extent, case.offset + 1)]
+        for goal in check.goals:
+            made = self._answer(goal, given, beside)
+            if made.verdict != "proved":
+                return ProofAnswer(made.verdict, reason=made.reason, model=made.model, check=check)
+            under |= made.proved_under
+        return ProofAnswer("proved", under, check=check)
+
+    def _answer(
+        self, goal: Formula, given: tuple[Formula, ...], beside: Sequence[Formula]
+    ) -> ProofAnswer:
+        labels = self.linear.prove(goal, given, beside)
+        if labels is not None:
+            return ProofAnswer("proved", labels - {""})
+        reason = self._origins([goal, *given])
+        model = self._model([opposite(goal), *given])
+        if model is None:
+            return ProofAnswer(
+                "unknown", reason=reason or "no proof was found, and no sizes break it"
+            )
+        if reason:
+            return ProofAnswer("unknown", reason=reason, model=model)
+        return ProofAnswer("refuted", model=model)
+
+    def _model(self, formulas: Sequence[Formula]) -> Model | None:
+        return smallest_witness(self._whole(formulas), self.contract.sizes, self.linear.effort)
+
+    def _whole(self, formulas: Sequence[Formula]) -> list[Formula]:
+        """Return formulas with all that is known of their names."""
+        facts = [one.formula for one in self.linear.known(formulas)]
+        parts = (part for one in (*formulas, *facts) for part in conjuncts(one))
+        return list(dict.fromkeys(parts))
+
+    def _origins(self, formulas: Sequence[Formula]) -> str:
+        """Return where formulas depend on what only data knows."""
+        pending = [text for one in formulas for text in names_of(one)]
+        seen: set[str] = set()
+        found: set[str] = set()
+        while pending:
+            text = pending.pop()
+            if text in seen or text not in self.unknowns.known:
+                continue
+            seen.add(text)
+            unknown = self.unknowns.known[text]
+            if unknown.origin is not None:
+                found.add(unknown.origin)
+            pending += [inner for fact in unknown.facts for inner in names_of(fact)]
+        return "it depends on " + ", and on ".join(sorted(found)) if found else ""
+
+
+def _given(*formulas: Formula) -> tuple[Formula, ...]:
+    return tuple(dict.fromkeys(one for one in formulas if one != TRUE))
+
+
+def _goals(checks: frozenset[Check]) -> list[Formula]:
+    return [goal for check in sorted(checks, key=_order) for goal in check.goals if goal != TRUE]
+
+
+def _order(check: Check) -> tuple[int, str]:
+    first = check.operation.locations[0].line if check.operation.locations else 0
+    return first, check.result.text()

@@ -1,0 +1,455 @@
+"""Readers of the operations of TTIR: one function by name, called alike.
+
+An operation that is not in `READERS` gives an unknown value, named after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from compiler.proof.logic import (
+    FALSE,
+    TRUE,
+    AtLeastZero,
+    Compound,
+    Formula,
+    Truth,
+    at_least,
+    both,
+    either,
+    equal,
+    opposite,
+)
+from compiler.proof.polynomial import Polynomial, lift, name
+from compiler.proof.proof_limits import Unsupported
+from compiler.proof.terms import (
+    Indices,
+    LoadedValue,
+    SymbolicPointer,
+    Term,
+    bits_of_element,
+    line_of,
+)
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
+
+if TYPE_CHECKING:
+    from compiler.proof.evaluator import Evaluator
+
+Reader = Callable[["Evaluator", Operation, Value, Indices], Term]
+_NUMBER = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?: :|$)", re.ASCII)
+_SIGNED = 5
+"""The largest predicate of arith.cmpi that compares as signed; 0 and 1 are == and !=."""
+_COMPARE: Mapping[int, Callable[[Polynomial, Polynomial], Formula]] = {
+    0: equal,
+    1: lambda a, b: opposite(equal(a, b)),
+    2: lambda a, b: at_least(b, a + 1),
+    3: lambda a, b: at_least(b, a),
+    4: lambda a, b: at_least(a, b + 1),
+    5: at_least,
+}
+
+
+def _is_truth(term: Term) -> bool:
+    return isinstance(term, AtLeastZero | Truth | Compound)
+
+
+def _truths(e: Evaluator, operation: Operation, indices: Indices) -> tuple[Formula, Formula]:
+    return (e.truth(operation.operands[0], indices), e.truth(operation.operands[1], indices))
+
+
+def _integers(
+    e: Evaluator, operation: Operation, indices: Indices
+) -> tuple[Polynomial, Polynomial]:
+    return (e.integer(operation.operands[0], indices), e.integer(operation.operands[1], indices))
+
+
+def _of_truths(value: Value) -> bool:
+    return element_of(value.type) == "i1"
+
+
+def _bits(value: Value) -> int:
+    return bits_of_element(element_of(value.type))
+
+
+def _unsigned(e: Evaluator, a: Polynomial, bits: int) -> Polynomial:
+    """Return what the bits of a signed number are as an unsigned one."""
+    if e.unknowns.is_sure(at_least(a)):
+        return a
+    return e.unknowns.either(at_least(a), a, a + (1 << bits))
+
+
+def _constant(e: Evaluator, operation: Operation, value: Value, _: Indices) -> Term:
+    match = _NUMBER.match(operation.attributes.get("value", ""))
+    if match is None:
+        return e.unknown(value, "a constant of several values")
+    if _of_truths(value):
+        return TRUE if match[1] in ("true", "1", "-1") else FALSE
+    return lift(int(match[1]))
+
+
+def _addi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return _exclusive(*_truths(e, operation, indices))
+    a, b = _integers(e, operation, indices)
+    return e.check(operation, value, a + b)
+
+
+def _subi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return _exclusive(*_truths(e, operation, indices))
+    a, b = _integers(e, operation, indices)
+    return e.check(operation, value, a - b)
+
+
+def _muli(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return both(*_truths(e, operation, indices))
+    a, b = _integers(e, operation, indices)
+    return e.check(operation, value, a * b)
+
+
+def _exclusive(a: Formula, b: Formula) -> Formula:
+    return either(both(a, opposite(b)), both(opposite(a), b))
+
+
+def _divsi(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    a, b = _integers(e, operation, indices)
+    e.check_divisor(operation, b)
+    return e.unknowns.quotient(a, b, floor=False)
+
+
+def _remsi(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    a, b = _integers(e, operation, indices)
+    e.check_divisor(operation, b)
+    return e.unknowns.remainder(a, b, floor=False)
+
+
+def _floordivsi(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    a, b = _integers(e, operation, indices)
+    e.check_divisor(operation, b)
+    return e.unknowns.quotient(a, b, floor=True)
+
+
+def _unsigned_pair(
+    e: Evaluator, operation: Operation, value: Value, indices: Indices
+) -> tuple[Polynomial, Polynomial]:
+    a, b = _integers(e, operation, indices)
+    bits = _bits(value)
+    a, b = _unsigned(e, a, bits), _unsigned(e, b, bits)
+    e.check_divisor(operation, b)
+    return a, b
+
+
+def _divui(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    a, b = _unsigned_pair(e, operation, value, indices)
+    return e.check(operation, value, e.unknowns.quotient(a, b, floor=False))
+
+
+def _remui(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    a, b = _unsigned_pair(e, operation, value, indices)
+    return e.check(operation, value, e.unknowns.remainder(a, b, floor=False))
+
+
+def _minsi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return e.unknown(value, "arith.minsi of truth values")
+    return e.unknowns.smaller(*_integers(e, operation, indices))
+
+
+def _maxsi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return e.unknown(value, "arith.maxsi of truth values")
+    return e.unknowns.larger(*_integers(e, operation, indices))
+
+
+def _andi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return both(*_truths(e, operation, indices))
+    a, b = _integers(e, operation, indices)
+    if a.constant is not None:
+        a, b = b, a
+    mask = b.constant
+    if mask is not None and mask >= 0 and mask & (mask + 1) == 0:
+        return e.unknowns.remainder(a, lift(mask + 1), floor=True)
+    made = _some_bits(e, value, operation)
+    if e.unknowns.is_sure(at_least(a)) and e.unknowns.is_sure(at_least(b)):
+        [text] = made.names
+        known = e.unknowns.known[text]
+        highest = min(x.interval(e.unknowns.interval)[1] for x in (a, b))
+        known.bounds = 0, min(known.bounds[1], highest)
+        known.facts = [at_least(a, made), at_least(b, made), at_least(made)]
+    return made
+
+
+def _ori(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return either(*_truths(e, operation, indices))
+    a, b = _integers(e, operation, indices)
+    return _joined_bits(e, operation, value, a, b, keeps_both=True)
+
+
+def _xori(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return _exclusive(*_truths(e, operation, indices))
+    a, b = _integers(e, operation, indices)
+    return _joined_bits(e, operation, value, a, b, keeps_both=False)
+
+
+def _joined_bits(
+    e: Evaluator, operation: Operation, value: Value, a: Polynomial, b: Polynomial, *,
+    keeps_both: bool,
+) -> Polynomial:  # fmt: skip
+    made = _some_bits(e, value, operation)
+    if e.unknowns.is_sure(at_least(a)) and e.unknowns.is_sure(at_least(b)):
+        [text] = made.names
+        known = e.unknowns.known[text]
+        known.facts = [at_least(a + b, made), at_least(made)]
+        if keeps_both:
+            known.facts += [at_least(made, a), at_least(made, b)]
+        known.bounds = 0, min(known.bounds[1], (a + b).interval(e.unknowns.interval)[1])
+    return made
+
+
+def _some_bits(e: Evaluator, value: Value, operation: Operation) -> Polynomial:
+    made = e.unknown(value, f"the bits of {operation.name} at line {line_of(operation)}")
+    assert isinstance(made, Polynomial)
+    return made
+
+
+def _shift(
+    e: Evaluator, operation: Operation, value: Value, indices: Indices
+) -> tuple[Polynomial, int | None]:
+    a, b = _integers(e, operation, indices)
+    count = b.constant
+    return a, count if count is not None and 0 <= count < _bits(value) else None
+
+
+def _shli(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    a, count = _shift(e, operation, value, indices)
+    if count is None:
+        return _some_bits(e, value, operation)
+    return e.check(operation, value, a * (1 << count))
+
+
+def _shrsi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    a, count = _shift(e, operation, value, indices)
+    if count is None:
+        return _some_bits(e, value, operation)
+    return e.unknowns.quotient(a, lift(1 << count), floor=True)
+
+
+def _shrui(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    a, count = _shift(e, operation, value, indices)
+    if count is None:
+        return _some_bits(e, value, operation)
+    wide = _unsigned(e, a, _bits(value))
+    return e.check(operation, value, e.unknowns.quotient(wide, lift(1 << count), floor=True))
+
+
+def _cmpi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    predicate = operation.integer("predicate")
+    compared = operation.operands[0]
+    first = e.term(compared, indices)
+    if isinstance(first, SymbolicPointer):
+        return e.unknown(value, "a comparison of pointers")
+    if _is_truth(first):
+        if predicate > 1:
+            return e.unknown(value, "an order of truth values")
+        differ = _exclusive(*_truths(e, operation, indices))
+        return differ if predicate == 1 else opposite(differ)
+    a, b = _integers(e, operation, indices)
+    if predicate > _SIGNED:
+        bits = _bits(compared)
+        a, b = _unsigned(e, a, bits), _unsigned(e, b, bits)
+        predicate -= 4
+    return _COMPARE[predicate](a, b)
+
+
+def _select(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    condition, first, second = operation.operands
+    chosen = e.truth(condition, indices if shape_of(condition.type) else ())
+    return e.either(chosen, e.term(first, indices), e.term(second, indices))
+
+
+def _extsi(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    made = e.term(operation.operands[0], indices)
+    if isinstance(made, AtLeastZero | Truth | Compound):
+        return e.unknowns.either(made, lift(-1), lift(0))
+    return made
+
+
+def _extui(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    source = operation.operands[0]
+    made = e.integer(source, indices)
+    return made if _of_truths(source) else _unsigned(e, made, _bits(source))
+
+
+def _trunci(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if _of_truths(value):
+        return e.unknown(value, f"the lowest bit at line {line_of(operation)}")
+    return e.check(operation, value, e.integer(operation.operands[0], indices))
+
+
+def _program_id(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    return name("program#" + "xyz"[operation.integer("axis")])
+
+
+def _num_programs(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    return e.grid[operation.integer("axis")]
+
+
+def _make_range(_: Evaluator, operation: Operation, __: Value, indices: Indices) -> Term:
+    return indices[0] + operation.integer("start")
+
+
+def _splat(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    return e.term(operation.operands[0])
+
+
+def _unsplat(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    shape = shape_of(operation.operands[0].type)
+    return e.term(operation.operands[0], (lift(0),) * len(shape))
+
+
+def _expand_dims(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    axis = operation.integer("axis")
+    return e.term(operation.operands[0], indices[:axis] + indices[axis + 1 :])
+
+
+def _broadcast(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    shape = shape_of(operation.operands[0].type)
+    at = (lift(0) if size == 1 else i for i, size in zip(indices, shape, strict=True))
+    return e.term(operation.operands[0], tuple(at))
+
+
+def _trans(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    order = operation.integers("order")
+    at = [lift(0)] * len(order)
+    for to, source in enumerate(order):
+        at[source] = indices[to]
+    return e.term(operation.operands[0], tuple(at))
+
+
+def _reshape(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if "allow_reorder" in operation.attributes:
+        raise Unsupported("tt.reshape that may reorder elements", line_of(operation))
+    flat = lift(0)
+    for i, size in zip(indices, shape_of(value.type), strict=True):
+        flat = flat * size + i
+    at: list[Polynomial] = []
+    for size in reversed(shape_of(operation.operands[0].type)):
+        quotient = e.unknowns.quotient(flat, lift(size), floor=True)
+        at.append(flat - size * quotient)
+        flat = quotient
+    return e.term(operation.operands[0], tuple(reversed(at)))
+
+
+def _join(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    first, second = (e.term(one, indices[:-1]) for one in operation.operands)
+    return e.either(equal(indices[-1], 0), first, second)
+
+
+def _split(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    which = operation.results.index(value)
+    return e.term(operation.operands[0], (*indices, lift(which)))
+
+
+def _addptr(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    pointer, offset = operation.operands
+    return e.pointer(pointer, indices).moved(e.integer(offset, indices))
+
+
+def _index_cast(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    return e.check(operation, value, e.integer(operation.operands[0], indices))
+
+
+def _absi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    a = e.integer(operation.operands[0], indices)
+    return e.unknowns.larger(a, e.check(operation, value, -a))
+
+
+def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Return a value in the range that the contract gives, where the mask is true."""
+    pointer = e.pointer(operation.operands[0], indices)
+    line = line_of(operation)
+    base = pointer.cases[0].base if len(pointer.cases) == 1 else None
+    if not isinstance(base, str) or _of_truths(value):
+        return e.unknown(value, f"a value that is loaded at line {line}")
+    made = e.unknown(value, f"the values of {base}, loaded at line {line}")
+    assert isinstance(made, Polynomial)
+    [text] = made.names
+    known = e.unknowns.known[text]
+    e.loaded[text] = LoadedValue(base, pointer.cases[0].offset)
+    if base not in e.value_ranges:
+        return made
+    low, high = e.value_ranges[base]
+    inside = both(at_least(made, low), at_least(high, made + 1))
+    mask, other = masked_operands(operation)
+    if mask is None:
+        known.facts = [inside]
+        first, last = low.interval(e.unknowns.interval)[0], high.interval(e.unknowns.interval)[1]
+        known.bounds = max(first, known.bounds[0]), min(last - 1, known.bounds[1])
+    else:
+        live = e.truth(mask, indices)
+        beside = TRUE if other is None else equal(made, e.integer(other, indices))
+        known.facts = [either(opposite(live), inside), either(live, beside)]
+    known.origin = None
+    known.support = frozenset([f"values {base}"])
+    return made
+
+
+def masked_operands(operation: Operation) -> tuple[Value | None, Value | None]:
+    """Return the mask of an access, and what a load gives where it is false."""
+    operands = operation.operands
+    if operation.name == "tt.load":
+        sizes = operation.integers("operandSegmentSizes")
+        has_mask = sizes[1] if sizes else len(operands) > 1
+        has_other = sizes[2] if sizes else len(operands) > 2
+        return operands[1] if has_mask else None, operands[2] if has_other else None
+    if operation.name in ("tt.store", "tt.atomic_rmw"):
+        return operands[2] if len(operands) > 2 else None, None
+    return None, None
+
+
+READERS: Mapping[str, Reader] = {
+    "arith.addi": _addi,
+    "arith.andi": _andi,
+    "arith.cmpi": _cmpi,
+    "arith.constant": _constant,
+    "arith.divsi": _divsi,
+    "arith.divui": _divui,
+    "arith.extsi": _extsi,
+    "arith.extui": _extui,
+    "arith.floordivsi": _floordivsi,
+    "arith.index_cast": _index_cast,
+    "arith.maxsi": _maxsi,
+    "arith.minsi": _minsi,
+    "arith.muli": _muli,
+    "arith.ori": _ori,
+    "arith.remsi": _remsi,
+    "arith.remui": _remui,
+    "arith.select": _select,
+    "arith.shli": _shli,
+    "arith.shrsi": _shrsi,
+    "arith.shrui": _shrui,
+    "arith.subi": _subi,
+    "arith.trunci": _trunci,
+    "arith.xori": _xori,
+    "math.absi": _absi,
+    "tt.addptr": _addptr,
+    "tt.broadcast": _broadcast,
+    "tt.expand_dims": _expand_dims,
+    "tt.get_num_programs": _num_programs,
+    "tt.get_program_id": _program_id,
+    "tt.join": _join,
+    "tt.load": _load,
+    "tt.make_range": _make_range,
+    "tt.reshape": _reshape,
+    "tt.splat": _splat,
+    "tt.split": _split,
+    "tt.trans": _trans,
+    "tt.unsplat": _unsplat,
+}

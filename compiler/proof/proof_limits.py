@@ -1,0 +1,35 @@
+"""The bounds of a proof. They do not depend on time, so that answers do not depend on load."""
+
+from __future__ import annotations
+
+MOST_OPERATIONS = 20_000
+MOST_ACCESSES = 400
+MOST_TERMS_READ = 60_000
+"""Values at indices that the evaluator reads for one kernel."""
+MOST_FORMULA_PARTS = 2_000
+"""Parts of one formula: of a mask, or of a path."""
+MOST_NAMES = 5_000
+"""Quotients, extremes and unknown values of one kernel."""
+MOST_QUERIES = 20_000
+"""Questions to the solver for one kernel."""
+QUERY_EFFORT = 400_000
+"""z3's `rlimit` of one linear question: about a second."""
+SEARCH_EFFORT = 1_500_000
+"""The same of one question of a search for a witness."""
+TOTAL_EFFORT = 200_000_000
+"""The same of all questions about one kernel."""
+SOLVER_MIB = 512
+
+
+class ProofLimitReached(Exception):
+    """A bound of the evaluator or the solver was reached; the message says which."""
+
+
+class Unsupported(Exception):
+    """An operation that is not modelled; it is refused by its name, and never guessed."""
+
+    def __init__(self, what: str, line: int | None = None, file: str | None = None) -> None:
+        super().__init__(what if line is None else f"line {line}: {what}")
+        self.what = what
+        self.line = line
+        self.file = file

@@ -1,0 +1,88 @@
+"""Proves a kernel's accesses against a contract. The way into this package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compiler.proof.access_reader import accesses_of, written_buffers
+from compiler.proof.binding import BoundContract, SizeLimits, bind
+from compiler.proof.contract import Contract
+from compiler.proof.evaluator import Evaluator
+from compiler.proof.linear import LinearProver
+from compiler.proof.obligations import ProofAnswer, Prover
+from compiler.proof.structure import structure_of
+from compiler.proof.terms import SymbolicAccess, UnreadAccess
+from compiler.proof.unknowns import Unknowns
+from compiler.ttir_to_numpy.ir import Operation
+
+
+@dataclass(frozen=True)
+class ProvedAccess:
+    """One access with the answers to what was asked."""
+
+    access: SymbolicAccess | UnreadAccess
+    bounds: ProofAnswer | None = None
+    overflow: ProofAnswer | None = None
+
+
+@dataclass
+class Proof:
+    """The answers about one kernel, and what they were found with."""
+
+    accesses: list[ProvedAccess]
+    contract: BoundContract
+    prover: Prover
+    notes: list[str] = field(default_factory=list)
+
+
+def prove(
+    module: Operation,
+    contract: Contract,
+    constants: Mapping[str, int],
+    limits: SizeLimits,
+    checks: Sequence[str] = ("bounds", "overflow"),
+) -> Proof:
+    """Prove a kernel. Raises Unsupported, ProofLimitReached, ContractError."""
+    prover = prover_of(module, contract, constants, limits)
+    found = []
+    for access in accesses_of(prover.evaluator):
+        if isinstance(access, UnreadAccess):
+            refused = ProofAnswer("unknown", reason=access.reason)
+            found.append(ProvedAccess(access, refused, refused))
+            continue
+        bounds = prover.bounds(access) if "bounds" in checks else None
+        overflow = prover.overflow(access) if "overflow" in checks else None
+        is_any_proved = _is_proved(bounds) or _is_proved(overflow)
+        if is_any_proved and not prover.is_reached(access):
+            bounds, overflow = _vacuous(bounds), _vacuous(overflow)
+        found.append(ProvedAccess(access, bounds, overflow))
+    return Proof(found, prover.contract, prover)
+
+
+def _is_proved(finding: ProofAnswer | None) -> bool:
+    return finding is not None and finding.verdict == "proved"
+
+
+def _vacuous(finding: ProofAnswer | None) -> ProofAnswer | None:
+    """Return that nothing was proved about an access that no sizes were found to reach."""
+    if not _is_proved(finding):
+        return finding
+    return ProofAnswer("unknown", reason="no sizes that keep the contract were found to reach it")
+
+
+def prover_of(
+    module: Operation, contract: Contract, constants: Mapping[str, int], limits: SizeLimits
+) -> Prover:
+    """Return what answers obligations of a kernel. Raises as `prove` does."""
+    structure = structure_of(module)
+    unknowns = Unknowns()
+    bound = bind(contract, structure.parameters, constants, limits, unknowns)
+    evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid)
+    written = written_buffers(structure, evaluator) if bound.value_ranges else frozenset()
+    ranges = {} if written is None else bound.value_ranges
+    kept = {text: ends for text, ends in ranges.items() if text not in (written or ())}
+    linear = LinearProver(unknowns, bound.facts)
+    unknowns.prove = lambda formula: linear.prove(formula, ())
+    evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid, kept)
+    return Prover(evaluator, unknowns, bound, linear)

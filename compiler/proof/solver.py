@@ -1,0 +1,208 @@
+"""z3, as far as proofs need it: questions as SMT-LIB text, effort bounded by counts, not by time.
+
+Each monomial is one integer for linear questions, and a product of integers for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import z3
+
+from compiler.proof.logic import AtLeastZero, Formula, Truth
+from compiler.proof.polynomial import Monomial, Polynomial
+from compiler.proof.proof_limits import (
+    MOST_QUERIES,
+    QUERY_EFFORT,
+    SOLVER_MIB,
+    TOTAL_EFFORT,
+    ProofLimitReached,
+)
+
+Outcome = Literal["unsat", "sat", "unknown"]
+
+
+def prepare() -> None:
+    """Bound the memory of z3, and have it use no thread."""
+    z3.set_param("memory_max_size", SOLVER_MIB)
+    z3.set_param("parallel.enable", False)
+
+
+@dataclass
+class Effort:
+    """The cost of all questions about one kernel, in z3's own count, which never falls."""
+
+    spent: int = 0
+    questions: int = 0
+    _before: int | None = None
+
+    def note(self, solver: z3.Solver) -> None:
+        """Count one question. Raises ProofLimitReached."""
+        self.questions += 1
+        statistics = solver.statistics()
+        if "rlimit count" in statistics.keys():  # noqa: SIM118 - no dict
+            count = int(statistics.get_key_value("rlimit count"))
+            self.spent += 0 if self._before is None else max(count - self._before, 0)
+            self._before = count
+        if self.questions > MOST_QUERIES or self.spent > TOTAL_EFFORT:
+            raise ProofLimitReached("the proof takes more effort than one kernel may")
+
+
+@dataclass
+class Script:
+    """Assertions as text; monomials are `v0`, `v1`, ..., truth values `b0`, `b1`, ..."""
+
+    variables: dict[Monomial, str] = field(default_factory=dict)
+    truths: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    is_linear: bool = True
+    _integers: int = 0
+    _truths: int = 0
+
+    def formula(self, formula: Formula) -> str:
+        """Return a formula as text."""
+        match formula:
+            case AtLeastZero(polynomial):
+                return self.at_least_zero(polynomial)
+            case Truth(name, is_true):
+                text = self.truths.setdefault(name, f"b{len(self.truths)}")
+                return text if is_true else f"(not {text})"
+        if not formula.parts:
+            return "true" if formula.word == "and" else "false"
+        return f"({formula.word} {' '.join(map(self.formula, formula.parts))})"
+
+    def at_least_zero(self, polynomial: Polynomial) -> str:
+        """Return `polynomial >= 0` as text."""
+        parts = []
+        constant = 0
+        for monomial, factor in polynomial.terms.items():
+            if not monomial:
+                constant = factor
+                continue
+            text = self._monomial(monomial)
+            parts.append(text if factor == 1 else f"(* {_number(factor)} {text})")
+        if not parts:
+            return "true" if constant >= 0 else "false"
+        total = parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
+        return f"(>= {total} {_number(-constant)})"
+
+    def _monomial(self, monomial: Monomial) -> str:
+        if self.is_linear or len(monomial) == 1:
+            return self.variables.setdefault(monomial, f"v{len(self.variables)}")
+        factors = [self._monomial((name,)) for name in monomial]
+        return f"(* {' '.join(factors)})"
+
+    def declarations(self) -> str:
+        """Return the declarations of names that are new since the last call."""
+        integers = [f"(declare-const {text} Int)" for text in self.variables.values()]
+        truths = [f"(declare-const {text} Bool)" for text in self.truths.values()]
+        new = [*integers[self._integers :], *truths[self._truths :]]
+        self._integers, self._truths = len(integers), len(truths)
+        return "\n".join(new)
+
+
+@dataclass
+class LinearQuestion:
+    """Assertions, each with a number; a question adds some that are denied, and takes them back."""
+
+    effort: Effort
+    script: Script = field(default_factory=Script)
+    _solver: z3.Solver = field(default_factory=lambda: z3.SolverFor("QF_LIA"))
+    _assertions: list[str] = field(default_factory=list)
+    _guards: list[z3.BoolRef] = field(default_factory=list)
+
+    def add(self, formula: Formula) -> None:
+        """Assert a formula; its number is how many were asserted before."""
+        guard = f"a{len(self._assertions)}"
+        text = self.script.formula(formula)
+        self._assertions.append(f"(declare-const {guard} Bool)(assert (=> {guard} {text}))")
+
+    def load(self) -> None:
+        """Hand what was asserted to the solver."""
+        self._solver.set("rlimit", QUERY_EFFORT)
+        self._solver.from_string("\n".join([self.script.declarations(), *self._assertions]))
+        self._guards = [z3.Bool(f"a{number}") for number in range(len(self._assertions))]
+
+    def refutes(self, denied: Sequence[Formula]) -> frozenset[int] | None:
+        """Return the numbers of assertions that contradict `denied`; None where they may not."""
+        self._solver.push()
+        try:
+            lines = [f"(assert {self.script.formula(one)})" for one in denied]
+            self._solver.from_string("\n".join([self.script.declarations(), *lines]))
+            answer = self._solver.check(*self._guards)
+            self.effort.note(self._solver)
+            if answer != z3.unsat:
+                return None
+            core = (str(one) for one in self._solver.unsat_core())
+            return frozenset(int(one[1:]) for one in core)
+        finally:
+            self._solver.pop()
+
+
+@dataclass
+class Model:
+    """Integers by name, and truth values as 0 and 1; 0 for a name that does not matter."""
+
+    values: Mapping[str, int]
+
+    def __getitem__(self, name: str) -> int:
+        return self.values.get(name, 0)
+
+
+@dataclass
+class WitnessSearch:
+    """Looks for integers that keep formulas with products; bounds can be added and taken back."""
+
+    effort: Effort
+    formulas: Sequence[Formula]
+    effort_each: int
+    _solver: z3.Solver = field(default_factory=z3.Solver)
+    _names: dict[str, z3.ArithRef] = field(default_factory=dict)
+    _script: Script = field(default_factory=lambda: Script(is_linear=False))
+
+    def __post_init__(self) -> None:
+        lines = [f"(assert {self._script.formula(one)})" for one in self.formulas]
+        self._solver.set("rlimit", self.effort_each)
+        self._solver.from_string("\n".join([self._script.declarations(), *lines]))
+
+    def check(self) -> Outcome:
+        """Return whether there are such integers."""
+        answer = self._solver.check()
+        self.effort.note(self._solver)
+        return "sat" if answer == z3.sat else "unsat" if answer == z3.unsat else "unknown"
+
+    def push(self, bounds: Iterable[tuple[str, int]]) -> None:
+        """Ask for values of at most these, until `pop`."""
+        self._solver.push()
+        for name, most in bounds:
+            self._solver.add(self._integer(name) <= most)
+
+    def pop(self) -> None:
+        """Take the last bounds back."""
+        self._solver.pop()
+
+    def model(self) -> Model:
+        """Return the integers of the last answer `sat`."""
+        found = self._solver.model()
+        values: dict[str, int] = {}
+        by_text = {text: monomial[0] for monomial, text in self._script.variables.items()}
+        by_text |= {text: name for name, text in self._script.truths.items()}
+        for declared in found.decls():
+            value = found[declared]
+            name = by_text.get(declared.name())
+            if name is not None:
+                values[name] = int(z3.is_true(value)) if z3.is_bool(value) else value.as_long()
+        return Model(values)
+
+    def _integer(self, name: str) -> z3.ArithRef:
+        if name not in self._names:
+            self._names[name] = z3.Int(
+                self._script.variables.setdefault((name,), f"v{len(self._script.variables)}")
+            )
+        return self._names[name]
+
+
+def _number(value: int) -> str:
+    return str(value) if value >= 0 else f"(- {-value})"

@@ -1,0 +1,132 @@
+"""Where each value of a function comes from, and which regions are around each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from compiler.proof.proof_limits import MOST_OPERATIONS, ProofLimitReached, Unsupported
+from compiler.proof.terms import Path, line_of
+from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
+
+_BRANCHES = ("cf.br", "cf.cond_br")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The region or function whose argument a block's argument is."""
+
+    kind: Literal["function", "for", "while before", "while after", "block", "values"]
+    operation: Operation
+    number: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One way into a block: from `label`, by successor `number` of its terminator."""
+
+    label: str
+    terminator: Operation
+    number: int
+    arguments: Sequence[Value]
+
+
+@dataclass
+class Structure:
+    """The structure of one function of a module."""
+
+    function: Operation
+    owners: dict[Value, Owner] = field(default_factory=dict)
+    paths: dict[Operation, Path] = field(default_factory=dict)
+    edges: dict[str, list[Edge]] = field(default_factory=dict)
+    """The ways into each block of the function but the first."""
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The function's arguments."""
+        return self.function.regions[0][0].arguments
+
+    def loops_around(self, operation: Operation) -> frozenset[Operation]:
+        """Return the loops that an operation is in."""
+        return frozenset(
+            around for kind, around, _ in self.paths[operation] if kind in ("for", "while")
+        )
+
+
+def structure_of(module: Operation) -> Structure:
+    """Return the structure of the module's kernel. Raises Unsupported, ProofLimitReached."""
+    functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
+    kernels = [one for one in functions if one.regions]
+    if not kernels:
+        raise Unsupported("the module has no kernel")
+    function = kernels[0]
+    for count, operation in enumerate(inside(function)):
+        if count >= MOST_OPERATIONS:
+            raise ProofLimitReached(f"the kernel has more than {MOST_OPERATIONS:,} operations")
+        if operation.name == "tt.call":
+            raise Unsupported("tt.call: a function that is not inlined", line_of(operation))
+    found = Structure(function)
+    for argument in found.parameters:
+        found.owners[argument] = Owner("function", function)
+    blocks = function.regions[0]
+    for block in blocks:
+        _note_edges(found, blocks, block)
+    for block in blocks:
+        path: Path = () if len(blocks) == 1 else (("block", function, block.label),)
+        _read_block(found, block, path)
+        for number, argument in enumerate(block.arguments):
+            found.owners.setdefault(argument, Owner("block", function, number, block.label))
+    return found
+
+
+def _note_edges(found: Structure, blocks: list[IrBlock], block: IrBlock) -> None:
+    labels = [one.label for one in blocks]
+    for operation in block.operations:
+        if operation.name not in _BRANCHES:
+            continue
+        for number, (label, arguments) in enumerate(operation.successors):
+            if labels.index(label) <= labels.index(block.label):
+                raise Unsupported("a loop made of branches", line_of(operation))
+            found.edges.setdefault(label, []).append(
+                Edge(block.label, operation, number, arguments)
+            )
+
+
+def _read_block(found: Structure, block: IrBlock, path: Path) -> None:
+    for operation in block.operations:
+        found.paths[operation] = path
+        for number, region in enumerate(operation.regions):
+            inner = _entered(found, operation, number, region, path)
+            if len(region) > 1:
+                raise Unsupported(f"{operation.name} with branches in it", line_of(operation))
+            for one in region:
+                _read_block(found, one, inner)
+
+
+def _entered(
+    found: Structure, operation: Operation, number: int, region: list[IrBlock], path: Path
+) -> Path:
+    """Note the arguments of a region, and return the path inside of it."""
+    arguments = list(_arguments(region))
+    match operation.name:
+        case "scf.for":
+            if "unsignedCmp" in operation.attributes:
+                raise Unsupported("scf.for with an unsigned counter", line_of(operation))
+            kind, inner = "for", (*path, ("for", operation, 0))
+        case "scf.while":
+            kind = ("while before", "while after")[number]
+            inner = (*path, ("while", operation, number))
+        case "scf.if":
+            kind, inner = "values", (*path, ("if", operation, number))
+        case _:  # reductions and scans: they combine values, and access nothing
+            kind, inner = "values", path
+    for index, argument in enumerate(arguments):
+        found.owners[argument] = Owner(cast("Literal['for']", kind), operation, index)
+    return inner
+
+
+def _arguments(region: list[IrBlock]) -> Iterator[Value]:
+    for block in region[:1]:
+        yield from block.arguments

@@ -1,0 +1,92 @@
+"""Messages between a worker and the children that prove kernels. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from compiler.messages.orders import IrBounds, Order
+from compiler.target import Target
+
+ProofCheck = Literal["bounds", "overflow"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProveOrder(Order):
+    """An order to prove the kernel of a TTIR, the body, against a contract's text.
+
+    `constants` are integer constexprs, and arguments specialized to 1, by name.
+    """
+
+    task: ClassVar[str] = "prove"
+    profile: ClassVar[str] = "parse"
+    target: Target
+    files: Sequence[str]
+    contract: str
+    constants: Mapping[str, int]
+    checks: Sequence[str]
+    most_size: int
+    most_elements: int
+    ir_bounds: IrBounds = field(default_factory=IrBounds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WitnessReport:
+    """Sizes that break an obligation, and what the CPU device did there."""
+
+    scalars: dict[str, int]
+    """The kernel's integer arguments."""
+    sizes: dict[str, int]
+    """The contract's own sizes."""
+    extents: dict[str, int]
+    """Elements of each buffer."""
+    types: dict[str, str]
+    """Element types of the buffers, as Triton names them."""
+    grid: list[int]
+    program: list[int]
+    values: dict[str, dict[str, int]]
+    """Contents of buffers that indices are loaded from, by element."""
+    index: int | None
+    """The element that the program accessed."""
+    message: str
+    """The CPU device's own words, "" where it confirmed nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerReport:
+    """The answer to one obligation of an access."""
+
+    verdict: Literal["proved", "refuted", "possible", "unknown"]
+    proved_under: list[str]
+    reason: str
+    line: int | None
+    """The line of what wraps, or of what the access depends on."""
+    expression: str
+    witness: WitnessReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessReport:
+    """One access, and the answers about it by check."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    argument: str | None
+    kind: Literal["load", "store", "atomic"]
+    answers: dict[str, AnswerReport]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofReport:
+    """All accesses of a kernel. `refused` says why none was read, "" where they were."""
+
+    accesses: list[AccessReport]
+    refused: str
+    refused_line: int | None
+    questions: int
+    effort: int
+    solver_ms: float
+    contract_error: dict[str, int | str] | None = None
+    """A mistake in the contract: message, line and column."""

@@ -1,0 +1,135 @@
+"""Runs one program on the CPU device at the sizes of a witness, and says what it touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from compiler.diagnostic import Failure
+from compiler.ttir_to_numpy.runtime.launching import dtype_named
+from launch.checks.checked_memory import TooManyAccesses
+from launch.checks.finding import KernelLocation, Stopped
+from launch.cpu.arguments import arguments_of
+from launch.cpu.device_print_assert import DevicePrints
+from launch.cpu.instance_locations import InstanceLocations
+from launch.cpu.kernel import Kernel
+from launch.cpu.programs import ProgramInstances
+from launch.cpu.translation import translated
+from launch.messages import RunOrder
+from launch.proof.proof_messages import ProveOrder
+from launch.proof.virtual_memory import (
+    TouchedElement,
+    VirtualMemory,
+    VirtualSpace,
+)
+
+MOST_ACCESSES = 20_000
+"""Accesses of one program; a loop may make more, and is not run to its end."""
+LARGEST_BYTES = 1 << 38
+"""The largest buffer whose addresses fit beside those of others."""
+
+
+class NotReplayed(Exception):
+    """The CPU device cannot run the witness; the message says why."""
+
+
+@dataclass(frozen=True)
+class ReplayedProgram:
+    """The accesses of one program, in order; `ended` says what stopped it, "" for its end."""
+
+    touched: list[TouchedElement]
+    ended: str
+
+
+@dataclass(frozen=True)
+class WitnessLaunch:
+    """The launch of a witness, as far as the CPU device needs it."""
+
+    parameters: Sequence[str]
+    types: Mapping[str, str]
+    """The MLIR type of each parameter."""
+    scalars: Mapping[str, int]
+    extents: Mapping[str, int]
+    values: Mapping[str, Mapping[int, int]]
+    fill: Mapping[str, int]
+    grid: Sequence[int]
+    program: Sequence[int]
+
+
+def replay(order: ProveOrder, text: str, launch: WitnessLaunch) -> ReplayedProgram:
+    """Run one program of `text`. Raises NotReplayed."""
+    arguments = {name: _argument(name, launch) for name in launch.parameters}
+    run = RunOrder(
+        ir=(0, len(text)),
+        stage="ttir",
+        target=order.target,
+        files=order.files,
+        allocations=[],
+        arguments=arguments,
+        parameters=launch.parameters,
+        grid=launch.grid,
+        ir_bounds=order.ir_bounds,
+    )
+    try:
+        form = translated(run, text)
+    except Failure as failure:
+        raise NotReplayed(failure.message) from failure
+    programs = ProgramInstances(launch.grid)
+    locations = InstanceLocations(form.locations)
+    widths = {
+        name: dtype_named(parameter.type.removeprefix("*k").removeprefix("*")).itemsize
+        for name, parameter in zip(launch.parameters, form.parameters, strict=False)
+        if parameter.type.startswith("*")
+    }
+    for name, width in widths.items():
+        if launch.extents[name] * width > LARGEST_BYTES:
+            raise NotReplayed(f"{name} would have more than 2^38 bytes there")
+    space = VirtualSpace(launch.extents, widths)
+
+    def location() -> KernelLocation:
+        return locations.here(programs.program_at(0))
+
+    memory = VirtualMemory(programs, space, location, launch.values, launch.fill, MOST_ACCESSES)
+    kernel = Kernel(form, programs, memory, DevicePrints(programs, locations))
+    return _run(kernel, memory, _number_of(launch), arguments_of(
+        form.parameters, launch.parameters, arguments, space  # type: ignore[arg-type]
+    ))  # fmt: skip
+
+
+def _run(
+    kernel: Kernel, memory: VirtualMemory, number: int, arguments: list[Any]
+) -> ReplayedProgram:
+    ended = ""
+    try:
+        with redirect_stdout(StringIO()):
+            kernel.run_batch(np.array([number], np.int64), arguments)
+    except TooManyAccesses:
+        ended = f"it was stopped after {MOST_ACCESSES:,} accesses"
+    except Stopped as stopped:
+        ended = stopped.finding.message
+    return ReplayedProgram(memory.touched, ended)
+
+
+def _number_of(launch: WitnessLaunch) -> int:
+    width, height = launch.grid[0], launch.grid[1]
+    x, y, z = launch.program
+    return x + width * (y + height * z)
+
+
+def _argument(name: str, launch: WitnessLaunch) -> dict[str, Any]:
+    if name in launch.extents:
+        return {
+            "kind": "buffer", "allocation": 0, "shape": [launch.extents[name]], "strides": [1],
+            "offset": 0, "dtype": "fp32", "output": False,
+        }  # fmt: skip
+    kind = launch.types[name]
+    if name in launch.scalars:
+        return {"kind": "scalar", "value": launch.scalars[name], "dtype": kind}
+    if kind.startswith("f") or kind == "bf16":
+        return {"kind": "scalar", "value": 1.0, "dtype": kind}
+    return {"kind": "scalar", "value": 1, "dtype": kind}

@@ -1,0 +1,28 @@
+"""The tasks of children that prove kernels, and the preparation of their zygote."""
+
+import gc
+
+from compiler.back import contexts, triton_api
+from compiler.messages.wire import Task, task_of
+from compiler.proof import solver
+from launch.cpu import small_kernel
+from launch.cpu.run_kernel import run
+from launch.proof.proof_messages import ProveOrder
+from launch.proof.prove_kernel import prove_kernel
+
+__all__ = ["TASKS", "prewarm", "warm_up"]
+
+TASKS: dict[str, Task] = dict([task_of(ProveOrder, prove_kernel)])
+
+
+def warm_up() -> None:
+    """Import everything that a child may need. Call it once in a zygote, before it forks."""
+    solver.prepare()
+    order = small_kernel.small_order()
+    run(order, small_kernel.TEXT, lambda *_: None)
+    contexts.prepare(triton_api.make_backend(triton_api.target_of(order.target)))
+    gc.collect()
+
+
+def prewarm(_: str) -> None:
+    """Do nothing: children are started one by one, when a proof asks for them."""

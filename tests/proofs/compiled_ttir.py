@@ -1,0 +1,79 @@
+"""TTIR of kernels, made by the real Triton in this process, and what a proof says of it."""
+
+from functools import cache
+from typing import Any
+
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.compiler.compiler import make_backend
+
+from compiler.proof.binding import SizeLimits
+from compiler.proof.prove import Proof, prove
+from compiler.target import Target
+from compiler.ttir_to_numpy.generic_form import module_of
+from compiler.ttir_to_numpy.task import generic_form
+from launch.contract.text import read_contract
+from launch.proof.proof_messages import ProofReport, ProveOrder
+from launch.proof.prove_kernel import prove_kernel
+from tests.integration.compiler.direct import load
+
+TARGET = Target("cuda", 90, 32)
+HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+
+
+@cache
+def _ttir(source: str, signature: tuple[Any, ...], constexprs: tuple[Any, ...]) -> str:
+    function = load(source, "/kernel/user.py").kernel
+    kinds = {name: dict(signature).get(name, "constexpr") for name in function.arg_names}
+    made = ASTSource(function, kinds, dict(constexprs), {})
+    backend = make_backend(GPUTarget("cuda", 90, 32))
+    options = backend.parse_options({"enable_fp_fusion": True})
+    context, stages = ir.context(), {}
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    backend.add_stages(stages, options, made.language)
+    codegen = backend.get_codegen_implementation(options)
+    target = GPUTarget("cuda", 90, 32)
+    module = made.make_ir(target, options, codegen, backend.get_module_map(), context)
+    return str(stages["ttir"](module, {}))
+
+
+def ttir_of(body: str, signature: dict[str, str], constexprs: dict[str, Any]) -> str:
+    """Return the TTIR of a function `kernel`; `body` follows `@triton.jit`."""
+    return _ttir(HEAD + body, tuple(signature.items()), tuple(constexprs.items()))
+
+
+def proof_of(
+    body: str,
+    signature: dict[str, str],
+    contract: str,
+    constexprs: dict[str, Any] | None = None,
+    limits: SizeLimits | None = None,
+) -> Proof:
+    """Return the proof of a kernel, without any replay."""
+    constants = constexprs or {}
+    generic, _ = generic_form(ttir_of(body, signature, constants), TARGET, "ttir")
+    return prove(module_of(generic), read_contract(contract), constants, limits or SizeLimits())
+
+
+def report_of(
+    body: str,
+    signature: dict[str, str],
+    contract: str,
+    constexprs: dict[str, Any] | None = None,
+    limits: SizeLimits | None = None,
+) -> ProofReport:
+    """Return the report of a kernel, with each refutation replayed."""
+    constants, limits = constexprs or {}, limits or SizeLimits()
+    order = ProveOrder(
+        target=TARGET,
+        files=["user.py"],
+        contract=contract,
+        constants=constants,
+        checks=["bounds", "overflow"],
+        most_size=limits.size,
+        most_elements=limits.elements,
+    )
+    text = ttir_of(body, signature, constants)
+    return prove_kernel(order, text.encode(), lambda *_: None)
