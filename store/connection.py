@@ -202,7 +202,6 @@ def connect(
     pool, sentinel = make_pool(
         _Pool,
         url,
-        CONNECT_TIMEOUT_S,
         max_connections=max_connections,
         timeout=None,
         socket_timeout=ANSWER_TIMEOUT_S,
@@ -222,7 +221,6 @@ def connect_blocking(url: str) -> StoreClient:
     pool, sentinel = make_pool(
         ConnectionPool,
         url,
-        CONNECT_TIMEOUT_S,
         max_connections=MAX_BLOCKING_CONNECTIONS,
         socket_timeout=None,
         socket_connect_timeout=CONNECT_TIMEOUT_S,

@@ -7,19 +7,34 @@ User and password are the servers'. Those of the Sentinels, and the files for TL
 behind `?`, with the names that redis-py gives them.
 """
 
+import socket
 import weakref
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis.asyncio import ConnectionPool
+from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import (
     Sentinel,
     SentinelManagedConnection,
     SentinelManagedSSLConnection,
 )
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as LostConnection
 from redis.exceptions import RedisError
 
 SENTINEL_PORT: Final = 26379
+SENTINEL_ANSWER_S: Final = 1.0
+"""They are asked one after the other. A machine that is cut off often held the master and a
+Sentinel, so most of the time for a connection must be left for the others."""
+SILENT_HOST_S: Final = 5
+_NOTICE_SILENT_HOST: Final = {
+    socket.TCP_KEEPIDLE: 2,
+    socket.TCP_KEEPINTVL: 1,
+    socket.TCP_KEEPCNT: SILENT_HOST_S - 2,
+    socket.TCP_USER_TIMEOUT: SILENT_HOST_S * 1000,
+}
+"""A machine that is cut off closes no connection. Who only listens on one finds out by these."""
 SCHEMES: Final = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 TLS: Final = (
     *("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile"),
@@ -73,17 +88,24 @@ def checked_store_url(url: str) -> str:
 
 
 def make_pool(
-    pool_class: type[ConnectionPool], url: str, timeout_s: float, **options: Any
+    pool_class: type[ConnectionPool], url: str, **options: Any
 ) -> tuple[ConnectionPool, Sentinel | None]:
     """Return a pool of connections to `url`, and the Sentinels that it asks, if it asks any.
 
-    They get `timeout_s` for each answer. The caller closes both.
+    The caller closes both.
     """
-    if "+sentinel" not in url.partition("://")[0]:
+    scheme = url.partition("://")[0]
+    if scheme != "unix":
+        options["socket_keepalive_options"] = _NOTICE_SILENT_HOST
+    if "+sentinel" not in scheme:
         return pool_class.from_url(url, **options), None
     sentinels, name, of_servers, of_sentinels = _sentinel_parts(url)
-    timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
-    sentinel = Sentinel(sentinels, sentinel_kwargs=of_sentinels | timeouts)  # type: ignore[no-untyped-call]
+    bounds = {
+        "socket_timeout": SENTINEL_ANSWER_S,
+        "socket_connect_timeout": SENTINEL_ANSWER_S,
+        "retry": Retry(NoBackoff(), 1, (LostConnection,)),  # an idle connection may be lost
+    }
+    sentinel = Sentinel(sentinels, sentinel_kwargs=of_sentinels | bounds)  # type: ignore[no-untyped-call]
     master = _Master(sentinel, name)
     uses_tls = url.startswith("rediss")
     pool = pool_class(

@@ -42,6 +42,17 @@ async def test_a_write_is_answered_when_a_replica_has_it(
     assert b"value" in [server.get("key") for server in replicated.servers[1:]]
 
 
+async def test_a_sentinel_that_is_silent_is_passed_over(
+    replicated: Replicated, store: StoreClient
+) -> None:
+    """It is on the machine of a lost master more often than not."""
+    replicated.sentinels[0].pause()
+
+    await store.set("key", "value")
+
+    assert await store.get("key") == b"value"
+
+
 async def test_a_write_that_no_replica_confirms_says_so(
     replicated: Replicated, store: StoreClient
 ) -> None:
