@@ -18,6 +18,8 @@ from tests.servers.conftest import Replicated, Server
 from tests.waiting import wait_until
 
 LEASE_S = 5
+RECOVERY_S = 3 * LEASE_S
+"""The bar: within three leases of a fault, jobs end again for every client."""
 ADMIN_KEY = "the-admin-key-of-a-fleet-that-ends-with-its-tests"
 PORT = 8000
 SERVICES = ("service-1", "service-2")
@@ -136,6 +138,18 @@ class Fleet:
             sum(event[b"type"] == b"finished" for _, event in events) if events else None
             for events in found
         ]
+
+    def busy_workers(self) -> set[str]:
+        """Return the workers that have a job now, by the names that they gave the store."""
+        with self.servers.master().client() as client:
+            jobs = [keys.JOB + each.decode() for each in client.zrange(keys.LEASES, 0, -1)]
+            consumers = [str(client.hget(job, "consumer")) for job in jobs]
+        names = {str(part.pid): name for name, part in self.parts.items()}
+        return {names.get(each.split("-")[-2], each) for each in consumers if "-" in each}
+
+    def wait_for_jobs_of(self, worker: str) -> None:
+        """Return when a worker has a job, which a load must have posted."""
+        wait_until(lambda: worker in self.busy_workers(), f"{worker} has a job", self.said)
 
     def said(self) -> str:
         """Return the end of each log."""

@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ CLIENTS = 6
 WAIT_S = 10
 OVERDUE_S = 10.0
 """Time that an answer may take beyond the wait that was asked for."""
+END_S = 60.0
+"""Time for what was posted to end."""
 _PAUSE_S = 0.2
 
 
@@ -41,7 +44,7 @@ class Load:
         self.posted: list[Posted] = []
         self._fleet = fleet
         self._name = name
-        self._stopping = threading.Event()
+        self._stopping, self._ending = threading.Event(), threading.Event()
         self._clients = [
             threading.Thread(target=self._run, args=(number,), daemon=True)
             for number in range(CLIENTS)
@@ -74,9 +77,9 @@ class Load:
         """Return when all that was posted has ended, and note what is wrong with it."""
         self._stopping.set()
         for client in self._clients:
-            client.join(60)
-        waiting = [f"client {n}" for n, each in enumerate(self._clients) if each.is_alive()]
-        self.wrong += [f"{each} waits still" for each in waiting]
+            client.join(END_S)
+        self._ending.set()
+        self.wrong += [f"no end: {each}" for each in self.posted if each.ended is None]
         accepted = [each.accepted for each in self.posted if each.accepted is not None]
         for http in self._services():
             self.wrong += [fault for each in accepted for fault in _kept(http, each)]
@@ -91,22 +94,26 @@ class Load:
                 yield http
 
     def _run(self, client: int) -> None:
-        services = itertools.cycle([*SERVICES[client % 2 :], *SERVICES[: client % 2]])
-        http = self._fleet.client(next(services), WAIT_S + OVERDUE_S)
-        for number in itertools.count():
-            if self._stopping.is_set():
-                return
-            posted = Posted(client, time.monotonic())
-            self.posted.append(posted)
-            body = _body(f"{self._name} {client} {number}")
-            while posted.ended is None:
-                answer = self._ask(http, posted, body)
-                if answer is None:
-                    http.close()
-                    http = self._fleet.client(next(services), WAIT_S + OVERDUE_S)
-                    time.sleep(_PAUSE_S)
-                else:
-                    self._read(posted, answer)
+        with ExitStack() as closing:
+            services = itertools.cycle(
+                closing.enter_context(self._fleet.client(name, WAIT_S + OVERDUE_S))
+                for name in (*SERVICES[client % 2 :], *SERVICES[: client % 2])
+            )
+            http = next(services)
+            for number in itertools.takewhile(self._goes_on, itertools.count()):
+                posted = Posted(client, time.monotonic())
+                self.posted.append(posted)
+                body = _body(f"{self._name} {client} {number}")
+                while posted.ended is None and not self._ending.is_set():
+                    answer = self._ask(http, posted, body)
+                    if answer is not None:
+                        self._read(posted, answer)
+                    else:
+                        http = next(services)
+                        time.sleep(_PAUSE_S)
+
+    def _goes_on(self, _: int) -> bool:
+        return not self._stopping.is_set()
 
     def _ask(
         self, http: httpx.Client, posted: Posted, body: dict[str, Any]
