@@ -1,66 +1,77 @@
-"""`Idempotency-Key`: a repeated POST gets the job of the first one."""
+"""`Idempotency-Key`: a repeated POST gets what the first one made."""
 
+import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Final, TypeVar
 
+from fastapi import Request
+
+from compiler.rejection import RequestRejected
 from service.caller import Caller
 from service.http.body import canonical_json
+from service.http.openapi import header
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
-from store.jobs.types import SubmitOutcome, Submitted, Waiting
+from store.errors import QueueFull
 
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
-
-
-class SubmitAs(Protocol):
-    """Submits a job under a given id."""
-
-    def __call__(self, job_id: str, *, waiting: Waiting | None) -> Awaitable[Submitted]:
-        """Submit the job; `waiting` is the interest of the request that will wait for it."""
+HEADER: Final[dict[str, Any]] = header(
+    "Idempotency-Key",
+    "for 24 hours, the same key and body get what the first POST made; 422 for another body",
+)
+"""The parameter of a route that makes something."""
+_NAME: Final = "Idempotency-Key"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_REFUSALS = (ProblemRaised, RequestRejected, QueueFull)
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedSubmit:
-    """Submits under the idempotency key of a request; None for a request without one.
-
-    `is_there` says whether its caller owns such a job.
-    """
+class KeyedPost:
+    """A POST of a caller; `key` is None where it has no such header."""
 
     state: ServiceState
     caller: Caller
     key: str | None
     body: bytes
-    submit: SubmitAs
-    is_there: Callable[[str], Awaitable[bool]]
 
-    async def __call__(self, *, waiting: Waiting | None) -> Submitted:
-        """Submit the job that the key stands for, unless it exists.
+    @classmethod
+    def of(cls, request: Request, state: ServiceState, caller: Caller, body: bytes) -> "KeyedPost":
+        """Return `request` with its body."""
+        return cls(state, caller, request.headers.get("idempotency-key"), body)
 
-        Raises ProblemRaised (422) if the key is malformed or was used with another body, and the
-        errors of `submit`.
+    async def make(
+        self,
+        make: Callable[[str], Awaitable[Made]],
+        find: Callable[[str], Awaitable[Made | None]],
+    ) -> Made:
+        """Return what `find` finds under the id that the key stands for, else what `make` makes.
+
+        If a POST was cut short, `make` is called again under the same id. Raises ProblemRaised
+        (422) if the key is malformed or was used with another body, and the errors of both.
         """
         if self.key is None:
-            return await self.submit(secrets.token_hex(16), waiting=waiting)
+            return await make(secrets.token_hex(16))
         job_id = await self._first_use(self.key)
-        if await self.is_there(job_id) and not await self.state.client.is_lost(job_id):
-            return Submitted(job_id, SubmitOutcome.JOIN)
+        found = await find(job_id)
+        if found is not None:
+            return found
         try:
-            return await self.submit(job_id, waiting=waiting)
-        except Exception:
+            return await make(job_id)
+        except _REFUSALS:
             # so that a corrected body can use the key
             await self.state.idempotency.release(self.caller.id, self.key)
             raise
 
     async def _first_use(self, key: str) -> str:
-        if not _IDEMPOTENCY_KEY.fullmatch(key):
-            detail = "Idempotency-Key must have 1 to 255 visible ASCII characters"
-            raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
-        body = canonical_json(self.body)
+        if not _KEY.fullmatch(key):
+            detail = f"{_NAME} must have 1 to 255 visible ASCII characters"
+            raise ProblemRaised("invalid_request", detail, parameter=_NAME)
+        body = await asyncio.to_thread(canonical_json, self.body)
         used = await self.state.idempotency.claim(self.caller.id, key, secrets.token_hex(16), body)
         if not used.is_same(body):
-            detail = f"Idempotency-Key {key!r} was used with another body; use a new key"
-            raise ProblemRaised("invalid_request", detail, parameter="Idempotency-Key")
-        return used.launch_id
+            detail = f"{_NAME} {key!r} was used with another body; use a new key"
+            raise ProblemRaised("invalid_request", detail, parameter=_NAME)
+        return used.job_id

@@ -17,7 +17,7 @@ from service.compilations.answer import FINISHED_STATES
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from store.errors import JobLost
-from store.jobs.types import Cancellation, Membership, Submitted, Waiting
+from store.jobs.types import Cancellation, Membership, SubmitOutcome, Submitted, Waiting
 
 OVER_STATES = FINISHED_STATES | {"completed"}
 """The states of a record after which nothing more happens."""
@@ -65,9 +65,12 @@ class OwnedJobs(Generic[Stored]):
         """Return the path of one of them."""
         return f"/v1/{self.collection}/{job_id}"
 
-    async def is_there(self, state: ServiceState, caller: Caller, job_id: str) -> bool:
-        """Return whether the caller has the job."""
-        return await self.find(state, job_id, caller.id) is not None
+    async def joined(self, state: ServiceState, caller: Caller, job_id: str) -> Submitted | None:
+        """Return a join of the caller's job, None where it has none, or the store has lost it."""
+        is_there = await self.find(state, job_id, caller.id) is not None
+        if is_there and not await state.client.is_lost(job_id):
+            return Submitted(job_id, SubmitOutcome.JOIN)
+        return None
 
     async def find_owned(self, state: ServiceState, caller: Caller, job_id: str) -> Stored:
         """Return the stored data of the job. Raises ProblemRaised (404) if the caller has none."""

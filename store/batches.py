@@ -39,13 +39,17 @@ class EndedItems:
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """A batch as it is now; `ended` and `caches` are by index."""
+    """A batch as it is now; `ended` and `caches` are by index.
+
+    It `is_submitted` once every item has a job, or has ended without one.
+    """
 
     id: str
     kind: str
     items: Sequence[PlannedItem]
     caches: Mapping[int, str]
     ended: Mapping[int, EndedItems]
+    is_submitted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,7 @@ class Batches:
             items=[PlannedItem(id_, tuple(include)) for id_, include in orjson.loads(plan)],
             caches={int(index): cache for index, cache in orjson.loads(caches or b"{}").items()},
             ended={int(index): _ended(int(index), ended) for index in ended},
+            is_submitted=caches is not None,
         )
 
 

@@ -72,7 +72,7 @@ class Launches:
 class FirstUse:
     """The first use of an idempotency key."""
 
-    launch_id: str
+    job_id: str
     body_digest: str
 
     def is_same(self, body: bytes) -> bool:
@@ -86,14 +86,15 @@ class Idempotency:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def claim(self, caller: str, key: str, launch_id: str, body: bytes) -> FirstUse:
-        """Use `key` for `launch_id`, unless it was used before; return what it stands for."""
+    async def claim(self, caller: str, key: str, job_id: str, body: bytes) -> FirstUse:
+        """Use `key` for `job_id`, unless it was used before; return what it stands for."""
         digest = hashlib.sha256(body).hexdigest()
-        value = orjson.dumps({"launch_id": launch_id, "body_digest": digest})
+        value = orjson.dumps({"launch_id": job_id, "body_digest": digest})
         first: Any = await self._redis.set(
             _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
         )
-        return FirstUse(**orjson.loads(first or value))
+        found = orjson.loads(first or value)
+        return FirstUse(found["launch_id"], found["body_digest"])
 
     async def release(self, caller: str, key: str) -> None:
         """Forget `key`: what it was used for was refused, and may be mended."""

@@ -23,6 +23,7 @@ from tritonc.exchange import __version__
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.launch_run import Finding, Output, Run
+from tritonc.own_list import ListItem, OwnList
 from tritonc.programs.program import Program, ProgramFlag, ProgramKernel
 from tritonc.programs.program_body import ProgramMembers, ProgramRequest, program_request
 from tritonc.programs.timed_program import ProgramEntry, ProgramTimes
@@ -49,7 +50,9 @@ __all__ = [
     "LaunchFailed",
     "LaunchMembers",
     "LaunchRequest",
+    "ListItem",
     "Output",
+    "OwnList",
     "Problem",
     "ProblemError",
     "Program",

@@ -6,7 +6,8 @@ the asyncio client share them.
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, TypeVar
@@ -46,7 +47,7 @@ class Request:
     path: str
     body: Mapping[str, Any] | None = None
     content: bytes | None = None
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_s: float = 0
     waits_in_body: bool = False
@@ -54,12 +55,20 @@ class Request:
     if_not_found: "Request | None" = None
     may_redirect: bool = False
 
+    @classmethod
+    def making(
+        cls, path: str, body: Mapping[str, Any], idempotency_key: str | None, **query: str
+    ) -> "Request":
+        """Return a POST that makes something, once: it may be repeated under its key."""
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return cls("POST", path, body, headers=headers, query=query, repeatable=True)
+
     def waiting(self, wait_s: float) -> "Request":
         """Return this request with a wait of at most LONGEST_WAIT_S."""
         return replace(self, wait_s=min(wait_s, LONGEST_WAIT_S))
 
     @property
-    def params(self) -> dict[str, str]:
+    def params(self) -> dict[str, str | Sequence[str]]:
         """The query of the URL."""
         in_url = self.wait_s > 0 and not self.waits_in_body
         return dict(self.query) | ({"wait": f"{self.wait_s:.3f}"} if in_url else {})

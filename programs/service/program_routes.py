@@ -19,6 +19,7 @@ from programs.service.program_submission import PROGRAMS
 from programs.service.tape_answer import WhichTape, tape_answer
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
+from service.idempotency import HEADER
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
@@ -43,7 +44,7 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"])
         "requestBody": body_of(ProgramRequest, EXAMPLES),
         "parameters": [
             wait_parameter(),
-            header("Idempotency-Key", "names this program for 24 hours"),
+            HEADER,
         ],
     },
 )

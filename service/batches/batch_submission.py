@@ -5,7 +5,7 @@ without a priority queue behind all interactive work.
 """
 
 import asyncio
-import secrets
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -96,9 +96,13 @@ def check_kind(state: ServiceState, kind: str) -> str:
     return owned.scope
 
 
-async def submit_batch(state: ServiceState, request: BatchRequest, caller: Caller) -> str:
-    """Submit all valid items and return the id of the batch. Raises StoreUnavailable."""
-    batch_id = secrets.token_hex(16)
+async def submit_batch(
+    state: ServiceState, request: BatchRequest, caller: Caller, batch_id: str
+) -> str:
+    """Submit all valid items and return the id of the batch. Raises StoreUnavailable.
+
+    Doing it again, after an attempt that was cut short, submits what that one did not.
+    """
     if request.kind == COMPILATIONS:
         known = await _submit_compilations(state, batch_id, request.requests, caller)
     else:
@@ -200,7 +204,7 @@ async def _submit_owned(
     owned: OwnedJobs[Any],
 ) -> _KnownAtOnce:
     known = _KnownAtOnce()
-    ids = [secrets.token_hex(16) for _ in requests]
+    ids = [_item_id(batch_id, index) for index in range(len(requests))]
     await state.batches.create(
         batch_id, caller.id, owned.collection, [PlannedItem(id_) for id_ in ids]
     )
@@ -218,6 +222,14 @@ async def _submit_owned(
 
     await gather_limited(AT_ONCE, range(len(requests)), submit)
     return known
+
+
+def _item_id(batch_id: str, index: int) -> str:
+    """Return the id of an item, which follows from its batch's: an item posted again is no other.
+
+    Ids of batches are secret from other callers, so those of items are.
+    """
+    return hashlib.sha256(f"{batch_id}:{index}".encode()).hexdigest()[:32]
 
 
 def _membership(batch_id: str, indices: Sequence[int]) -> Membership:

@@ -103,8 +103,8 @@ def parse_json(body: bytes) -> Any:
 
 
 def canonical_json(body: bytes) -> bytes:
-    """Return JSON that was parsed before with its fields in order and nothing between them."""
-    return json.dumps(from_json(body), sort_keys=True, separators=(",", ":")).encode()
+    """Return JSON with its fields in order and nothing between them. Raises as `parse_json`."""
+    return json.dumps(parse_json(body), sort_keys=True, separators=(",", ":")).encode()
 
 
 def parse_value(data: Any, model: type[_Model]) -> _Model:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -16,6 +17,7 @@ from service.http.body import parse_body, read_body
 from service.http.openapi import events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
+from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.lists.summaries import BATCHES
 from service.routes.events import RESUMED, event_stream
@@ -35,7 +37,7 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
     summary="Submit a batch",
     responses={200: {"model": Batch}, 202: {"model": Batch}},
     openapi_extra={
-        "parameters": [wait_parameter()],
+        "parameters": [wait_parameter(), HEADER],
     },
 )
 async def post_batch(request: Request, results: Results = "all") -> Response:
@@ -51,7 +53,9 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     body = await read_body(request, state.settings.max_batch_bytes)
     posted = parse_body(body, BatchRequest)
     require(caller, check_kind(state, posted.kind))
-    batch_id = await submit_batch(state, posted, caller)
+    batch_id = await KeyedPost.of(request, state, caller, body).make(
+        partial(submit_batch, state, posted, caller), partial(_submitted, state, caller)
+    )
     if wait.seconds:
         await state.results.wait(batch_id, wait.seconds)
     batch = await _find_owned(state, caller, batch_id)
@@ -124,6 +128,11 @@ async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse
     caller = await state.callers.identify(request, *SCOPES)
     await _find_owned(state, caller, batch_id)
     return await event_stream(request, state, batch_id)
+
+
+async def _submitted(state: ServiceState, caller: Caller, batch_id: str) -> str | None:
+    batch = await state.batches.find(batch_id, caller.id)
+    return batch_id if batch is not None and batch.is_submitted else None
 
 
 async def _find_owned(state: ServiceState, caller: Caller, batch_id: str) -> StoredBatch:

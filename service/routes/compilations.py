@@ -16,16 +16,17 @@ from starlette.types import Receive, Scope, Send
 from compiler.compilation import CompilationAnswer
 from compiler.request.compile_request import EXAMPLE, CompileRequest
 from compiler.stages import COMPILED
-from service.compilations.answer import answer_response, server_timing
+from service.compilations.answer import RenderedAnswer, answer_response, server_timing
 from service.compilations.retrieval import cancelled_record, find_compilation, read_compile_job
 from service.compilations.submission import CompilePost, answer_request
 from service.http.body import read_body
 from service.http.openapi import body_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import check_query, requested_wait
+from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.lists.summaries import COMPILATIONS
-from service.state import state_of
+from service.state import ServiceState, state_of
 from store.jobs.types import Cancellation
 
 PATH = "/v1/compilations"
@@ -44,7 +45,7 @@ Include = Annotated[
     responses={200: {"model": CompilationAnswer}, 202: {"model": CompilationAnswer}},
     openapi_extra={
         "requestBody": body_of(CompileRequest, {"vector add": EXAMPLE}),
-        "parameters": [wait_parameter()],
+        "parameters": [wait_parameter(), HEADER],
     },
 )
 async def post_compilation(request: Request) -> Response:
@@ -55,8 +56,24 @@ async def post_compilation(request: Request) -> Response:
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
     post = CompilePost(body, caller, request.is_disconnected)
-    answer = await answer_request(state, post, wait.seconds)
+    answer = await _answered(state, post, wait.seconds, request.headers.get("idempotency-key"))
     return answer_response(answer, started, wait.headers)
+
+
+async def _answered(
+    state: ServiceState, post: CompilePost, wait_s: float, key: str | None
+) -> RenderedAnswer:
+    """Return the answer. Equal bodies are one compilation anyway; a key refuses other bodies."""
+    if key is None:
+        return await answer_request(state, post, wait_s)
+
+    async def make(_: str) -> RenderedAnswer:
+        return await answer_request(state, post, wait_s)
+
+    async def find(_: str) -> RenderedAnswer | None:
+        return None
+
+    return await KeyedPost(state, post.caller, key, post.body).make(make, find)
 
 
 class _PlainPost:

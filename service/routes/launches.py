@@ -10,8 +10,9 @@ from jobs.deadline import Deadline
 from launch.request.launch_record import Launch
 from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
 from service.http.body import parse_body, read_body
-from service.http.openapi import body_of, bytes_as, events_of, header, wait_parameter
+from service.http.openapi import body_of, bytes_as, events_of, wait_parameter
 from service.http.problems import ProblemRaised
+from service.idempotency import HEADER
 from service.launches.launch_submission import LAUNCHES
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.lists.summaries import LAUNCHES as LISTED
@@ -35,7 +36,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
         "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE, "on a CPU": CPU_EXAMPLE}),
         "parameters": [
             wait_parameter(),
-            header("Idempotency-Key", "names this launch for 24 hours"),
+            HEADER,
         ],
     },
 )

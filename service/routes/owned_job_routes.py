@@ -11,9 +11,10 @@ from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
 from service.http.query import requested_wait
-from service.idempotency import KeyedSubmit
+from service.idempotency import KeyedPost
 from service.owned_jobs import OVER_STATES, OwnedJobs
 from service.state import state_of
+from store.jobs.types import Submitted, Waiting
 
 SCOPE = "launch"
 """The scope that an API key needs for both."""
@@ -27,16 +28,13 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
     caller = await state.callers.identify(request, jobs.scope)
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
-    keyed = KeyedSubmit(
-        state,
-        caller,
-        request.headers.get("idempotency-key"),
-        body,
-        partial(jobs.submit, state, parse_body(body, jobs.request), caller),
-        partial(jobs.is_there, state, caller),
-    )
-    deadline = Deadline(wait.seconds)
-    submitted, record = await state.client.submit_and_wait(keyed, deadline)
+    posted, keyed = parse_body(body, jobs.request), KeyedPost.of(request, state, caller, body)
+
+    async def submit(*, waiting: Waiting | None) -> Submitted:
+        queue = partial(jobs.submit, state, posted, caller, waiting=waiting)
+        return await keyed.make(queue, partial(jobs.joined, state, caller))
+
+    submitted, record = await state.client.submit_and_wait(submit, Deadline(wait.seconds))
     if record is None:
         record = await jobs.read(state, submitted.job_id)
     is_over = orjson.loads(record)["state"] in OVER_STATES

@@ -1,6 +1,7 @@
 """Sweeps: POST, GET, DELETE and their events. A sweep belongs to its caller."""
 
 import time
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -18,6 +19,7 @@ from service.http.query import (
     repeatable_parameters,
     requested_wait,
 )
+from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
@@ -67,7 +69,7 @@ router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
     responses=answer_of(Sweep, OVER) | answer_of(Sweep, UNDER_WAY, status=202),
     openapi_extra={
         "requestBody": body_of(SweepRequest, EXAMPLES),
-        "parameters": [wait_parameter()],
+        "parameters": [wait_parameter(), HEADER],
     },
 )
 async def post_sweep(
@@ -85,7 +87,9 @@ async def post_sweep(
     posted = parse_body(body, SweepRequest)
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
-    sweep_id = await submit_sweep(state, refused_of(request), posted, kind, caller, sort)
+    submit = partial(submit_sweep, state, refused_of(request), posted, kind, caller, sort)
+    keyed = KeyedPost.of(request, state, caller, body)
+    sweep_id = await keyed.make(submit, partial(_living_or_over, state, caller))
     sweep = await awaited_sweep(state, caller, sweep_id, wait.seconds)
     headers = {"Location": sweep_url(sweep_id), "Server-Timing": server_timing(started)}
     if not sweep.is_finished:
@@ -192,6 +196,12 @@ async def awaited_sweep(
     if wait_s:
         await state.results.wait(sweep_id, wait_s)
     return await find_sweep(state, caller, sweep_id)
+
+
+async def _living_or_over(state: ServiceState, caller: Caller, sweep_id: str) -> str | None:
+    """Return the id of a sweep that is there, None where it was noted without its job."""
+    is_there = await state.store(Sweeps).is_of(sweep_id, caller.id)
+    return sweep_id if is_there and not await state.client.is_lost(sweep_id) else None
 
 
 async def _check_owned(state: ServiceState, caller: Caller, sweep_id: str) -> None:

@@ -4,7 +4,6 @@ Errors of the request are reported immediately; errors of one variant are in its
 """
 
 import asyncio
-import secrets
 from functools import partial
 from typing import Any
 
@@ -48,7 +47,8 @@ async def submit_sweep(
     request: SweepRequest,
     kind: Kind,
     caller: Caller,
-    sort: str = "",
+    sort: str,
+    sweep_id: str,
 ) -> str:
     """Queue the sweep, whose rows are wanted in the order of `sort`, and return its id.
 
@@ -56,7 +56,7 @@ async def submit_sweep(
     """
     work = MeasuredWork(refused, caller.id)
     try:
-        job = await _job(state, request, kind, caller, sort, work)
+        job = await _job(state, request, kind, caller, sort, sweep_id, work)
         await _enqueue(state, job)
     except (RequestRejected, ProblemRaised, QueueFull):
         refused.charge(caller.id, work.cpu_s)
@@ -70,6 +70,7 @@ async def _job(
     kind: Kind,
     caller: Caller,
     sort: str,
+    sweep_id: str,
     work: MeasuredWork,
 ) -> SweepJob:
     check_included(request.include)
@@ -84,7 +85,7 @@ async def _job(
     _check_sort(sort, sweep)
     found = await _resolved(state, sweep, toolchains, caller)
     return SweepJob(
-        id=secrets.token_hex(16),
+        id=sweep_id,
         caller=caller.id,
         namespace=caller.namespace,
         plan=found.plan,

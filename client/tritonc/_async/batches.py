@@ -26,21 +26,25 @@ _read_batch = partial(read, Batch.from_json)
 class AsyncBatches:
     """Up to 1,000 requests posted together; an invalid one becomes a problem of its item.
 
-    A batch is posted only once. If there is no answer, ServerUnavailable is raised, although the
-    service may have accepted it.
+    A post without an answer is repeated under one idempotency key, so it makes one batch.
     """
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def compile(
-        self, requests: Sequence[Mapping[str, Any]], *, wait_s: float = 300, check: bool = True
+        self,
+        requests: Sequence[Mapping[str, Any]],
+        *,
+        wait_s: float = 300,
+        check: bool = True,
+        idempotency_key: str | None = None,
     ) -> Batch:
         """Compile requests of `compile_request`. Raises WaitExpired unless all end in time.
 
         With `check=False` an unfinished batch is returned as it is.
         """
-        return await self._post("compilations", list(requests), wait_s, check)
+        return await self._post("compilations", list(requests), wait_s, check, idempotency_key)
 
     async def launch(
         self,
@@ -48,6 +52,7 @@ class AsyncBatches:
         *,
         wait_s: float = 300,
         check: bool = True,
+        idempotency_key: str | None = None,
     ) -> Batch:
         """Run requests of `launch_request`. Raises WaitExpired unless all end in time.
 
@@ -57,7 +62,7 @@ class AsyncBatches:
         uploads = {digest: u for launch in launches for digest, u in launch.uploads.items()}
         await upload_missing(self._connection, uploads.values())
         bodies = [launch.body for launch in launches]
-        batch = await self._post("launches", bodies, wait_s, check)
+        batch = await self._post("launches", bodies, wait_s, check, idempotency_key)
         return _with_sources(batch, [launch.sources for launch in launches])
 
     async def program(
@@ -66,6 +71,7 @@ class AsyncBatches:
         *,
         wait_s: float = 300,
         check: bool = True,
+        idempotency_key: str | None = None,
     ) -> Batch:
         """Run requests of `program_request`. Raises WaitExpired unless all end in time.
 
@@ -73,7 +79,7 @@ class AsyncBatches:
         """
         programs = [r if isinstance(r, ProgramRequest) else ProgramRequest(r) for r in requests]
         bodies = [program.body for program in programs]
-        batch = await self._post("programs", bodies, wait_s, check)
+        batch = await self._post("programs", bodies, wait_s, check, idempotency_key)
         return _with_sources(batch, [program.sources for program in programs])
 
     async def get(self, batch_id: str, *, wait_s: float = 0) -> Batch:
@@ -97,11 +103,15 @@ class AsyncBatches:
         return self._connection.events(f"{_path(batch_id)}/events", after)
 
     async def _post(
-        self, kind: str, requests: list[Mapping[str, Any]], wait_s: float, check: bool
+        self,
+        kind: str,
+        requests: list[Mapping[str, Any]],
+        wait_s: float,
+        check: bool,
+        idempotency_key: str | None,
     ) -> Batch:
-        """Post without retries: the service may have accepted a batch that got no answer."""
         body = {"kind": kind, "requests": requests}
-        post = Request("POST", BATCHES, body, query=STATES_ONLY)
+        post = Request.making(BATCHES, body, idempotency_key, **STATES_ONLY)
         posted = _read_batch(await self._connection.send(post))
         batch = await self.get(posted.id, wait_s=0 if posted.finished else wait_s)
         if check and not batch.finished:

@@ -1,6 +1,5 @@
 """Launches by id, for asyncio: the methods of `AsyncClient.launches`, and posting one."""
 
-import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -86,8 +85,7 @@ async def launch_and_wait(
     Raises WaitExpired, or LaunchFailed if there is no verdict, if `check`.
     """
     await upload_missing(connection, request.uploads.values())
-    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-    post = Request("POST", LAUNCHES, request.body, headers=headers, repeatable=True)
+    post = Request.making(LAUNCHES, request.body, idempotency_key)
     launch = await _poll_launch(connection, post, wait_s)
     launch = replace(launch, sources=request.sources)
     if check and not launch.finished:

@@ -1,6 +1,5 @@
 """Programs by id, for asyncio: the methods of `AsyncClient.programs`, and posting one."""
 
-import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
@@ -77,8 +76,7 @@ async def program_and_wait(
     A post without an answer is repeated under one idempotency key, so it never runs twice. Raises
     WaitExpired, or ProgramFailed if there is no verdict, if `check`.
     """
-    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-    post = Request("POST", PROGRAMS, request.body, headers=headers, repeatable=True)
+    post = Request.making(PROGRAMS, request.body, idempotency_key)
     program = await _poll_program(connection, post, wait_s)
     program = replace(program, sources=request.sources)
     if check and not program.finished:

@@ -87,15 +87,21 @@ class AsyncSweeps:
 
 
 async def sweep_and_wait(
-    connection: AsyncConnection, request: SweepRequest, sort: str, wait_s: float, check: bool
+    connection: AsyncConnection,
+    request: SweepRequest,
+    sort: str,
+    wait_s: float,
+    check: bool,
+    idempotency_key: str | None,
 ) -> Sweep:
-    """Upload missing tensors, post the sweep once, and poll it until it or `wait_s` is over.
+    """Upload missing tensors, post the sweep, and poll it until it or `wait_s` is over.
 
+    A post without an answer is repeated under one idempotency key, so it makes one sweep.
     Raises WaitExpired, if `check`.
     """
     await upload_missing(connection, request.uploads.values())
     query = {"sort": sort} if sort else {}  # an unknown column is refused before the sweep starts
-    post = Request("POST", SWEEPS, request.body, query=query)
+    post = Request.making(SWEEPS, request.body, idempotency_key, **query)
     posted = _read_sweep(await connection.send(post))
     if posted.finished or wait_s <= 0:
         sweep = posted

@@ -2,7 +2,7 @@
 """The client: all its methods."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, overload
 from urllib.parse import quote
 
 import httpx
@@ -29,10 +29,16 @@ from tritonc.event import Event
 from tritonc.exchange import Request, read
 from tritonc.launch import Launch
 from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
+from tritonc.own_list import OwnList
 from tritonc.programs.program import Program
-from tritonc.programs.program_body import ProgramMembers, ProgramText, program_request
+from tritonc.programs.program_body import (
+    ProgramMembers,
+    ProgramRequest,
+    ProgramText,
+    program_request,
+)
 from tritonc.sweeps.sweep import Sweep
-from tritonc.sweeps.sweep_body import Space, sweep_request
+from tritonc.sweeps.sweep_body import Space, SweepRequest, sweep_request
 
 
 class Client:
@@ -84,7 +90,7 @@ class Client:
         `include` the stages whose artifacts the answer shall contain; `FurtherMembers` lists the
         rest. `wait_s` bounds this call; the compilation continues after it.
         Raises CompileFailed, WaitExpired, and TypeError for values that JSON cannot represent. With
-        `check=False` an unfinished one is returned; `wait_s=0, check=False` only submits.
+        `check=False` an unfinished one is returned; `submit` does not wait.
         """
         body = compile_request(
             source,
@@ -182,6 +188,7 @@ class Client:
         sort: str = "",
         wait_s: float = 600,
         check: bool = True,
+        idempotency_key: str | None = None,
     ) -> Sweep:
         """Compile or run many variants of a kernel; return a table with a row for each.
 
@@ -192,12 +199,62 @@ class Client:
         one on a GPU, `budget_s` bounds its time; `sort` orders the rows, as in `sweeps.get`.
 
         A failed variant is a row. Raises WaitExpired if rows are unfinished; with `check=False`
-        the sweep is returned as it is. It is posted only once: after ServerUnavailable it may run.
+        the sweep is returned as it is.
         """
         request = sweep_request(
             base, space, where=where, search=search, budget_s=budget_s, include=include
         )
-        return sweep_and_wait(self._connection, request, sort, wait_s, check)
+        return sweep_and_wait(self._connection, request, sort, wait_s, check, idempotency_key)
+
+    @overload
+    def submit(self, request: LaunchRequest, *, idempotency_key: str | None = None) -> Launch: ...
+    @overload
+    def submit(self, request: ProgramRequest, *, idempotency_key: str | None = None) -> Program: ...
+    @overload
+    def submit(self, request: SweepRequest, *, idempotency_key: str | None = None) -> Sweep: ...
+    @overload
+    def submit(
+        self, request: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> Compilation: ...
+    def submit(
+        self,
+        request: LaunchRequest | ProgramRequest | SweepRequest | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+    ) -> Launch | Program | Sweep | Compilation:
+        """Post a request without waiting for its end, and return its current state.
+
+        `request` comes from `compile_request`, `launch_request`, `program_request` or
+        `sweep_request`. Ask again by its id, for example with `launches.get(id, wait_s=60)`, or by
+        its key with `get`.
+        """
+        connection, key = self._connection, idempotency_key
+        match request:
+            case LaunchRequest():
+                return launch_and_wait(connection, request, 0, False, key)
+            case ProgramRequest():
+                return program_and_wait(connection, request, 0, False, key)
+            case SweepRequest():
+                return sweep_and_wait(connection, request, "", 0, False, key)
+            case _:
+                return compile_and_wait(connection, request, 0, False)
+
+    def list(
+        self,
+        kind: str,
+        *,
+        state: Iterable[str] = (),
+        limit: int = 20,
+        after: str | None = None,
+    ) -> OwnList:
+        """Return a page of the caller's own jobs of a kind, such as `launches`, newest first.
+
+        `state` keeps those in any of these states. `after` is `next` of the page before.
+        """
+        query = {"limit": str(limit)} | ({"after": after} if after is not None else {})
+        asked = query | ({"state": tuple(string_list(state))} if state else {})
+        request = Request("GET", f"/v1/{quote(kind, safe='')}", query=asked, repeatable=True)
+        return read(OwnList.from_json, self._connection.send(request))
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
         """Return the current state of a compilation, waiting up to `wait_s` for its end."""

@@ -1,7 +1,6 @@
 # Generated from tritonc/_async/launches.py by `make client`; change that file instead.
 """Launches by id: the methods of `Client.launches`, and posting one."""
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -87,8 +86,7 @@ def launch_and_wait(
     Raises WaitExpired, or LaunchFailed if there is no verdict, if `check`.
     """
     upload_missing(connection, request.uploads.values())
-    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-    post = Request("POST", LAUNCHES, request.body, headers=headers, repeatable=True)
+    post = Request.making(LAUNCHES, request.body, idempotency_key)
     launch = _poll_launch(connection, post, wait_s)
     launch = replace(launch, sources=request.sources)
     if check and not launch.finished:

@@ -1,7 +1,6 @@
 # Generated from tritonc/_async/programs.py by `make client`; change that file instead.
 """Programs by id: the methods of `Client.programs`, and posting one."""
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -78,8 +77,7 @@ def program_and_wait(
     A post without an answer is repeated under one idempotency key, so it never runs twice. Raises
     WaitExpired, or ProgramFailed if there is no verdict, if `check`.
     """
-    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-    post = Request("POST", PROGRAMS, request.body, headers=headers, repeatable=True)
+    post = Request.making(PROGRAMS, request.body, idempotency_key)
     program = _poll_program(connection, post, wait_s)
     program = replace(program, sources=request.sources)
     if check and not program.finished:

@@ -9,6 +9,7 @@ from tritonc.cli import (
     diff_command,
     gate_command,
     key_commands,
+    list_command,
     lookup_commands,
     usage_command,
 )
@@ -65,6 +66,7 @@ def command_parser() -> argparse.ArgumentParser:
     sweep_command.add_command(commands)
     watch_command.add_command(commands)
     gate_command.add_command(commands)
+    list_command.add_command(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
     usage_command.add_command(commands)

@@ -130,7 +130,7 @@ async def test_a_key_stands_for_its_first_use(redis: StoreClient) -> None:
 
     again = await idempotency.claim("alice", "key", "launch 2", b"body")
 
-    assert first.launch_id == again.launch_id == "launch 1"
+    assert first.job_id == again.job_id == "launch 1"
     assert again.is_same(b"body")
     assert not again.is_same(b"another body")
 
@@ -139,7 +139,7 @@ async def test_a_key_is_only_its_callers(redis: StoreClient) -> None:
     idempotency = Idempotency(redis)
     await idempotency.claim("alice", "key", "launch 1", b"body")
 
-    assert (await idempotency.claim("bob", "key", "launch 2", b"body")).launch_id == "launch 2"
+    assert (await idempotency.claim("bob", "key", "launch 2", b"body")).job_id == "launch 2"
 
 
 async def test_a_released_key_can_be_used_again(redis: StoreClient) -> None:
@@ -149,4 +149,4 @@ async def test_a_released_key_can_be_used_again(redis: StoreClient) -> None:
     await idempotency.release("alice", "key")
 
     mended = await idempotency.claim("alice", "key", "launch 2", b"mended")
-    assert mended.launch_id == "launch 2"
+    assert mended.job_id == "launch 2"

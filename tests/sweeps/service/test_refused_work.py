@@ -125,7 +125,9 @@ async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_ro
     )
 
     with pytest.raises((ProblemRaised, QueueFull)):
-        await sweep_submission.submit_sweep(state, refused, None, "compilations", ANONYMOUS)
+        await sweep_submission.submit_sweep(
+            state, refused, None, "compilations", ANONYMOUS, "", "1"
+        )
 
     with pytest.raises(ProblemRaised):
         refused.check(ANONYMOUS.id)

@@ -47,6 +47,17 @@ def test_every_variant_that_stays_is_a_row(swept: httpx.Response) -> None:
     assert (sweep["total"], sweep["matched"]) == (5, 5)
 
 
+def test_a_sweep_that_is_posted_again_under_its_key_is_the_first_one(http: httpx.Client) -> None:
+    body = {"base": base("under a key"), "space": {"options.num_warps": [2, 4]}}
+    named = {"headers": {"Idempotency-Key": "sweep"}}
+
+    first, again = [http.post(SWEEPS, json=body, **named).json() for _ in range(2)]
+    other = http.post(SWEEPS, json=body | {"space": {"options.num_warps": [2]}}, **named)
+
+    assert again["id"] == first["id"]
+    assert (other.status_code, other.json()["parameter"]) == (422, "Idempotency-Key")
+
+
 def test_a_sweep_is_listed_and_the_compilations_of_its_rows_are_not(
     swept: httpx.Response, http: httpx.Client
 ) -> None:

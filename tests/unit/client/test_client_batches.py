@@ -9,7 +9,6 @@ from tritonc import (
     Client,
     Compilation,
     Launch,
-    ServerUnavailable,
     WaitExpired,
     compile_request,
     launch_request,
@@ -85,15 +84,6 @@ def test_launches_bring_their_arrays_and_their_texts(client: Client, tritond: Fa
     result = done.items[1].result
     assert isinstance(result, Launch)
     assert result.sources == {"user.py": SOURCE}
-
-
-def test_a_batch_is_never_posted_twice(client: Client, tritond: FakeTritond):
-    tritond.will_be_down()
-
-    with pytest.raises(ServerUnavailable):
-        client.batches.compile([compile_request(SOURCE, target="cuda:90")])
-
-    assert len(tritond.requests) == 1
 
 
 def test_a_batch_not_finished_in_time_raises_with_its_id(client: Client, tritond: FakeTritond):
