@@ -73,6 +73,10 @@ class Events:
         words = [word for item in data for word in (kind, orjson.dumps(item))]
         return bool(await self._append(args=[job_id, token, LIFE_MS, *words]))
 
+    async def may_come(self, job_id: str) -> bool:
+        """Return True if a job lives, or its record may still be amended."""
+        return bool(await self._redis.exists(keys.JOB + job_id, keys.AMENDMENT + job_id))
+
     async def read(self, job_id: str, after: str = START) -> list[Event]:
         """Return the events later than `after`; `ValueError` when that is not an event's id."""
         check_id(after)

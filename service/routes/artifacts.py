@@ -12,6 +12,7 @@ from service.http.content_coding import accepts
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import prefers_redirect, requested_wait
+from service.http.validators import is_current, wants_nothing_that_exists
 from service.state import ServiceState, state_of
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])
@@ -110,17 +111,3 @@ async def blob_response(
     if is_zstd:
         headers["Content-Encoding"] = "zstd"
     return Response(frame if is_zstd else data, headers=headers, media_type=media_type)
-
-
-def is_current(if_none_match: str, etag: str) -> bool:
-    """Return True if `If-None-Match` lists `etag`; weak tags compare by value.
-
-    `*` is handled by `wants_nothing_that_exists`.
-    """
-    sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
-    return etag in sent
-
-
-def wants_nothing_that_exists(if_none_match: str) -> bool:
-    """Return True for `*`: the client wants no bytes if any exist."""
-    return if_none_match.strip() == "*"

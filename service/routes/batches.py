@@ -17,6 +17,7 @@ from service.http.body import parse_body, read_body
 from service.http.openapi import events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
+from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.lists.summaries import BATCHES
@@ -95,7 +96,9 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
         await state.results.wait(batch_id, wait.seconds)
         batch = await _find_owned(state, caller, batch_id)
     answer = await batch_answer(state, batch, with_results=results == "all")
-    return _response(answer, 200, wait.headers)
+    retry = {} if answer.is_finished else {"Retry-After": str(RETRY_AFTER_S)}
+    # results may leave the cache, so even a finished batch can change
+    return validated(request, answer.body, Caching.REVALIDATED, retry | wait.headers)
 
 
 @router.delete(

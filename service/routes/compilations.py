@@ -23,6 +23,7 @@ from service.http.body import read_body
 from service.http.openapi import body_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import check_query, requested_wait
+from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.lists.summaries import COMPILATIONS
@@ -123,7 +124,7 @@ async def get_compilation(request: Request, key: str, include: Include = ()) -> 
     headers = {"Server-Timing": server_timing(started)} | wait.headers
     if not answer.is_finished:
         headers["Retry-After"] = "1"
-    return Response(answer.body, headers=headers, media_type="application/json")
+    return validated(request, answer.body, Caching.REVALIDATED, headers)  # a refresh changes it
 
 
 def _included_stages(include: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
 from service.http.query import requested_wait
+from service.http.validators import Caching, validated
 from service.idempotency import KeyedPost
 from service.owned_jobs import OVER_STATES, OwnedJobs
 from service.state import state_of
@@ -50,7 +51,11 @@ async def get_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> 
     caller = await state.callers.identify(request, jobs.scope)
     await jobs.find_owned(state, caller, job_id)
     wait = requested_wait(request, state.settings.max_wait_s)
-    return _json(await jobs.wait_for(state, job_id, Deadline(wait.seconds)), 200, wait.headers)
+    # asked first: what is read of a job that was over by then never changes
+    is_over = not await state.events.may_come(job_id)
+    record = await jobs.wait_for(state, job_id, Deadline(wait.seconds))
+    caching = Caching.FINAL if is_over else Caching.REVALIDATED
+    return validated(request, record, caching, wait.headers)
 
 
 async def delete_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> Response:

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request, Response
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of
 from service.http.problems import ProblemRaised
+from service.http.validators import is_current
 from service.page_state import EXAMPLE, PageState
-from service.routes.artifacts import is_current
 from service.state import state_of
 from store.blobs import digest_of
 

@@ -19,6 +19,7 @@ from service.http.query import (
     repeatable_parameters,
     requested_wait,
 )
+from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
@@ -153,7 +154,8 @@ async def get_sweep(
         body, media_type = await sweep_csv(sweep, query), "text/csv; charset=utf-8"
     else:
         headers, body, media_type = {}, await sweep_json(sweep, query), "application/json"
-    return Response(body, headers=headers | wait.headers, media_type=media_type)
+    caching = Caching.FINAL if sweep.is_finished else Caching.REVALIDATED
+    return validated(request, body, caching, headers | wait.headers, media_type)
 
 
 @router.delete(

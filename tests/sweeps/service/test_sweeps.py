@@ -71,6 +71,15 @@ def test_a_sweep_is_listed_and_the_compilations_of_its_rows_are_not(
     assert not {row["compilation_key"] for row in sweep["rows"]} & {one["id"] for one in compiled}
 
 
+def test_a_sweep_that_is_over_is_immutable(swept: httpx.Response, http: httpx.Client) -> None:
+    url = swept.json()["url"]
+    for query in ({}, {"format": "csv"}):
+        answer = http.get(url, params=query)
+        assert "immutable" in answer.headers["cache-control"]
+        known = {"If-None-Match": answer.headers["etag"]}
+        assert http.get(url, params=query, headers=known).status_code == 304
+
+
 def test_a_row_says_what_its_compilation_says(swept: httpx.Response, http: httpx.Client) -> None:
     row = swept.json()["rows"][-1]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.routes.artifacts import is_current, wants_nothing_that_exists
+from service.http.validators import is_current, wants_nothing_that_exists
 
 ETAG = '"sha256:ab"'
 

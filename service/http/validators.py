@@ -1,0 +1,46 @@
+"""ETags and `If-None-Match` (RFC 9110), and for how long answers may be cached (RFC 9111)."""
+
+import hashlib
+from collections.abc import Mapping
+from enum import StrEnum
+
+from fastapi import Request, Response
+
+
+class Caching(StrEnum):
+    """`Cache-Control` of an answer for one caller."""
+
+    FINAL = "private, max-age=86400, immutable"
+    """It is over and never changes again."""
+    REVALIDATED = "private, no-cache"
+    """It may change; the client asks with `If-None-Match` whether it has."""
+
+
+def validated(
+    request: Request,
+    body: bytes,
+    caching: Caching,
+    headers: Mapping[str, str],
+    media_type: str = "application/json",
+) -> Response:
+    """Return `body` with its ETag, or 304 to a client that has it."""
+    etag = f'"{hashlib.sha256(body).hexdigest()}"'
+    sent = {**headers, "ETag": etag, "Cache-Control": caching.value, "Vary": "Authorization"}
+    known = request.headers.get("if-none-match", "")
+    if is_current(known, etag) or wants_nothing_that_exists(known):
+        return Response(status_code=304, headers=sent)
+    return Response(body, headers=sent, media_type=media_type)
+
+
+def is_current(if_none_match: str, etag: str) -> bool:
+    """Return True if `If-None-Match` lists `etag`; weak tags compare by value.
+
+    `*` is handled by `wants_nothing_that_exists`.
+    """
+    sent = (part.strip().removeprefix("W/") for part in if_none_match.split(","))
+    return etag in sent
+
+
+def wants_nothing_that_exists(if_none_match: str) -> bool:
+    """Return True for `*`: the client wants no bytes if any exist."""
+    return if_none_match.strip() == "*"
