@@ -31,6 +31,5 @@ equal work is one job. Every arrow below is one Lua script, hence atomic::
 - *Waiting*: `ResultWaiter` reads the result again every second, so a lost publication costs a
   second at most.
 
-The state of all this is in Redis streams with one consumer group each (`XPENDING` and `XINFO
-GROUPS` show what is waiting and what is running) and in the keys listed in `store.keys`.
+The state of all this is in sorted sets and hashes, whose keys are listed in `store.keys`.
 """

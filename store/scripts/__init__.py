@@ -9,6 +9,7 @@ it is refused before it begins, since it would take memory. With `allow-oom` it 
 by it, or workers are known by it; with `no-writes` it reads.
 """
 
+import re
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -28,9 +29,10 @@ NAMES: Final = sorted(
 """The names of all scripts."""
 
 
-def _names() -> str:
-    """Return the constants of `store.keys` as one line of a Lua table, `K`."""
-    names = {name: value for name, value in vars(keys).items() if name.isupper()}
+def _names(script: str) -> str:
+    """Return the constants of `store.keys` that `script` uses as one line of a Lua table, `K`."""
+    used = set(re.findall(r"\bK\.(\w+)", script))
+    names = {name: value for name, value in vars(keys).items() if name in used}
     return "local K = {" + ", ".join(f'{n} = "{v}"' for n, v in names.items()) + "}\n"
 
 
@@ -39,7 +41,7 @@ def text(name: str, *, shared: str | None = None) -> str:
     folder = files(__name__)
     first_line, _, own = folder.joinpath(f"{name}.lua").read_text("utf-8").partition("\n")
     functions = folder.joinpath(f"{shared}.lua").read_text("utf-8") if shared else ""
-    return "\n".join((first_line, _names() + functions, own))
+    return "\n".join((first_line, _names(functions + own) + functions, own))
 
 
 def load(redis: Redis, name: str, *, shared: str | None = None) -> AsyncScript:

@@ -4,7 +4,7 @@
 -- Answers "withdrawn" | "cancelled" | "finished" | "not_found".
 
 local id, interest = ARGV[1], ARGV[2]
-local job = fields(id, "lane", "priority", "state", "entry", "stream", "owner", "token")
+local job = fields(id, "lane", "priority", "state", "token")
 if not job.state then
   return redis.call("EXISTS", K.RESULT .. id) == 1 and "finished" or "not_found"
 end
@@ -20,14 +20,14 @@ if left > 0 then
   -- as long as anybody waits, the job has a caller whose turn it can take
   if not is_callers and redis.call("SCARD", K.CALLERS .. id) > 1 then
     redis.call("SREM", K.CALLERS .. id, caller)
-    redis.call("ZREM", K.BACKLOG .. place(job) .. ":" .. caller, id)
+    leave_backlog(id, place(job), caller)
   end
   return "withdrawn"
 end
 if job.state == "queued" then
   dequeue(id, job)
 else
-  take_back(id, job)
+  take_back(id)
   redis.call("PUBLISH", K.REVOKED, "cancelled " .. job.token .. " " .. id)
 end
 conclude(id, "cancelled", job.token, ARGV[3], "0", ARGV[4])

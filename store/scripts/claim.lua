@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
 -- A worker that is free takes the next job, one only: interactive ones of all its lanes first, except that
--- batch work which waits for long gets its part. Among the turns at the head of a lane, that of the caller
--- who runs least there is taken, and of several the one who used least time.
+-- batch work which waits for long gets its part.
 -- KEYS none. ARGV 1 consumer, 2 lease in ms, 3 ms after which batch work is aged, 4 reserved 0|1: only
 -- interactive work of callers who run none, 5... lanes, the preferred first.
 -- Answers {more, {reason, id, fields of CLAIM ...}}, where `more` is 1 when jobs are left, or {0}.
@@ -9,95 +8,43 @@
 local consumer, lease_ms, aged_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local is_reserved, FIRST_LANE = ARGV[4] == "1", 5
 local now = now_ms()
--- The number of turns to look at, so that a claim costs the same for any number of callers.
-local LOOK_AHEAD = 16
 -- While batch work is aged, one of so many claims is for it.
 local AGED_EVERY = 4
 
-local function drop(at, entry)
-  redis.call("XACK", K.STREAM .. at, GROUP, entry)
-  redis.call("XDEL", K.STREAM .. at, entry)
-end
-
--- The caller of a dropped entry keeps its turn, so that a lost job delays no other job.
-local function give_turn_back(at, id)
-  local turns = redis.call("HGETALL", K.TURNS .. at)
-  for i = 1, #turns, 2 do
-    if turns[i + 1] == id then
-      pass_turn(at, turns[i])
-    end
-  end
-end
-
--- The next turn of a lane, taken out of its order; nil when there is none.
-local function next_turn(at)
-  while redis.call("EXISTS", K.STREAM .. at) == 1 do
-    local read = redis.call("XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", 1,
-      "STREAMS", K.STREAM .. at, ">")
-    if not read then
+-- The caller whose turn it is, and the id of its next job; nil when there is none. What is left of a job that
+-- the store lost delays no other.
+local function next_turn(lane, at)
+  while true do
+    local caller = redis.call("ZRANGE", K.TURNS .. at, 0, 0)[1]
+    if not caller or (is_reserved and running(at, caller) > 0) then
       return nil
     end
-    local entry, id = read[1][2][1][1], read[1][2][1][2][2]
-    local job = fields(id, "entry", "stream", "lane", "priority", "owner", "state")
-    if job.state == "queued" and job.entry == entry and job.stream == at then
-      return { id = id, entry = entry, job = job, running = running(at, job.owner),
-        used = used_ms(job.lane, job.owner) }
+    local id = redis.call("ZRANGE", K.BACKLOG .. at .. ":" .. caller, 0, 0)[1] or ""
+    if redis.call("HGET", K.JOB .. id, "state") == "queued" then
+      return caller, id
     end
-    drop(at, entry) -- an entry without its job: cannot be run, must not come again
-    if (job.entry or "") == "" then
-      give_turn_back(at, id)
-    end
+    leave_backlog(id, at, caller)
+    redis.call("ZREM", K.QUEUED .. lane, id)
+    redis.call("ZREM", K.WAITING .. lane, id)
   end
 end
 
-local function is_before(turn, other)
-  if turn.running ~= other.running then
-    return turn.running < other.running
+local function claim_of(priority, lane)
+  local at = priority .. ":" .. lane
+  local caller, id = next_turn(lane, at)
+  if not caller then
+    return nil
   end
-  return turn.used < other.used
-end
-
--- The turn of the caller who runs least, and of several the one who used least time; those that were
--- passed over go to the tail. No caller there used less than `floor`.
-local function fairest_turn(at)
-  local best, passed = next_turn(at), {}
-  local lane = string.match(at, ":(.*)")
-  local waiting, floor = redis.call("HLEN", K.TURNS .. at), used_ms(lane, "")
-  local least = best and best.used
-  while best and (best.running > 0 or best.used > floor) and #passed + 1 < math.min(waiting, LOOK_AHEAD) do
-    local turn = next_turn(at)
-    if not turn then
-      break
-    end
-    least = math.min(least, turn.used)
-    if is_before(turn, best) then
-      best, turn = turn, best
-    end
-    passed[#passed + 1] = turn
-  end
-  if best and is_reserved and best.running > 0 then
-    passed[#passed + 1], best = best, nil
-  end
-  if least and least > floor then
-    redis.call("HSET", K.USED .. lane, "", least)
-  end
-  for _, turn in ipairs(passed) do
-    drop(at, turn.entry)
-    add_entry(turn.id, at)
-  end
-  return best
-end
-
-local function take(at, turn)
-  local id, job = turn.id, turn.job
-  local round = tonumber(redis.call("ZSCORE", K.QUEUED .. job.lane, id) or "0") - (BASE[job.priority] or 0)
+  local round = tonumber(redis.call("ZSCORE", K.QUEUED .. lane, id) or "0") - BASE[priority]
   if round > tonumber(redis.call("HGET", K.ROUNDS .. at, "") or "0") then
     redis.call("HSET", K.ROUNDS .. at, "", round)
   end
-  redis.call("ZREM", K.QUEUED .. job.lane, id)
-  redis.call("ZREM", K.DEADLINES, id)
-  pass_turn(at, job.owner)
-  charge(id, at, job.owner)
+  local used = used_ms(lane, caller)
+  if used > used_ms(lane, "") then
+    redis.call("HSET", K.USED .. lane, "", used)
+  end
+  dequeue(id, { lane = lane, priority = priority })
+  charge(id, at, caller)
   redis.call("HINCRBY", K.JOB .. id, "deliveries", 1)
   local _, attempt = start(id, consumer, lease_ms, now)
   event(id, "started", { attempt = attempt })
@@ -119,12 +66,6 @@ local function leave(waking)
     end
   end
   return more
-end
-
-local function claim_of(priority, lane)
-  local at = priority .. ":" .. lane
-  local turn = fairest_turn(at)
-  return turn and take(at, turn)
 end
 
 -- True if it is the turn of batch work that has waited for interactive work for long.

@@ -5,11 +5,10 @@
 -- Answers 1 accepted | 0 refused.
 
 local id, token = ARGV[1], ARGV[2]
-local job = fields(id, "token", "entry", "stream")
-if job.token ~= token then
+if redis.call("HGET", K.JOB .. id, "token") ~= token then
   -- The same finish sent twice, because its first answer was lost on the way, is accepted twice.
   return redis.call("HGET", K.RESULT .. id, "finished") == token and 1 or 0
 end
-take_back(id, job, tonumber(ARGV[6]))
+take_back(id, tonumber(ARGV[6]))
 conclude(id, "finished", token, ARGV[3], ARGV[4], ARGV[5])
 return 1

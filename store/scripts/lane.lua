@@ -1,18 +1,14 @@
 -- Functions of the job scripts, put in front of each of them: the clock, the queue of a lane, the
 -- end of a job. KEYS none, ARGV none.
 --
--- Fair turns: a lane has one stream per priority, and a caller has at most one waiting entry in it
--- (its turn). Its other jobs wait in its backlog. When its entry is claimed or withdrawn, the next
--- job of its backlog goes to the tail of the stream. A queued job without an entry is in the
--- backlog of *every* caller who wants it, so a join is never worse than a submit of one's own.
+-- Fair turns: a caller's queued jobs of a lane and priority wait in its backlog, in order; a job that
+-- several callers want waits in the backlog of each, so a join is never worse than a submit of one's own.
+-- TURNS has the callers who wait, the next one first, so a claim costs the same for any number of them.
 --
 -- Wake-ups: idle workers wait for a token of their lanes; the one that takes it claims. A script that
 -- makes a job claimable calls `wake`; a claim that leaves jobs behind wakes the next. So each job wakes
 -- one worker, and a token that is lost with a worker costs a wait of `wait_for_work`.
 
-local GROUP = "workers"
--- One for all: who has a job is known by its lease, and a group with one consumer is cheap to ask.
-local CONSUMER = "worker"
 -- Where the scores in QUEUED begin: all interactive jobs come before all batch jobs.
 local BASE = { interactive = 0, batch = 2 ^ 52 }
 
@@ -42,12 +38,6 @@ local function event(id, kind, data, most)
   most = most or (redis.call("EXISTS", K.SWEEP .. id) == 1 and MOST_OF_SWEEP or 200)
   redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", most, "*", "type", kind, "data", json)
   redis.call("PUBLISH", K.HAPPENED, id)
-end
-
-local function ensure_stream(at)
-  if redis.call("EXISTS", K.STREAM .. at) == 0 then
-    redis.call("XGROUP", "CREATE", K.STREAM .. at, GROUP, "0", "MKSTREAM")
-  end
 end
 
 local function wake(lane)
@@ -88,26 +78,43 @@ local function wake_reserve(at)
   end
 end
 
--- Shares: how many jobs of a caller run in a lane is known by priority, so that who runs least goes first.
--- A count that was never taken back, because its job was lost with the store, is forgotten in time.
-local function charge(id, at, caller)
-  redis.call("HINCRBY", K.RUNNING .. at, caller, 1)
-  redis.call("PEXPIRE", K.RUNNING .. at, 3600000)
-  redis.call("HSET", K.JOB .. id, "charged_at", at)
+-- How many jobs of a caller run in a lane, by priority.
+local function running(at, caller)
+  return tonumber(redis.call("HGET", K.RUNNING .. at, caller) or "0")
 end
 
--- The time that a caller used in a lane. Among callers who run equally many jobs, the one who used least
--- goes first. Who comes back has no credit for the time away: it begins with the least that anybody there
--- has used ("").
+-- The time that a caller used in a lane; of "", where those begin who were away.
 local function used_ms(lane, caller)
   return tonumber(redis.call("HGET", K.USED .. lane, caller) or "0")
 end
 
-local function spend(lane, caller, ms)
-  redis.call("HINCRBY", K.USED .. lane, caller, math.max(0, math.floor(ms)))
-  redis.call("PEXPIRE", K.USED .. lane, 3600000)
+-- Who runs least goes next, and of several the one who used the least time: a running job counts for
+-- more than any time.
+local RUNNING_WEIGHT = 2 ^ 44
+
+local function note_turn(at, caller, condition)
+  local score = running(at, caller) * RUNNING_WEIGHT + used_ms(string.match(at, ":(.*)"), caller)
+  redis.call("ZADD", K.TURNS .. at, condition, string.format("%.0f", score), caller)
 end
 
+-- A count that was never taken back, because its job was lost with the store, is forgotten in time.
+local function charge(id, at, caller)
+  redis.call("HINCRBY", K.RUNNING .. at, caller, 1)
+  redis.call("PEXPIRE", K.RUNNING .. at, 3600000)
+  redis.call("HSET", K.JOB .. id, "charged_at", at, "owner", caller)
+  note_turn(at, caller, "XX")
+end
+
+-- Every job costs something, so that nobody's jobs that cost nothing go before all others for ever.
+local function spend(lane, caller, ms)
+  redis.call("HINCRBY", K.USED .. lane, caller, math.max(1, math.floor(ms)))
+  redis.call("PEXPIRE", K.USED .. lane, 3600000)
+  for priority in pairs(BASE) do
+    note_turn(priority .. ":" .. lane, caller, "XX")
+  end
+end
+
+-- Who comes back has no credit for the time away: it begins where the last one was whose turn came.
 local function come_back(lane, caller)
   local least = used_ms(lane, "")
   if used_ms(lane, caller) < least then
@@ -119,50 +126,16 @@ end
 local function discharge(id, ms)
   local at, caller, started_ms = unpack(redis.call("HMGET", K.JOB .. id, "charged_at", "owner", "started_ms"))
   if at and at ~= "" then
-    spend(string.match(at, ":(.*)"), caller, ms or now_ms() - (tonumber(started_ms) or now_ms()))
     if redis.call("HINCRBY", K.RUNNING .. at, caller, -1) <= 0 then
       redis.call("HDEL", K.RUNNING .. at, caller)
     end
     redis.call("HSET", K.JOB .. id, "charged_at", "")
+    spend(string.match(at, ":(.*)"), caller, ms or now_ms() - (tonumber(started_ms) or now_ms()))
   end
 end
 
-local function running(at, caller)
-  return tonumber(redis.call("HGET", K.RUNNING .. at, caller) or "0")
-end
-
-local function add_entry(id, at)
-  local entry = redis.call("XADD", K.STREAM .. at, "*", "id", id)
-  redis.call("HSET", K.JOB .. id, "entry", entry)
-end
-
--- Puts a queued job at the tail of the stream, as the turn of `caller`.
-local function give_turn(id, at, caller)
-  ensure_stream(at)
-  add_entry(id, at)
-  redis.call("HSET", K.TURNS .. at, caller, id)
-  redis.call("HSET", K.JOB .. id, "stream", at, "owner", caller)
-  wake(string.match(at, ":(.*)"))
-  wake_reserve(at)
-  for _, other in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
-    redis.call("ZREM", K.BACKLOG .. at .. ":" .. other, id)
-  end
-end
-
--- The turn of `caller` is over: the next job of its backlog gets one.
-local function pass_turn(at, caller)
-  redis.call("HDEL", K.TURNS .. at, caller)
-  local next_id = redis.call("ZPOPMIN", K.BACKLOG .. at .. ":" .. caller)[1]
-  if next_id then
-    give_turn(next_id, at, caller)
-  else
-    redis.call("HDEL", K.ROUNDS .. at, caller)
-  end
-end
-
--- `caller` waits for a queued job that has no entry. Returns whether the job got one. A round is one
--- turn of each caller; the job's round is its place in the expected order (start-time fair
--- queueing). With `first`, the job goes before the caller's others.
+-- `caller` waits for a queued job. A round is one turn of each caller; the job's round is its place in
+-- the expected order (start-time fair queueing). With `first`, the job goes before the caller's others.
 local function want(id, job, caller, first)
   local at = place(job)
   local round = tonumber(redis.call("HGET", K.ROUNDS .. at, "") or "0")
@@ -173,52 +146,52 @@ local function want(id, job, caller, first)
     before = round
   end
   redis.call("ZADD", K.QUEUED .. job.lane, "LT", BASE[job.priority] + round, id)
-  if redis.call("HEXISTS", K.TURNS .. at, caller) == 0 then
+  if redis.call("ZADD", K.BACKLOG .. at .. ":" .. caller, "LT", before, id) == 1
+    and not redis.call("ZSCORE", K.TURNS .. at, caller) then
     if running(at, caller) == 0 then
       come_back(job.lane, caller)
     end
-    give_turn(id, at, caller)
-    return true
+    note_turn(at, caller, "NX")
   end
-  redis.call("ZADD", K.BACKLOG .. at .. ":" .. caller, "LT", before, id)
-  return false
 end
 
--- All callers of a queued job without an entry wait for it.
+-- `caller` does not wait for the job any more.
+local function leave_backlog(id, at, caller)
+  redis.call("ZREM", K.BACKLOG .. at .. ":" .. caller, id)
+  if redis.call("EXISTS", K.BACKLOG .. at .. ":" .. caller) == 0 then
+    redis.call("ZREM", K.TURNS .. at, caller)
+    redis.call("HDEL", K.ROUNDS .. at, caller)
+  end
+end
+
+-- All callers of a queued job wait for it.
 local function enqueue(id, job, first)
+  local submitted_ms = redis.call("HGET", K.JOB .. id, "submitted_ms")
   redis.call("HDEL", K.JOB .. id, "reason")
   redis.call("ZADD", K.DEADLINES, job.deadline_ms, id)
+  redis.call("ZADD", K.WAITING .. job.lane, submitted_ms or now_ms(), id)
   for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
-    if want(id, job, caller, first) then
-      return
-    end
+    want(id, job, caller, first)
   end
+  wake(job.lane)
+  wake_reserve(place(job))
 end
 
--- Takes a queued job out of its lane, wherever in it the job is.
+-- Takes a queued job out of its lane.
 local function dequeue(id, job)
-  local at = place(job)
   redis.call("ZREM", K.QUEUED .. job.lane, id)
+  redis.call("ZREM", K.WAITING .. job.lane, id)
   redis.call("ZREM", K.DEADLINES, id)
   for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
-    redis.call("ZREM", K.BACKLOG .. at .. ":" .. caller, id)
-  end
-  if job.entry ~= "" then
-    redis.call("XDEL", K.STREAM .. job.stream, job.entry)
-    redis.call("HSET", K.JOB .. id, "entry", "")
-    pass_turn(at, job.owner)
+    leave_backlog(id, place(job), caller)
   end
 end
 
--- Takes a running job from its worker: its entry is acknowledged and its lease ends.
-local function take_back(id, job, ms)
+-- Takes a running job from its worker: its lease ends.
+local function take_back(id, ms)
   redis.call("ZREM", K.LEASES, id)
   discharge(id, ms)
-  if job.entry ~= "" then
-    redis.call("XACK", K.STREAM .. job.stream, GROUP, job.entry)
-    redis.call("XDEL", K.STREAM .. job.stream, job.entry)
-  end
-  redis.call("HSET", K.JOB .. id, "state", "queued", "entry", "", "token", "")
+  redis.call("HSET", K.JOB .. id, "state", "queued", "token", "")
 end
 
 -- Starts an attempt of the worker or reaper `consumer`.

@@ -36,13 +36,12 @@ local function is_broken(id, job)
 end
 
 local function end_lease(id)
-  local job = fields(id, "lane", "priority", "entry", "stream", "token", "deadline_ms",
-    "deliveries", "reason")
+  local job = fields(id, "lane", "priority", "token", "deadline_ms", "deliveries", "reason")
   if is_broken(id, job) then
     return
   end
   redis.call("PUBLISH", K.REVOKED, "lost " .. job.token .. " " .. id)
-  take_back(id, job)
+  take_back(id)
   if job.reason then -- a reaper had it and died
     claim_for_reaper(job.reason, id)
   elseif tonumber(job.deliveries) >= most_deliveries then
@@ -54,7 +53,7 @@ local function end_lease(id)
 end
 
 local function end_wait(id)
-  local job = fields(id, "lane", "priority", "entry", "stream", "owner")
+  local job = fields(id, "lane", "priority")
   if not is_broken(id, job) then
     dequeue(id, job)
     redis.call("HSET", K.JOB .. id, "reason", "overdue")

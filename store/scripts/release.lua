@@ -3,11 +3,11 @@
 -- KEYS none. ARGV 1 id, 2 token. Answers 1 | 0 when the attempt did not count any more.
 
 local id, token = ARGV[1], ARGV[2]
-local job = fields(id, "lane", "priority", "entry", "stream", "token", "deadline_ms")
+local job = fields(id, "lane", "priority", "token", "deadline_ms")
 if job.token ~= token then
   return 0
 end
-take_back(id, job)
+take_back(id)
 redis.call("HINCRBY", K.JOB .. id, "deliveries", -1)
 enqueue(id, job, true)
 return 1

@@ -35,9 +35,7 @@ local function note_interests()
 end
 
 local function queued_jobs_of_caller(name)
-  local at = name .. ":" .. lane
-  return redis.call("ZCARD", K.BACKLOG .. at .. ":" .. caller)
-    + redis.call("HEXISTS", K.TURNS .. at, caller)
+  return redis.call("ZCARD", K.BACKLOG .. name .. ":" .. lane .. ":" .. caller)
 end
 
 -- Why there is no room for one more job, nil if there is. A twentieth of the queue is every caller's own,
@@ -111,7 +109,7 @@ local function create()
   -- A job and a result never exist together, so a result that exists is the newest.
   redis.call("DEL", K.RESULT .. id, K.EVENTS .. id)
   redis.call("HSET", K.JOB .. id, "lane", lane, "priority", priority, "payload", payload,
-    "state", "queued", "entry", "", "stream", "", "owner", "", "token", "", "attempt", 0,
+    "state", "queued", "owner", "", "token", "", "attempt", 0,
     "deliveries", 0, "refresh", refresh, "deadline_ms", deadline_ms, "submitted_ms", now_ms(),
     "started_ms", "", "consumer", "", "bytes", #payload, "keeps", ARGV[19], "request_id", ARGV[20],
     "traceparent", ARGV[22])
@@ -126,8 +124,7 @@ local function create()
 end
 
 local function join()
-  local job = fields(id, "lane", "priority", "state", "entry", "stream", "owner", "token",
-    "refresh", "deadline_ms")
+  local job = fields(id, "lane", "priority", "state", "refresh", "deadline_ms")
   redis.call("SADD", K.CALLERS .. id, caller)
   if deadline_ms > tonumber(job.deadline_ms) then
     job.deadline_ms = deadline_ms
@@ -137,7 +134,6 @@ local function join()
   local raised = BASE[priority] < BASE[job.priority]
   if raised and job.state == "queued" then
     dequeue(id, job)
-    job.entry = ""
   end
   if raised then
     job.priority = priority
@@ -150,7 +146,7 @@ local function join()
   end
   if raised and job.state == "queued" then
     enqueue(id, job, false)
-  elseif job.state == "queued" and job.entry == ""
+  elseif job.state == "queued"
     and not redis.call("ZSCORE", K.BACKLOG .. place(job) .. ":" .. caller, id) then
     want(id, job, caller, false)
   end

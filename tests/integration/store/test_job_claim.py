@@ -142,15 +142,12 @@ async def test_a_finished_job_leaves_nothing_behind(redis, submit, worker):
     kept = {key.decode() for key in await redis.keys("tritond:*")}
     assert kept == {
         *(f"tritond:{kind}:job-{n}" for n in range(3) for kind in ("result", "events")),
-        f"tritond:stream:interactive:{LANE}",
         f"tritond:rounds:interactive:{LANE}",
         f"tritond:used:{LANE}",
         "tritond:token",
     }
     assert 0 < await redis.ttl(f"tritond:used:{LANE}") <= 3600
     assert await redis.hkeys(f"tritond:rounds:interactive:{LANE}") == [b""]
-    assert await redis.xlen(f"tritond:stream:interactive:{LANE}") == 0
-    assert (await redis.xpending(f"tritond:stream:interactive:{LANE}", "workers"))["pending"] == 0
 
 
 async def test_a_result_expires(jobs, submit, worker):
@@ -172,7 +169,7 @@ async def test_a_job_delivered_again_goes_before_its_callers_other_jobs(submit, 
     await over(keys.LEASES, dead.id)
     await worker("reaper").reap()
 
-    assert await claimed_ids(worker()) == ["job-1", "job-0", "job-2"]
+    assert await claimed_ids(worker()) == ["job-0", "job-1", "job-2"]
 
 
 async def test_a_released_job_does_not_count_as_delivered(submit, worker):
@@ -186,19 +183,10 @@ async def test_a_released_job_does_not_count_as_delivered(submit, worker):
     assert not await worker("stopping").release("vector-add", stopping.token)
 
 
-async def test_a_stream_entry_without_its_job_is_skipped(redis, submit, worker):
+async def test_a_job_that_the_store_lost_is_skipped(redis, submit, worker):
     await submit("gone")
     await submit("vector-add", caller="bob")
     await redis.delete("tritond:job:gone")
 
     assert (await worker().claim([LANE])).id == "vector-add"
-    assert await redis.xlen(f"tritond:stream:interactive:{LANE}") == 1
-
-
-async def test_any_number_of_workers_is_one_consumer_of_a_stream(redis, submit, worker):
-    for n in range(5):
-        await submit(f"job-{n}")
-        await worker(f"worker-{n}").claim([LANE])
-
-    consumers = await redis.xinfo_consumers(f"tritond:stream:interactive:{LANE}", "workers")
-    assert len(consumers) == 1
+    assert await redis.keys("tritond:queued:*") == await redis.keys("tritond:turns:*") == []

@@ -558,18 +558,16 @@ class JobProtocol(RuleBasedStateMachine):
                 f"{keys.BACKLOG}{priority}:{lane_of(job_id)}:{caller}", job_id
             ) is not None
         }  # fmt: skip
-        if job.is_running or stored["entry"]:
-            assert waits_with == set()
-        else:
-            assert waits_with == job.callers
-            for caller in waits_with:
-                assert await self.redis.hexists(keys.TURNS + at, caller), "waits for nothing"
-        if stored["entry"]:
-            entry = stored["entry"]
-            assert await self.redis.xrange(keys.STREAM + stored["stream"], entry, entry)
-        if stored["entry"] and not job.is_running:
-            turn = await self.redis.hget(keys.TURNS + at, stored["owner"])
-            assert (turn, stored["stream"]) == (job_id.encode(), at)
+        assert waits_with == (set() if job.is_running else job.callers)
+        for caller in waits_with:
+            turn = await self.redis.zscore(keys.TURNS + at, caller)
+            assert turn == await self.turn_of(at, caller), "waits for nothing"
+
+    async def turn_of(self, at: str, caller: str) -> float:
+        """The caller's place in the order: its running jobs, then the time that it used."""
+        running = await self.redis.hget(keys.RUNNING + at, caller)
+        used = await self.redis.hget(keys.USED + at.partition(":")[2], caller)
+        return int(running or 0) * 2.0**44 + int(used or 0)
 
     def drain(self) -> None:
         """Everything can be brought to an end, and nothing is left of it."""
@@ -585,13 +583,10 @@ class JobProtocol(RuleBasedStateMachine):
     async def nothing_is_left(self) -> None:
         for prefix in (
             *(keys.JOB, keys.CALLERS, keys.INTERESTS, keys.RUNNING, keys.JOB_BATCHES),
-            *(keys.TURNS, keys.BACKLOG, keys.QUEUED, keys.WAKE),
+            *(keys.TURNS, keys.BACKLOG, keys.QUEUED, keys.WAITING, keys.WAKE),
         ):
             assert await self.redis.keys(prefix + "*") == []
         assert not await self.redis.exists(keys.LEASES, keys.DEADLINES, keys.JOB_BYTES)
-        for stream in await self.redis.keys(keys.STREAM + "*"):
-            assert await self.redis.xlen(stream) == 0
-            assert (await self.redis.xpending(stream, "workers"))["pending"] == 0
         for rounds in await self.redis.keys(keys.ROUNDS + "*"):
             assert await self.redis.hkeys(rounds) in ([], [b""])
 

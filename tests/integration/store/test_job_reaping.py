@@ -91,7 +91,7 @@ async def test_the_reaper_ends_a_job_that_no_worker_can_end(submit, worker):
 
 async def test_a_job_with_missing_fields_stops_no_other(redis, submit, worker):
     """Another version may have written it, or a lost server left it."""
-    await submit("odd", caller="eve")
+    await submit("odd", caller="adam")
     await submit("vector-add")
     await redis.hdel("tritond:job:odd", "refresh", "submitted_ms", "payload", "priority")
 

@@ -1,6 +1,7 @@
 """Shares: no caller and no priority starves the others."""
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -221,3 +222,52 @@ async def test_a_lost_attempt_counts_with_all_its_time(submit, worker, redis):
     await worker().release(claim.id, claim.token)
 
     assert int(await redis.hget(keys.USED + LANE, "alice")) >= 50
+
+
+async def finish_one(worker, used_ms):
+    claim = await worker().claim([LANE])
+    done = {"reusable": False, "keep_s": 60, "used_ms": used_ms}
+    await worker().finish(claim.id, claim.token, b"{}", **done)
+    return claim.id.partition("-")[0]
+
+
+async def test_of_many_callers_the_one_who_used_least_time_is_next(submit, worker):
+    names = [f"caller{n:02}" for n in range(40)]
+    for name in names:
+        await submit(f"{name}-0", caller=name)
+    used_ms = {await finish_one(worker, 1000 - n): 1000 - n for n in range(40)}
+    for name in names:
+        await submit(f"{name}-1", caller=name)
+
+    order = [await finish_one(worker, 5000) for _ in names]
+
+    assert order == sorted(names, key=used_ms.get)
+
+
+async def test_a_caller_whose_jobs_cost_nothing_does_not_go_first_for_ever(submit, worker):
+    await submit("zoe-0", caller="zoe")
+    order = []
+    for n in range(5):
+        await submit(f"alice-{n}")
+        order.append(await finish_one(worker, 0))
+
+    assert "zoe" in order[:3]
+
+
+async def test_a_claim_and_the_load_of_a_lane_cost_the_same_for_any_number_of_callers(
+    redis, jobs, submit, worker
+):
+    async def commands():
+        stats = await redis.info("commandstats")
+        return sum(each["calls"] for each in stats.values())
+
+    costs, number = [], itertools.count()
+    for callers in (2, 2, 40):  # the first one loads the scripts
+        for _ in range(callers):
+            await submit(f"job-{next(number)}", caller=f"caller-{next(number)}")
+        before = await commands()
+        await worker().claim([LANE])
+        await jobs.load([LANE])
+        costs.append(await commands() - before)
+
+    assert abs(costs[1] - costs[2]) <= 2, "a round begins now and then"
