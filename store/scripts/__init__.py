@@ -36,6 +36,7 @@ def _names(script: str) -> str:
     return "local K = {" + ", ".join(f'{n} = "{v}"' for n, v in names.items()) + "}\n"
 
 
+@cache
 def text(name: str, *, shared: str | None = None) -> str:
     """Return the full text of script `name`, behind the functions of the file `shared`."""
     folder = files(__name__)
