@@ -105,7 +105,7 @@ local function charge(id, at, caller)
   note_turn(at, caller, "XX")
 end
 
--- Every job costs something, so that nobody's jobs that cost nothing go before all others for ever.
+-- Every job costs something, so that jobs that cost nothing do not go before all others for ever.
 local function spend(lane, caller, ms)
   redis.call("HINCRBY", K.USED .. lane, caller, math.max(1, math.floor(ms)))
   redis.call("PEXPIRE", K.USED .. lane, 3600000)
