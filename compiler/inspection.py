@@ -85,11 +85,27 @@ class InspectJob(BaseModel):
     toolchain_id: str
 
 
+class Proposal(BaseModel):
+    """A type for a parameter, from its use: what to write in a request unless you know better.
+
+    `type` is one of signatures, or `constexpr`; `hints` go with a pointer. `values` are those to
+    try for a constexpr, the likeliest first; without any, its default applies. `line` is the one
+    that implies the type, and `reason` says how. A proposal of `low` confidence is an example.
+    """
+
+    type: str = Field(max_length=256)
+    hints: list[str] = Field(max_length=4)
+    values: list[Any] = Field(max_length=16)
+    line: int
+    reason: str = Field(max_length=1000)
+    confidence: Literal["high", "medium", "low"]
+
+
 class InspectedParameter(BaseModel):
     """Facts about one parameter from the text.
 
     `default` is null, `{"literal": value}` or `{"expression": text}`; of `tl.constexpr(4)` it is
-    `{"literal": 4, "constexpr": true}`.
+    `{"literal": 4, "constexpr": true}`. `proposal` is null where its use implies nothing.
     """
 
     name: str
@@ -99,6 +115,7 @@ class InspectedParameter(BaseModel):
     do_not_specialize: bool
     do_not_specialize_on_alignment: bool
     const: bool
+    proposal: Proposal | None
 
 
 class InspectedKernel(BaseModel):

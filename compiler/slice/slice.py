@@ -23,6 +23,7 @@ from compiler.slice.jit_decorator import Aliases, module_level
 from compiler.slice.kinds import star_imports
 from compiler.slice.outline import Outline, Unit, outline
 from compiler.slice.posted_files import reached_files
+from compiler.slice.proposals.propose import Proposals
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,10 @@ def slice_kernel(order: SliceOrder, body: bytes, send: object = None) -> SliceRe
         known["certain"] = counts[name] == 1 or _is_defined_plainly(name, source)
     report = SliceReport(facts={"kernels": list(stated.values())})
     if order.inspect:
+        proposals = Proposals(source.tree, source.functions, source.aliases)
         for name, known in stated.items():
             known["blanked"] = _blanked(source, name)
+            proposals.add_to(known)
     else:
         report = replace(report, **_slice(source, order.kernel, order.functions, files))
     return replace(report, ms=round((perf_counter() - started) * 1000, 3))

@@ -16,7 +16,7 @@ from compiler.inspection import InspectedKernel, InspectedParameter, Inspection
 
 def parameter(name: str, annotation: str | None = None, **says: Any) -> InspectedParameter:
     usual = {"constexpr": False, "default": None, "const": False}
-    usual |= {"do_not_specialize": False, "do_not_specialize_on_alignment": False}
+    usual |= {"do_not_specialize": False, "do_not_specialize_on_alignment": False, "proposal": None}
     return InspectedParameter(name=name, annotation=annotation, **usual | says)
 
 

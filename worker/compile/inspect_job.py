@@ -86,6 +86,9 @@ def _as_written(kernel: InspectedKernel) -> InspectedKernel:
     """Return the kernel with values as a request would write them."""
     for parameter in kernel.parameters:
         parameter.default = _value(parameter.default)
+        if parameter.proposal is not None:
+            values = parameter.proposal.values
+            parameter.proposal.values = [written_value(value) for value in values]
     for config in kernel.configs:
         for part in ("constexprs", "options"):
             if part in config:

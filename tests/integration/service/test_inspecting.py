@@ -75,6 +75,22 @@ def test_parameters_configurations_heuristics_and_calls_are_reported(http: httpx
     assert first <= lines.index("@triton.autotune(") + 1 <= last
 
 
+def test_types_are_proposed_with_the_line_that_implies_them(http: httpx.Client) -> None:
+    body = inspect(http, AUTOTUNED).json()
+
+    proposed = {p["name"]: p["proposal"] for p in body["kernels"][1]["parameters"]}
+    assert proposed["BLOCK"]["values"] == [128, 256]
+    assert proposed["TYPE"]["values"] == [{"dtype": "fp16"}]
+    assert proposed["x_ptr"] == {
+        "type": "*fp32",
+        "hints": ["divisible_by_16"],
+        "values": [],
+        "line": 21,
+        "reason": "is annotated *fp32",
+        "confidence": "high",
+    }
+
+
 def test_a_source_without_kernels_has_none(http: httpx.Client) -> None:
     body = inspect(http, "import triton\n").json()
 

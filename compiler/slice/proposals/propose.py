@@ -1,0 +1,148 @@
+"""Decides on a type for each parameter of a kernel, with the line and the reason."""
+
+import ast
+import re
+from typing import Any
+
+from compiler.slice.facts import JitFunction
+from compiler.slice.jit_decorator import Aliases
+from compiler.slice.proposals.clues import (
+    DTYPES,
+    MOST_REASON_CHARS,
+    Clue,
+    Evidence,
+    Strength,
+    strongest,
+)
+from compiler.slice.proposals.constexpr_values import ConstexprValues
+from compiler.slice.proposals.function_text import FunctionText
+from compiler.slice.proposals.uses import Uses
+
+DEFAULT_ELEMENT = "fp32"
+_BLOCK = 64  # of a descriptor, along each axis
+_FLOAT_NAME = re.compile(
+    r"eps|scale|alpha|beta|gamma|momentum|(^|_)lr(_|$)|weight_decay|softcap|theta|dropout|^p$|"
+    r"(^|_)p_|prob|temperature|smoothing|lambda|sigma|decay|clamp|threshold|ratio|rate$",
+    re.IGNORECASE,
+)
+_POINTER_NAME = re.compile(r"(^|_)ptrs?(_|$)|ptr$|pointer", re.IGNORECASE)
+_INTEGERS = {"int": "i32", "bool": "i1"}
+_ANNOTATED = {"int": "i32", "float": "fp32", "bool": "i1"} | DTYPES
+
+
+class Proposals:
+    """The proposals for the kernels of one source."""
+
+    def __init__(self, tree: ast.Module, functions: list[JitFunction], aliases: Aliases) -> None:
+        self._texts = {f.name: FunctionText(f.node, aliases) for f in functions}
+        self._uses = Uses(self._texts)
+        self._aliases = aliases
+        self._values = ConstexprValues(tree, aliases)
+
+    def add_to(self, facts: dict[str, Any]) -> None:
+        """Give each parameter of a kernel's facts its `proposal`."""
+        function = self._texts[facts["name"]]
+        evidence = self._uses.of(facts["name"])
+        known = self._values.of(facts, function)
+        for parameter in facts["parameters"]:
+            found = evidence.get(parameter["name"])
+            parameter["proposal"] = (
+                None if found is None else self._proposal(parameter, known, found)
+            )
+
+    def _proposal(
+        self, parameter: dict[str, Any], known: dict[str, Any], found: Evidence
+    ) -> dict[str, Any] | None:
+        name = parameter["name"]
+        is_set = parameter["set_by"] in {"heuristics", "autotune"}
+        shape = strongest(found.shape)
+        if parameter["constexpr"] or is_set or (shape is not None and not found.pointer):
+            return self._values.proposal(parameter, known, shape)
+        if (typed := _annotated(parameter)) is not None:
+            return typed
+        if found.rank:
+            return _descriptor(found)
+        if found.pointer:
+            return _pointer(parameter, found)
+        if _POINTER_NAME.search(name):
+            clue = Clue("", parameter["line"], "only its name says that it is a pointer")
+            return _said(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
+        return _scalar(parameter, found)
+
+
+def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
+    text = (parameter["annotation"] or "").strip()
+    is_pointer = text.startswith("*") or "pointer_type(" in text
+    inner = text.rpartition("pointer_type(")[2].rstrip(")") if "(" in text else text
+    word = inner.replace("const ", "").strip("* ").rpartition(".")[2]
+    dtype = _ANNOTATED.get(word.removesuffix("_t"), word if word in DTYPES.values() else None)
+    if dtype is None:
+        return None
+    reason = f"is annotated {text}"
+    kind = f"*{dtype}" if is_pointer else dtype
+    hints = ["divisible_by_16"] if is_pointer else []
+    return _said(kind, Clue(kind, parameter["line"], reason), "high", _kept(parameter, hints))
+
+
+def _descriptor(found: Evidence) -> dict[str, Any]:
+    clue = strongest(found.scalar) or Clue("", 0, "")
+    block = ",".join([str(_BLOCK)] * found.rank)
+    reason = f"{clue.reason}; its elements and block are examples"
+    kind = f"tensordesc<{DEFAULT_ELEMENT}[{block}]>"
+    return _said(kind, Clue(kind, clue.line, reason), "low", [])
+
+
+def _pointer(parameter: dict[str, Any], found: Evidence) -> dict[str, Any]:
+    clue = strongest(found.pointer) or Clue("", parameter["line"], "")
+    element = strongest(found.element)
+    hints = _kept(parameter, ["divisible_by_16"])
+    const = "k" if parameter["const"] else ""
+    if element is None:
+        reason = f"{clue.reason}; nothing says what it holds, so {DEFAULT_ELEMENT} is an example"
+        return _said(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)
+    reason = f"{clue.reason}; {element.reason} on line {element.line}"
+    return _said(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
+
+
+def _scalar(parameter: dict[str, Any], found: Evidence) -> dict[str, Any]:
+    clue = strongest([*found.scalar, *_of_default(parameter), *_of_name(parameter)])
+    if clue is None:
+        nothing = Clue("int", parameter["line"], "nothing says what it is, so i32 is an example")
+        return _said("i32", nothing, "low", [])
+    kind = "fp32" if clue.implied == "float" else _INTEGERS.get(clue.implied, "i32")
+    certain = "high" if clue.strength >= Strength.STRONG else "medium"
+    return _said(kind, clue, certain if clue.strength > Strength.NAME else "low", [])
+
+
+def _of_default(parameter: dict[str, Any]) -> list[Clue]:
+    literal = (parameter["default"] or {}).get("literal")
+    if not isinstance(literal, dict):
+        is_flag = isinstance(literal, bool)
+        return [Clue("bool", parameter["line"], "is a flag by default")] if is_flag else []
+    kind = next(iter(literal))
+    if kind == "float":
+        return [Clue("float", parameter["line"], "is a float by default")]
+    return [Clue("int", parameter["line"], "is an integer by default", Strength.WEAK)]
+
+
+def _of_name(parameter: dict[str, Any]) -> list[Clue]:
+    if not _FLOAT_NAME.search(parameter["name"]) or "stride" in parameter["name"]:
+        return []
+    return [Clue("float", parameter["line"], "is a float by its name", Strength.NAME)]
+
+
+def _kept(parameter: dict[str, Any], hints: list[str]) -> list[str]:
+    """Return the hints that the kernel lets the JIT derive."""
+    is_plain = parameter["do_not_specialize"] or parameter["do_not_specialize_on_alignment"]
+    return [] if is_plain else hints
+
+
+def _said(kind: str, clue: Clue, confidence: str, hints: list[str]) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "hints": hints,
+        "values": [],
+        "line": clue.line,
+        "reason": clue.reason[:MOST_REASON_CHARS],
+        "confidence": confidence,
+    }
