@@ -9,12 +9,13 @@ from adapters.compiler_explorer.feature import COMPILER_EXPLORER
 from adapters.evaluators.feature import EVALUATORS
 from adapters.mcp.feature import MCP
 from programs.service.feature import PROGRAMS
+from proofs.service.feature import PROOFS
 from service.application import create_app
 from service.feature import Feature
 from service.settings import ServiceSettings
 from sweeps.service.feature import SWEEPS
 
-FEATURES: tuple[Feature, ...] = (PROGRAMS, SWEEPS, COMPILER_EXPLORER, EVALUATORS, MCP)
+FEATURES: tuple[Feature, ...] = (PROGRAMS, SWEEPS, PROOFS, COMPILER_EXPLORER, EVALUATORS, MCP)
 
 
 def composed_app(settings: ServiceSettings | None = None) -> FastAPI:

@@ -37,6 +37,7 @@ TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 # --- Launches and what they are made of (must never be evicted) -------------------------------
 LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, outputs
 PROGRAM: Final = "tritond:program:"  # <program id>: hash caller, tapes
+PROOF: Final = "tritond:proof:"  # <proof id>: string, caller
 BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, left, ended:<state>
 BATCH_ITEMS: Final = "tritond:batch-items:"  # <batch id>: hash index -> "<state> <record>"
 SWEEP: Final = "tritond:sweep:"  # <sweep id>: hash caller

@@ -6,6 +6,7 @@ never mixed with what it makes now. Standard library only; decides nothing else.
 
 import hashlib
 import sys
+from functools import cache
 from importlib.machinery import FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -14,8 +15,13 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
 PACKAGES = ("compiler", "jobs", "launch", "programs", "worker")
+PROVING = (
+    "compiler/proof", "compiler/ttir_to_numpy", "launch/checks", "launch/contract", "launch/cpu",
+    "launch/proof",
+)  # fmt: skip
+"""Code that can change what a proof says of a TTIR."""
 BESIDE_COMPILING = (
-    "launch", "programs", "worker/launch", "worker/gpu",
+    "compiler/proof", "launch", "programs", "worker/launch", "worker/gpu",
 )  # fmt: skip
 """Code that runs kernels, programs or sweeps. It cannot change the result of a compilation."""
 
@@ -39,6 +45,16 @@ def pipeline_digest(root: Path = ROOT) -> str:
     if not counted:
         message = f"there are no sources of tritond in {root}, so what it makes has no version"
         raise RuntimeError(message)
+    return found.hexdigest()
+
+
+@cache
+def proof_digest(root: Path = ROOT) -> str:
+    """Return the SHA-256 of every source file that can change a proof."""
+    found = hashlib.sha256()
+    for path in sorted(path for name in PROVING for path in (root / name).rglob("*.py")):
+        text = path.read_bytes().replace(b"\r\n", b"\n")
+        found.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode() + text)
     return found.hexdigest()
 
 

@@ -19,7 +19,7 @@ Verdict = Literal["proved", "refuted", "unknown"]
 
 
 @dataclass(frozen=True)
-class ProofAnswer:
+class Conclusion:
     """The answer to one obligation; `refuted` is the solver's word, to be replayed first."""
 
     verdict: Verdict
@@ -38,7 +38,7 @@ class Prover:
     unknowns: Unknowns
     contract: BoundContract
     linear: LinearProver
-    _checked: dict[tuple[Check, tuple[Formula, ...]], ProofAnswer] = field(default_factory=dict)
+    _checked: dict[tuple[Check, tuple[Formula, ...]], Conclusion] = field(default_factory=dict)
     _reached: dict[tuple[Formula, ...], bool] = field(default_factory=dict)
 
     def is_reached(self, access: SymbolicAccess) -> bool:
@@ -52,37 +52,33 @@ class Prover:
             self._reached[given] = is_satisfiable(wanted, self.contract.sizes, self.linear.effort)
         return self._reached[given]
 
-    def bounds(self, access: SymbolicAccess) -> ProofAnswer:
+    def bounds(self, access: SymbolicAccess) -> Conclusion:
         """Return whether an access stays in its buffer, for all sizes."""
         under: frozenset[str] = frozenset()
         for case in access.pointer.cases:
             if not isinstance(case.base, str):
-                return ProofAnswer(
-                    "unknown", reason=case.why_unknown or "an address of no argument"
-                )
+                return Conclusion("unknown", reason=case.why_unknown or "an address of no argument")
             extent = self.contract.extents.get(case.base)
             if extent is None:
                 reason = f"the contract does not say how many elements {case.base} has"
-                return ProofAnswer("unknown", reason=reason)
+                return Conclusion("unknown", reason=reason)
             given = _given(access.path, access.mask, case.condition)
             goals = [at_least(case.offset), at_least(extent, case.offset + 1)]
             beside = [*goals, *_goals(access.address_checks)]
             for goal in goals:
                 made = self._answer(goal, given, beside)
                 if made.verdict != "proved":
-                    return ProofAnswer(
-                        made.verdict, reason=made.reason, model=made.model, case=case
-                    )
+                    return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
                 under |= made.proved_under
             under |= {f"{case.base}: its extent"}
-        return ProofAnswer("proved", under)
+        return Conclusion("proved", under)
 
-    def overflow(self, access: SymbolicAccess) -> ProofAnswer:
+    def overflow(self, access: SymbolicAccess) -> Conclusion:
         """Return whether every integer of an access is exact, wherever it counts."""
         under: frozenset[str] = frozenset()
         masks = sorted(access.mask_checks, key=_order)
         addresses = sorted(access.address_checks, key=_order)
-        first: ProofAnswer | None = None
+        first: Conclusion | None = None
         for check in (*masks, *addresses):
             made = self.check(check, None if check in access.mask_checks else access)
             if made.verdict == "refuted":
@@ -90,9 +86,9 @@ class Prover:
             if made.verdict == "unknown":
                 first = first or made
             under |= made.proved_under
-        return first or ProofAnswer("proved", under)
+        return first or Conclusion("proved", under)
 
-    def check(self, check: Check, access: SymbolicAccess | None) -> ProofAnswer:
+    def check(self, check: Check, access: SymbolicAccess | None) -> Conclusion:
         """Return whether one integer is exact: wherever it is computed, or where `access` runs."""
         path = _given(self.evaluator.path(check.path), check.given)
         given = path if access is None else _given(*path, access.path, access.mask)
@@ -103,7 +99,7 @@ class Prover:
 
     def _of_check(
         self, check: Check, access: SymbolicAccess | None, given: tuple[Formula, ...]
-    ) -> ProofAnswer:
+    ) -> Conclusion:
         under: frozenset[str] = frozenset()
         beside = list(check.goals)
         if access is not None:
@@ -115,25 +111,25 @@ class Prover:
         for goal in check.goals:
             made = self._answer(goal, given, beside)
             if made.verdict != "proved":
-                return ProofAnswer(made.verdict, reason=made.reason, model=made.model, check=check)
+                return Conclusion(made.verdict, reason=made.reason, model=made.model, check=check)
             under |= made.proved_under
-        return ProofAnswer("proved", under, check=check)
+        return Conclusion("proved", under, check=check)
 
     def _answer(
         self, goal: Formula, given: tuple[Formula, ...], beside: Sequence[Formula]
-    ) -> ProofAnswer:
+    ) -> Conclusion:
         labels = self.linear.prove(goal, given, beside)
         if labels is not None:
-            return ProofAnswer("proved", labels - {""})
+            return Conclusion("proved", labels - {""})
         reason = self._origins([goal, *given])
         model = self._model([opposite(goal), *given])
         if model is None:
-            return ProofAnswer(
+            return Conclusion(
                 "unknown", reason=reason or "no proof was found, and no sizes break it"
             )
         if reason:
-            return ProofAnswer("unknown", reason=reason, model=model)
-        return ProofAnswer("refuted", model=model)
+            return Conclusion("unknown", reason=reason, model=model)
+        return Conclusion("refuted", model=model)
 
     def _model(self, formulas: Sequence[Formula]) -> Model | None:
         return smallest_witness(self._whole(formulas), self.contract.sizes, self.linear.effort)

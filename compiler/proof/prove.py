@@ -10,7 +10,7 @@ from compiler.proof.binding import BoundContract, SizeLimits, bind
 from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.linear import LinearProver
-from compiler.proof.obligations import ProofAnswer, Prover
+from compiler.proof.obligations import Conclusion, Prover
 from compiler.proof.structure import structure_of
 from compiler.proof.terms import SymbolicAccess, UnreadAccess
 from compiler.proof.unknowns import Unknowns
@@ -18,19 +18,19 @@ from compiler.ttir_to_numpy.ir import Operation
 
 
 @dataclass(frozen=True)
-class ProvedAccess:
+class AccessProof:
     """One access with the answers to what was asked."""
 
     access: SymbolicAccess | UnreadAccess
-    bounds: ProofAnswer | None = None
-    overflow: ProofAnswer | None = None
+    bounds: Conclusion | None = None
+    overflow: Conclusion | None = None
 
 
 @dataclass
-class Proof:
+class KernelProof:
     """The answers about one kernel, and what they were found with."""
 
-    accesses: list[ProvedAccess]
+    accesses: list[AccessProof]
     contract: BoundContract
     prover: Prover
     notes: list[str] = field(default_factory=list)
@@ -42,33 +42,33 @@ def prove(
     constants: Mapping[str, int],
     limits: SizeLimits,
     checks: Sequence[str] = ("bounds", "overflow"),
-) -> Proof:
+) -> KernelProof:
     """Prove a kernel. Raises Unsupported, ProofLimitReached, ContractError."""
     prover = prover_of(module, contract, constants, limits)
     found = []
     for access in accesses_of(prover.evaluator):
         if isinstance(access, UnreadAccess):
-            refused = ProofAnswer("unknown", reason=access.reason)
-            found.append(ProvedAccess(access, refused, refused))
+            refused = Conclusion("unknown", reason=access.reason)
+            found.append(AccessProof(access, refused, refused))
             continue
         bounds = prover.bounds(access) if "bounds" in checks else None
         overflow = prover.overflow(access) if "overflow" in checks else None
         is_any_proved = _is_proved(bounds) or _is_proved(overflow)
         if is_any_proved and not prover.is_reached(access):
             bounds, overflow = _vacuous(bounds), _vacuous(overflow)
-        found.append(ProvedAccess(access, bounds, overflow))
-    return Proof(found, prover.contract, prover)
+        found.append(AccessProof(access, bounds, overflow))
+    return KernelProof(found, prover.contract, prover)
 
 
-def _is_proved(finding: ProofAnswer | None) -> bool:
+def _is_proved(finding: Conclusion | None) -> bool:
     return finding is not None and finding.verdict == "proved"
 
 
-def _vacuous(finding: ProofAnswer | None) -> ProofAnswer | None:
+def _vacuous(finding: Conclusion | None) -> Conclusion | None:
     """Return that nothing was proved about an access that no sizes were found to reach."""
     if not _is_proved(finding):
         return finding
-    return ProofAnswer("unknown", reason="no sizes that keep the contract were found to reach it")
+    return Conclusion("unknown", reason="no sizes that keep the contract were found to reach it")
 
 
 def prover_of(

@@ -20,7 +20,7 @@ class ProveOrder(Order):
     """
 
     task: ClassVar[str] = "prove"
-    profile: ClassVar[str] = "parse"
+    profile: ClassVar[str] = "back"
     target: Target
     files: Sequence[str]
     contract: str

@@ -11,10 +11,10 @@ from compiler.messages.wire import Send
 from compiler.proof import solver
 from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import ContractError
-from compiler.proof.obligations import ProofAnswer
+from compiler.proof.obligations import Conclusion
 from compiler.proof.polynomial import Polynomial
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
-from compiler.proof.prove import Proof, ProvedAccess, prove
+from compiler.proof.prove import AccessProof, KernelProof, prove
 from compiler.proof.solver import Model
 from compiler.proof.terms import SymbolicAccess, line_of
 from compiler.ttir_to_numpy.generic_form import module_of
@@ -91,9 +91,9 @@ def _ms_since(started: float) -> float:
 class _Reporter:
     order: ProveOrder
     text: str
-    proof: Proof
+    proof: KernelProof
 
-    def access(self, proved: ProvedAccess) -> AccessReport:
+    def access(self, proved: AccessProof) -> AccessReport:
         """Return the report of one access."""
         operation = proved.access.operation
         location = operation.locations[0] if operation.locations else None
@@ -110,7 +110,7 @@ class _Reporter:
             answers=answers,
         )
 
-    def _answer(self, proved: ProvedAccess, finding: ProofAnswer) -> AnswerReport:
+    def _answer(self, proved: AccessProof, finding: Conclusion) -> AnswerReport:
         expression, line = "", None
         if finding.check is not None:
             expression, line = finding.check.result.text(), line_of(finding.check.operation)
@@ -138,7 +138,7 @@ class _Reporter:
             witness=witness,
         )
 
-    def _witness(self, access: SymbolicAccess, finding: ProofAnswer, model: Model) -> WitnessReport:
+    def _witness(self, access: SymbolicAccess, finding: Conclusion, model: Model) -> WitnessReport:
         launch = self._launch(model)
         ran = replay(self.order, self.text, launch)
         confirmed, index = self._confirmed(access, finding, model, ran)
@@ -192,7 +192,7 @@ class _Reporter:
         )
 
     def _confirmed(
-        self, access: SymbolicAccess, finding: ProofAnswer, model: Model, ran: ReplayedProgram
+        self, access: SymbolicAccess, finding: Conclusion, model: Model, ran: ReplayedProgram
     ) -> tuple[str, int | None]:
         """Return what the CPU device saw of the broken obligation, "" where it saw nothing."""
         location = access.operation.locations[0] if access.operation.locations else None

@@ -13,6 +13,7 @@ from programs.tape.tape_bounds import MAX_TAPE_BYTES
 from worker.launch.launch_children import TORCH_ENVIRONMENT, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime
+from worker.pool.lazy_pool import LazyPool
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 
@@ -28,31 +29,6 @@ RECORDER_TASKS = "programs.recorder.record_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
 _BESIDE_BYTES = 1 << 20
 """The size allowed to a child's report, besides its tape or outputs."""
-
-
-class LazyPool:
-    """A pool of children that starts on first use."""
-
-    def __init__(self, make: Callable[[], Pool]) -> None:
-        self._make = make
-        self._pool: Pool | None = None
-        self._starting = asyncio.Lock()
-
-    async def started(self) -> Pool:
-        """Return the pool, its zygote warm. Raises ZygoteError."""
-        async with self._starting:
-            if self._pool is None:
-                pool = self._make()
-                await pool.start()
-                self._pool = pool
-        return self._pool
-
-    async def close(self) -> None:
-        """End its children, if there are any. The next `started` starts them again."""
-        async with self._starting:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            await pool.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ PROGRAM_LANES: Final = "programs:"
 """The prefix of lanes of programs."""
 SWEEPS_LANE: Final = "sweeps"
 """The lane of all sweeps, whatever Triton they are about."""
+PROOFS_LANE: Final = "proofs"
+"""The same of proofs."""
 
 
 class Priority(StrEnum):
@@ -269,13 +271,15 @@ def lanes_of(toolchain_id: str, program_devices: Iterable[str]) -> list[str]:
 
 
 def lanes_of_all(devices: Iterable[str]) -> list[str]:
-    """Return the lanes whose jobs may post more for any toolchain: sweeps, launches on GPUs.
+    """Return the lanes whose jobs may post more for any toolchain.
+
+    These are sweeps, proofs and launches on GPUs.
 
     The classes of GPUs are `devices`, "<target> <model>".
     """
     on_gpus = (name.partition(" ") for name in devices)
     launches = [device_lane(target, model) for target, _, model in on_gpus]
-    return [SWEEPS_LANE, *launches, *map(torch_lane, launches)]
+    return [SWEEPS_LANE, PROOFS_LANE, *launches, *map(torch_lane, launches)]
 
 
 def device_class_of(lane: str) -> str | None:

@@ -9,7 +9,7 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from compiler.proof.binding import SizeLimits
-from compiler.proof.prove import Proof, prove
+from compiler.proof.prove import KernelProof, prove
 from compiler.target import Target
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.task import generic_form
@@ -50,7 +50,7 @@ def proof_of(
     contract: str,
     constexprs: dict[str, Any] | None = None,
     limits: SizeLimits | None = None,
-) -> Proof:
+) -> KernelProof:
     """Return the proof of a kernel, without any replay."""
     constants = constexprs or {}
     generic, _ = generic_form(ttir_of(body, signature, constants), TARGET, "ttir")

@@ -14,7 +14,7 @@ BUILT = set((ROOT / ".gitignore").read_text().split())
 """Build outputs: absent from a fresh checkout."""
 _FOLDERS = "|".join(
     "adapters benchmarks client compiler deploy docs examples jobs launch page programs service "
-    "store sweeps tests worker".split()
+    "proofs store sweeps tests worker".split()
 )
 _NAMED = re.compile(rf"(?<![\w/.-])(?:{_FOLDERS})/[\w./@-]*\w(?:/(?!\w))?")
 

@@ -11,7 +11,7 @@ TEXTS = [
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
     *("docs", "examples", "benchmarks", ".github", "action.yml", "Makefile", "Dockerfile"),
     *("adapters", "client", "compiler", "jobs", "launch", "page", "programs", "service", "store"),
-    *("sweeps", "tests", "worker"),
+    *("sweeps", "proofs", "tests", "worker"),
 ]
 FOREIGN = re.compile(
     r"\bhangs? on\b"  # depends on

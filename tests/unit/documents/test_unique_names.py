@@ -15,7 +15,7 @@ from tests.conftest import TESTS
 
 ROOT = TESTS.parent
 PACKAGES = (
-    "compiler launch jobs sweeps programs store worker service adapters client/tritonc".split()
+    "compiler launch jobs sweeps programs proofs store worker service adapters client/tritonc".split()
 )
 BOUNDARIES = [
     ("compiler/messages", "worker"),  # a child writes a report, the worker reads it

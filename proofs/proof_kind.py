@@ -1,0 +1,34 @@
+"""Proofs as a kind of job."""
+
+from typing import Final
+
+from compiler.problem import failure_problem
+from jobs.kind import JobKind, Unhandled
+from proofs.proof_job import ProofJob, new_proof
+from proofs.proof_record import Proof, proof_url
+from proofs.proof_request import ProofRequest
+from store.jobs.types import PROOFS_LANE
+
+
+def _proof(one: Unhandled[ProofJob]) -> Proof:
+    if one.job is not None:
+        position = one.queue_position
+        return new_proof(one.job, one.state, queue_position=position, problem=one.problem)
+    return Proof(id=one.id, url=proof_url(one.id), state=one.state, problem=one.problem)
+
+
+PROOF: Final = JobKind(
+    name="proofs",
+    noun="proof",
+    request=ProofRequest,
+    job=ProofJob,
+    record=_proof,
+    id_of=lambda job: job.id,
+    lane_of=lambda _: PROOFS_LANE,
+    is_owned=True,
+    cancelled="Its caller cancelled the proof.",
+    overdue=failure_problem(
+        "deadline_exceeded", "No worker took this proof within its deadline_s."
+    ),
+    exhausted_detail="Three workers in a row were lost with this proof. Post it again.",
+)

@@ -1,0 +1,108 @@
+"""The body of POST /v1/proofs: a kernel, what every launch of it keeps, and what to prove."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
+from compiler.request.compile_request import NOT_NULL, ONE_INPUT, Json, Name
+from launch.contract.text import MOST_CHARACTERS
+from launch.request.launch_request import MAX_DEADLINE_S
+from launch.request.launched_kernel import LaunchedKernel
+from launch.request.request_part import RequestPart
+
+ProofCheck = Literal["bounds", "overflow"]
+CHECKS: tuple[ProofCheck, ...] = ("bounds", "overflow")
+MAX_CASES = 8
+MAX_ARGUMENTS = 256
+MAX_RANK = 8
+LARGEST_SIZE = 2**31
+LARGEST_BUFFER = 2**40
+_Size = Annotated[int, Field(ge=0, le=2**40)]
+
+ADD_CONTRACT = (
+    "x_ptr: n_elements\ny_ptr: n_elements\noutput_ptr: n_elements\n"
+    "grid: cdiv(n_elements, BLOCK_SIZE)\n"
+)
+EXAMPLE: dict[str, Any] = {
+    **{name: COMPILATION_EXAMPLE[name] for name in ("source", "signature", "constexprs")},
+    "contract": ADD_CONTRACT,
+}
+CASES_EXAMPLE: dict[str, Any] = {
+    **{name: COMPILATION_EXAMPLE[name] for name in ("source", "constexprs")},
+    "cases": [
+        {
+            "arguments": {
+                **{
+                    name: {"shape": [n], "dtype": "fp32"}
+                    for name in ("x_ptr", "y_ptr", "output_ptr")
+                },
+                "n_elements": n,
+            },
+            "grid": [-(-n // 1024)],
+        }
+        for n in (4099, 10_007, 98_429)
+    ],
+}
+
+
+class ProofBuffer(RequestPart):
+    """A buffer of a case; strides in elements."""
+
+    shape: Annotated[list[_Size], Field(max_length=MAX_RANK)]
+    dtype: str = Field(default="fp32", max_length=64)
+    strides: Annotated[list[_Size], Field(max_length=MAX_RANK)] | None = None
+
+
+class ProofCase(RequestPart):
+    """One launch that is right. Cases with other sizes, best primes, tell sizes apart."""
+
+    arguments: Annotated[
+        dict[Name, ProofBuffer | bool | int | float], Field(max_length=MAX_ARGUMENTS)
+    ]
+    grid: Annotated[
+        list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(min_length=1, max_length=3)
+    ]
+
+
+class ProofLimits(RequestPart):
+    """The largest sizes that a proof is about."""
+
+    size: Annotated[int, Field(ge=1, le=LARGEST_SIZE, description="of a scalar or a size")] = 2**30
+    elements: Annotated[int, Field(ge=1, le=LARGEST_BUFFER, description="of a buffer")] = 2**36
+
+
+_KERNEL: list[JsonValue] = [
+    {"required": ["compilation"], "properties": {"compilation": NOT_NULL}},
+    *ONE_INPUT,
+]
+
+
+class ProofRequest(LaunchedKernel):
+    """A kernel as in POST /v1/compilations, or a finished compilation, with a contract."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [EXAMPLE, CASES_EXAMPLE], "oneOf": _KERNEL}
+    )
+
+    compilation: Json = Field(
+        default=None,
+        description="instead of `source` and `ir`: the key of a compilation, or a body of "
+        "POST /v1/compilations",
+        json_schema_extra={"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]},
+    )
+    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
+        default=None, description="what every launch keeps; docs/reference/proofs.md"
+    )
+    cases: Annotated[list[ProofCase], Field(max_length=MAX_CASES)] = Field(
+        default_factory=list,
+        description="instead of `contract`: launches to infer it from, best three whose sizes are "
+        "different primes",
+    )
+    checks: Annotated[list[ProofCheck], Field(min_length=1, max_length=len(CHECKS))] = Field(
+        default_factory=lambda: list(CHECKS)
+    )
+    limits: ProofLimits = Field(default_factory=ProofLimits)
+    deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)] = Field(
+        default=300, description="for everything, from the post on"
+    )

@@ -1,0 +1,189 @@
+"""Turns a proof request into a job and queues it. Reads no source and no IR."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compiler.job import CompileJob
+from compiler.json_number import read_number
+from compiler.proof.contract import ContractError
+from compiler.rejection import FieldError, RequestRejected
+from compiler.request import limits
+from compiler.request.resolution import resolve
+from jobs.submission import JobOrder
+from launch.contract.infer_contract import (
+    CaseBuffer,
+    InferenceCase,
+    NotInferable,
+    inferred_contract,
+)
+from launch.contract.text import read_contract
+from launch.request.launched_kernel import LaunchedKernel
+from launch.request.request_part import below, read
+from proofs.proof_job import ProofJob
+from proofs.proof_kind import PROOF
+from proofs.proof_request import ProofBuffer, ProofCase, ProofRequest
+from proofs.stored_proofs import Proofs, StoredProof
+from service.caller import Caller
+from service.compilations.retrieval import read_compile_job
+from service.owned_jobs import OwnedJobs
+from service.state import ServiceState
+from store.jobs.types import Membership, Priority, Submitted, Waiting
+
+_TTIR = "ttir"
+_OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s"}
+_NOT_LAUNCHED = {"signature", "hints", "stop_after", "include", "refresh", "timeout_s", "priority"}
+"""Fields of a kernel that a witness's launch leaves out; its arguments say the types."""
+_LARGEST_I32 = 2**31 - 1
+
+
+async def _find(state: ServiceState, proof_id: str, caller: str) -> StoredProof | None:
+    return await state.store(Proofs).find(proof_id, caller)
+
+
+async def submit_proof(
+    state: ServiceState,
+    request: ProofRequest,
+    caller: Caller,
+    proof_id: str,
+    *,
+    waiting: Waiting | None = None,
+    membership: Membership | None = None,
+) -> Submitted:
+    """Do every check that needs no worker, and queue the proof.
+
+    Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
+    """
+    compile_job, launch = await _kernel(state, request, caller)
+    contract = await asyncio.to_thread(_contract, request, compile_job)
+    job = ProofJob(
+        id=proof_id,
+        caller=caller.id,
+        compile_job=compile_job,
+        contract=contract,
+        is_inferred=request.contract is None,
+        checks=request.checks,
+        limits=request.limits,
+        launch=launch,
+        priority=request.priority,
+        deadline_s=request.deadline_s,
+    )
+    order = JobOrder(
+        PROOF,
+        job,
+        caller.id,
+        Priority(request.priority),
+        queued_ms=int(request.deadline_s * 1000),
+        membership=membership,
+    )
+    submitted = await state.client.submit(order, waiting=waiting)
+    await state.store(Proofs).create(proof_id, caller.id)
+    return submitted
+
+
+async def _kernel(
+    state: ServiceState, request: ProofRequest, caller: Caller
+) -> tuple[CompileJob, dict[str, Any]]:
+    """Return the kernel's job, and how a launch names the kernel."""
+    posted = request.compilation
+    own = {name: getattr(request, name) for name in request.model_fields_set - _OWN_FIELDS}
+    if posted is None:
+        return await _resolved(state, request, own, caller)
+    if request.source is not None or request.ir is not None:
+        message = "give either `compilation`, or a kernel's `source` or `ir`"
+        raise RequestRejected(FieldError("/compilation", message))
+    if isinstance(posted, str):
+        return await read_compile_job(state, caller, posted), {"compilation_key": posted}
+    with below("/compilation"):
+        kernel = read(LaunchedKernel, posted, "")
+        said = {name: getattr(kernel, name) for name in kernel.model_fields_set}
+        return await _resolved(state, request, said, caller)
+
+
+async def _resolved(
+    state: ServiceState, request: ProofRequest, said: Mapping[str, Any], caller: Caller
+) -> tuple[CompileJob, dict[str, Any]]:
+    kernel = LaunchedKernel.model_validate(said)
+    limits.check(kernel, state.settings.request_limits)
+    toolchain = await state.toolchains.choose(kernel.triton)
+    changes: dict[str, Any] = {"stop_after": _TTIR}
+    if kernel.signature is None and kernel.specialization_data is None and kernel.source:
+        changes["signature"] = _signature(request.cases, kernel.constexprs or {})
+    complete = LaunchedKernel.model_validate(dict(said) | changes)
+    job = resolve(complete.for_target(toolchain.default_target), toolchain, caller.namespace)
+    named = {name: value for name, value in said.items() if name not in _NOT_LAUNCHED}
+    launched = LaunchedKernel.model_validate(named).model_dump(
+        mode="json", exclude_unset=True, by_alias=True
+    )
+    return job, {"compilation": launched}
+
+
+def _signature(cases: Sequence[ProofCase], constexprs: Mapping[str, Any]) -> dict[str, str]:
+    """Return the types of the arguments of the cases. Raises RequestRejected without cases."""
+    if not cases:
+        message = "give the kernel's signature, or cases whose arguments say it"
+        raise RequestRejected(FieldError("/signature", message))
+    found = {}
+    for name in cases[0].arguments:
+        values = [case.arguments[name] for case in cases if name in case.arguments]
+        if name not in constexprs:
+            found[name] = _type_of(values)
+    return found
+
+
+def _type_of(values: Sequence[ProofBuffer | bool | float]) -> str:
+    first = values[0]
+    if isinstance(first, ProofBuffer):
+        return f"*{first.dtype}"
+    if isinstance(first, bool):
+        return "i1"
+    if isinstance(first, float):
+        return "fp32"
+    is_wide = any(isinstance(one, int) and abs(one) > _LARGEST_I32 for one in values)
+    return "i64" if is_wide else "i32"
+
+
+def _contract(request: ProofRequest, job: CompileJob) -> str:
+    """Return the contract's text, given or inferred. Raises RequestRejected."""
+    if (request.contract is None) == (not request.cases):
+        message = "give either a `contract`, or `cases` to infer it from"
+        raise RequestRejected(FieldError("/contract", message))
+    if request.contract is not None:
+        try:
+            read_contract(request.contract)
+        except ContractError as error:
+            raise RequestRejected(FieldError("/contract", str(error))) from None
+        return request.contract
+    constants = _constants(job)
+    cases = [_inference_case(case, constants) for case in request.cases]
+    try:
+        return inferred_contract(cases, constants)
+    except NotInferable as error:
+        raise RequestRejected(FieldError("/cases", str(error))) from None
+
+
+def _constants(job: CompileJob) -> dict[str, int]:
+    """Return the integer constexprs that the request names."""
+    values = {
+        name: read_number(item.value)
+        for name, item in job.specialization.named.items()
+        if item.is_constexpr and isinstance(item.value, dict) and "int" in item.value
+    }
+    return {name: value for name, value in values.items() if isinstance(value, int)}
+
+
+def _inference_case(case: ProofCase, constants: Mapping[str, int]) -> InferenceCase:
+    buffers = {
+        name: CaseBuffer(value.shape, value.strides)
+        for name, value in case.arguments.items()
+        if isinstance(value, ProofBuffer)
+    }
+    scalars = {
+        name: value
+        for name, value in case.arguments.items()
+        if isinstance(value, int) and not isinstance(value, bool) and name not in constants
+    }
+    return InferenceCase(buffers, scalars, case.grid)
+
+
+PROOFS = OwnedJobs(PROOF, "proofs", submit_proof, _find)

@@ -1,0 +1,1 @@
+"""Proofs as a worker does them. Reads no IR: children do."""

@@ -1,0 +1,238 @@
+"""One claimed proof, to its record: the kernel's TTIR, the proof of it, and what is kept.
+
+Runs in the worker's own process, which reads neither source nor IR.
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.compilation import Compilation, amended
+from compiler.labelled_digest import labelled_digest
+from compiler.messages.orders import IrBounds
+from compiler.problem import Problem, failure_problem
+from compiler.target import parse_target
+from jobs.core_kinds import COMPILATION
+from jobs.deadline import Deadline, DeadlinePassed
+from jobs.submission import JobClient, JobOrder
+from launch.proof.proof_messages import ProofReport, ProveOrder
+from proofs.proof_job import ProofJob, failed_proof, new_proof
+from proofs.proof_record import Proof
+from proofs.worker.proof_answers import proved_accesses, verdict_of
+from proofs.worker.proof_report import read_proof_report, written_proof_report
+from store.blobs import Blobs
+from store.compilations import Compilations, Derived
+from store.errors import CallerBytesFull, StoreUnavailable
+from store.events import Events
+from store.jobs.types import Priority
+from store.launches import LIFE_S
+from worker.code_digest import proof_digest
+from worker.compile.child_run import carry_out
+from worker.compile.reports import Malformed
+from worker.consumer import Attempt
+from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.lazy_pool import LazyPool
+
+_TTIR = "ttir"
+_MADE = "made"
+"""The name of the one blob of a kept proof."""
+_ASSUMED = [
+    "arguments do not overlap in memory",
+    "an address counts elements of its buffer's type",
+]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProofContext:
+    """The shared objects that proofs work with."""
+
+    client: JobClient
+    compilations: Compilations
+    blobs: Blobs
+    kept: Derived
+    events: Events
+    children: LazyPool
+    ir_bounds: IrBounds
+
+
+class _NoProof(Exception):
+    """Ends a proof without an answer."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
+async def do_proof(attempt: Attempt[ProofJob], context: ProofContext) -> None:
+    """Do a proof and finish its job. Raises StoreUnavailable, ZygoteError."""
+    run = _ProofRun(attempt, context)
+    started = time.monotonic()
+    try:
+        proof = await run.proof()
+    except _NoProof as none:
+        proof = failed_proof(attempt.job, none.problem)
+    except DeadlinePassed as passed:
+        proof = failed_proof(attempt.job, failure_problem("deadline_exceeded", str(passed)))
+    except CallerBytesFull as full:
+        proof = failed_proof(attempt.job, failure_problem("too_many_requests", str(full)))
+    run_ms = (time.monotonic() - started) * 1000
+    timings_ms = {
+        "queue": attempt.queue_ms,
+        "compile": run.compile_ms,
+        "run": run_ms - run.compile_ms,
+        "total": attempt.queue_ms + run_ms,
+    }
+    proof = amended(proof, timings_ms={k: round(v, 3) for k, v in timings_ms.items()})
+    await attempt.finish(proof, reusable=True, keep_s=LIFE_S)
+
+
+class _ProofRun:
+    def __init__(self, attempt: Attempt[ProofJob], context: ProofContext) -> None:
+        self._attempt, self._context, self._job = attempt, context, attempt.job
+        self._deadline = Deadline(self._job.deadline_s, attempt.queue_ms / 1000, what="proof")
+        self.compile_ms = 0.0
+
+    async def proof(self) -> Proof:
+        """Return the record. Raises _NoProof, DeadlinePassed, CallerBytesFull."""
+        job = self._job
+        started = time.monotonic()
+        compilation = await self._compilation()
+        self.compile_ms = (time.monotonic() - started) * 1000
+        await self._report("compiled", {"compilation_key": job.compile_job.key})
+        constants = constants_of(compilation)
+        key = self._key(compilation, constants)
+        hit = await self._context.kept.hit(key, [_MADE])
+        body = None if hit is None else hit.included[_MADE]
+        if body is None:
+            body = await self._proved(compilation, constants)
+            digest = await self._context.blobs.put(body)
+            await self._context.kept.write(key, b"{}", {_MADE: digest})
+        report = read_proof_report(body)
+        return self._recorded(report, "miss" if hit is None else "hit")
+
+    def _recorded(self, report: ProofReport, cache: str) -> Proof:
+        mistake = report.contract_error
+        if mistake is not None:
+            where = f"line {mistake['line']}, column {mistake['column']}"
+            detail = f"The contract does not fit the kernel: {where}: {mistake['message']}"
+            raise _NoProof(failure_problem("invalid_argument", detail, "/contract"))
+        accesses = proved_accesses(report, self._job)
+        reason = None
+        if report.refused:
+            line = "" if report.refused_line is None else f"line {report.refused_line}: "
+            reason = f"{line}{report.refused}"
+        return new_proof(
+            self._job,
+            "completed",
+            verdict="unknown" if report.refused else verdict_of(accesses),
+            reason=reason,
+            accesses=accesses,
+            assumptions=_ASSUMED,
+            cache=cache,
+            solver_ms=report.solver_ms,
+            effort=report.effort,
+        )
+
+    async def _compilation(self) -> Compilation:
+        job, context = self._job.compile_job, self._context
+        record = await context.compilations.read(job.key)
+        if record is None:
+            order = JobOrder(
+                COMPILATION,
+                job,
+                self._job.caller,
+                Priority(self._job.priority),
+                queued_ms=self._deadline.left_ms,
+                timeout_ms=int(job.timeout_s * 1000),
+            )
+            record = await context.client.done_within(self._deadline, order)
+        compilation = Compilation.model_validate_json(record)
+        if compilation.state != "succeeded":
+            lost = failure_problem("worker_lost", "The kernel was not compiled. Post it again.")
+            raise _NoProof(compilation.problem or lost)
+        if _TTIR not in compilation.artifacts:
+            detail = "The kernel has no TTIR to prove: only Triton kernels do, not Gluon ones."
+            raise _NoProof(failure_problem("not_derivable", detail))
+        return compilation
+
+    async def _proved(self, compilation: Compilation, constants: Mapping[str, int]) -> bytes:
+        """Have a child prove the kernel; return its report as JSON."""
+        job, context = self._job, self._context
+        text = await context.blobs.get(compilation.artifacts[_TTIR].digest)
+        if text is None:
+            detail = "The kernel's TTIR left the cache before it was read. Post the proof again."
+            raise _NoProof(failure_problem("worker_lost", detail))
+        order = ProveOrder(
+            target=parse_target(compilation.target),
+            files=list(job.compile_job.texts),
+            contract=job.contract,
+            constants=constants,
+            checks=job.checks,
+            most_size=job.limits.size,
+            most_elements=job.limits.elements,
+            ir_bounds=context.ir_bounds,
+        )
+        pool = await context.children.started()
+        self._deadline.check()
+        outcome = await carry_out(pool, order, text, deadline_s=self._deadline.left_s)
+        return _body_of(outcome)
+
+    def _key(self, compilation: Compilation, constants: Mapping[str, int]) -> str:
+        job = self._job
+        parts = [
+            ("ttir", compilation.artifacts[_TTIR].digest),
+            ("contract", job.contract),
+            ("constants", dict(constants)),
+            ("checks", sorted(job.checks)),
+            ("limits", job.limits.model_dump()),
+            ("files", sorted(job.compile_job.texts)),
+            ("target", compilation.target),
+            ("namespace", job.compile_job.namespace),
+            ("code", proof_digest()),
+        ]
+        return labelled_digest("proof", parts)
+
+    async def _report(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Send an event to followers. If the store refuses it, they miss it."""
+        claim = self._attempt.claim
+        try:
+            await self._context.events.append(claim.id, claim.token, kind, data)
+        except StoreUnavailable as error:
+            logger.warning("followers of %s miss %s: %s", claim.id, kind, error)
+
+
+def constants_of(compilation: Compilation) -> dict[str, int]:
+    """Return the integers that the kernel was compiled with, by name."""
+    found = {}
+    for item in compilation.parameters:
+        if item.role == "specialized":
+            found[item.name] = 1
+        elif item.role == "constexpr" and type(item.value) is int:
+            found[item.name] = item.value
+    return found
+
+
+def _body_of(outcome: ChildOutcome) -> bytes:
+    """Return the report of a child. Raises _NoProof."""
+    if outcome.result is not None:
+        try:
+            return written_proof_report(read_proof_report(outcome.result))
+        except Malformed as error:
+            raise _NoProof(
+                failure_problem("compiler_crashed", f"The prover's report: {error}")
+            ) from None
+    if outcome.ending is Ending.DEADLINE:
+        raise _NoProof(
+            failure_problem("deadline_exceeded", "The proof took longer than its deadline_s.")
+        )
+    if outcome.failure is not None:
+        message = str(outcome.failure.get("message", ""))
+        slug = str(outcome.failure.get("slug", ""))
+        known = slug if slug in ("memory_exceeded", "out_of_resources") else "compiler_crashed"
+        raise _NoProof(failure_problem(known, message))
+    detail = f"The process that proved the kernel ended with {outcome.ending}: {outcome.detail}"
+    raise _NoProof(failure_problem("compiler_crashed", detail))

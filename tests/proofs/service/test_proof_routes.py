@@ -1,0 +1,111 @@
+"""Proofs through a real deployment: posted, answered, kept, refused."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from proofs.proof_record import Proof
+from proofs.proof_request import CASES_EXAMPLE, EXAMPLE
+
+SHORT = EXAMPLE | {"contract": EXAMPLE["contract"].replace("put_ptr: n_elements", "put_ptr: 5")}
+
+
+def proof_of(http: httpx.Client, body: dict[str, Any], **headers: str) -> dict[str, Any]:
+    answer = http.post("/v1/proofs", params={"wait": 60}, json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    assert found.keys() == Proof.model_fields.keys()
+    return found
+
+
+def test_a_kernel_is_proved_for_all_sizes(http: httpx.Client) -> None:
+    proof = proof_of(http, EXAMPLE)
+    assert (proof["state"], proof["verdict"]) == ("completed", "proved")
+    lines = [(one["line"], one["argument"], one["kind"]) for one in proof["accesses"]]
+    assert lines == [(9, "x_ptr", "load"), (10, "y_ptr", "load"), (11, "output_ptr", "store")]
+    assert proof["accesses"][0]["bounds"]["proved_under"]
+
+
+def test_the_second_proof_comes_from_the_cache(http: httpx.Client) -> None:
+    body = EXAMPLE | {"contract": EXAMPLE["contract"] + "n_elements <= 12345\n"}
+    assert proof_of(http, body)["cache"] == "miss"
+    again = proof_of(http, body)
+    assert again["cache"] == "hit"
+    assert again["verdict"] == "proved"
+
+
+def test_a_witness_is_a_launch_that_fails_as_it_says(http: httpx.Client) -> None:
+    proof = proof_of(http, SHORT)
+    assert proof["verdict"] == "refuted"
+    broken = proof["accesses"][2]["bounds"]
+    assert broken["replay"]["message"] == "writes output_ptr[5] of 5 elements"
+    launch = http.post("/v1/launches", params={"wait": 60}, json=broken["witness"]).json()
+    assert launch["verdict"] == "out_of_bounds"
+    assert launch["findings"][0]["kind"] == "out_of_bounds"
+    assert launch["findings"][0]["argument"] == "output_ptr"
+
+
+def test_a_contract_is_inferred_from_cases(http: httpx.Client) -> None:
+    proof = proof_of(http, CASES_EXAMPLE)
+    assert proof["is_inferred"] is True
+    assert "x_ptr: n_elements" in proof["contract"]
+    assert "grid: cdiv(n_elements, BLOCK_SIZE)" in proof["contract"]
+    assert proof["verdict"] == "proved"
+
+
+def test_a_finished_compilation_is_proved_by_its_key(http: httpx.Client) -> None:
+    kernel = {name: EXAMPLE[name] for name in ("source", "signature", "constexprs")}
+    compiled = http.post(
+        "/v1/compilations", params={"wait": 60}, json=kernel | {"target": "cuda:90"}
+    ).json()
+    proof = proof_of(http, {"compilation": compiled["key"], "contract": EXAMPLE["contract"]})
+    assert proof["verdict"] == "proved"
+
+
+def test_a_kernel_that_does_not_compile_has_no_proof(http: httpx.Client) -> None:
+    proof = proof_of(http, EXAMPLE | {"source": EXAMPLE["source"].replace("arange", "arnge")})
+    assert proof["state"] == "failed"
+    assert proof["problem"]["slug"] == "compile_error"
+    assert proof["problem"]["line"] == 7
+
+
+def test_a_contract_that_names_no_argument_says_where(http: httpx.Client) -> None:
+    proof = proof_of(http, EXAMPLE | {"contract": "z_ptr: 4\n"})
+    assert proof["state"] == "failed"
+    assert proof["problem"]["slug"] == "invalid_argument"
+    assert "line 1, column 1: the kernel has no buffer z_ptr" in proof["problem"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer", "words"),
+    [
+        ({"contract": "x_ptr: n +"}, "/contract", "line 1, column 11"),
+        ({"contract": None}, "/contract", "give either"),
+        ({"contract": "x: 1", "cases": CASES_EXAMPLE["cases"]}, "/contract", "give either"),
+        ({"compilation": "0" * 64}, "/compilation", "give either"),
+        ({"signature": None}, "/signature", "give the kernel's signature"),
+        ({"checks": ["luck"]}, "/checks/0", ""),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_with_its_place(
+    http: httpx.Client, changes: dict[str, Any], pointer: str, words: str
+) -> None:
+    answer = http.post("/v1/proofs", json=EXAMPLE | changes)
+    assert answer.status_code == 422, answer.text
+    errors = answer.json()["errors"]
+    assert [one["pointer"] for one in errors] == [pointer]
+    assert words in errors[0]["message"]
+
+
+def test_a_proof_has_events_and_can_be_read_again(http: httpx.Client) -> None:
+    proof = proof_of(http, EXAMPLE)
+    assert http.get(proof["url"]).json()["id"] == proof["id"]
+    assert http.delete(proof["url"]).status_code == 200
+    with http.stream("GET", f"{proof['url']}/events") as stream:
+        kinds = [line[7:] for line in stream.iter_lines() if line.startswith("event: ")]
+    assert kinds == ["queued", "started", "compiled", "finished"]
+
+
+def test_there_is_no_proof_of_another_id(http: httpx.Client) -> None:
+    assert http.get("/v1/proofs/none").status_code == 404
