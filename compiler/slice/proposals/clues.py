@@ -1,4 +1,4 @@
-"""What one use of a parameter implies about its type."""
+"""Clues about the types of parameters, each from one use."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -23,7 +23,7 @@ MOST_REASON_CHARS = 300
 
 
 class Strength(IntEnum):
-    """How much a clue weighs; the strongest decides."""
+    """The weight of a clue; the strongest one decides."""
 
     NAME = 1
     WEAK = 2
@@ -43,7 +43,7 @@ class Clue:
 
 
 @dataclass(slots=True)
-class Evidence:
+class UseClues:
     """All clues about one parameter: that it is a pointer, to what, a number, or a shape."""
 
     pointer: list[Clue] = field(default_factory=list)

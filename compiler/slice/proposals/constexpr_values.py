@@ -11,7 +11,7 @@ from typing import Any
 from compiler.slice import constants
 from compiler.slice.jit_decorator import Aliases
 from compiler.slice.proposals.clues import DTYPES, MOST_REASON_CHARS, Clue
-from compiler.slice.proposals.function_text import FunctionText
+from compiler.slice.proposals.parsed_function import ParsedFunction
 
 MOST_VALUES = 16
 MOST_VALUE_CHARS = 256
@@ -48,7 +48,7 @@ class ConstexprValues:
                         part = value.body if isinstance(value, ast.IfExp) else value
                         assigned.setdefault(name, []).append(part)
 
-    def of(self, facts: dict[str, Any], function: FunctionText) -> dict[str, Found]:
+    def of(self, facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
         """Return what the source says of a kernel's constexprs; the likeliest place wins."""
         examples = {
             name: use for node in reversed(function.nodes) for name, use in _uses(node, function)
@@ -89,7 +89,7 @@ class ConstexprValues:
             "confidence": confidence,
         }
 
-    def _of_built_configs(self, function: FunctionText) -> dict[str, Found]:
+    def _of_built_configs(self, function: ParsedFunction) -> dict[str, Found]:
         """Return the values in `[Config({'B': b}) for b in [64, 128]]`."""
         made: dict[str, Found] = {}
         for decorator in function.node.decorator_list:
@@ -108,7 +108,7 @@ class ConstexprValues:
                         made[name] = (found, value.lineno, _TUNED, "high")
         return made
 
-    def _of_launches(self, kernel: str, function: FunctionText) -> dict[str, Found]:
+    def _of_launches(self, kernel: str, function: ParsedFunction) -> dict[str, Found]:
         """Return the literals that launches in the same file pass."""
         made: dict[str, Found] = {}
         for call, assigned in self._launches.get(kernel, ()):
@@ -125,7 +125,7 @@ class ConstexprValues:
         return [value["literal"] for value in found if value.get("literal") is not None]
 
 
-def _of_configs(facts: dict[str, Any], function: FunctionText) -> dict[str, Found]:
+def _of_configs(facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
     tried: dict[str, list[Any]] = {}
     for config in facts["configs"]:
         for name, value in (config.get("constexprs") or {}).items():
@@ -141,7 +141,7 @@ def _example(value: Any, line: int, reason: str) -> Found:
     return [value], line, f"{reason}; {shown} is an example", "low"
 
 
-def _uses(node: ast.AST, function: FunctionText) -> Iterator[tuple[str, Found]]:
+def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
     """Yield the names whose use here tells what they are, each with an example."""
     match node:
         case ast.Compare(left=left, comparators=[right]):
@@ -167,7 +167,7 @@ def _examples(nodes: Iterable[ast.AST], value: Any, reason: str) -> Iterator[tup
 
 
 def _compared(
-    name: str, other: ast.expr, function: FunctionText, *, is_equal: bool
+    name: str, other: ast.expr, function: ParsedFunction, *, is_equal: bool
 ) -> Iterator[tuple[str, Found]]:
     line = other.lineno
     if isinstance(other, ast.Constant) and isinstance(other.value, str):

@@ -1,12 +1,12 @@
-"""What the uses of a loaded or stored value imply about a pointer's elements."""
+"""Reads the element types of pointers from the uses of what is loaded and stored."""
 
 import ast
 from collections.abc import Mapping
 
-from compiler.slice.proposals.addresses import Addresses, is_access
-from compiler.slice.proposals.clues import DTYPES, Clue, Evidence, Strength
-from compiler.slice.proposals.function_text import FunctionText, argument
-from compiler.slice.proposals.kinds import Kinds
+from compiler.slice.proposals.address_roots import AddressRoots, is_access
+from compiler.slice.proposals.clues import DTYPES, Clue, Strength, UseClues
+from compiler.slice.proposals.parsed_function import ParsedFunction, argument
+from compiler.slice.proposals.value_kinds import ValueKinds
 
 _INTEGERS_OF = {
     "range": "is a bound of a loop",
@@ -20,7 +20,7 @@ _OF_BITS = (ast.LShift, ast.RShift, ast.BitXor)
 class ElementUses:
     """The uses in one function; `addresses` says which pointers a load reads from."""
 
-    def __init__(self, function: FunctionText, addresses: Addresses) -> None:
+    def __init__(self, function: ParsedFunction, addresses: AddressRoots) -> None:
         self._function = function
         self._addresses = addresses
 
@@ -91,7 +91,7 @@ class ElementUses:
         for load in self._addresses.loads(node):
             self._addresses.elements_are(load, implied, f"what it loads {reason}", strength)
 
-    def compared(self, kinds: Kinds) -> None:
+    def compared(self, kinds: ValueKinds) -> None:
         """Note the loads that are compared with integers."""
         for node in self._function.nodes:
             match node:
@@ -101,7 +101,7 @@ class ElementUses:
                             reason = "is compared with an integer"
                             self._are(one, "i32", reason, Strength.LIKELY)
 
-    def stored(self, kinds: Kinds, evidence: Mapping[str, Evidence]) -> None:
+    def stored(self, kinds: ValueKinds, evidence: Mapping[str, UseClues]) -> None:
         """Note the element types of what is stored."""
         for call in self._function.calls:
             name = self._function.callee(call)
@@ -113,7 +113,9 @@ class ElementUses:
                 clue = Clue(implied, call.lineno, reason, strength)
                 evidence[root].element.append(clue)
 
-    def _stored(self, name: str, value: ast.expr | None, kinds: Kinds) -> tuple[str, str, Strength]:
+    def _stored(
+        self, name: str, value: ast.expr | None, kinds: ValueKinds
+    ) -> tuple[str, str, Strength]:
         if name in {"atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg"}:
             return "i32", f"tl.{name} takes integers", Strength.LIKELY
         if isinstance(value, ast.Call) and self._function.callee(value) == ".to" and value.args:

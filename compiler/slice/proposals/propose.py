@@ -10,12 +10,12 @@ from compiler.slice.proposals.clues import (
     DTYPES,
     MOST_REASON_CHARS,
     Clue,
-    Evidence,
     Strength,
+    UseClues,
     strongest,
 )
 from compiler.slice.proposals.constexpr_values import ConstexprValues
-from compiler.slice.proposals.function_text import FunctionText
+from compiler.slice.proposals.parsed_function import ParsedFunction
 from compiler.slice.proposals.uses import Uses
 
 DEFAULT_ELEMENT = "fp32"
@@ -34,7 +34,7 @@ class Proposals:
     """The proposals for the kernels of one source."""
 
     def __init__(self, tree: ast.Module, functions: list[JitFunction], aliases: Aliases) -> None:
-        self._texts = {f.name: FunctionText(f.node, aliases) for f in functions}
+        self._texts = {f.name: ParsedFunction(f.node, aliases) for f in functions}
         self._uses = Uses(self._texts)
         self._aliases = aliases
         self._values = ConstexprValues(tree, aliases)
@@ -51,7 +51,7 @@ class Proposals:
             )
 
     def _proposal(
-        self, parameter: dict[str, Any], known: dict[str, Any], found: Evidence
+        self, parameter: dict[str, Any], known: dict[str, Any], found: UseClues
     ) -> dict[str, Any] | None:
         name = parameter["name"]
         is_set = parameter["set_by"] in {"heuristics", "autotune"}
@@ -84,7 +84,7 @@ def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
     return _said(kind, Clue(kind, parameter["line"], reason), "high", _kept(parameter, hints))
 
 
-def _descriptor(found: Evidence) -> dict[str, Any]:
+def _descriptor(found: UseClues) -> dict[str, Any]:
     clue = strongest(found.scalar) or Clue("", 0, "")
     block = ",".join([str(_BLOCK)] * found.rank)
     reason = f"{clue.reason}; its elements and block are examples"
@@ -92,7 +92,7 @@ def _descriptor(found: Evidence) -> dict[str, Any]:
     return _said(kind, Clue(kind, clue.line, reason), "low", [])
 
 
-def _pointer(parameter: dict[str, Any], found: Evidence) -> dict[str, Any]:
+def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
     clue = strongest(found.pointer) or Clue("", parameter["line"], "")
     element = strongest(found.element)
     hints = _kept(parameter, ["divisible_by_16"])
@@ -104,7 +104,7 @@ def _pointer(parameter: dict[str, Any], found: Evidence) -> dict[str, Any]:
     return _said(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
 
 
-def _scalar(parameter: dict[str, Any], found: Evidence) -> dict[str, Any]:
+def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
     clue = strongest([*found.scalar, *_of_default(parameter), *_of_name(parameter)])
     if clue is None:
         nothing = Clue("int", parameter["line"], "nothing says what it is, so i32 is an example")

@@ -1,11 +1,11 @@
-"""What the uses of a number imply: an integer, or a float."""
+"""Reads from the uses of a number whether it is an integer or a float."""
 
 import ast
 from collections.abc import Iterator
 
-from compiler.slice.proposals.clues import Clue, Evidence, Strength
-from compiler.slice.proposals.function_text import FunctionText, argument
-from compiler.slice.proposals.kinds import Kinds
+from compiler.slice.proposals.clues import Clue, Strength, UseClues
+from compiler.slice.proposals.parsed_function import ParsedFunction, argument
+from compiler.slice.proposals.value_kinds import ValueKinds
 
 _INTEGERS_OF = {
     "range": "is a bound of a loop",
@@ -22,7 +22,9 @@ _OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _INTEGER_OPERATIONS = (ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr)
 
 
-def note_scalars(function: FunctionText, evidence: dict[str, Evidence], kinds: Kinds) -> None:
+def note_scalars(
+    function: ParsedFunction, evidence: dict[str, UseClues], kinds: ValueKinds
+) -> None:
     """Add what the uses of parameters as numbers imply."""
     for node in function.nodes:
         for used, clue in _implied(node, function, kinds):
@@ -31,7 +33,7 @@ def note_scalars(function: FunctionText, evidence: dict[str, Evidence], kinds: K
 
 
 def _implied(
-    node: ast.AST, function: FunctionText, kinds: Kinds
+    node: ast.AST, function: ParsedFunction, kinds: ValueKinds
 ) -> Iterator[tuple[ast.expr, Clue]]:
     match node:
         case ast.BinOp(left=left, op=op, right=right):
@@ -65,7 +67,7 @@ def _compared(one: ast.expr, other: str | None, line: int) -> Iterator[tuple[ast
 
 
 def _passed(
-    call: ast.Call, function: FunctionText, kinds: Kinds
+    call: ast.Call, function: ParsedFunction, kinds: ValueKinds
 ) -> Iterator[tuple[ast.expr, Clue]]:
     name, line = function.callee(call), call.lineno
     if name in _INTEGERS_OF:
@@ -84,7 +86,7 @@ def _passed(
         yield value, Clue("float", line, "is stored", Strength.WEAK)
 
 
-def _beside(parts: list[ast.expr], kinds: Kinds, line: int) -> Iterator[tuple[ast.expr, Clue]]:
+def _beside(parts: list[ast.expr], kinds: ValueKinds, line: int) -> Iterator[tuple[ast.expr, Clue]]:
     for part in parts:
         others = {kinds.of(other) for other in parts if other is not part}
         if others & {"int", "float"}:

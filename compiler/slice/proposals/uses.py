@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Mapping
 
-from compiler.slice.proposals.addresses import Addresses, is_access
-from compiler.slice.proposals.clues import Clue, Evidence, Strength, strongest
+from compiler.slice.proposals.address_roots import AddressRoots, is_access
+from compiler.slice.proposals.clues import Clue, Strength, UseClues, strongest
 from compiler.slice.proposals.element_uses import ElementUses
-from compiler.slice.proposals.function_text import FunctionText, argument
-from compiler.slice.proposals.kinds import Kinds, kind_of_type
+from compiler.slice.proposals.parsed_function import ParsedFunction, argument
 from compiler.slice.proposals.scalar_uses import note_scalars
+from compiler.slice.proposals.value_kinds import ValueKinds, kind_of_type
 
 MOST_CALLS_DEEP = 16
 _SHAPED = frozenset({"zeros", "full", "ones", "reshape", "view", "broadcast_to"})
@@ -18,20 +18,20 @@ _DESCRIPTOR_METHODS = frozenset({".load", ".store", ".gather", ".scatter", ".ato
 class Uses:
     """The evidence for the functions of one source, each looked at once."""
 
-    def __init__(self, functions: Mapping[str, FunctionText]) -> None:
+    def __init__(self, functions: Mapping[str, ParsedFunction]) -> None:
         self._functions = functions
-        self._known: dict[str, dict[str, Evidence]] = {}
+        self._known: dict[str, dict[str, UseClues]] = {}
 
-    def of(self, name: str, depth: int = 0) -> dict[str, Evidence]:
+    def of(self, name: str, depth: int = 0) -> dict[str, UseClues]:
         """Return the evidence for each parameter of a function."""
         if name not in self._known:
             function = self._functions[name]
-            evidence = {parameter: Evidence() for parameter in function.parameters}
+            evidence = {parameter: UseClues() for parameter in function.parameters}
             self._known[name] = evidence  # a function that calls itself finds this
             _FunctionUses(function, evidence, self, depth).note()
         return self._known[name]
 
-    def helper(self, call: ast.Call, name: str, depth: int) -> dict[str, tuple[ast.expr, Evidence]]:
+    def helper(self, call: ast.Call, name: str, depth: int) -> dict[str, tuple[ast.expr, UseClues]]:
         """Return the arguments of a call of a helper, with what it does with each."""
         callee = self._functions.get(name)
         if callee is None or depth >= MOST_CALLS_DEEP:
@@ -44,13 +44,13 @@ class Uses:
 
 class _FunctionUses:
     def __init__(
-        self, function: FunctionText, evidence: dict[str, Evidence], uses: Uses, depth: int
+        self, function: ParsedFunction, evidence: dict[str, UseClues], uses: Uses, depth: int
     ) -> None:
         self._function = function
         self._evidence = evidence
         self._uses = uses
         self._depth = depth
-        self._addresses = Addresses(function, evidence)
+        self._addresses = AddressRoots(function, evidence)
 
     def note(self) -> None:
         for call in self._function.calls:
@@ -68,13 +68,13 @@ class _FunctionUses:
         elements.stored(kinds, self._evidence)
         note_scalars(self._function, self._evidence, kinds)
 
-    def _kinds(self, known: Mapping[str, str], pointers: set[str]) -> Kinds:
+    def _kinds(self, known: Mapping[str, str], pointers: set[str]) -> ValueKinds:
         elements = {
             name: kind_of_type(clue.implied)
             for name in pointers
             if (clue := strongest(self._evidence[name].element)) is not None
         }
-        return Kinds(self._function, known, elements, self._addresses.roots)
+        return ValueKinds(self._function, known, elements, self._addresses.roots)
 
     def _call(self, call: ast.Call) -> None:
         name = self._function.callee(call)
@@ -94,7 +94,7 @@ class _FunctionUses:
         for given, found in self._uses.helper(call, name, self._depth).values():
             self._passed(call, name, given, found)
 
-    def _passed(self, call: ast.Call, name: str, given: ast.expr, found: Evidence) -> None:
+    def _passed(self, call: ast.Call, name: str, given: ast.expr, found: UseClues) -> None:
         """Note what a helper does with an argument."""
         through = f"is passed to {name}, which"
         if found.pointer:

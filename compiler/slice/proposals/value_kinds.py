@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 
 from compiler.slice.proposals.clues import FLOATS, INTEGERS
-from compiler.slice.proposals.function_text import MOST_DEPTH, FunctionText, argument
+from compiler.slice.proposals.parsed_function import MOST_DEPTH, ParsedFunction, argument
 
 _INT = frozenset(
     {"program_id", "num_programs", "arange", "cdiv", "range", "static_range", "argmax", "argmin",
@@ -26,7 +26,7 @@ _OF_CONSTANTS = {bool: "bool", int: "int", float: "float"}
 _INT_OPERATORS = (ast.FloorDiv, ast.LShift, ast.RShift)
 
 
-class Kinds:
+class ValueKinds:
     """The kinds of one function's expressions.
 
     `known` are the kinds of its parameters, `elements` those of what its pointers point to, and
@@ -35,7 +35,7 @@ class Kinds:
 
     def __init__(
         self,
-        function: FunctionText,
+        function: ParsedFunction,
         known: Mapping[str, str],
         elements: Mapping[str, str],
         roots: Callable[[ast.expr], Iterable[str]],

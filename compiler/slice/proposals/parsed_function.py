@@ -8,11 +8,11 @@ from functools import cached_property
 from compiler.slice.jit_decorator import Aliases
 
 MOST_DEPTH = 50
-"""How far expressions and local names are followed."""
+"""The depth to which expressions and local names are followed."""
 _LANGUAGES = ("triton.", "tl.", "gl.", "ttgl.", "language.")
 
 
-class FunctionText:
+class ParsedFunction:
     """One function, with the values that each of its names is assigned."""
 
     def __init__(self, node: ast.FunctionDef, aliases: Aliases) -> None:

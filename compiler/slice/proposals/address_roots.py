@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from compiler.slice.proposals.clues import DTYPES, Clue, Evidence, Strength
-from compiler.slice.proposals.function_text import MOST_DEPTH, FunctionText, argument
+from compiler.slice.proposals.clues import DTYPES, Clue, Strength, UseClues
+from compiler.slice.proposals.parsed_function import MOST_DEPTH, ParsedFunction, argument
 
 ACCESSES = frozenset(
     {"load", "store", "make_block_ptr", "make_tensor_descriptor", "prefetch", "async_load"}
@@ -26,10 +26,10 @@ def is_access(name: str) -> bool:
     return name in ACCESSES or name.startswith("atomic_")
 
 
-class Addresses:
+class AddressRoots:
     """The addresses of one function; `evidence` gets what they imply."""
 
-    def __init__(self, function: FunctionText, evidence: dict[str, Evidence]) -> None:
+    def __init__(self, function: ParsedFunction, evidence: dict[str, UseClues]) -> None:
         self._function = function
         self._evidence = evidence
         self._never = _never_pointers(function)
@@ -204,14 +204,14 @@ class Addresses:
         return not known
 
 
-def pointed_type(function: FunctionText, node: ast.expr | None) -> str:
+def pointed_type(function: ParsedFunction, node: ast.expr | None) -> str:
     """Return the elements of `tl.pointer_type(tl.float16)`, as in `fp16`; else nothing."""
     if isinstance(node, ast.Call) and function.callee(node) == "pointer_type" and node.args:
         return DTYPES.get(function.dtype(node.args[0]) or "", "")
     return ""
 
 
-def _never_pointers(function: FunctionText) -> set[str]:
+def _never_pointers(function: ParsedFunction) -> set[str]:
     """Return the parameters in operations that pointers do not have.
 
     `x = tl.load(x)` gives a name to something else, so such names are left out.
