@@ -1,6 +1,7 @@
 """The targets: one row for each, and everything that depends on which targets there are.
 
-A target is written as Triton writes it (`cuda:90`, `hip:gfx942`). To add one, add its row;
+A target is named as Triton names it (`cuda:90`, `hip:gfx942`), and read from what users of other
+tools write as well (`sm_90`, `90`, `h100`, `gfx942`, `mi300x`). To add one, add its row;
 `tests/unit/compiler/test_targets.py` fails until the row is complete. A worker offers those of
 them that its toolchain compiles for. `compiler.stages` has the stages of each backend. The page
 reads `page/src/targets.ts`, which `make page-tables` writes from these tables.
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
 
-from compiler.rejection import FieldError, RequestRejected, shown
+from compiler.rejection import FieldError, RequestRejected, closest, shown
 from compiler.stages import pipeline
 
 KIB: Final = 1024
@@ -165,10 +166,24 @@ CANDIDATES: Final = tuple(BY_NAME)
 STANDARD_TARGET: Final = "cuda:90"
 """The target where nothing names one."""
 
+_GPUS: Final = {
+    "cuda:70": "v100", "cuda:75": "t4", "cuda:80": "a100 a30", "cuda:86": "a10 a10g a40 rtx3090",
+    "cuda:87": "orin", "cuda:89": "l4 l40 l40s rtx4090", "cuda:90": "h100 h200 h20 gh200",
+    "cuda:100": "b200 gb200", "cuda:103": "b300 gb300", "cuda:110": "thor", "cuda:120": "rtx5090",
+    "cuda:121": "gb10", "hip:gfx906": "mi50 mi60", "hip:gfx908": "mi100",
+    "hip:gfx90a": "mi210 mi250 mi250x", "hip:gfx942": "mi300a mi300x mi325x",
+    "hip:gfx950": "mi350x mi355x", "hip:gfx1030": "rx6900xt", "hip:gfx1100": "rx7900xtx",
+    "hip:gfx1201": "rx9070xt",
+}  # fmt: skip
+TARGET_OF_GPU: Final = {gpu: name for name, gpus in _GPUS.items() for gpu in gpus.split()}
+"""Targets by the name of a GPU, in small letters without spaces and hyphens."""
+
 _STAGES = {backend: pipeline(backend) for backend in BACKENDS}
 _TARGETS = "|".join(f"{backend.name}:{backend.arch_pattern}" for backend in BACKENDS.values())
-TARGET_PATTERN: Final = f"({_TARGETS})(:(32|64))?"
-_WRITTEN = re.compile(TARGET_PATTERN)
+_WRITTEN = re.compile(f"({_TARGETS})(:(32|64))?")
+_CAPABILITY = re.compile(r"(?:(?:sm|compute)_?)?([0-9]{2,3})[af]?", re.ASCII)
+_GFX = re.compile(BACKENDS["hip"].arch_pattern)
+_SEPARATOR = re.compile("[ _-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,22 +214,27 @@ class Target:
 
 @lru_cache(maxsize=256)
 def parse_target(written: str) -> Target:
-    """Read `cuda:90`, `cuda:90:32` or `hip:gfx942`.
+    """Read `cuda:90`, `cuda:90:32` or `hip:gfx942`, or another name for one, such as `h100`.
 
     Raises RequestRejected at `/target` for anything else.
     """
-    if _WRITTEN.fullmatch(written) is None:
-        message = (
-            f"{shown(written)} is not a target. Write cuda:<capability> such as cuda:90, "
-            "or hip:<gfx> such as hip:gfx942."
-        )
-        raise RequestRejected(FieldError("/target", message))
-    backend, arch, *warp_size = written.split(":")
+    name = written if _WRITTEN.fullmatch(written) else _other_name(written)
+    if name is None:
+        raise RequestRejected(FieldError("/target", _no_target(written)))
+    backend, arch, *warp_size = name.split(":")
     target = Target("cuda", int(arch), 32) if backend == "cuda" else _hip(arch)
     if warp_size and int(warp_size[0]) != target.warp_size:
         message = f"{target} has warps of {target.warp_size} threads, not {warp_size[0]}"
         raise RequestRejected(FieldError("/target", message))
     return target
+
+
+def canonical_target(written: str) -> str:
+    """Return the name of a target, or what is written if that is none."""
+    try:
+        return str(parse_target(written))
+    except RequestRejected:
+        return written
 
 
 def common_targets() -> tuple[Target, ...]:
@@ -230,6 +250,29 @@ def usual_target(offered: Sequence[str]) -> str:
 def with_feature(feature: Feature, backend: str) -> list[str]:
     """Return the names of the targets of `backend` that have `feature`."""
     return [row.name for row in ARCHITECTURES if row.backend == backend and feature in row.features]
+
+
+def _other_name(written: str) -> str | None:
+    """Return the target that `sm_90`, `90`, `gfx942`, `h100` or the like stands for."""
+    plain = written.lower()
+    if capability := _CAPABILITY.fullmatch(plain):
+        return f"cuda:{capability[1]}"
+    if _GFX.fullmatch(plain):
+        return f"hip:{plain}"
+    return TARGET_OF_GPU.get(_SEPARATOR.sub("", plain))
+
+
+def _no_target(written: str) -> str:
+    """Say what is no target, with the target that was probably meant."""
+    meant = _other_name(written.strip().rpartition(":")[2])
+    if meant is None:
+        alike = closest(written, [*BY_NAME, *TARGET_OF_GPU])
+        meant = alike and TARGET_OF_GPU.get(alike, alike)
+    return (
+        f"{shown(written)} is not a target." + (f" Did you mean {meant}?" if meant else "") + " "
+        "Write cuda:<capability> such as cuda:90, hip:<gfx> such as hip:gfx942, or a GPU's name "
+        "such as h100 or mi300x."
+    )
 
 
 def _hip(gfx: str) -> Target:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from compiler.rejection import FieldError, RequestRejected, did_you_mean, pointer, shown
+from compiler.target import canonical_target
 from sweeps.variant import Kind
 
 PLURALS: Final = {"targets": "target", "tritons": "triton", "sources": "source", "grids": "grid"}
@@ -125,7 +126,7 @@ def _named(name: str, values: Any, at: str) -> Axis:
         if not isinstance(value, str) or not 0 < len(value) <= MAX_LABEL_CHARS:
             message = f"{shown(value)} is no {name}; write a text such as {_EXAMPLES[name]!r}"
             raise RequestRejected(FieldError(f"{at}/{index}", message))
-    return _axis(name, at, listed)
+    return _axis(name, at, [*map(canonical_target, listed)] if name == "target" else listed)
 
 
 _EXAMPLES = {"target": "cuda:90", "triton": "3.9.0"}

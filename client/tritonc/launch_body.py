@@ -15,6 +15,7 @@ from tritonc.compilation import Compilation
 from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.jit.jit_launch import is_jit, jit_launch
+from tritonc.target_names import target_name
 from tritonc.upload import Upload, array, is_array
 
 Source = str | Compilation | Mapping[str, Any] | Any
@@ -54,7 +55,7 @@ class LaunchMembers(KernelMembers, total=False):
     """The members of a launch; the service picks defaults for omitted ones."""
 
     device: str | Mapping[str, str]
-    """`auto`, `cpu`, `gpu`, or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
+    """`auto`, `cpu`, `gpu`, a target, or `{"target": "cuda:90", "model": "NVIDIA H200"}`."""
     reference: Reference
     """The source of the expected outputs."""
     cases: Sequence[Mapping[str, Any]]
@@ -174,7 +175,10 @@ def _sources(body: Mapping[str, Any]) -> dict[str, str]:
 
 def _target(device: Any) -> Any:
     """Return the target of a device, None if it names none."""
-    return device.get("target") if isinstance(device, Mapping) else None
+    if isinstance(device, Mapping):
+        return device.get("target")
+    name = target_name(device) if isinstance(device, str) else ""
+    return name if ":" in name else None
 
 
 def _case(case: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]:

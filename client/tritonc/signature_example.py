@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tritonc.target_names import target_name
 from tritonc.upload import Upload
 
 DIVISIBLE, RANGE_32 = "divisible_by_16", "pointer_range_32"
@@ -70,7 +71,7 @@ def signature_of(
             made.constexprs[name] = argument["value"] if _has_value(argument) else argument
             continue
         try:
-            kind, hints = _typed(argument, fact, is_hip=target.startswith("hip"))
+            kind, hints = _typed(argument, fact, is_hip=target_name(target).startswith("hip"))
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{name}: {error}") from error
         made.signature[name] = kind

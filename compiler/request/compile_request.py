@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, mo
 from compiler.rejection import MAX_NAME_CHARS
 from compiler.request.signature import MAX_PARAMETERS
 from compiler.stages import CompiledStage
-from compiler.target import TARGET_PATTERN
 
 MAX_TIMEOUT_S = 600
 MAX_TEXT_CHARS = 64 << 20
@@ -78,7 +77,7 @@ ONE_INPUT: list[JsonValue] = [
     {"properties": {"source": NOT_NULL, "ir": _NULL}, "required": ["source"]},
     {"properties": {"ir": NOT_NULL, "source": _NULL}, "required": ["ir"]},
 ]
-TARGET_SCHEMA: dict[str, JsonValue] = {"pattern": f"^{TARGET_PATTERN}$"}
+TARGET_SCHEMA: dict[str, JsonValue] = {"examples": ["cuda:90", "h100", "hip:gfx942", "mi300x"]}
 _JIT_DATA_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]}
 
 
@@ -153,7 +152,7 @@ class CompileRequest(BaseModel):
     )
     target: str = Field(
         max_length=64,
-        description="cuda:<capability> or hip:<gfx>",
+        description="cuda:<capability> or hip:<gfx>; also sm_90, 90, gfx942, or a GPU such as h100",
         json_schema_extra=TARGET_SCHEMA,
     )
     options: dict[Name, Json] = Field(

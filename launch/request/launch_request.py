@@ -84,7 +84,7 @@ class DeviceClass(RequestPart):
     model: str | None = Field(default=None, max_length=128)
 
 
-RequestDevice = Literal["auto", "cpu", "gpu", "interpreter"] | DeviceClass
+RequestDevice = Annotated[str, Field(max_length=64)] | DeviceClass
 """JSON form of the device. `interpreter` is the old name of `cpu`."""
 
 
@@ -191,7 +191,7 @@ class LaunchRequest(RequestPart):
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
         description='"auto" (a GPU of the target if there is one, else the CPU device), "cpu" (or '
-        '"interpreter", its old name), "gpu", or {"target": ..., "model": ...}',
+        '"interpreter", its old name), "gpu", a target, or {"target": ..., "model": ...}',
     )
     grid: _Grid = Field(
         default=None,

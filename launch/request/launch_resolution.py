@@ -85,15 +85,16 @@ def read_device(raw: Any) -> str | DeviceClass:
     """
     if isinstance(raw, str) and (name := _OLD_NAMES.get(raw, raw)) in (AUTO, CPU, GPU):
         return name
-    if not isinstance(raw, dict):
-        message = (
-            f'{shown(raw)} is no device; write "auto", "cpu", "gpu" or {{"target": "cuda:90"}}'
-        )
-        raise RequestRejected(FieldError("/device", message))
-    device = read(DeviceClass, raw, "/device")
-    with below("/device"):
-        parse_target(device.target)
-    return device
+    if isinstance(raw, dict):
+        device = read(DeviceClass, raw, "/device")
+        with below("/device"):
+            return DeviceClass(target=str(parse_target(device.target)), model=device.model)
+    with suppress(RequestRejected):  # it says less than what follows
+        if isinstance(raw, str):
+            return DeviceClass(target=str(parse_target(raw)))
+    meant = did_you_mean(raw, (AUTO, CPU, GPU)) if isinstance(raw, str) else ""
+    message = f'{shown(raw)} is no device.{meant} Write "auto", "cpu", "gpu" or a target: "cuda:90"'
+    raise RequestRejected(FieldError("/device", message))
 
 
 def _has_target(request: LaunchRequest) -> bool:

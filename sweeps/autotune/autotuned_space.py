@@ -14,7 +14,7 @@ import orjson
 from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
 from compiler.rejection import FieldError, RequestRejected
-from compiler.target import STANDARD_TARGET
+from compiler.target import STANDARD_TARGET, canonical_target
 from sweeps.autotune.argument_examples import check_hints, check_known
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
@@ -45,9 +45,15 @@ def context_of(body: Mapping[str, Any], kind: Kind) -> AutotuneContext:
     if not isinstance(compilation, dict) or not isinstance(source, str):
         message = "needs a base with a `source`, whose @triton.autotune says the configurations"
         raise RequestRejected(FieldError(AT, message))
-    device = body.get("device")
-    named = compilation.get("target") or (isinstance(device, dict) and device.get("target"))
+    named = compilation.get("target") or _target_of(body.get("device"))
     return AutotuneContext(source, str(named or STANDARD_TARGET), compilation.get("triton"))
+
+
+def _target_of(device: Any) -> Any:
+    """Return the target that a device names, None if it names none."""
+    if isinstance(device, dict):
+        return device.get("target")
+    return device if isinstance(device, str) and ":" in canonical_target(device) else None
 
 
 def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[AutotuneContext]:

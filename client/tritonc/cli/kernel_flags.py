@@ -7,6 +7,7 @@ from typing import Any
 
 from tritonc.cli.argument_syntax import assignment, signature, value
 from tritonc.cli.completion_command import targets
+from tritonc.target_names import target_name
 
 WORDS: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
 PAIRS = WORDS | {"type": assignment, "metavar": "NAME=VALUE"}
@@ -28,7 +29,7 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
 
 def add_targets(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the targets of a command that accepts several."""
-    text = "cuda:90, ...; several with commas or repeated --target; see `tritonc targets`"
+    text = "cuda:90, h100, gfx942, ...; several with commas or repeated --target; see `tritonc targets`"
     one: dict[str, Any] = {"action": "append", "default": [], "dest": "targets", "type": _targets}
     # each flag takes one word, so that FILE may follow it
     flag: Any = parser.add_argument(
@@ -66,8 +67,9 @@ def add_wait(parser: argparse.ArgumentParser, default: float) -> None:
 
 
 def targets_of(given: Namespace) -> list[str]:
-    """Return the distinct targets in their order."""
-    return list(dict.fromkeys(name for word in given.targets for name in word.split(",")))
+    """Return the distinct targets in their order, by the service's names."""
+    names = [name for word in given.targets for name in word.split(",")]
+    return list(dict.fromkeys(map(target_name, names)))
 
 
 def kernel_members(given: Namespace) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from tritonc.gate.source_lines import SourceLines
 from tritonc.gate.toml_reading import TomlTable, shown
 from tritonc.launch_body import KernelMembers, LaunchMembers
 from tritonc.local_imports import ImportsTooLarge, local_imports
+from tritonc.target_names import target_name
 
 KERNEL = (
     "source",
@@ -158,12 +159,13 @@ class KernelTables:
         tritons = self._instead.tritons or table.texts("tritons") or self._tritons or ()
         if not targets:
             table.add_problem("", "no targets; write [matrix] targets = [...], or the kernel's own")
-        for target in targets:
+        named = tuple(map(target_name, targets))
+        for target in named:
             if ":" not in target:
                 table.add_problem(
-                    "targets", f"{target!r} is not a target; write cuda:90 or hip:gfx942"
+                    "targets", f"{target!r} is not a target; write cuda:90, h100 or hip:gfx942"
                 )
-        return targets, tritons
+        return named, tritons
 
     def _source(self, table: TomlTable) -> tuple[Path, dict[str, str], SourceLines] | None:
         """Return the path of a kernel's file, its imported modules, and the lines of all."""

@@ -157,6 +157,13 @@ def test_a_program_error_has_its_line(recorder: RecordingProcess) -> None:
     assert reason(recorder, source) == ("program_error", "user.py", 5)
 
 
+def test_a_file_that_cannot_be_parsed_is_a_syntax_error_but_raising_one_is_not(
+    recorder: RecordingProcess,
+) -> None:
+    assert reason(recorder, "x = (1,\n") == ("syntax_error", "user.py", 3)
+    assert reason(recorder, 'raise SyntaxError("no")')[0] == "program_error"
+
+
 @pytest.mark.parametrize(
     "head",
     ["\ufeff", "# -*- coding: latin-1 -*-\nname = 'é'\n", "text = 'a\x0cb\u2028c'\n", "\r\n"],
@@ -175,7 +182,7 @@ def test_a_program_is_the_text_that_was_posted(recorder: RecordingProcess, head:
 
 def test_an_encoding_that_python_refuses_has_its_line(recorder: RecordingProcess) -> None:
     refusal = recorder.refusal("\n# coding: nowhere\nimport torch\n")
-    assert (refusal["reason"], refusal["line"]) == ("program_error", 2)
+    assert (refusal["reason"], refusal["line"]) == ("syntax_error", 2)
     assert "unknown encoding: nowhere" in refusal["detail"]
 
 

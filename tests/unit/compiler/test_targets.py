@@ -5,16 +5,18 @@ from typing import get_args
 
 import pytest
 from tritonc.gate.metric_budget import BACKENDS as METRIC_BACKENDS
+from tritonc.target_names import TARGET_OF_GPU as CLIENTS_GPUS
+from tritonc.target_names import target_name
 
 from compiler.back.describe import PUBLIC_OPTIONS
 from compiler.rejection import RequestRejected
-from compiler.request.compile_request import CompileRequest
 from compiler.stages import STAGES
 from compiler.target import (
     ARCHITECTURES,
     BACKENDS,
     BY_NAME,
     STANDARD_TARGET,
+    TARGET_OF_GPU,
     Architecture,
     Backend,
     Feature,
@@ -47,6 +49,36 @@ def test_a_target_is_read_with_its_warp_size(written: str, target: Target):
     assert parse_target(written) == target
 
 
+@pytest.mark.parametrize(
+    ("written", "target"),
+    [
+        ("sm_90", "cuda:90"), ("sm90a", "cuda:90"), ("90", "cuda:90"), ("h100", "cuda:90"),
+        ("H200", "cuda:90"), ("RTX 4090", "cuda:89"), ("gfx942", "hip:gfx942"),
+        ("mi300x", "hip:gfx942"), ("MI300X", "hip:gfx942"),
+    ],
+)  # fmt: skip
+def test_other_names_of_a_target_are_read_as_its_own(written: str, target: str):
+    assert str(parse_target(written)) == target_name(written) == target
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("cuda:sm_90", "cuda:90"), ("cuda:h100", "cuda:90"), ("hip:mi300x", "hip:gfx942"),
+        ("cuda:9O", "cuda:90"), ("mi300", "hip:gfx942"), ("CUDA:90", "cuda:90"),
+        ("h1000", "cuda:90"),
+    ],
+)  # fmt: skip
+def test_what_is_nearly_a_target_is_answered_with_the_one_that_was_meant(written: str, meant: str):
+    with pytest.raises(RequestRejected, match=rf"is not a target\. Did you mean {meant}\?"):
+        parse_target(written)
+
+
+def test_every_gpu_that_has_a_name_has_a_row():
+    assert set(TARGET_OF_GPU.values()) <= set(BY_NAME)
+    assert TARGET_OF_GPU == CLIENTS_GPUS
+
+
 def test_a_target_is_shown_without_its_warp_size():
     assert str(parse_target("cuda:90:32")) == "cuda:90"
     assert str(parse_target("hip:gfx942:64")) == "hip:gfx942"
@@ -54,7 +86,7 @@ def test_a_target_is_shown_without_its_warp_size():
 
 @pytest.mark.parametrize(
     "written",
-    ["", "cuda", "cuda:", "cuda:9", "cuda:sm_90", "sm_90", "90", "cuda:90:16", "cuda:90 ",
+    ["", "cuda", "cuda:", "cuda:9", "cuda:sm_90", "9", "sm_9", "h1000", "cuda:90:16", "cuda:90 ",
      "CUDA:90", "cuda:90\n", "cuda:\N{ARABIC-INDIC DIGIT NINE}0", "hip:942", "hip:gfx", "xpu:1",
      "\0"],
 )  # fmt: skip
@@ -135,7 +167,6 @@ def test_a_target_of_other_workers_has_no_row():
 
 def missing_of_backend(backend: Backend) -> list[str]:
     """Return what a backend lacks, in words."""
-    pattern = CompileRequest.model_json_schema()["properties"]["target"]["pattern"]
     needed = {
         "stages": any(backend.name in stage.backends for stage in STAGES),
         "options": backend.name in PUBLIC_OPTIONS,
@@ -143,7 +174,6 @@ def missing_of_backend(backend: Backend) -> list[str]:
         "a common target": any(
             row.is_common for row in ARCHITECTURES if row.backend == backend.name
         ),
-        "a pattern of requests": f"{backend.name}:" in pattern,
     }
     return [name for name, is_there in needed.items() if not is_there]
 
@@ -159,7 +189,6 @@ def test_a_new_backend_is_reported_with_its_gaps():
         "options",
         "metrics of the gate",
         "a common target",
-        "a pattern of requests",
     ]
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from adapters.compiler_explorer.compiling import ExplorerCompileRequest
 from adapters.evaluators.flashinfer_solution import FlashInferTask
-from adapters.evaluators.kernelgym_task import KernelGymBatch
+from adapters.evaluators.kernelgym_task import KernelGymTask
 from adapters.mcp.tool_arguments import LaunchArguments
 from compiler.inspection import InspectRequest
 from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected
@@ -43,7 +43,7 @@ REFUSED: dict[str, tuple[type[BaseModel], dict[str, Any], str]] = {
         {"options": {"tools": OBJECTS}},
         "/options/tools",
     ),
-    "a task of KernelGYM": (KernelGymBatch, {"tasks": [{}, NAMED]}, "/tasks/1"),
+    "a task of KernelGYM": (KernelGymTask, NAMED, ""),
     "sources of flashinfer-bench": (
         FlashInferTask,
         {"solution": {"sources": [NAMED]}},

@@ -51,7 +51,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("source", metavar="FILE", nargs="?", help="Python file with the kernel, IR, or -")
-    add("--target", help="cuda:90, ...; not needed on the CPU, or if --device names it")
+    add("--target", help="cuda:90, h100, ...; not needed on the CPU, or if --device names it")
     add_kernel(parser)
     add_launch(parser)
     returned = WORDS | {"type": _returned, "dest": "returns", "metavar": "OUTPUT[=HOW]"}

@@ -9,6 +9,7 @@ from tritonc.cli.kernel_flags import PAIRS, kernel_members, number
 from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import read_python
 from tritonc.launch_body import KernelMembers
+from tritonc.target_names import target_name
 
 
 def add_launch(parser: ArgumentParser) -> None:
@@ -124,4 +125,5 @@ def _trace(traced: str | None, step: tuple[str, str] | None) -> dict[str, Any] |
 
 
 def _device(word: str | None) -> Any:
-    return {"target": word} if word is not None and ":" in word else word
+    name = None if word is None else target_name(word)
+    return {"target": name} if name is not None and ":" in name else word

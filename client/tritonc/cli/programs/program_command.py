@@ -139,7 +139,7 @@ def _device(word: str | None, client: Client) -> Any:
                     return {name: device[name] for name in ("target", "model")}
             raise ArgumentTypeError("--device gpu: no GPU of this service runs programs now")
         case _:
-            return {"target": word} if word is not None and ":" in word else word
+            return word
 
 
 def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:

@@ -102,7 +102,7 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
         ("matrix = 3", "matrix: 3 is not a table"),
         (
             "[kernels.add]\nsource = 'kernels.toml'\ntargets = ['launch']",
-            "kernels.add.targets: 'launch' is not a target; write cuda:90 or hip:gfx942",
+            "kernels.add.targets: 'launch' is not a target; write cuda:90, h100 or hip:gfx942",
         ),
         (
             "budgets = {median_us = 5}\n[kernels.add]\nsource = 'kernels.toml'",
