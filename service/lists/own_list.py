@@ -93,7 +93,7 @@ async def list_own(
     caller = await state.callers.identify(request, *scopes)
     at = None if after is None else _read_cursor(after)
     await state.lists.flush()  # the caller sees what this process has just answered it
-    page = await _page(state, collection, caller.id, limit, at, _with_synonyms(states))
+    page = await _page(state, collection, caller.id, limit, at, with_synonyms(states))
     return Response(orjson.dumps(page), media_type="application/json")
 
 
@@ -136,7 +136,8 @@ def _item(collection: str, job: Listed, summary: Summary) -> dict[str, Any]:
     return {name: own.get(name, summary.get(name)) for name in ListItem.model_fields}
 
 
-def _with_synonyms(states: Sequence[str]) -> frozenset[str]:
+def with_synonyms(states: Sequence[str]) -> frozenset[str]:
+    """Return the states asked for; one word of success stands for both."""
     asked = frozenset(states)
     return asked | _SUCCEEDED if asked & _SUCCEEDED else asked
 

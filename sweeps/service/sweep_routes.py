@@ -21,7 +21,7 @@ from service.http.query import (
 )
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
-from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.own_list import After, OwnList, PageLimit, States, list_own, with_synonyms
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from sweeps.service.find_sweep import FoundSweep, find_sweep
@@ -134,7 +134,9 @@ async def get_sweep(
     request: Request,
     sweep_id: str,
     sort: Sort = "",
-    state: Annotated[list[str], Query(description="rows in one of these states")] = [],  # noqa: B006
+    state: Annotated[
+        list[str], Query(description="rows in one of these states; `completed` is `succeeded`")
+    ] = [],  # noqa: B006
     verdict: Annotated[list[str], Query(description="rows with one of these verdicts")] = [],  # noqa: B006
     offset: Offset = 0,
     limit: Limit = None,
@@ -145,7 +147,7 @@ async def get_sweep(
     caller = await shared.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, shared.settings.max_wait_s)
     sweep = await awaited_sweep(shared, caller, sweep_id, wait.seconds)
-    named = {"state": state, "verdict": verdict}
+    named = {"state": [*with_synonyms(state)], "verdict": verdict}
     only = {name: values for name, values in named.items() if values} | _by_axis(request, sweep)
     _check(state)
     query = TableQuery(sort, only, offset, limit)

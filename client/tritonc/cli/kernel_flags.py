@@ -29,7 +29,7 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
 
 def add_targets(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the targets of a command that accepts several."""
-    text = "cuda:90, h100, gfx942, ...; several with commas or repeated --target; see `tritonc targets`"
+    text = "cuda:90, h100, ...; several with commas or repeated --target; see `tritonc targets`"
     one: dict[str, Any] = {"action": "append", "default": [], "dest": "targets", "type": _targets}
     # each flag takes one word, so that FILE may follow it
     flag: Any = parser.add_argument(

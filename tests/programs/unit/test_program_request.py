@@ -94,7 +94,11 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "case without inputs": (SOURCE | {"cases": [{}]}, "/cases/0/inputs", "this field is needed"),
     "tolerance": (SOURCE | {"tolerance": {"rtol": -1}}, "/tolerance/rtol", "greater than or equal"),
-    "device": (SOURCE | {"device": "tpu"}, "/device", '"tpu" is no device. Did you mean `gpu`? Write "auto"'),
+    "device": (
+        SOURCE | {"device": "tpu"},
+        "/device",
+        '"tpu" is no device. Did you mean `gpu`? Write "auto"',
+    ),
     "target of a device": (
         SOURCE | {"device": {"target": "cuda"}},
         "/device/target",

@@ -160,7 +160,7 @@ def test_a_program_error_has_its_line(recorder: RecordingProcess) -> None:
 def test_a_file_that_cannot_be_parsed_is_a_syntax_error_but_raising_one_is_not(
     recorder: RecordingProcess,
 ) -> None:
-    assert reason(recorder, "x = (1,\n") == ("syntax_error", "user.py", 3)
+    assert reason(recorder, "x = (1,\n") == ("syntax_error", "user.py", 4)
     assert reason(recorder, 'raise SyntaxError("no")')[0] == "program_error"
 
 

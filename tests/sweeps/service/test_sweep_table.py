@@ -59,7 +59,7 @@ def test_rows_are_sorted_filtered_and_paged_by_the_query(
     assert indices(get(http, sweep, sort="-constexprs.BLOCK_SIZE", offset=2)) == [1, 2, 0]
     assert indices(get(http, sweep, state=["failed", "refused"])) == [1, 2]
     assert indices(get(http, sweep, target="hip:gfx942")) == [3]
-    page = get(http, sweep, state="succeeded", limit=1).json()
+    page = get(http, sweep, state="completed", limit=1).json()
     assert (len(page["rows"]), page["matched"], page["total"]) == (1, 3, 5)
 
 
