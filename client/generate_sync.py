@@ -25,6 +25,7 @@ NAMES = {
     "AsyncConnection": "Connection",
     "AsyncLaunches": "Launches",
     "AsyncPrograms": "Programs",
+    "AsyncProofs": "Proofs",
     "AsyncSweeps": "Sweeps",
     "AsyncTensors": "Tensors",
     "aclose": "close",

@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
 
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import NOT_NULL, ONE_INPUT, Json, Name
 from launch.contract.text import MOST_CHARACTERS
+from launch.request.grid import GRID_SCHEMA
 from launch.request.launch_request import MAX_DEADLINE_S
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import RequestPart
@@ -47,11 +48,13 @@ CASES_EXAMPLE: dict[str, Any] = {
 
 
 class ProofBuffer(RequestPart):
-    """A buffer of a case; strides in elements."""
+    """A buffer of a case, as in a launch; strides in elements. Contents do not matter."""
 
     shape: Annotated[list[_Size], Field(max_length=MAX_RANK)]
     dtype: str = Field(default="fp32", max_length=64)
     strides: Annotated[list[_Size], Field(max_length=MAX_RANK)] | None = None
+    init: Json = Field(default=None, description="ignored")
+    output: bool = Field(default=False, description="ignored")
 
 
 class ProofCase(RequestPart):
@@ -60,9 +63,7 @@ class ProofCase(RequestPart):
     arguments: Annotated[
         dict[Name, ProofBuffer | bool | int | float], Field(max_length=MAX_ARGUMENTS)
     ]
-    grid: Annotated[
-        list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(min_length=1, max_length=3)
-    ]
+    grid: Annotated[Json, WithJsonSchema(GRID_SCHEMA)]
 
 
 class ProofLimits(RequestPart):

@@ -7,6 +7,7 @@ TritoncError
   x CompileFailed       the kernel did not compile: diagnostics, reached stages
   x LaunchFailed        a launch did not run, or its verdict is not good if that was checked
   x ProgramFailed       a program did not run, or its verdict is not good if that was checked
+  x ProofFailed         a proof found nothing out, for example about a kernel that does not compile
   x WaitExpired         `wait_s` is over but the work continues; ask again for the key
 
 Values that JSON cannot represent raise Python's own TypeError before anything is sent.
@@ -15,6 +16,7 @@ Values that JSON cannot represent raise Python's own TypeError before anything i
 from tritonc.compilation import CompileFailed
 from tritonc.launch import LaunchFailed
 from tritonc.programs.program import ProgramFailed
+from tritonc.proof import ProofFailed
 from tritonc.service_errors import (
     ProblemError,
     ServerUnavailable,
@@ -28,6 +30,7 @@ __all__ = [
     "LaunchFailed",
     "ProblemError",
     "ProgramFailed",
+    "ProofFailed",
     "ServerUnavailable",
     "TritoncError",
     "UnexpectedAnswer",

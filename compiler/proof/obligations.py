@@ -15,6 +15,8 @@ from compiler.proof.terms import Check, PointerCase, SymbolicAccess
 from compiler.proof.unknowns import Unknowns
 from compiler.proof.witness import is_satisfiable, smallest_witness
 
+_MOST_REFUTED = 4
+"""Integers of one access whose smallest witnesses are compared."""
 Verdict = Literal["proved", "refuted", "unknown"]
 
 
@@ -79,14 +81,23 @@ class Prover:
         masks = sorted(access.mask_checks, key=_order)
         addresses = sorted(access.address_checks, key=_order)
         first: Conclusion | None = None
+        refuted: list[Conclusion] = []
         for check in (*masks, *addresses):
             made = self.check(check, None if check in access.mask_checks else access)
             if made.verdict == "refuted":
-                return made
-            if made.verdict == "unknown":
+                refuted.append(made)
+            elif made.verdict == "unknown":
                 first = first or made
             under |= made.proved_under
+            if len(refuted) == _MOST_REFUTED:
+                break
+        if refuted:  # of a product and a sum that wrap, the one that does so first
+            return min(refuted, key=self._size_of)
         return first or Conclusion("proved", under)
+
+    def _size_of(self, conclusion: Conclusion) -> int:
+        model = conclusion.model
+        return sum(model[text] for text in self.contract.sizes) if model is not None else 0
 
     def check(self, check: Check, access: SymbolicAccess | None) -> Conclusion:
         """Return whether one integer is exact: wherever it is computed, or where `access` runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ from launch.proof.proof_messages import (
 from launch.proof.witness_replay import NotReplayed, ReplayedProgram, WitnessLaunch, replay
 
 _STAGE = "ttir"
+_LANE = re.compile(r"lane\d+#(\d+)")
+_OWN = re.compile(r"([a-z]+)#\d+")
 _WRAP_BITS = 32
 """A wrapped integer is a multiple of 2^32 away from the exact one."""
 _NO_ACCESSES: list[AccessReport] = []
@@ -134,7 +137,7 @@ class _Reporter:
             proved_under=sorted(finding.proved_under),
             reason=reason,
             line=line,
-            expression=expression,
+            expression=_readable(expression),
             witness=witness,
         )
 
@@ -216,6 +219,14 @@ class _Reporter:
             return "", None
         name = here[0].argument
         return f"uses {name}[{wrapped[0]:,}] in place of [{expected:,}]", wrapped[0]
+
+
+def _readable(expression: str) -> str:
+    """Return an expression in the words of Triton: `program_id(0)` for a program's number."""
+    for axis, letter in enumerate(AXES):
+        expression = expression.replace(f"program#{letter}", f"program_id({axis})")
+    expression = _LANE.sub(r"arange(\1)", expression)
+    return _OWN.sub(r"\1", expression)
 
 
 def _offset_of(access: SymbolicAccess, model: Model) -> int | None:

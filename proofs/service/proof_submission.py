@@ -18,6 +18,7 @@ from launch.contract.infer_contract import (
     inferred_contract,
 )
 from launch.contract.text import read_contract
+from launch.request.grid import parse_grid
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
 from proofs.proof_job import ProofJob
@@ -155,7 +156,7 @@ def _contract(request: ProofRequest, job: CompileJob) -> str:
             raise RequestRejected(FieldError("/contract", str(error))) from None
         return request.contract
     constants = _constants(job)
-    cases = [_inference_case(case, constants) for case in request.cases]
+    cases = [_inference_case(*one, constants) for one in enumerate(request.cases)]
     try:
         return inferred_contract(cases, constants)
     except NotInferable as error:
@@ -172,7 +173,7 @@ def _constants(job: CompileJob) -> dict[str, int]:
     return {name: value for name, value in values.items() if isinstance(value, int)}
 
 
-def _inference_case(case: ProofCase, constants: Mapping[str, int]) -> InferenceCase:
+def _inference_case(index: int, case: ProofCase, constants: Mapping[str, int]) -> InferenceCase:
     buffers = {
         name: CaseBuffer(value.shape, value.strides)
         for name, value in case.arguments.items()
@@ -183,7 +184,8 @@ def _inference_case(case: ProofCase, constants: Mapping[str, int]) -> InferenceC
         for name, value in case.arguments.items()
         if isinstance(value, int) and not isinstance(value, bool) and name not in constants
     }
-    return InferenceCase(buffers, scalars, case.grid)
+    grid = parse_grid(case.grid, f"/cases/{index}/grid").evaluate({**constants, **scalars})
+    return InferenceCase(buffers, scalars, grid[: len(case.grid)])
 
 
 PROOFS = OwnedJobs(PROOF, "proofs", submit_proof, _find)

@@ -23,8 +23,8 @@ HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 
 
 @cache
-def _ttir(source: str, signature: tuple[Any, ...], constexprs: tuple[Any, ...]) -> str:
-    function = load(source, "/kernel/user.py").kernel
+def _ttir(source: str, kernel: str, signature: tuple[Any, ...], constexprs: tuple[Any, ...]) -> str:
+    function = getattr(load(source, "/kernel/user.py"), kernel)
     kinds = {name: dict(signature).get(name, "constexpr") for name in function.arg_names}
     made = ASTSource(function, kinds, dict(constexprs), {})
     backend = make_backend(GPUTarget("cuda", 90, 32))
@@ -41,7 +41,7 @@ def _ttir(source: str, signature: tuple[Any, ...], constexprs: tuple[Any, ...]) 
 
 def ttir_of(body: str, signature: dict[str, str], constexprs: dict[str, Any]) -> str:
     """Return the TTIR of a function `kernel`; `body` follows `@triton.jit`."""
-    return _ttir(HEAD + body, tuple(signature.items()), tuple(constexprs.items()))
+    return _ttir(HEAD + body, "kernel", tuple(signature.items()), tuple(constexprs.items()))
 
 
 def proof_of(
@@ -65,7 +65,20 @@ def report_of(
     limits: SizeLimits | None = None,
 ) -> ProofReport:
     """Return the report of a kernel, with each refutation replayed."""
-    constants, limits = constexprs or {}, limits or SizeLimits()
+    constants = constexprs or {}
+    return report_of_source(HEAD + body, "kernel", signature, contract, constants, limits)
+
+
+def report_of_source(
+    source: str,
+    kernel: str,
+    signature: dict[str, str],
+    contract: str,
+    constants: dict[str, Any],
+    limits: SizeLimits | None = None,
+) -> ProofReport:
+    """Return the report of a kernel of a whole source."""
+    limits = limits or SizeLimits()
     order = ProveOrder(
         target=TARGET,
         files=["user.py"],
@@ -75,5 +88,5 @@ def report_of(
         most_size=limits.size,
         most_elements=limits.elements,
     )
-    text = ttir_of(body, signature, constants)
+    text = _ttir(source, kernel, tuple(signature.items()), tuple(constants.items()))
     return prove_kernel(order, text.encode(), lambda *_: None)

@@ -19,6 +19,7 @@ from tritonc._async.compilations import (
 from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.launches import AsyncLaunches, launch_and_wait
 from tritonc._async.programs import AsyncPrograms, program_and_wait
+from tritonc._async.proofs import AsyncProofs, prove_and_wait
 from tritonc._async.sweeps import AsyncSweeps, sweep_and_wait
 from tritonc._async.tensors import AsyncTensors
 from tritonc.compilation import Compilation
@@ -36,6 +37,7 @@ from tritonc.programs.program_body import (
     ProgramText,
     program_request,
 )
+from tritonc.proof import Proof
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import Space, SweepRequest, sweep_request
 
@@ -48,7 +50,7 @@ class AsyncClient:
     the service, in addition to the requested wait. `transport` is httpx's, for proxies,
     certificates, retries or tests. Every method raises `ServerUnavailable`, `ProblemError` or
     `UnexpectedAnswer` if the service does not answer the request. `launches`, `programs`,
-    `batches`, `sweeps` and `tensors` have further methods.
+    `proofs`, `batches`, `sweeps` and `tensors` have further methods.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class AsyncClient:
         self.launches = AsyncLaunches(self._connection)
         self.batches = AsyncBatches(self._connection)
         self.programs = AsyncPrograms(self._connection)
+        self.proofs = AsyncProofs(self._connection)
         self.sweeps = AsyncSweeps(self._connection)
         self.tensors = AsyncTensors(self._connection)
 
@@ -174,6 +177,33 @@ class AsyncClient:
         """
         request = program_request(source, reference=reference, **members)
         return await program_and_wait(self._connection, request, wait_s, check, idempotency_key)
+
+    async def prove(
+        self,
+        kernel: Mapping[str, Any],
+        *,
+        contract: str | None = None,
+        cases: Sequence[Mapping[str, Any]] = (),
+        checks: Iterable[str] = (),
+        limits: Mapping[str, int] | None = None,
+        wait_s: float = 120,
+        check: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Proof:
+        """Prove for all sizes that a kernel's accesses are in bounds and its integers exact.
+
+        `kernel` comes from `compile_request`, or is `{"compilation": key}`. `contract` is what
+        every launch keeps; without it, it is inferred from `cases`. Raises ProofFailed if nothing
+        was found out, and WaitExpired; neither with `check=False`.
+        """
+        said = {
+            "contract": contract,
+            "cases": [dict(case) for case in cases] or None,
+            "checks": list(checks) or None,
+            "limits": None if limits is None else dict(limits),
+        }
+        body = {**kernel, **{name: member for name, member in said.items() if member is not None}}
+        return await prove_and_wait(self._connection, body, wait_s, check, idempotency_key)
 
     async def sweep(
         self,

@@ -20,6 +20,7 @@ from tritonc._sync.compilations import (
 from tritonc._sync.http_connection import Connection
 from tritonc._sync.launches import Launches, launch_and_wait
 from tritonc._sync.programs import Programs, program_and_wait
+from tritonc._sync.proofs import Proofs, prove_and_wait
 from tritonc._sync.sweeps import Sweeps, sweep_and_wait
 from tritonc._sync.tensors import Tensors
 from tritonc.compilation import Compilation
@@ -37,6 +38,7 @@ from tritonc.programs.program_body import (
     ProgramText,
     program_request,
 )
+from tritonc.proof import Proof
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import Space, SweepRequest, sweep_request
 
@@ -49,7 +51,7 @@ class Client:
     the service, in addition to the requested wait. `transport` is httpx's, for proxies,
     certificates, retries or tests. Every method raises `ServerUnavailable`, `ProblemError` or
     `UnexpectedAnswer` if the service does not answer the request. `launches`, `programs`,
-    `batches`, `sweeps` and `tensors` have further methods.
+    `proofs`, `batches`, `sweeps` and `tensors` have further methods.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Client:
         self.launches = Launches(self._connection)
         self.batches = Batches(self._connection)
         self.programs = Programs(self._connection)
+        self.proofs = Proofs(self._connection)
         self.sweeps = Sweeps(self._connection)
         self.tensors = Tensors(self._connection)
 
@@ -175,6 +178,33 @@ class Client:
         """
         request = program_request(source, reference=reference, **members)
         return program_and_wait(self._connection, request, wait_s, check, idempotency_key)
+
+    def prove(
+        self,
+        kernel: Mapping[str, Any],
+        *,
+        contract: str | None = None,
+        cases: Sequence[Mapping[str, Any]] = (),
+        checks: Iterable[str] = (),
+        limits: Mapping[str, int] | None = None,
+        wait_s: float = 120,
+        check: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Proof:
+        """Prove for all sizes that a kernel's accesses are in bounds and its integers exact.
+
+        `kernel` comes from `compile_request`, or is `{"compilation": key}`. `contract` is what
+        every launch keeps; without it, it is inferred from `cases`. Raises ProofFailed if nothing
+        was found out, and WaitExpired; neither with `check=False`.
+        """
+        said = {
+            "contract": contract,
+            "cases": [dict(case) for case in cases] or None,
+            "checks": list(checks) or None,
+            "limits": None if limits is None else dict(limits),
+        }
+        body = {**kernel, **{name: member for name, member in said.items() if member is not None}}
+        return prove_and_wait(self._connection, body, wait_s, check, idempotency_key)
 
     def sweep(
         self,

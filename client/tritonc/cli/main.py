@@ -29,6 +29,7 @@ from tritonc.errors import (
     LaunchFailed,
     ProblemError,
     ProgramFailed,
+    ProofFailed,
     ServerUnavailable,
     TritoncError,
     UnexpectedAnswer,
@@ -59,6 +60,7 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (CompileFailed, Exit.NOT_GOOD),
     (LaunchFailed, Exit.NOT_GOOD),
     (ProgramFailed, Exit.NOT_GOOD),
+    (ProofFailed, Exit.WRONG_REQUEST),
     (Exception, Exit.WRONG_REQUEST),
 )
 
@@ -109,7 +111,10 @@ def _run(
             if given.version:
                 say_versions(url, client, terminal, as_json=given.json)
                 return Exit.DONE
-            return Exit.DONE if given.run(given, client, terminal) else Exit.NOT_GOOD
+            ended = given.run(given, client, terminal)
+            if isinstance(ended, bool):
+                return Exit.DONE if ended else Exit.NOT_GOOD
+            return Exit(ended)
     except BrokenPipeError:
         raise
     except (TritoncError, Interrupted, ArgumentTypeError, InvalidURL, OSError) as error:

@@ -11,6 +11,7 @@ from tritonc.cli import (
     key_commands,
     list_command,
     lookup_commands,
+    prove_command,
     usage_command,
 )
 from tritonc.cli.compiling import compile_command, watch_command
@@ -63,6 +64,7 @@ def command_parser() -> argparse.ArgumentParser:
     launch_command.add_command(commands)
     program_command.add_command(commands)
     warm_command.add_command(commands)
+    prove_command.add_command(commands)
     sweep_command.add_command(commands)
     watch_command.add_command(commands)
     gate_command.add_command(commands)

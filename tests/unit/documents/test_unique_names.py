@@ -14,7 +14,10 @@ import pytest
 from tests.conftest import TESTS
 
 ROOT = TESTS.parent
-PACKAGES = "compiler launch jobs sweeps programs proofs store worker service adapters client/tritonc".split()
+PACKAGES = (
+    "compiler launch jobs sweeps programs proofs store worker service adapters "
+    "client/tritonc".split()
+)
 BOUNDARIES = [
     ("compiler/messages", "worker"),  # a child writes a report, the worker reads it
     ("launch/messages", "worker"),

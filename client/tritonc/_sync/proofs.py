@@ -1,0 +1,75 @@
+# Generated from tritonc/_async/proofs.py by `make client`; change that file instead.
+"""Proofs by id: the methods of `Client.proofs`, and posting one."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from tritonc._sync.http_connection import Connection
+from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.event import Event
+from tritonc.exchange import Request, read
+from tritonc.proof import Proof, ProofFailed
+from tritonc.service_errors import WaitExpired
+
+PROOFS = "/v1/proofs"
+
+_read_proof = partial(read, Proof.from_json)
+
+
+class Proofs:
+    """The caller's proofs; those of other callers answer 404, like unknown ids."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, proof_id: str, *, wait_s: float = 0) -> Proof:
+        """Return the current state of a proof, waiting up to `wait_s` for its end."""
+        return _poll_proof(self._connection, _get(proof_id), wait_s)
+
+    def cancel(self, proof_id: str) -> Proof:
+        """Cancel an unfinished proof."""
+        return _read_proof(self._connection.send(Request("DELETE", _path(proof_id))))
+
+    def events(self, proof_id: str, *, after: str | None = None) -> Iterator[Event]:
+        """Yield the events of a proof until it is over, as `launches.events` does."""
+        return self._connection.events(f"{_path(proof_id)}/events", after)
+
+
+def prove_and_wait(
+    connection: Connection,
+    body: Mapping[str, Any],
+    wait_s: float,
+    check: bool,
+    idempotency_key: str | None,
+) -> Proof:
+    """Post the proof and poll it until it or `wait_s` is over.
+
+    Raises WaitExpired, or ProofFailed if it found nothing out, if `check`.
+    """
+    post = Request.making(PROOFS, dict(body), idempotency_key)
+    proof = _poll_proof(connection, post, wait_s)
+    sources = {POSTED_SOURCE: body.get("source") or "", **(body.get("files") or {})}
+    proof = replace(proof, sources=sources)
+    if check and not proof.finished:
+        raise WaitExpired(proof.id, f"it is {proof.state}", wait_s)
+    if check and proof.state != "completed":
+        raise ProofFailed(proof)
+    return proof
+
+
+def _poll_proof(connection: Connection, request: Request, wait_s: float) -> Proof:
+    def following(proof: Proof) -> Request | None:
+        return None if proof.finished else _get(proof.id)
+
+    return connection.poll(request, wait_s, _read_proof, following)
+
+
+def _get(proof_id: str) -> Request:
+    return Request("GET", _path(proof_id), repeatable=True)
+
+
+def _path(proof_id: str) -> str:
+    return f"{PROOFS}/{quote(proof_id, safe='')}"

@@ -1,0 +1,173 @@
+"""`tritonc prove`: writes what is proved of a kernel, for all sizes, to standard output."""
+
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.argument_syntax import value
+from tritonc.cli.interruption import waiting
+from tritonc.cli.kernel_flags import (
+    PAIRS,
+    WORDS,
+    add_json,
+    add_kernel,
+    add_like,
+    add_wait,
+    kernel_members,
+)
+from tritonc.cli.launching.request_file import read_request
+from tritonc.cli.posted_file import by_example, read_source
+from tritonc.cli.streams import name_of, read, write_json
+from tritonc.cli.terminal import Terminal
+from tritonc.compile_body import members_json
+from tritonc.proof import Proof, ProofFailed
+from tritonc.service_errors import WaitExpired
+
+PROVED, REFUTED, UNKNOWN = 0, 1, 2
+CONTRACT_SUFFIX = ".contract"
+_DEFAULT_TARGET = "cuda:90"
+_EPILOG = """\
+The contract is what every launch keeps: how many elements buffers have, how sizes relate, the grid.
+It comes from --contract, or from FILE with the suffix .contract, or is inferred from the cases of
+--request (a launch request in TOML or JSON; default: FILE with the suffix .toml or .json). Three
+cases whose sizes are different primes tell all sizes apart.
+
+exit codes: 0 everything is proved; 1 something is refuted; 2 something is unknown or possible, or
+the request is wrong; otherwise as for tritonc.
+
+examples:
+  tritonc prove softmax.py --constexpr BLOCK=1024 --request launches.toml --write-contract
+  tritonc prove softmax.py --signature 'x_ptr=*fp32' stride=i32 n_cols=i32 --constexpr BLOCK=1024 \\
+      --contract softmax.contract
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add `prove` to the parser's commands."""
+    parser = commands.add_parser(
+        "prove",
+        help="prove accesses in bounds and 32-bit integers exact, for all sizes",
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    add = parser.add_argument
+    add("source", metavar="FILE", help="Python file with the kernel, IR, or -")
+    add("--contract", metavar="PATH", help="file with the contract, or -")
+    add("--request", metavar="PATH", help="launch request with `cases`, to infer a contract from")
+    text = "keep the inferred contract beside FILE"
+    add("--write-contract", action="store_true", help=text)
+    add("--check", **WORDS, metavar="CHECK", help="bounds, overflow (default: both)")
+    add("--limit", **PAIRS, help="largest sizes: size=1073741824, elements=68719476736")
+    add("--target", default=_DEFAULT_TARGET, help=f"default {_DEFAULT_TARGET}")
+    add_kernel(parser)
+    add_like(parser)
+    add_json(parser)
+    add_wait(parser, default=120)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> int:
+    """Prove and report; return 0, 1 or 2 by the verdict.
+
+    Raises WaitExpired, ProofFailed, ArgumentTypeError without a contract or cases.
+    """
+    posted = read_source(given.source, given)
+    beside = Path(given.source).with_suffix(CONTRACT_SUFFIX)
+    contract = _contract(given, beside)
+    request = {} if contract is not None else _request(given)
+    members = kernel_members(given)
+    compiled = request.get("compilation") or {}
+    for name in ("constexprs", "options", "kernel", "signature"):
+        if compiled.get(name) is not None:
+            members.setdefault(name, compiled[name])
+    members = by_example(posted, given, members, given.target, client)
+    kernel = members_json({**posted.members, **members, "target": given.target})
+    limits = {name: value(text) for name, text in given.limit} or None
+    made = {"contract": contract, "checks": given.check, "limits": limits}
+    made["cases"] = [] if contract is not None else cases_of(request)
+    if contract is None and not made["cases"]:
+        raise ArgumentTypeError(
+            f"{given.source}: no contract and no cases; give --contract, or --request with cases"
+        )
+    proof = _proved(given, client, terminal, kernel, made)
+    if given.write_contract and proof.is_inferred and proof.contract:
+        beside.write_text(proof.contract)
+    if given.json:
+        write_json(proof.raw)
+    else:
+        _report(given, proof, len(made["cases"]), terminal)
+    return {"proved": PROVED, "refuted": REFUTED}.get(proof.verdict or "", UNKNOWN)
+
+
+def _contract(given: Namespace, beside: Path) -> str | None:
+    if given.contract is not None:
+        return read(given.contract)
+    is_kept = given.request is None and not given.write_contract and beside.is_file()
+    return read(str(beside)) if is_kept else None
+
+
+def _request(given: Namespace) -> dict[str, Any]:
+    if given.request is not None:
+        return read_request(given.request)
+    found = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
+    return read_request(next((str(path) for path in found if path.is_file()), None))
+
+
+def cases_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the cases of a launch request, each with all its arguments and its grid."""
+    common, grid = request.get("arguments") or {}, request.get("grid")
+    cases: Sequence[Mapping[str, Any]] = request.get("cases") or ([{}] if common else [])
+    return [
+        {
+            "arguments": _merged(common, case.get("arguments") or {}),
+            "grid": case.get("grid", grid),
+        }
+        for case in cases
+    ]
+
+
+def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(common)
+    for name, argument in own.items():
+        before = made.get(name)
+        if isinstance(before, dict) and isinstance(argument, dict):
+            argument = before | argument
+        made[name] = argument
+    return made
+
+
+def _proved(
+    given: Namespace,
+    client: Client,
+    terminal: Terminal,
+    kernel: Mapping[str, Any],
+    made: Mapping[str, Any],
+) -> Proof:
+    """Submit, then wait. Raises Interrupted, WaitExpired, ProofFailed."""
+    going_on: list[str] = []
+    with waiting(given, terminal, "submitting the proof", going_on) as say:
+        submitted = client.prove(kernel, **made, wait_s=0, check=False)
+        going_on.append(submitted.id)
+        if given.verbose:
+            terminal.say(f"submitted {submitted.id}")
+        say(f"proof {submitted.id}: {submitted.state}")
+        proof = submitted
+        if not proof.finished and given.wait_s > 0:
+            proof = client.proofs.get(submitted.id, wait_s=given.wait_s)
+    proof = replace(proof, sources=submitted.sources)
+    if not proof.finished:
+        raise WaitExpired(proof.id, f"it is {proof.state}", given.wait_s)
+    if proof.state != "completed":
+        raise ProofFailed(proof)
+    return proof
+
+
+def _report(given: Namespace, proof: Proof, cases: int, terminal: Terminal) -> None:
+    if proof.is_inferred and proof.contract:
+        kept = "kept" if given.write_contract else "--write-contract keeps it"
+        terminal.text(f"contract (inferred from {cases} cases; {kept} beside the kernel)")
+        terminal.text("\n".join(f"  {line}" for line in proof.contract.splitlines()))
+    terminal.text(proof.render(name_of(given.source)))

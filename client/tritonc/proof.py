@@ -1,0 +1,136 @@
+"""A proof as answered by the service: frozen views of the JSON.
+
+Parsing is lenient, so that newer services work; unknown members stay in `raw`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tritonc.compilation import UNFINISHED
+from tritonc.diagnostic import POSTED_SOURCE, Problem
+from tritonc.members import read_members
+from tritonc.service_errors import TritoncError
+
+_TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProofAnswer:
+    """The answer to one question about one access: `proved`, `refuted`, `possible`, `unknown`."""
+
+    verdict: str = ""
+    proved_under: tuple[str, ...] = ()
+    reason: str | None = None
+    line: int | None = None
+    expression: str | None = None
+    witness: Mapping[str, Any] | None = None
+    """Sizes that break it, as a launch request."""
+    replay: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProofAnswer":
+        """Parse an answer; unknown members are ignored."""
+        return read_members(cls, body, proved_under=tuple(body.get("proved_under") or ()))
+
+    def sentence(self, check: str) -> str:
+        """Return the answer in a line."""
+        if self.verdict == "proved":
+            under = f" ({', '.join(self.proved_under)})" if self.proved_under else ""
+            return f"proved for all sizes{under}"
+        if self.verdict != "refuted" or self.replay is None:
+            return f"{self.verdict}: {self.reason or 'no reason given'}"
+        sizes = self.replay.get("sizes") or {}
+        named = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
+        what = f"{self.expression} wraps" if check == "overflow" else f"{self.expression} leaves"
+        where = f" at line {self.line}" if self.line and check == "overflow" else ""
+        return (
+            f"REFUTED: {what}{where}, first at {named or 'any sizes'}\n"
+            f"{'':19}replayed on the CPU device: {self.replay.get('message')}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedAccess:
+    """One access of the kernel, with the answers by check."""
+
+    kind: str = ""
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    argument: str | None = None
+    answers: Mapping[str, ProofAnswer] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "ProvedAccess":
+        """Parse an access; unknown members are ignored."""
+        said = {name: body[name] for name in _TITLES if body.get(name) is not None}
+        answers = {name: ProofAnswer.from_json(answer) for name, answer in said.items()}
+        return read_members(cls, body, answers=answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof at the time of the request.
+
+    `verdict` is that of the worst access; `contract` the text it was proved against. `sources` are
+    the texts that this client posted, by file.
+    """
+
+    id: str
+    state: str
+    verdict: str | None = None
+    reason: str | None = None
+    contract: str | None = None
+    is_inferred: bool = False
+    accesses: tuple[ProvedAccess, ...] = ()
+    cache: str | None = None
+    solver_ms: float | None = None
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    problem: Problem | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Proof":
+        """Parse a proof. Raises KeyError or TypeError if it is malformed."""
+        accesses = tuple(map(ProvedAccess.from_json, body.get("accesses") or ()))
+        return read_members(cls, body, accesses=accesses, problem=Problem.of(body), raw=body)
+
+    @property
+    def finished(self) -> bool:
+        """True if the proof is over; states newer than this client count as over."""
+        return self.state not in UNFINISHED
+
+    def render(self, name: str = POSTED_SOURCE) -> str:
+        """Return the answers as lines; `name` is the file's."""
+        return "\n".join(self._lines(name))
+
+    def _lines(self, name: str) -> Iterator[str]:
+        if self.problem is not None:
+            yield f"{self.problem.title}: {self.problem.detail}"
+        for access in self.accesses:
+            file = name if access.file in (None, POSTED_SOURCE) else access.file
+            yield f"{file}:{access.line}  {self._text_of(access)}"
+            for check, answer in access.answers.items():
+                yield f"  {_TITLES[check]:15}  {answer.sentence(check)}"
+        if self.reason:
+            yield f"{name}: not read: {self.reason}"
+        if self.verdict is not None:
+            yield f"verdict: {self.verdict}"
+
+    def _text_of(self, access: ProvedAccess) -> str:
+        lines = self.sources.get(access.file or POSTED_SOURCE, "").splitlines()
+        known = access.line is not None and 0 < access.line <= len(lines)
+        return (
+            lines[(access.line or 1) - 1].strip() if known else f"{access.kind} {access.argument}"
+        )
+
+
+class ProofFailed(TritoncError):
+    """A proof found nothing out: the kernel does not compile, or the contract does not fit it."""
+
+    def __init__(self, proof: Proof) -> None:
+        problem = proof.problem
+        super().__init__(problem.detail if problem else f"the proof {proof.id} is {proof.state}")
+        self.proof = proof

@@ -1,0 +1,92 @@
+"""`tritonc prove` against a real deployment."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonc.cli.main import main
+
+from tests.integration.service.running import Deployment
+
+ROWS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows(x_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    tl.store(x_ptr + row * stride + cols, 0.0, mask=cols < n_cols)
+"""
+REQUEST: dict[str, Any] = {
+    "compilation": {"constexprs": {"BLOCK": 1024}},
+    "grid": [1],
+    "cases": [
+        {
+            "arguments": {
+                "x_ptr": {"shape": [rows, cols], "dtype": "fp32", "output": True},
+                "stride": cols,
+                "n_cols": cols,
+            },
+            "grid": [rows],
+        }
+        for rows, cols in ((211, 1009), (89, 523), (401, 761))
+    ],
+}
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.py"
+    path.write_text(ROWS)
+    path.with_suffix(".json").write_text(json.dumps(REQUEST))
+    return path
+
+
+def prove(system: Deployment, *words: str) -> int:
+    return main(["--url", system.url, "prove", *words], environment={})
+
+
+def test_a_contract_is_inferred_shown_and_kept(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert prove(system, str(kernel), "--write-contract") == 1
+    out = capsys.readouterr().out
+    assert "contract (inferred from 3 cases; kept beside the kernel)" in out
+    assert "rows.py:9  tl.store(x_ptr + row * stride + cols" in out
+    assert "REFUTED: program_id(0) * stride wraps at line 9" in out
+    assert "replayed on the CPU device: writes x_ptr[-2,14" in out
+    assert "x_ptr: x_ptr_0 * stride" in kernel.with_suffix(".contract").read_text()
+
+
+def test_a_kernel_with_its_contract_beside_it_is_proved(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel.write_text(ROWS.replace("program_id(0)", "program_id(0).to(tl.int64)"))
+    text = "sizes n_rows\nx_ptr: n_rows * stride\nn_cols <= stride\ngrid: n_rows\n"
+    kernel.with_suffix(".contract").write_text(text)
+    words = ("--signature", "x_ptr=*fp32", "stride=i32", "n_cols=i32", "--constexpr", "BLOCK=1024")
+    assert prove(system, str(kernel), *words) == 0
+    out = capsys.readouterr().out
+    assert "in bounds        proved for all sizes" in out
+    assert "verdict: proved" in out
+
+
+def test_without_a_contract_or_cases_the_request_is_wrong(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel.with_suffix(".json").unlink()
+    assert prove(system, str(kernel), "--signature", "x_ptr=*fp32") == 2
+    assert "no contract and no cases" in capsys.readouterr().err
+
+
+def test_what_depends_on_data_is_unknown(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel.write_text(ROWS.replace("mask=cols", "mask=tl.load(x_ptr + cols) > 0.0"))
+    kernel.write_text(ROWS.replace("+ cols, 0.0", "+ tl.load(x_ptr + cols).to(tl.int32), 0.0"))
+    assert prove(system, str(kernel), "--json") in (1, 2)
+    proof = json.loads(capsys.readouterr().out)
+    assert proof["accesses"][-1]["bounds"]["verdict"] == "unknown"
