@@ -104,6 +104,7 @@ def _label(written: str) -> str:
 
 
 _NO_LIMIT = "none"
+_LEAST, _MOST = 0.001, 1_000_000
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +113,8 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
             f"--{name}",
             type=_limit,
             metavar="N",
-            help=f"limit of {of}, above 0; {_NO_LIMIT}: no limit (default: none, or as it is)",
+            help=f"limit of {of}, from {_LEAST} to {_MOST}; {_NO_LIMIT}: no limit "
+            "(default: none, or as it is)",
         )
 
 
@@ -123,9 +125,9 @@ def _limit(written: str) -> float | str:
         number = float(written)
     except ValueError:
         number = 0.0
-    if not 1e-3 <= number <= 1e6:
+    if not _LEAST <= number <= _MOST:
         raise argparse.ArgumentTypeError(
-            f"{written!r} is no limit; write a number from 0.001 to 1000000, or {_NO_LIMIT}"
+            f"{written!r} is no limit; write a number from {_LEAST} to {_MOST}, or {_NO_LIMIT}"
         )
     return number
 

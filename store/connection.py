@@ -43,6 +43,7 @@ _OUR_MISTAKES: Final = frozenset(
 )
 """The codes of answers that mean a wrong command. Every other code means that a right one is
 refused for now: BUSY, MISCONF, OOM, READONLY, LOADING, NOAUTH, NOPERM, MASTERDOWN and others."""
+_NO_DATABASE: Final = "DB index is out of range"
 _KILLED: Final = "Script killed by user"
 _IN_PIPELINE: Final = "of pipeline caused error: "  # redis-py puts the command before the answer
 _CODE: Final = re.compile(r"\W*([A-Z]+)\b")
@@ -53,9 +54,19 @@ def unavailable() -> Iterator[None]:
     """Turn what redis-py raises when the server is away or refuses into `StoreUnavailable`."""
     try:
         yield
+    except exceptions.AuthenticationError as error:
+        raise StoreUnavailable(
+            "The store refuses the user or the password. Write them into its URL, as in "
+            "redis://user:password@host:6379/0."
+        ) from error
     except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
         raise StoreUnavailable(f"The store is not available: {error}") from error
     except exceptions.ResponseError as error:
+        if _NO_DATABASE in str(error):
+            raise StoreUnavailable(
+                "The store has no database of this number. Write a smaller one at the end of its "
+                "URL, as in redis://:password@host:6379/0."
+            ) from error
         if not is_refusal(error):
             raise
         raise StoreUnavailable(f"The store refuses to work: {error}") from error

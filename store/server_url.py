@@ -7,12 +7,14 @@ User and password are the servers'. Those of the Sentinels, and the files for TL
 behind `?`, with the names that redis-py gives them.
 """
 
+import re
 import socket
 import weakref
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from redis.asyncio import ConnectionPool
+from redis import exceptions
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import (
     Sentinel,
@@ -20,8 +22,6 @@ from redis.asyncio.sentinel import (
     SentinelManagedSSLConnection,
 )
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as LostConnection
-from redis.exceptions import RedisError
 
 SENTINEL_PORT: Final = 26379
 SENTINEL_ANSWER_S: Final = 1.0
@@ -41,7 +41,12 @@ TLS: Final = (
     *("ssl_cert_reqs", "ssl_check_hostname"),
 )
 OF_SENTINELS: Final = ("sentinel_username", "sentinel_password")
+_DATABASE: Final = re.compile(r"/?[0-9]*/?")
 EXAMPLE: Final = "redis+sentinel://:password@sentinel-1:26379,sentinel-2:26379/mymaster/0"
+
+
+class NoMaster(exceptions.TimeoutError):
+    """No Sentinel names the master; the message has the reason of each, and what to set."""
 
 
 class _Master:
@@ -61,12 +66,45 @@ class _Master:
         self._address: tuple[str, int] | None = None
 
     async def get_master_address(self) -> tuple[str, int]:
-        address = cast("tuple[str, int]", await self._sentinel.discover_master(self._name))
+        address = await self._ask()
         pool = self.pool() if self.pool is not None else None
         if self._address not in (None, address) and pool is not None:
             await pool.disconnect(inuse_connections=False)
         self._address = address
         return address
+
+    async def _ask(self) -> tuple[str, int]:
+        """Return the address that the first Sentinel names who knows it. Raises NoMaster.
+
+        redis-py's `discover_master` does not say which Sentinel wants what.
+        """
+        reasons, sentinels = [], self._sentinel.sentinels
+        for one in tuple(sentinels):
+            found = await self._ask_one(one)
+            if not isinstance(found, str):
+                sentinels.remove(one)
+                sentinels.insert(0, one)  # the next connection asks it first
+                return found
+            where = one.connection_pool.connection_kwargs
+            reasons.append(f"{where['host']}:{where['port']} {found}")
+        raise NoMaster(f"no Sentinel names a master {self._name!r}: {'; '.join(reasons)}.")
+
+    async def _ask_one(self, sentinel: Redis) -> tuple[str, int] | str:
+        """Return what a Sentinel names, or why it names none and what to do."""
+        try:
+            masters: Any = await sentinel.sentinel_masters()
+        except exceptions.AuthenticationError:
+            return "refuses the password: set sentinel_password, or sentinel_username too"
+        except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
+            return f"does not answer: {str(error).rstrip('.')}"
+        except exceptions.ResponseError as error:
+            return f"answers {str(error)[:100]!r}: is it a Sentinel, and may its user do this?"
+        if self._name not in masters:
+            return f"knows other masters: {', '.join(sorted(masters))[:200]}"
+        state = masters[self._name]
+        if not self._sentinel.check_master_state(state, self._name):
+            return "says that the master is down"
+        return state["ip"], state["port"]
 
 
 def checked_store_url(url: str) -> str:
@@ -76,14 +114,20 @@ def checked_store_url(url: str) -> str:
         raise ValueError(f"must begin with one of {', '.join(f'{name}://' for name in SCHEMES)}")
     if "+sentinel" in scheme:
         _sentinel_parts(url)
-    else:
-        try:
-            ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]
-        except (TypeError, ValueError, RedisError):
-            raise ValueError(
-                "is no URL of a Redis server, as in redis://:password@host:6379/0: a part or a "
-                "parameter is wrong; write special characters of the password as %40"
-            ) from None
+        return url
+    try:
+        ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]
+    except (TypeError, ValueError, exceptions.RedisError):
+        raise ValueError(
+            "is no URL of a Redis server, as in redis://:password@host:6379/0: a part or a "
+            "parameter is wrong; write special characters of the password as %40"
+        ) from None
+    # redis-py takes database 0 for a name, and 12 for 1/2
+    if scheme != "unix" and not _DATABASE.fullmatch(urlsplit(url).path):
+        raise ValueError(
+            "needs the number of a database, or nothing, behind the port, as in "
+            "redis://:password@host:6379/0"
+        )
     return url
 
 
@@ -103,7 +147,8 @@ def make_pool(
     bounds = {
         "socket_timeout": SENTINEL_ANSWER_S,
         "socket_connect_timeout": SENTINEL_ANSWER_S,
-        "retry": Retry(NoBackoff(), 1, (LostConnection,)),  # an idle connection may be lost
+        # an idle connection may be lost
+        "retry": Retry(NoBackoff(), 1, (exceptions.ConnectionError,)),
     }
     sentinel = Sentinel(sentinels, sentinel_kwargs=of_sentinels | bounds)  # type: ignore[no-untyped-call]
     master = _Master(sentinel, name)

@@ -21,7 +21,7 @@ from store.errors import StoreUnavailable
 from tests.integration.service import bodies
 from tests.integration.service.launches import bodies as launches
 from tests.integration.service.running import Deployment, Process, free_port
-from tests.servers.conftest import Server
+from tests.servers.conftest import Replicated, Server
 from tests.waiting import wait_until
 
 ACL = "user tritond on >a-long-secret ~tritond:* &tritond:* +@all -@admin -@dangerous +info +keys"
@@ -80,6 +80,53 @@ def test_a_server_with_tls_is_reached_by_its_certificate_only(
         asyncio.run(ping(url))
 
 
+async def refusal(url: str) -> str:
+    with pytest.raises(StoreUnavailable) as refused:
+        await ping(url)
+    return str(refused.value)
+
+
+def test_an_error_says_what_each_sentinel_says_and_what_to_set(
+    replicated: Replicated, start: Callable[..., Server]
+) -> None:
+    locked = start("requirepass a-long-secret")
+    wait_until(lambda: "initialized" in (locked.folder / "server.log").read_text(), "it is up")
+    here = f"127.0.0.1:{locked.port}"
+    said = {
+        url: asyncio.run(refusal(url))
+        for url in (
+            replicated.url.replace("mymaster", "other"),
+            f"redis+sentinel://{here}/mymaster/0",
+            f"redis+sentinel://:word@127.0.0.1:{free_port()}/mymaster/0",
+            f"redis+sentinel://{here}/mymaster/0?sentinel_password=a-long-secret",
+            f"redis://:wrong@{here}/0",
+            f"redis://:a-long-secret@{here}/99",
+        )
+    }
+
+    for answer, reason in zip(
+        said.values(),
+        (
+            "knows other masters: mymaster",
+            f"{here} refuses the password: set sentinel_password",
+            "does not answer: Error 111",
+            "is it a Sentinel",
+            "refuses the user or the password. Write them into its URL",
+            "no database of this number",
+        ),
+        strict=True,
+    ):
+        assert reason in answer
+        assert "secret" not in answer
+        assert "wrong" not in answer
+
+
+def test_a_sentinel_that_answers_nothing_does_not_hide_the_others(replicated: Replicated) -> None:
+    replicated.sentinels[0].pause()
+
+    assert asyncio.run(ping(replicated.url))
+
+
 @pytest.fixture
 def acl(start: Callable[..., Server]) -> Server:
     server = start(ACL, "user default off", 'save ""')
@@ -125,7 +172,7 @@ def test_an_acl_user_may_all_that_a_deployment_needs(deployment: Deployment, acl
 def test_a_wrong_password_is_reported_without_it(acl: Server, tmp_path: Path, module: str) -> None:
     url = f"redis://tritond:wrong-secret@127.0.0.1:{acl.port}/0"
 
-    said = started(module, url, tmp_path, "invalid username-password pair")
+    said = started(module, url, tmp_path, "refuses the user or the password")
 
     assert "wrong-secret" not in said
 
