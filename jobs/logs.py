@@ -12,6 +12,7 @@ from typing import Final, Literal
 from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
 
 LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 MOST_CHARS: Final = 4_000
 MOST_TRACEBACK_CHARS: Final = 16_000
 _CONTEXT: Final = (REQUEST_ID, KEY, CALLER_ID, WORKER)
@@ -21,11 +22,11 @@ _ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(1
 }
 
 
-def log_as(form: LogFormat) -> None:
-    """Have all loggers of this process write to stderr in this format."""
+def log_as(form: LogFormat, least: LogLevel) -> None:
+    """Have all loggers of this process write to stderr in this format, from this level on."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLine() if form == "json" else TextLine())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.basicConfig(level=least.upper(), handlers=[handler])
 
 
 class TextLine(logging.Formatter):

@@ -43,7 +43,7 @@ def main() -> None:
         settings = ServiceSettings()
     except ValidationError as error:
         sys.exit(f"tritond api: {wrong_settings(error)}")
-    log_as(settings.log_format)
+    log_as(settings.log_format, settings.log)
     try:
         tracing.start("service")
     except tracing.TracingMissing as error:

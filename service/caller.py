@@ -142,10 +142,10 @@ class Callers:
             self._proven[secret] = True
         if (body := request.scope.get(IN_SCOPE)) is not None:
             body.belongs_to(site_of(address) if caller is ANONYMOUS else caller.id)
+        request.scope.setdefault("state", {})[CALLER_ID] = caller.id
         if caller.requests_per_s is not None:
             headers = await self._limits.take(caller.id, caller.requests_per_s)
             add_headers(request.scope, headers)
-        request.scope.setdefault("state", {})[CALLER_ID] = caller.id
         require(caller, *scopes)
         self.open_requests.begin(request, secret, caller.id)
         return caller

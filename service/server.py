@@ -47,16 +47,28 @@ class HttpServer(uvicorn.Server):
         )
         super().__init__(config)
         self._app = app
+        self._drain_s = settings.drain_s
         app.state.stop = self.stop
 
     def stop(self) -> None:
         """Shut down, because the application can no longer serve."""
         self.should_exit = True
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does, and say where."""
+        await super().startup(sockets)
+        for one in (each for server in self.servers for each in server.sockets):
+            address, port = one.getsockname()[:2]
+            host = f"[{address}]" if ":" in address else address
+            logger.info("listening on http://%s:%d", host, port)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all waits, then end as uvicorn does."""
+        open_requests = len(self.server_state.tasks)
+        logger.info("stopping; %d open requests have %g s", open_requests, self._drain_s)
         self._app.state.service.release_waiters()
         await super().shutdown(sockets)
+        logger.info("stopped")
 
 
 def _most_files() -> int:

@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
 from compiler.request.limits import RequestLimits
 from compiler.request.signature import MAX_PARAMETERS
-from jobs.logs import LogFormat
+from jobs.logs import LogFormat, LogLevel
 from store.bucket import checked_url
 from store.server_url import checked_store_url
 
@@ -30,6 +30,8 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
 
+    log: LogLevel = "info"
+    """The least level of the lines that are logged."""
     log_format: LogFormat = "text"
     """`json` writes each line of the log as one object."""
     redis_url: Annotated[str, AfterValidator(checked_store_url)] = "redis://127.0.0.1:6379/0"

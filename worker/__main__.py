@@ -171,7 +171,7 @@ def main() -> None:
     _allow_files()
     try:
         settings = WorkerSettings()
-        log_as(settings.log_format)
+        log_as(settings.log_format, settings.log)
         tracing.start("worker")
         asyncio.run(serve(settings, FEATURES))
     except ValidationError as error:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.messages.orders import IrBounds
-from jobs.logs import LogFormat
+from jobs.logs import LogFormat, LogLevel
 from launch.messages import MOST_BATCH_ELEMENTS
 from store.bucket import checked_url
 from store.server_url import checked_store_url
@@ -19,6 +19,8 @@ class WorkerSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="TRITOND_", env_ignore_empty=True, frozen=True)
 
+    log: LogLevel = "info"
+    """The least level of the lines that are logged."""
     log_format: LogFormat = "text"
     """`json` writes each line of the log as one object."""
     redis_url: Annotated[str, AfterValidator(checked_store_url)] = "redis://127.0.0.1:6379/0"

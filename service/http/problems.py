@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -15,10 +16,13 @@ from compiler.problem import PROBLEM_BASE, Problem
 from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import RequestRejected
 from compiler.slug import Slug
+from jobs.work_context import CALLER_ID, REQUEST_ID
 from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
 
 EXPLORER_API = "/api/"
+MOST_LOGGED_CHARS = 200
+"""Of a path, and of a reason."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
 
@@ -58,8 +62,11 @@ def problem_of(raised: ProblemRaised, instance: str | None) -> Problem:
     )
 
 
-def problem_response(request: Request, raised: ProblemRaised) -> Response:
-    """Render a problem as application/problem+json."""
+def problem_response(
+    request: Request, raised: ProblemRaised, bug: Exception | None = None
+) -> Response:
+    """Log a problem and render it as application/problem+json; `bug` is what caused it."""
+    _log(request, raised, bug)
     problem = problem_of(raised, request.url.path)
     headers = raised.headers
     retry_after_s = PROBLEM_KINDS[raised.slug].retry_after_s
@@ -73,6 +80,24 @@ def problem_response(request: Request, raised: ProblemRaised) -> Response:
         status_code=problem.status or 500,
         headers=headers,
         media_type="application/problem+json",
+    )
+
+
+def _log(request: Request, raised: ProblemRaised, bug: Exception | None) -> None:
+    """Log who got which problem; why, if it is the service's fault: the caller knows the rest."""
+    is_ours = raised.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    state = request.scope.get("state", {})
+    logger.log(
+        logging.ERROR if bug else logging.WARNING if is_ours else logging.INFO,
+        "%s %s: %d %s (request %s, key %s)%s",
+        request.method,
+        request.url.path[:MOST_LOGGED_CHARS],
+        raised.status,
+        raised.slug,
+        state.get(REQUEST_ID, "none"),
+        state.get(CALLER_ID, "none"),
+        f": {raised}"[:MOST_LOGGED_CHARS] if is_ours else "",
+        exc_info=bug,
     )
 
 
@@ -162,11 +187,10 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
 
 async def _answer_bug(request: Request, error: Exception) -> Response:
     # Starlette answers this outside all middleware, so add the request id here
-    request_id = request.state.request_id
-    logger.error("request %s: unexpected error at %s", request_id, request.url.path, exc_info=error)
     detail = "This is a bug in the service; its log has the details under the request id."
-    headers = {"X-Request-ID": request_id}
-    return problem_response(request, ProblemRaised("internal_error", detail, headers=headers))
+    headers = {"X-Request-ID": request.state.request_id}
+    raised = ProblemRaised("internal_error", detail, headers=headers)
+    return problem_response(request, raised, error)
 
 
 async def _allowed_methods(request: Request) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,6 +72,10 @@ def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: P
             wait_until(lambda: key in {day["caller"] for day in days_of(http, caller="*")}, "noted")
             text = http.get("/metrics").text
 
+    said = deployment.said()
+    assert f"INFO service: listening on {deployment.url}\n" in said
+    assert re.search(rf"GET /v1/targets: 429 too_many_requests \(request \w+, key {key}\)\n", said)
+    assert re.search(r"INFO service: stopping; \d+ open requests have \S+ s\n", said)
     assert 'tritond_http_request_seconds_count{method="GET",route="/v1/targets",status="429"}' in (
         text
     )
@@ -133,10 +138,11 @@ def test_log_lines_are_json_on_demand() -> None:
 
 @pytest.mark.parametrize("module", ["service", "worker"])
 def test_an_unknown_log_format_is_refused_with_those_there_are(module: str) -> None:
-    ended = started(module, TRITOND_LOG_FORMAT="yaml")
+    ended = started(module, TRITOND_LOG_FORMAT="yaml", TRITOND_LOG="loud")
 
     assert ended.returncode == 1
     assert "TRITOND_LOG_FORMAT: Input should be 'text' or 'json'" in ended.stderr
+    assert "TRITOND_LOG: Input should be 'debug', 'info'" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jobs.logs import MOST_CHARS, MOST_TRACEBACK_CHARS, JsonLine, TextLine
+from jobs.logs import MOST_CHARS, MOST_TRACEBACK_CHARS, JsonLine, TextLine, log_as
 from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
 
 
@@ -24,6 +24,17 @@ def with_error(text: str) -> logging.LogRecord:
         fail(text)
     except ValueError:
         return record("failed", exc_info=sys.exc_info())
+
+
+def test_lines_below_the_level_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(logging, "root", logging.RootLogger(logging.NOTSET))
+    log_as("text", "warning")
+    logging.getLogger().info("started")
+    logging.getLogger().warning("the store is away")
+
+    assert capsys.readouterr().err == "WARNING root: the store is away\n"
 
 
 def test_a_json_line_says_when_who_and_what():

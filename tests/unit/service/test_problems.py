@@ -152,7 +152,8 @@ async def test_an_internal_error_names_its_request_but_no_details(
     assert (response.status_code, response.json()["slug"]) == (500, "internal_error")
     assert response.headers["x-request-id"] == "run-7"
     assert "secret detail" not in response.text
-    assert "request run-7: unexpected error at /raise/mistake" in caplog.text
+    assert "GET /raise/mistake: 500 internal_error (request run-7, key none)" in caplog.text
+    assert "ZeroDivisionError: secret detail" in caplog.text
 
 
 async def test_a_client_that_went_away_is_no_mistake(
@@ -179,3 +180,21 @@ def test_the_statuses_are_those_of_the_contract(slug: str, status: int):
 def test_what_passes_has_a_retry_after():
     for kind in PROBLEM_KINDS.values():
         assert (kind.retry_after_s is not None) == (kind.status in {429, 503})
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "line"),
+    [
+        ("problem", "INFO", "404 not_found (request run-7, key none)"),
+        ("no_store", "WARNING", "503 store_unavailable (request run-7, key none): The store does"),
+    ],
+)
+async def test_a_problem_is_logged_with_its_request(
+    client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture, name: str, level: str, line: str
+):
+    caplog.set_level("INFO")
+    await client.get(f"/raise/{name}", headers={"X-Request-ID": "run-7"})
+
+    [record] = [each for each in caplog.records if each.name == "service.http.problems"]
+    assert record.levelname == level
+    assert record.getMessage().startswith(f"GET /raise/{name}: {line}")
