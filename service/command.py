@@ -6,13 +6,16 @@ Nothing else is decided here.
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from compiler.toolchain import Toolchain
+from jobs.logs import log_as
 from service import VERSION
 from service.caller import SCOPES
 from service.settings import ServiceSettings, wrong_settings
@@ -25,6 +28,7 @@ from store.connection import StoreClient, connect
 from store.errors import StoreError
 from store.workers import Toolchains, Workers
 
+logger = logging.getLogger("tritond")
 LIMITS = ("requests_per_s", "gpu_seconds_per_hour")
 
 
@@ -143,7 +147,17 @@ def _limits_of(arguments: argparse.Namespace) -> dict[str, float | None]:
 
 
 def _up(arguments: argparse.Namespace) -> None:
-    asyncio.run(up(arguments.host, arguments.port, arguments.data))
+    settings = ServiceSettings()
+    log_as(settings.log_format, settings.log)
+    is_json = settings.log_format == "json"
+    announce = logger.info if is_json else partial(print, flush=True)
+    try:
+        asyncio.run(up(arguments.host, arguments.port, arguments.data, announce))
+    except (StoreError, PartEnded) as error:
+        if not is_json:
+            raise
+        logger.critical("%s", error)
+        sys.exit(1)
 
 
 def _api(arguments: argparse.Namespace) -> None:

@@ -5,11 +5,12 @@ its jobs return to the queue. If another part dies, the whole tree stops.
 """
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ MAX_QUICK_DEATHS = 3
 RESTART_AFTER_S = 0.5
 OF_THE_SERVICE = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_API_KEY"})
 """Secrets that only the service needs. Workers run untrusted code and never get them."""
+
+logger = logging.getLogger("tritond")
 
 
 class PartEnded(Exception):
@@ -81,8 +84,8 @@ class UpPart:
             await process.wait()
 
 
-async def up(host: str, port: int, data: Path) -> None:
-    """Run the tree until SIGINT or SIGTERM.
+async def up(host: str, port: int, data: Path, announce: Callable[[str], object]) -> None:
+    """Run the tree until SIGINT or SIGTERM; `announce` that it is ready.
 
     Raises PartEnded when a part stops by itself, EmbeddedServerError when Valkey does not start.
     """
@@ -115,7 +118,7 @@ async def up(host: str, port: int, data: Path) -> None:
             await part.start()
             stack.push_async_callback(part.stop)
         ends += [_end(service), end_for_good(worker)]
-        await _run(ends, stopped, _announce_and_tend(redis_url, host, port, alone=alone))
+        await _run(ends, stopped, _announce_and_tend(redis_url, host, port, announce, alone=alone))
 
 
 async def _run(
@@ -150,7 +153,7 @@ async def end_for_good(part: UpPart) -> str:
         deaths = deaths + 1 if time.monotonic() - started < QUICK_DEATH_S else 1
         if deaths == MAX_QUICK_DEATHS:
             return f"{ended}, {deaths} times within {QUICK_DEATH_S:g} s of its start"
-        print(f"tritond: the {ended}; starting it again", file=sys.stderr, flush=True)  # noqa: T201
+        logger.warning("the %s; starting it again", ended)
         await asyncio.sleep(RESTART_AFTER_S)
         await part.start()
 
@@ -169,9 +172,12 @@ async def _end_of_valkey(valkey: EmbeddedValkey) -> str:
     return "embedded Valkey ended"
 
 
-async def _announce_and_tend(redis_url: str, host: str, port: int, *, alone: bool) -> None:
+async def _announce_and_tend(
+    redis_url: str, host: str, port: int, announce: Callable[[str], object], *, alone: bool
+) -> None:
     """Announce readiness, then keep a served default: the worker's toolchain may change."""
-    await _announce_when_ready(redis_url, host, port, alone=alone)
+    if await _is_ready(redis_url, host, port, alone=alone):
+        announce(f"tritond is ready at http://{host}:{port}  (API docs: /docs)")
     async with connect(redis_url) as redis:
         while alone:
             await asyncio.sleep(RECONCILE_S)
@@ -181,10 +187,11 @@ async def _announce_and_tend(redis_url: str, host: str, port: int, *, alone: boo
 
 async def _reconcile(redis: StoreClient) -> None:
     for change in await reconcile_default(Workers(redis), Toolchains(redis), JobProducer(redis)):
-        print(f"tritond: {change}", flush=True)  # noqa: T201
+        logger.info("%s", change)
 
 
-async def _announce_when_ready(redis_url: str, host: str, port: int, *, alone: bool) -> None:
+async def _is_ready(redis_url: str, host: str, port: int, *, alone: bool) -> bool:
+    """Wait for the tree; return False, and log why, if it is not ready in time."""
     redis = connect(redis_url)
     try:
         async with asyncio.timeout(READY_TIMEOUT_S):
@@ -192,14 +199,14 @@ async def _announce_when_ready(redis_url: str, host: str, port: int, *, alone: b
             if alone:
                 await _reconcile(redis)
     except StoreUnavailable as error:
-        print(f"tritond: {error}", file=sys.stderr, flush=True)  # noqa: T201
-        return
+        logger.error("%s", error)  # noqa: TRY400
+        return False
     except TimeoutError:
-        print(f"not ready after {READY_TIMEOUT_S:g} s; still trying", file=sys.stderr)  # noqa: T201
-        return
+        logger.warning("not ready after %g s; still trying", READY_TIMEOUT_S)
+        return False
     finally:
         await redis.aclose()
-    print(f"tritond is ready at http://{host}:{port}  (API docs: /docs)", flush=True)  # noqa: T201
+    return True
 
 
 async def _ready(workers: Workers, host: str, port: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from tests.security.hostile_checkout import hostile_modules
 NO_STORE = {"TRITOND_REDIS_URL": "redis://127.0.0.1:1", "PATH": os.defpath}
 
 
-async def test_a_part_that_dies_at_once_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_part_that_dies_at_once_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
     part = UpPart("no_such_module", os.environ)
     await part.start()
 
@@ -24,7 +25,7 @@ async def test_a_part_that_dies_at_once_is_given_up(capsys: pytest.CaptureFixtur
         said = await end_for_good(part)
 
     assert said == "no_such_module ended with status 1, 3 times within 10 s of its start"
-    restarts = capsys.readouterr().err.count("; starting it again")
+    restarts = caplog.text.count("; starting it again")
     assert restarts == MAX_QUICK_DEATHS - 1
 
 
@@ -42,6 +43,17 @@ async def test_a_part_runs_nothing_of_the_working_directory(
 
     assert status == 3  # there is no store
     assert not ran.exists()
+
+
+def test_lines_of_up_itself_are_json_too() -> None:
+    refused = {"TRITOND_ACK_REPLICAS": "1", "TRITOND_LOG_FORMAT": "json", "PATH": os.defpath}
+    command = [Path(sys.executable).parent / "tritond", "up"]
+
+    done = subprocess.run(command, env=refused, capture_output=True, text=True)
+
+    line = json.loads(done.stderr)
+    assert (done.returncode, done.stdout, line["logger"]) == (1, "", "tritond")
+    assert line["message"].startswith("TRITOND_ACK_REPLICAS needs TRITOND_REDIS_URL")
 
 
 def test_a_service_runs_nothing_of_the_working_directory(tmp_path: Path) -> None:
