@@ -74,7 +74,7 @@ def int4_matmul_kernel(
         )
         packed = tl.load(
             b_ptr + (depth[:, None] // 8) * stride_bk + columns[None, :],
-            mask=columns[None, :] < N,
+            mask=(depth[:, None] < K) & (columns[None, :] < N),
             other=0,
         )
         nibbles = (packed >> ((depth[:, None] % 8) * 4)) & 0xF

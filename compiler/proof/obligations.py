@@ -43,6 +43,11 @@ class Prover:
     _checked: dict[tuple[Check, tuple[Formula, ...]], Conclusion] = field(default_factory=dict)
     _reached: dict[tuple[Formula, ...], bool] = field(default_factory=dict)
 
+    @property
+    def checked(self) -> list[Conclusion]:
+        """The answers about all integers, each once for where it was asked."""
+        return list(self._checked.values())
+
     def is_reached(self, access: SymbolicAccess) -> bool:
         """Return whether some sizes that keep the contract have the access run.
 
