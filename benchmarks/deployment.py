@@ -66,7 +66,9 @@ class Server:
 class Deployment:
     """Valkey and a worker; `serve` adds a service. Use it with `with`."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: str = "worker") -> None:
+        """`worker` is the module that runs as the worker."""
+        self._worker_module = worker
         (ROOT / ".cache").mkdir(exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(prefix="bench-", dir=ROOT / ".cache"))
         self._valkey = EmbeddedValkey(self.folder)
@@ -80,7 +82,7 @@ class Deployment:
     def __enter__(self) -> Self:
         try:
             asyncio.run(self._valkey.start())
-            self.worker = self.start("-m", "worker", listens=False)
+            self.worker = self.start("-m", self._worker_module, listens=False)
             asyncio.run(self._wait_for(self.worker))
         except BaseException:
             self._stop()
