@@ -1,0 +1,53 @@
+import pytest
+
+from launch.contract.infer_contract import (
+    CaseBuffer,
+    InferenceCase,
+    NotInferable,
+    inferred_contract,
+)
+from launch.contract.text import read_contract
+
+SIZES = ((211, 1009, 307), (89, 523, 1511), (1301, 2003, 761))
+
+
+def cdiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def matmul(m: int, n: int, k: int) -> InferenceCase:
+    buffers = {"a": CaseBuffer((m, k)), "b": CaseBuffer((k, n)), "c": CaseBuffer((m, n))}
+    scalars = {"M": m, "N": n, "K": k, "stride_a": k, "stride_b": n, "stride_c": n}
+    return InferenceCase(buffers, scalars, [cdiv(m, 64) * cdiv(n, 128)])
+
+
+def test_sizes_that_are_always_equal_are_one() -> None:
+    text = inferred_contract([matmul(*sizes) for sizes in SIZES], {"BM": 64, "BN": 128})
+    lines = text.splitlines()
+    assert {"a: M * K", "b: K * N", "c: M * N", "stride_a = K", "stride_b = N"} <= set(lines)
+    assert "grid: cdiv(M, BM) * cdiv(N, BN)" in lines
+    read_contract(text)
+
+
+def test_a_size_that_no_argument_has_gets_a_name() -> None:
+    cases = [InferenceCase({"x": CaseBuffer((m, n))}, {"n": n}, [m]) for m, n, _ in SIZES]
+    assert inferred_contract(cases, {}) == "sizes x_0\nx: x_0 * n\ngrid: x_0\n"
+
+
+def test_strides_bound_how_far_a_buffer_reaches() -> None:
+    cases = [
+        InferenceCase({"x": CaseBuffer((m, n), (2 * n, 1))}, {"n": n}, [m]) for m, n, _ in SIZES
+    ]
+    text = inferred_contract(cases, {})
+    assert "x: (x_0 - 1) * x_stride_0 + (n - 1) * 1 + 1" in text
+
+
+def test_a_scalar_below_1_may_be_anything() -> None:
+    cases = [InferenceCase({}, {"seed": seed}, [1]) for seed in (0, 7, -3)]
+    assert "any seed" in inferred_contract(cases, {})
+
+
+def test_cases_with_other_arguments_are_refused() -> None:
+    cases = [InferenceCase({}, {"n": 3}, [1]), InferenceCase({}, {"m": 3}, [1])]
+    with pytest.raises(NotInferable, match="case 1 has other arguments"):
+        inferred_contract(cases, {})
