@@ -177,7 +177,7 @@ test-servers: $(STAMP) ## stores with replicas and Sentinels, TLS, ACL users; a 
 	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
 test-fleet: $(STAMP) $(BLOBS)/.installed ## stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
-	TRITOND_TEST_FLEET=1 TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest -n0 tests/fleet
+	TRITOND_TEST_FLEET=1 TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest -n0 tests/fleet tests/slow/releases
 
 test-otel: $(STAMP) $(OTEL)/.installed ## traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
 	TRITOND_TEST_OTEL=$(abspath $(OTEL)) $(PYTHON) -m pytest tests/otel
