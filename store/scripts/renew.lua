@@ -7,7 +7,8 @@ if redis.call("HGET", K.JOB .. id, "token") == token then
   redis.call("ZADD", K.LEASES, now_ms() + ARGV[3], id)
   return "ok"
 end
-if redis.call("HGET", K.RESULT .. id, "cancelled") == token then
-  return "cancelled"
+local finished, cancelled = unpack(redis.call("HMGET", K.RESULT .. id, "finished", "cancelled"))
+if finished == token then
+  return "ok" -- its result was accepted: it writes now to the cache what is kept for longer
 end
-return "lost"
+return cancelled == token and "cancelled" or "lost"

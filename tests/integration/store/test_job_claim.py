@@ -105,6 +105,16 @@ async def test_a_heartbeat_keeps_the_job(redis, submit, worker):
     assert await worker("other").claim([LANE]) is None
 
 
+async def test_an_attempt_goes_on_after_its_finish(submit, worker):
+    """Its compilation still has to be written to the cache."""
+    await submit("vector-add")
+    attempts = worker()
+    claim = await attempts.claim([LANE])
+    assert await attempts.finish("vector-add", claim.token, b"good", reusable=True, keep_s=60)
+
+    assert await attempts.renew("vector-add", claim.token) == Heartbeat.OK
+
+
 async def test_a_late_finish_is_refused(jobs, submit, worker, over):
     await submit("vector-add")
     late = await worker("late", lease_ms=50).claim([LANE])

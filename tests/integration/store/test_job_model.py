@@ -407,8 +407,9 @@ class JobProtocol(RuleBasedStateMachine):
             cancelled = ended is not None and ended.cancelled == claim.token
             if job is not None:
                 job.lease_is_over = False
+            accepted = ended is not None and ended.finished == claim.token
             otherwise = Heartbeat.CANCELLED if cancelled else Heartbeat.LOST
-            assert answer == (Heartbeat.OK if job is not None else otherwise)
+            assert answer == (Heartbeat.OK if job is not None or accepted else otherwise)
 
     @rule(n=recent)
     def abandon(self, n: int) -> None:
