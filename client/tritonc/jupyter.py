@@ -18,7 +18,7 @@ from tritonc.cli.kernel_flags import kernel_members, rare_members, targets_of
 from tritonc.cli.launching.launch_members import launch_members, launch_source
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.parser import command_parser
-from tritonc.cli.posted_file import PostedFile, by_example, read_source
+from tritonc.cli.posted_file import PostedFile, read_source, specialized, with_constexprs
 from tritonc.cli.streams import STANDARD
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
@@ -92,16 +92,18 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
     if len(targets := targets_of(given)) > 1:
         raise ArgumentTypeError(f"a cell compiles for one target; choose {' or '.join(targets)}")
     source = _source(given, cell)
+    said: list[str] = []
+    members = specialized(source, given, kernel_members(given), targets[0], client, said.append)
     compilation = client.compile(
         **source.members,
         target=targets[0],
         stop_after=given.stop_after,
         wait_s=given.wait_s,
-        **by_example(source, given, kernel_members(given), targets[0], client),
+        **members,
         **rare_members(given),
     )
     shown = stages or _last_text(compilation)
-    summary = _summary(compilation)
+    summary = "\n".join([*said, _summary(compilation)])
     lines = client.lines(compilation.key, wait_s=given.wait_s)["lines"]
     panes = [plain(summary, is_good=True)]
     for index, stage in enumerate(shown):
@@ -152,10 +154,12 @@ def _launch(given: Namespace, cell: str, client: Client) -> Shown:
     posted = None if "compilation_key" in request else _source(given, cell)
     source = launch_source(given, request, posted)
     members = launch_members(given, request)
+    said: list[str] = []
+    source = with_constexprs(source, members, posted, client, said.append)
     launch = client.launch(source, wait_s=given.wait_s, check=False, **members)
     if not launch.finished:
         raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
-    text = printable(launch.stdout) + launch.render(CELL)
+    text = printable(launch.stdout) + "\n".join([*said, launch.render(CELL)])
     panes = [plain(text, is_good=launch.good)]
     if given.step and launch.verdict is not None:
         panes.append(_traced(launch, client))

@@ -24,10 +24,10 @@ from tritonc.cli.kernel_flags import (
     kernel_members,
     targets_of,
 )
-from tritonc.cli.posted_file import PostedFile, by_example, parameters_of, read_source
+from tritonc.cli.posted_file import PostedFile, parameters_of, read_source, specialized
 from tritonc.cli.streams import read, write_json
 from tritonc.cli.sweeping.sweep_space import axis_name
-from tritonc.cli.terminal import Terminal, has_colour, table
+from tritonc.cli.terminal import Say, Terminal, has_colour, table
 from tritonc.diagnostic import printable
 from tritonc.diff import Diff
 
@@ -96,7 +96,10 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 def _keys(given: Namespace, client: Client, terminal: Terminal) -> list[str]:
     """Return the keys of both sides, compiling where needed. Raises ArgumentTypeError."""
-    sides = _sides(given, client)
+    said: list[str] = []
+    sides = _sides(given, client, said.append)
+    for line in dict.fromkeys(said):
+        terminal.say(line)
     wanted = [side for side in sides if isinstance(side, WantedCompilation)]
     made = iter(compile_all(wanted, given, client, terminal) if wanted else [])
     keys = []
@@ -111,7 +114,7 @@ def _keys(given: Namespace, client: Client, terminal: Terminal) -> list[str]:
     return keys
 
 
-def _sides(given: Namespace, client: Client) -> list[WantedCompilation | str]:
+def _sides(given: Namespace, client: Client, say: Say) -> list[WantedCompilation | str]:
     targets = targets_of(given)
     if len(targets) > 2:
         raise ArgumentTypeError(f"--target: give at most two, not {len(targets)}")
@@ -126,7 +129,7 @@ def _sides(given: Namespace, client: Client) -> list[WantedCompilation | str]:
     changes = (given.before, given.after)
     both: list[str | None] = list(targets) or [None]
     return [
-        _side(word, given, target, pairs, client)
+        _side(word, given, target, pairs, client, say)
         for word, target, pairs in zip(words, (both[0], both[-1]), changes, strict=True)
     ]
 
@@ -137,6 +140,7 @@ def _side(
     target: str | None,
     pairs: Sequence[tuple[str, str]],
     client: Client,
+    say: Say,
 ) -> WantedCompilation | str:
     if key := _KEY.fullmatch(word):
         return key[1]
@@ -152,7 +156,8 @@ def _side(
     if target is None:
         raise ArgumentTypeError(f"{word}: no target; give one, such as --target cuda:90")
     members.pop("target", None)
-    return WantedCompilation(source, target, by_example(source, given, members, target, client))
+    made = specialized(source, given, members, target, client, say)
+    return WantedCompilation(source, target, made)
 
 
 def _request(path: str) -> tuple[PostedFile, dict[str, Any]]:

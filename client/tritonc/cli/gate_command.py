@@ -82,7 +82,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkout) -> bool:
-    asked = _settings(given, checkout)
+    asked = _settings(given, checkout, terminal)
     with terminal.progress("asking the service") as say:
         try:
             judgement, baseline = run_gate(client, asked, say)
@@ -105,7 +105,7 @@ def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkou
     return judgement.is_good
 
 
-def _settings(given: Namespace, checkout: Checkout) -> GateRun:
+def _settings(given: Namespace, checkout: Checkout, terminal: Terminal) -> GateRun:
     matrix = Matrix(tuple(given.target) or None, tuple(given.triton) or None)
     return GateRun(
         path=Path(given.file),
@@ -116,6 +116,7 @@ def _settings(given: Namespace, checkout: Checkout) -> GateRun:
         baseline=None if given.baseline is None else Path(given.baseline),
         is_update=given.update_baseline,
         is_strict=given.strict,
+        say_inferred=terminal.say,
         wait_s=given.wait_s,
     )
 

@@ -17,7 +17,10 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
     """Add the flags that control how a kernel is compiled."""
     add = parser.add_argument
     add("--kernel", metavar="NAME", help="required if the file has several kernels")
-    types = "'name=*fp32:16' ..., or all by position: '*fp32:16,*fp32,i32'"
+    types = (
+        "'name=*fp32:16' ..., or all by position: '*fp32:16,*fp32,i32'; default: from a "
+        "`# tritonc:` comment, pyproject.toml, or use (see `tritonc inspect`)"
+    )
     add("--signature", **WORDS, metavar="TYPE", help=types)
     add("--constexpr", **PAIRS, help="compile-time values")
     add("--hint", **PAIRS, help="x_ptr=divisible_by_16, ...; several with commas")
@@ -42,6 +45,7 @@ def add_like(parser: argparse.ArgumentParser) -> None:
     """Add types by example."""
     text = "types by example, as Triton's JIT infers them: 'x_ptr=fp32[4096,4096]' n=98432 k=1"
     parser.add_argument("--like", **PAIRS, help=text)
+    parser.set_defaults(autotune=False)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:

@@ -9,16 +9,19 @@ from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_files, add_json, add_wait
 from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import write_json
-from tritonc.cli.terminal import Terminal
+from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import Diagnostic, Problem, render_all
 from tritonc.exchange import __version__
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
+from tritonc.signature_sources import shown_value, template
 
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the parser's."""
     inspecting = commands.add_parser("inspect", help="show the kernels of a file")
     inspecting.add_argument("source", metavar="FILE", help="Python file, or - for standard input")
+    text = "write the types and values as comments, to paste above the kernels"
+    inspecting.add_argument("--template", action="store_true", help=text)
     add_files(inspecting)
     add_json(inspecting)
     add_wait(inspecting, default=60)
@@ -44,8 +47,17 @@ def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.json:
         write_json(inspection)
     else:
-        for kernel in inspection.get("kernels") or ():
-            terminal.text(_paragraph(kernel))
+        kernels = inspection.get("kernels") or ()
+        called = {name for kernel in kernels for name in kernel.get("calls") or ()}
+        for kernel in kernels:
+            if given.template and kernel["name"] in called:
+                continue
+            if given.template:
+                terminal.text(f"{template(kernel)}\ndef {kernel['name']}(...)")
+            else:
+                terminal.text(_paragraph(kernel))
+                if rows := [_row(p) for p in kernel["parameters"] if p.get("proposal")]:
+                    terminal.draw(table(["parameter", "proposed", "line", "because"], rows))
     problem = inspection.get("problem")
     if problem is None:
         return True
@@ -85,6 +97,15 @@ def _paragraph(kernel: Mapping[str, Any]) -> str:
     lines += [f"  {name}: {', '.join(map(str, words))}" for name, words in used.items()]
     lines += [f"  config: {config}" for config in kernel.get("configs") or ()]
     return "\n".join(lines)
+
+
+def _row(parameter: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a parameter's proposal."""
+    proposal = parameter["proposal"]
+    kind = proposal["type"] + "".join(":16" for hint in proposal["hints"] if hint.endswith("16"))
+    values = ", ".join(shown_value(value) for value in proposal["values"][:8])
+    proposed = values if proposal["type"] == "constexpr" else kind
+    return [parameter["name"], proposed, str(proposal["line"]), proposal["reason"]]
 
 
 def _parameter(parameter: Mapping[str, Any]) -> str:

@@ -5,17 +5,24 @@ Nothing in it is executed.
 
 import re
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.streams import name_of, read, read_python
-from tritonc.cli.terminal import Terminal
+from tritonc.cli.streams import STANDARD, name_of, read, read_python
+from tritonc.cli.terminal import Say, Terminal
 from tritonc.local_imports import MAX_FILES, local_imports
 from tritonc.signature_example import signature_of
+from tritonc.signature_sources import (
+    chosen_kernel,
+    completed,
+    is_tuned_by_code,
+    is_written,
+    tuned,
+)
 
 IR_SUFFIXES = frozenset({".ttir", ".ttgir", ".mlir"})
 _TTGIR = re.compile(r'"ttg\.num-warps"|#ttg\.|^module attributes \{[^}\n]*ttg\.', re.MULTILINE)
@@ -30,6 +37,11 @@ class PostedFile:
     text: str
     language: str | None
     files: Mapping[str, str]
+
+    @property
+    def path(self) -> Path | None:
+        """The path of the file, None for standard input."""
+        return None if self.name == name_of(STANDARD) else Path(self.name)
 
     @property
     def members(self) -> dict[str, Any]:
@@ -68,20 +80,35 @@ def read_source(
     return PostedFile(name_of(path), text, None, found | named)
 
 
-def by_example(
-    source: PostedFile, given: Namespace, members: dict[str, Any], target: str, client: Client
+def specialized(
+    source: PostedFile,
+    given: Namespace,
+    members: dict[str, Any],
+    target: str,
+    client: Client,
+    say: Say,
+    *,
+    swept: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return `members` with types from the examples of --like; explicit ones take precedence.
+    """Return `members` with types: those given, by the examples of --like, or found otherwise.
 
-    The service is asked for the parameters, since annotations decide. Raises ArgumentTypeError
-    for an invalid example.
+    Without --signature and --like they come from the file, pyproject.toml or use; `say` gets what
+    was inferred, in one line. Parameters in `swept` get their values elsewhere. Raises
+    ArgumentTypeError for an invalid example, and InvalidSignatureSource.
     """
-    if not given.like:
+    is_given = members.get("signature") is not None and not is_written(source.text, source.path)
+    if source.language or (is_given and not given.like):
         return members
-    if isinstance(members.get("signature"), str):
+    if given.like and isinstance(members.get("signature"), str):
         raise ArgumentTypeError("--like needs a --signature by name: --signature 'x_ptr=*fp32:16'")
     examples = {name: launch_argument(text) for name, text in given.like}
-    facts = parameters_of(client.inspect(source.text, files=source.files), given.kernel)
+    inspection = client.inspect(source.text, files=source.files)
+    if not examples:
+        if given.autotune:
+            swept = {*swept, *_constexprs(inspection, members.get("kernel"))}
+        asked = client, target
+        return _completed(source, members, inspection, say, asked=asked, swept=swept)
+    facts = parameters_of(inspection, given.kernel)
     try:
         made = signature_of(examples, facts, target=target)
     except ValueError as error:
@@ -91,17 +118,78 @@ def by_example(
     return {**members, **merged}
 
 
+def with_constexprs(
+    source: dict[str, Any],
+    launch: Mapping[str, Any],
+    posted: PostedFile | None,
+    client: Client,
+    say: Say,
+    *,
+    swept: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return the kernel of a launch with the constexprs that the command line does not give.
+
+    The arguments give the types. Raises InvalidSignatureSource.
+    """
+    if posted is None or posted.language or "source" not in source:
+        return source
+    if source.get("constexprs") and not is_written(posted.text, posted.path):
+        return source
+    inspection = client.inspect(posted.text, files=posted.files)
+    arguments = launch.get("arguments")
+    named = {*swept, *(arguments if isinstance(arguments, Mapping) else ())}
+    asked = client, source.get("target")
+    return _completed(posted, source, inspection, say, asked=asked, swept=named, with_types=False)
+
+
+def _constexprs(inspection: Mapping[str, Any], kernel: str | None) -> list[str]:
+    """Return the constexprs without a default, which an autotuner may set."""
+    facts = parameters_of(inspection, kernel)
+    return [name for name, fact in facts.items() if fact["constexpr"] and not fact["default"]]
+
+
+def _completed(
+    source: PostedFile,
+    members: Mapping[str, Any],
+    inspection: Mapping[str, Any],
+    say: Say,
+    *,
+    asked: tuple[Client, str | None],
+    swept: Collection[str] = (),
+    with_types: bool = True,
+) -> dict[str, Any]:
+    """Return `members` with what the file, pyproject.toml or use add; `say` gets a line.
+
+    A service and a target are `asked` for configurations that only executing the file shows.
+    Raises InvalidSignatureSource.
+    """
+    kernel = chosen_kernel(inspection, members.get("kernel"))
+    if kernel is None:
+        return dict(members)  # compiling reports the error and lists the kernels
+    client, target = asked
+    if is_tuned_by_code(kernel) and target is not None and ":" in target and not swept:
+        name = kernel["name"]
+        read = client.inspect(source.text, files=source.files, kernel=name, target=target)
+        kernel = tuned(kernel, read.get("autotune"))
+    rest = [fact for fact in kernel["parameters"] if fact["name"] not in swept]
+    made = completed(
+        members,
+        {**kernel, "parameters": rest},
+        text=source.text,
+        path=source.path,
+        with_types=with_types,
+    )
+    if made.inferred:
+        say(f"note: {kernel['name']}: inferred {made.inferred}; `tritonc inspect` says why")
+    return made.members
+
+
 def parameters_of(
     inspection: Mapping[str, Any], kernel: str | None
 ) -> dict[str, Mapping[str, Any]]:
     """Return the parameters of the kernel by name; nothing if the kernel is ambiguous."""
-    kernels = inspection.get("kernels") or ()
-    called = {name for one in kernels for name in one.get("calls") or ()}
-    wanted = [one for one in kernels if one["name"] == kernel]
-    wanted = wanted if kernel else [one for one in kernels if one["name"] not in called]
-    if len(wanted) != 1:
-        return {}  # compiling reports the error and lists the kernels
-    return {parameter["name"]: parameter for parameter in wanted[0]["parameters"]}
+    found = chosen_kernel(inspection, kernel)
+    return {fact["name"]: fact for fact in found["parameters"]} if found else {}
 
 
 def _language(path: str, text: str) -> str:

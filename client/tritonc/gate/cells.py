@@ -16,9 +16,10 @@ from tritonc.gate.metric_budget import PTX, TIME, TRITON, Budgets
 from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch_body import LaunchRequest, launch_request
 from tritonc.signature_example import signature_of
+from tritonc.signature_sources import CompletedMembers, completed
 
-Parameters = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""Parameters by kernel and name, from `inspect`, for kernels without a signature."""
+InspectedKernels = Mapping[str, Mapping[str, Any]]
+"""The answers of `inspect`, by kernel of the file, for those without a signature."""
 
 CellKey = tuple[str, str, str]
 """The identity of a cell: kernel, target, Triton."""
@@ -114,7 +115,7 @@ def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], 
     return list(cells.values()), list(dict.fromkeys(problems))
 
 
-def compile_body(cell: Cell, parameters: Parameters) -> dict[str, Any]:
+def compile_body(cell: Cell, inspected: InspectedKernels) -> dict[str, Any]:
     """Return the compile request of a cell; a `launch` gives types by example.
 
     Raises TypeError or ValueError for values without a JSON form and invalid examples.
@@ -122,14 +123,26 @@ def compile_body(cell: Cell, parameters: Parameters) -> dict[str, Any]:
     members = dict(cell.kernel.members)
     if "signature" not in members and cell.kernel.launch is not None:
         arguments = cell.kernel.launch["arguments"]
-        facts = parameters.get(cell.kernel.name)
+        known = inspected.get(cell.kernel.name) or {"parameters": ()}
+        facts = {fact["name"]: fact for fact in known["parameters"]}
         example = signature_of(arguments, facts, target=cell.target)
         members["signature"] = example.signature
         members["constexprs"] = example.constexprs | members.get("constexprs", {})
         members["hints"] = example.hints | members.get("hints", {})
+    elif "signature" not in members and cell.kernel.name in inspected:
+        members = completed_members(cell.kernel, inspected).members
     include = [PTX] if PTX in cell.budgets and cell.target.startswith("cuda:") else None
     body = members | {"target": cell.target, "triton": cell.triton, "include": include}
     return members_json(body)
+
+
+def completed_members(kernel: GatedKernel, inspected: InspectedKernels) -> CompletedMembers:
+    """Return the members of a kernel that has neither signature nor launch.
+
+    Raises InvalidSignatureSource.
+    """
+    known = inspected[kernel.name]
+    return completed(kernel.members, known, text=kernel.source, path=kernel.path)
 
 
 def launch_body(cell: Cell) -> LaunchRequest:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tritonc._sync.client import Client
 from tritonc.gate.baseline import Baseline, InvalidBaseline, missing_baseline, read_baseline
 from tritonc.gate.cell_numbers import CellNumbers
-from tritonc.gate.cells import Cell, OfferedTritons, cells_of
+from tritonc.gate.cells import Cell, InspectedKernels, OfferedTritons, cells_of, completed_members
 from tritonc.gate.checkout import Checkout, LeavesCheckout
 from tritonc.gate.gate_file import GateFile, InvalidGateFile, read_gate_file
 from tritonc.gate.gate_judgement import GateJudgement, Judge
@@ -41,7 +41,8 @@ class GateRun:
     """The settings of a run: the file, and overrides from the command line.
 
     `kernels` are the names to judge, empty for all. `is_update` writes a new baseline,
-    so the old one may be missing. Only files of the `checkout` are read.
+    so the old one may be missing. Only files of the `checkout` are read. `say_inferred` gets a
+    line for each kernel whose types were inferred.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class GateRun:
     baseline: Path | None = None
     is_update: bool = False
     is_strict: bool = False
+    say_inferred: Say = print
     wait_s: float = 900
 
     @property
@@ -138,14 +140,23 @@ def _measured(
 ) -> Mapping[Cell, CellNumbers]:
     measuring = CellMeasuring(client, asked.wait_s, say)
     try:
-        parameters = measuring.parameters({cell.kernel for cell in cells})
-        compiled = measuring.compilations([c for c in cells if not c.is_launch], parameters)
+        inspected = measuring.inspected({cell.kernel for cell in cells})
+        say_inferred(cells, inspected, asked.say_inferred)
+        compiled = measuring.compilations([c for c in cells if not c.is_launch], inspected)
         launched = measuring.launches([c for c in cells if c.is_launch])
     except NOT_SERVED as error:
         _stop_at([*measuring.problems, FileProblem("", str(error))], asked)
         raise
     _stop_at(measuring.problems, asked)
     return {**compiled, **launched}
+
+
+def say_inferred(cells: list[Cell], inspected: InspectedKernels, say: Say) -> None:
+    """Report what was inferred for kernels that have neither signature nor launch."""
+    for kernel in dict.fromkeys(cell.kernel for cell in cells):
+        if kernel.name in inspected and kernel.launch is None:
+            inferred = completed_members(kernel, inspected).inferred
+            say(f"note: {kernel.name}: inferred {inferred}")
 
 
 def _stop_at(problems: list[FileProblem], asked: GateRun) -> None:

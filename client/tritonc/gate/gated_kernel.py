@@ -129,10 +129,6 @@ class KernelTables:
         table.only((*KERNEL, *MATRIX, "launch", "budgets"))
         targets, tritons = self._cells(table)
         launch = self._launch(table) if "launch" in table.members else None
-        if "signature" not in table.members and launch is None:
-            table.add_problem(
-                "", "neither `signature` nor `launch`; give one, to know what to compile"
-            )
         members, budgets = _members(table), budget_table(table.table("budgets"))
         source = self._source(table)
         if source is None:

@@ -18,13 +18,14 @@ from tritonc.gate.cell_numbers import (
     compilation_measured,
     launch_measured,
 )
-from tritonc.gate.cells import Cell, Parameters, compile_body, launch_body
+from tritonc.gate.cells import Cell, InspectedKernels, compile_body, launch_body
 from tritonc.gate.gated_kernel import GatedKernel
 from tritonc.gate.metric_budget import CLASSES, OPCODES, PTX
 from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchRequest
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired
+from tritonc.signature_sources import chosen_kernel
 
 MAX_BATCH = 400
 MAX_BATCH_BYTES = 8 << 20  # half of the service's default limit
@@ -51,19 +52,16 @@ class CellMeasuring:
         self._say = say
         self.problems: list[FileProblem] = []
 
-    def parameters(self, kernels: Iterable[GatedKernel]) -> Parameters:
-        """Return the parameters of kernels that have a launch but no signature."""
-        return {
-            kernel.name: self._inspected(kernel)
-            for kernel in kernels
-            if "signature" not in kernel.members
-        }
+    def inspected(self, kernels: Iterable[GatedKernel]) -> InspectedKernels:
+        """Return what `inspect` answers for the kernels without a signature."""
+        found = {k.name: self._inspected(k) for k in kernels if "signature" not in k.members}
+        return {name: kernel for name, kernel in found.items() if kernel is not None}
 
     def compilations(
-        self, cells: Sequence[Cell], parameters: Parameters
+        self, cells: Sequence[Cell], inspected: InspectedKernels
     ) -> dict[Cell, CellNumbers]:
         """Compile the cells, and count instructions if a budget needs them."""
-        bodies = dict(self._bodies(cells, lambda cell: compile_body(cell, parameters)))
+        bodies = dict(self._bodies(cells, lambda cell: compile_body(cell, inspected)))
 
         def compiled(chunk: list[Cell]) -> Batch:
             requests = [bodies[cell] for cell in chunk]
@@ -121,14 +119,12 @@ class CellMeasuring:
             sleep(min(pause_s or 0, self._remaining_s()))
         return measured
 
-    def _inspected(self, kernel: GatedKernel) -> dict[str, Mapping[str, Any]]:
+    def _inspected(self, kernel: GatedKernel) -> Mapping[str, Any] | None:
         files = kernel.members.get("files")
         found = self._client.inspect(kernel.source, files=files, wait_s=self._remaining_s())
         name = kernel.members.get("kernel")
         try:
-            kernels = [k for k in found.get("kernels") or () if name in (None, k.get("name"))]
-            facts = kernels[0]["parameters"] if len(kernels) == 1 else []
-            return {fact["name"]: fact for fact in facts}
+            return chosen_kernel(found, name)
         except (KeyError, TypeError, AttributeError) as error:
             message = f"the inspection of {kernel.name} is malformed: {error!r}"
             raise UnexpectedAnswer(message) from error

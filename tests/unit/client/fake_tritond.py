@@ -18,6 +18,7 @@ class FakeTritond(httpx.MockTransport):
         super().__init__(self._answer)
         self.answers: deque[httpx.Response | Exception] = deque()
         self.requests: list[httpx.Request] = []
+        self.inspection: dict[str, Any] = {"kernels": []}
 
     def will_answer(
         self, body: Any, status: int = 200, headers: dict[str, str] | None = None
@@ -45,12 +46,26 @@ class FakeTritond(httpx.MockTransport):
         """Return the JSON body of a request."""
         return json.loads(self.requests[index].content)
 
+    def will_inspect(self, inspection: dict[str, Any]) -> None:
+        """Answer every inspection with this; without it, a source has no kernels."""
+        self.inspection = inspection
+
     def _answer(self, request: httpx.Request) -> httpx.Response:
+        is_inspection = request.url.path == "/v1/inspect"
+        if is_inspection and not (self.answers and _is_of_inspection(self.answers[0])):
+            return httpx.Response(200, json=self.inspection)
         self.requests.append(request)
         answer = self.answers.popleft()
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+def _is_of_inspection(answer: httpx.Response | Exception) -> bool:
+    if not isinstance(answer, httpx.Response):
+        return False
+    has_id = b'"key"' in answer.content or b'"id"' in answer.content
+    return b'"kernels"' in answer.content or (answer.status_code == 202 and not has_id)
 
 
 def run(tritond: FakeTritond, *argv: str) -> int:

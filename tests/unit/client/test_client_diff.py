@@ -165,10 +165,9 @@ def test_a_stage_that_neither_has(tritond: FakeTritond, capsys: pytest.CaptureFi
 
 
 def test_one_kernel_is_compiled_before_and_after(kernel: str, tritond: FakeTritond) -> None:
-    facts = {"name": "BLOCK", "constexpr": True}
+    facts = {"name": "BLOCK", "constexpr": True, "default": None, "proposal": None}
     inspection = {"kernels": [{"name": "k", "calls": [], "parameters": [facts]}]}
-    tritond.will_answer(inspection)
-    tritond.will_answer(inspection)
+    tritond.will_inspect(inspection)
     tritond.will_answer(compilation())
     tritond.will_answer(compilation(key=OTHER))
     tritond.will_answer(diff())
@@ -176,7 +175,7 @@ def test_one_kernel_is_compiled_before_and_after(kernel: str, tritond: FakeTrito
     words = ("--before", "num_warps=4", "--after", "num_warps=8", "BLOCK=64")
     assert run(tritond, "diff", kernel, "--target", "cuda:90", *words) == 1
 
-    first, second = (tritond.sent(index) for index in (2, 3))
+    first, second = (tritond.sent(index) for index in (0, 1))
     assert (first["options"], first.get("constexprs")) == ({"num_warps": 4}, None)
     assert (second["options"], second["constexprs"]) == ({"num_warps": 8}, {"BLOCK": 64})
 

@@ -23,9 +23,9 @@ from tritonc.cli.kernel_flags import (
     rare_members,
     targets_of,
 )
-from tritonc.cli.posted_file import PostedFile, by_example, read_source
+from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.streams import write_json
-from tritonc.cli.terminal import Terminal
+from tritonc.cli.terminal import Say, Terminal
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.service_errors import WaitExpired
 
@@ -72,7 +72,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     Raises the errors of reading files, sending requests and waiting.
     """
     emissions = Emissions.of(given.emit, given.sources, targets_of(given))
-    wanted = wanted_compilations(given, client, emissions.included)
+    wanted = wanted_compilations(given, client, emissions.included, terminal.say)
     if given.verbose:
         for source in dict.fromkeys(one.source.name for one in wanted):
             next(one.source for one in wanted if one.source.name == source).say_sent(terminal)
@@ -93,17 +93,26 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def wanted_compilations(
-    given: Namespace, client: Client, include: Iterable[str]
+    given: Namespace, client: Client, include: Iterable[str], say: Say
 ) -> list[WantedCompilation]:
-    """Read every file, then return the requested compilations; nothing is sent before."""
+    """Read every file, then return the requested compilations; nothing is compiled before.
+
+    `say` gets what was inferred, once for each file.
+    """
     sources = [read_source(path, given) for path in given.sources]
     fixed = kernel_members(given)
     rest = rare_members(given) | {"include": list(include), "stop_after": given.stop_after}
-    return [
-        WantedCompilation(source, target, by_example(source, given, fixed, target, client) | rest)
+    said: list[str] = []
+    wanted = [
+        WantedCompilation(
+            source, target, specialized(source, given, fixed, target, client, said.append) | rest
+        )
         for source in sources
         for target in targets_of(given)
     ]
+    for line in dict.fromkeys(said):  # two targets infer the same
+        say(line)
+    return wanted
 
 
 def compile_all(

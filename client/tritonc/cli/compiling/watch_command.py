@@ -21,6 +21,7 @@ from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation
 from tritonc.local_imports import ImportsTooLarge, local_paths
 from tritonc.service_errors import ProblemError, ServerUnavailable, WaitExpired
+from tritonc.signature_sources import InvalidSignatureSource
 
 LOOK_EVERY_S = 0.25
 Resources = dict[str, dict[str, Any]]  # by target
@@ -64,12 +65,18 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resources) -> Resources:
     """Compile for every target and report changes; return the current resources."""
     try:
-        wanted = wanted_compilations(given, client, [])
+        wanted = wanted_compilations(given, client, [], terminal.say)
         made = compile_all(wanted, given, client, terminal)
     except ProblemError as error:  # the next save, or the service's recovery, may fix it
         terminal.say(f"tritonc: {refused(error, given)}")
         return before
-    except (ServerUnavailable, WaitExpired, ImportsTooLarge, OSError) as error:
+    except (
+        ServerUnavailable,
+        WaitExpired,
+        ImportsTooLarge,
+        InvalidSignatureSource,
+        OSError,
+    ) as error:
         terminal.say(f"tritonc: {error}")
         return before
     now = dict(before)

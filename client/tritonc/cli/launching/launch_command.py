@@ -13,7 +13,7 @@ from tritonc.cli.kernel_flags import PAIRS, WORDS, add_json, add_kernel, add_wai
 from tritonc.cli.launching.launch_members import add_launch, launch_members, launch_source
 from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
-from tritonc.cli.posted_file import read_source
+from tritonc.cli.posted_file import read_source, with_constexprs
 from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_SOURCE
@@ -86,7 +86,9 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if posted is not None and given.verbose:
         posted.say_sent(terminal)
     source = launch_source(given, request, posted)
-    launch = _launched(given, client, terminal, source, launch_members(given, request))
+    members = launch_members(given, request)
+    source = with_constexprs(source, members, posted, client, terminal.say)
+    launch = _launched(given, client, terminal, source, members)
     terminal.say(launch.stdout)
     for name, path in given.save:
         if name in launch.outputs:

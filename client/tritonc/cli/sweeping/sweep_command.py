@@ -144,7 +144,7 @@ def _posted(given: Namespace, client: Client, terminal: Terminal) -> Sweep:
         raise ArgumentTypeError("--search: compilations have no times; give --argument and --grid")
     has_search = bool(given.search or swept.get("search"))
     check_winners(given, is_launch=launches, has_search=has_search)
-    base = base_of(given, request, posted, targets, client)
+    base = base_of(given, request, posted, targets, space, client, terminal.say)
     swept["where"] = [*swept.get("where", ()), *given.where]
     include = dict.fromkeys([*swept.get("include", ()), "instruction_mix"])
     if given.instructions:

@@ -8,8 +8,9 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument, value
 from tritonc.cli.kernel_flags import kernel_members
 from tritonc.cli.launching.launch_members import launch_members, launch_source
-from tritonc.cli.posted_file import PostedFile, by_example, parameters_of
+from tritonc.cli.posted_file import PostedFile, parameters_of, specialized, with_constexprs
 from tritonc.cli.streams import name_of, read
+from tritonc.cli.terminal import Say
 from tritonc.compile_body import compile_request
 from tritonc.launch_body import LaunchRequest, launch_request
 
@@ -31,23 +32,42 @@ def base_of(
     request: dict[str, Any],
     posted: PostedFile | None,
     targets: Sequence[str],
+    space: Any,
     client: Client,
+    say: Say,
 ) -> Mapping[str, Any] | LaunchRequest:
-    """Return the request that all variants share. Raises ArgumentTypeError."""
+    """Return the request that all variants share. Raises ArgumentTypeError.
+
+    `say` gets what was inferred; parameters with an axis in `space` are left to it.
+    """
+    swept = frozenset(_names(space))
     given.target = targets[0] if len(targets) == 1 else None
     if is_launch(given, request):
         if given.like:
             raise ArgumentTypeError("--like: not for launches; --argument gives their types")
         source = launch_source(given, request, posted)
-        return launch_request(source, **launch_members(given, request))
+        members = launch_members(given, request)
+        if not given.autotune:
+            source = with_constexprs(source, members, posted, client, say, swept=swept)
+        return launch_request(source, **members)
     request.pop("cases", None)
     members = {**request, **kernel_members(given)}
     if posted is not None:
-        members = by_example(posted, given, members, _example_target(given, targets), client)
+        target = _example_target(given, targets)
+        members = specialized(posted, given, members, target, client, say, swept=swept)
         members |= posted.members
     if given.target:
         members["target"] = given.target
     return compile_request(**{"source": None, **members})
+
+
+def _names(space: Any) -> Iterator[str]:
+    """Yield the names that a space gives values to: `BLOCK` for `constexprs.BLOCK`."""
+    for part in space.values() if isinstance(space, Mapping) else space or ():
+        if isinstance(part, Mapping | list):
+            yield from _names(part)
+    if isinstance(space, Mapping):
+        yield from (str(name).rpartition(".")[2] for name in space)
 
 
 def space_of(

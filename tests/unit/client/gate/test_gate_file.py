@@ -89,7 +89,6 @@ budgets = {spill_bytes = 0, registers = "<= triton 3.8"}
         ("[kernels]\nadd = 5", "kernels.add: 5 is not a table"),
         ("[kernels.add]", "kernels.add: no `source`; write the path of the kernel's file"),
         ("[kernels.add]", "kernels.add: no targets; write [matrix] targets = [...], or"),
-        ("[kernels.add]", "kernels.add: neither `signature` nor `launch`; give one"),
         (
             "[[kernels]]\nsource = 'add.py'",
             "kernels: this is a list of kernels; write each as [kernels.NAME]",

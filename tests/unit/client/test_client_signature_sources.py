@@ -1,0 +1,127 @@
+"""Types that are said once: above the kernel, in pyproject.toml, or by use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonc.signature_sources import InvalidSignatureSource, completed, template, tuned
+
+from tests.unit.client.fake_tritond import FakeTritond, compilation, run
+
+SOURCE = "@triton.jit\ndef k(x, n, eps=1e-5, bias=None, BLOCK: tl.constexpr): ...\n"
+
+
+def parameter(name: str, kind: str, *values: Any, **said: Any) -> dict[str, Any]:
+    hints = ["divisible_by_16"] if kind.startswith("*") else []
+    proposal = {"type": kind, "hints": hints, "values": [*values], "line": 2, "reason": "because"}
+    made = {"name": name, "constexpr": kind == "constexpr", "default": None}
+    return made | said | {"proposal": proposal | {"confidence": "low" if values else "high"}}
+
+
+KERNEL: dict[str, Any] = {
+    "name": "k",
+    "calls": [],
+    "configs": [
+        {"constexprs": {"BLOCK": {"literal": 64}}, "options": {"num_warps": {"literal": 8}}}
+    ],
+    "parameters": [
+        parameter("x", "*fp32"),
+        parameter("n", "i32"),
+        parameter("eps", "fp32", default={"literal": 1e-5}),
+        parameter("bias", "*fp32", default={"literal": None}),
+        parameter("BLOCK", "constexpr", 64, 128),
+    ],
+}
+
+
+def test_use_gives_types_values_and_the_options_of_the_configuration() -> None:
+    made = completed({}, KERNEL, text=SOURCE)
+
+    assert made.members == {
+        "signature": {"x": "*fp32:16", "n": "i32", "eps": "fp32"},
+        "constexprs": {"BLOCK": 64},
+        "options": {"num_warps": 8},
+    }
+    assert made.inferred == "*fp32:16 x; i32 n; fp32 eps; BLOCK=64 (an example); num_warps=8"
+
+
+def test_a_comment_above_the_kernel_comes_before_use_and_flags_before_both() -> None:
+    other = "# tritonc: n=i8\ndef other(n): ...\n"
+    text = f"{other}# tritonc: n=i64:16 BLOCK=32\n# tritonc: num_stages=2\n{SOURCE}"
+
+    made = completed({"constexprs": {"BLOCK": 16}, "kernel": "k"}, KERNEL, text=text)
+
+    assert made.members["signature"]["n"] == "i64:16"
+    assert (made.members["constexprs"], made.members["kernel"]) == ({"BLOCK": 16}, "k")
+    assert made.members["options"] == {"num_stages": 2}
+    assert "n" not in made.inferred.replace("inferred", "").split()
+
+
+def test_pyproject_says_it_for_a_folder(tmp_path: Path) -> None:
+    table = '[tool.tritonc.kernels.k]\nsignature = "*bf16:16,i32"\nconstexprs = {BLOCK = 256}\n'
+    (tmp_path / "pyproject.toml").write_text(table)
+
+    made = completed({}, KERNEL, text=SOURCE, path=tmp_path / "kernels" / "k.py")
+
+    assert made.members == {"signature": "*bf16:16,i32", "constexprs": {"BLOCK": 256}}
+    assert made.inferred == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("[tool.tritonc]\ntypes = 1", "has `kernels`, not `types`"),
+        (
+            "[tool.tritonc.kernels.k]\nsignatures = 1",
+            "`signatures` is none of signature, constexprs",
+        ),
+        ("[tool.tritonc.kernels]\nk = 1", "this is not a table"),
+        ("[tool", "pyproject.toml: "),
+    ],
+)
+def test_a_wrong_table_is_an_error(tmp_path: Path, table: str, said: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(table)
+
+    with pytest.raises(InvalidSignatureSource, match=said):
+        completed({}, KERNEL, path=tmp_path / "k.py")
+
+
+def test_a_launch_gets_no_types() -> None:
+    made = completed({}, KERNEL, text=SOURCE, with_types=False)
+
+    assert made.members == {"constexprs": {"BLOCK": 64}, "options": {"num_warps": 8}}
+
+
+def test_the_template_is_a_comment_that_says_the_same() -> None:
+    written = template(KERNEL)
+
+    assert written == "# tritonc: 'x=*fp32:16' n=i32 eps=fp32 BLOCK=64 num_warps=8"
+    made = completed({}, KERNEL, text=f"{written}\n{SOURCE}")
+    assert (made.members, made.inferred) == (completed({}, KERNEL).members, "")
+
+
+def test_a_command_without_types_compiles_and_says_what_it_inferred(
+    tmp_path: Path, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.py").write_text(SOURCE)
+    tritond.will_inspect({"kernels": [KERNEL]})
+    tritond.will_answer(compilation())
+    tritond.will_answer(compilation())
+
+    assert run(tritond, "compile", str(tmp_path / "k.py"), "--target", "cuda:80,cuda:90") == 0
+
+    assert tritond.posted["signature"] == {"x": "*fp32:16", "n": "i32", "eps": "fp32"}
+    assert capsys.readouterr().err.count("note: k: inferred *fp32:16 x; i32 n;") == 1
+
+
+def test_configurations_made_by_code_are_those_that_executing_it_gave() -> None:
+    config = {"values": {"BLOCK": 32}, "options": {"num_warps": 2, "num_ctas": 1}}
+
+    made = completed({}, tuned(KERNEL, {"line": 1, "configs": [config]}))
+
+    assert (made.members["constexprs"], made.members["options"]) == (
+        {"BLOCK": 32},
+        {"num_warps": 2},
+    )
