@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from worker.pool import frame
 from worker.pool.hidden_paths import HiddenPaths
+from worker.pool.process_title import ProcessTitle
 from worker.sandbox import selftest
 from worker.sandbox.apply import PreparedSandbox, SandboxError, enter
 from worker.sandbox.profile import PROFILES
@@ -36,7 +37,7 @@ Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], 
 
 @dataclass(frozen=True, slots=True)
 class ChildSpec:
-    """The inputs of a new child: its sandbox, its zygote's pid, its pipes.
+    """The inputs of a new child: its sandbox, its zygote's pid, its pipes, its name in `ps`.
 
     The pipes are for jobs, result, stdout and stderr; behind them there may be files that hold
     the body of its only job.
@@ -46,6 +47,7 @@ class ChildSpec:
     parent_pid: int
     descriptors: list[int]
     paths: HiddenPaths
+    title: ProcessTitle
 
 
 def child_main(spec: ChildSpec, tasks: ModuleType) -> NoReturn:
@@ -60,7 +62,7 @@ def child_main(spec: ChildSpec, tasks: ModuleType) -> NoReturn:
         prepared = _arrange(spec)
         if not prepared.profile.may_run_tools:
             spec.paths.drop()
-        status = _serve(prepared, spec.parent_pid, tasks, shared)
+        status = _serve(prepared, spec, tasks, shared)
     except BaseException:  # noqa: BLE001 - the parent sees exit status 1 and this text
         traceback.print_exc()
     finally:
@@ -135,22 +137,24 @@ def _arrange(spec: ChildSpec) -> PreparedSandbox:
 
 
 def _serve(
-    prepared: PreparedSandbox, parent_pid: int, tasks: ModuleType, shared: memoryview | Mappings
+    prepared: PreparedSandbox, spec: ChildSpec, tasks: ModuleType, shared: memoryview | Mappings
 ) -> int:
     """Enter the sandbox, take the job, do it; return the exit status."""
+    profile = prepared.profile.name
+    spec.title.set(f"tritond: {profile}, waits for a job")
     try:
-        enter(prepared, parent_pid)
+        enter(prepared, spec.parent_pid)
     except SandboxError as error:
         failed = {"kind": "sandbox", "layer": error.layer, "message": str(error)}
         _write(frame.encode(frame.NO_JOB, failed))
         return 1
     _write(frame.encode(frame.NO_JOB, {"kind": "ready"}))
-    profile = prepared.profile.name
     decoder = frame.Decoder()
     while (job := _await_job(decoder, profile, tasks)) is not None:
         stays = job.header.get("keep") is True
         if not stays:
             os.close(_JOB)
+        spec.title.set(_title(profile, job.header))
         _do(job, shared, profile, tasks)
         if not stays:
             break
@@ -159,6 +163,13 @@ def _serve(
     # nothing else will be written; the parent need not wait for the exit
     os.close(_RESULT)
     return 0
+
+
+def _title(profile: str, header: dict[str, Any]) -> str:
+    """Return what a child does. No key: user code that reads one could compile by it."""
+    target, task = header.get("target"), header.get("task")
+    of = f" for {target['backend']}:{target['arch']}" if isinstance(target, dict) else ""
+    return f"tritond: {profile}{of}" if task == profile else f"tritond: {profile}, {task}{of}"
 
 
 def _do(job: frame.Frame, shared: memoryview | Mappings, profile: str, tasks: ModuleType) -> None:

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from worker.pool import child, zygote_protocol
 from worker.pool.hidden_paths import HiddenPaths
+from worker.pool.process_title import ProcessTitle
 from worker.pool.zygote_start import Settings, enter_cgroup, warm_up, with_optional
 from worker.sandbox import libc, namespaces, optional_layers
 from worker.sandbox.apply import PreparedSandbox
@@ -41,10 +42,15 @@ class ForkServer:
     """Forks children on order and says how they ended; kills what they leave behind."""
 
     def __init__(
-        self, link: socket.socket, prepared: dict[str, PreparedSandbox], paths: HiddenPaths
+        self,
+        link: socket.socket,
+        prepared: dict[str, PreparedSandbox],
+        paths: HiddenPaths,
+        title: ProcessTitle,
     ) -> None:
         self._link = link
         self._paths = paths
+        self._title = title
         self._prepared = prepared
         self._orders: dict[int, int] = {}  # pid of a living child -> number of its order
         self._slots: dict[int, int] = {}  # pid -> which of our users it is
@@ -85,7 +91,7 @@ class ForkServer:
         assert_single_thread()
         slot = next(free for free in itertools.count() if free not in self._slots.values())
         prepared = _prepared_for(self._prepared[profile], slot)
-        spec = child.ChildSpec(prepared, os.getpid(), descriptors, self._paths)
+        spec = child.ChildSpec(prepared, os.getpid(), descriptors, self._paths, self._title)
         try:
             pid = os.fork()
         except OSError as error:
@@ -208,7 +214,9 @@ def main(arguments: list[str]) -> NoReturn:
         paths.prepare()
     gc.collect()
     gc.freeze()
-    server = ForkServer(link, prepared, paths)
+    title = ProcessTitle()
+    title.set(f"tritond: zygote of {settings.tasks_module}")
+    server = ForkServer(link, prepared, paths, title)
     _send(link, {"ready": facts})
     spec = server.serve()
     if spec is None:

@@ -1,6 +1,7 @@
 """A pool gives every job a fresh child, reports how it ended, and is ready for the next."""
 
 import asyncio
+import contextlib
 import os
 import py_compile
 import shutil
@@ -13,6 +14,7 @@ import pytest
 import pytest_asyncio
 
 from tests.integration.worker.late_tasks import FILE
+from tests.security.tree import descendants
 from tests.waiting import comes_true
 from worker.code_digest import PACKAGES
 from worker.pool.child_outcome import Caps, Ending
@@ -41,6 +43,28 @@ async def run(pool, task, body=b"", *, profile="front", deadline_s=60, **more):
     return await pool.run(
         profile, header, body, deadline_s=deadline_s, stages=stages, on_stage=on_stage
     )
+
+
+async def test_ps_shows_what_a_child_does(pool):
+    target = {"backend": "cuda", "arch": 90}
+    waiting = asyncio.create_task(run(pool, "wait", target=target))
+
+    def shown():
+        return {Path(f"/proc/{pid}/cmdline").read_bytes() for pid in descendants(os.getpid())}
+
+    async def is_shown():
+        with contextlib.suppress(OSError):  # one of them ended just now
+            names = {name.rstrip(b"\0").decode() for name in shown()}
+            return {
+                "tritond: zygote of tests.integration.worker.pool_tasks",
+                "tritond: front, wait for cuda:90",
+            } <= names
+        return False
+
+    await comes_true(is_shown)
+    waiting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await waiting
 
 
 @pytest.mark.parametrize("size", [0, 1, 70_000, 5 << 20])

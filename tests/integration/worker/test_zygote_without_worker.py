@@ -17,9 +17,10 @@ print("still here")
 SERVING = """
 import socket
 from worker.pool import zygote, zygote_protocol
+from worker.pool.process_title import ProcessTitle
 
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-server = zygote.ForkServer(ours, {}, None)
+server = zygote.ForkServer(ours, {}, None, ProcessTitle())
 zygote_protocol.send(ours, {"born": 1})  # which the worker does not read any more
 theirs.close()
 server._report({"born": 2})
