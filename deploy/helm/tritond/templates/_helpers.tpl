@@ -105,7 +105,7 @@ namespace="{{ .Release.Namespace }}",job="{{ include "tritond.fullname" . }}"
 
 {{/* The lanes of jobs that need no GPU, and those that need this one, as regular expressions. */}}
 {{- define "tritond.cpuLanes" -}}
-(compile|inspect|derive|launch:interpreter):.*|programs:[0-9a-f]+|sweeps
+(compile|inspect|derive|launch:interpreter):.*|programs:[0-9a-f]+|sweeps|proofs
 {{- end }}
 {{- define "tritond.gpuLanes" -}}
 launch:{{ .target }} {{ .model }}(:torch)?|programs:[0-9a-f]+:{{ .target }} {{ .model }}
