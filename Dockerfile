@@ -34,7 +34,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/tritond
 COPY requirements requirements
 RUN /opt/tritond/bin/pip install --require-hashes -r requirements/service.txt \
-    -r requirements/blobs.txt
+    -r requirements/blobs.txt -r requirements/otel.txt
 COPY --from=wheel /wheels /wheels
 RUN /opt/tritond/bin/pip install --no-deps /wheels/*.whl
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.chart import PROFILES, of_kind, pods
+from tests.deploy.chart import PROFILES, environment, of_kind, pods
 
 STORE = {"ipBlock": {"cidr": "10.20.0.15/32"}}
 BUCKET = {"ipBlock": {"cidr": "10.20.8.0/24"}}
@@ -21,15 +21,15 @@ OWN_STORE = {
 }
 
 
-def policy(name: str, profile: str) -> dict[str, Any]:
-    return of_kind("NetworkPolicy", profile)[f"tritond-{name}"]["spec"]
+def policy(name: str, profile: str, *more: str) -> dict[str, Any]:
+    return of_kind("NetworkPolicy", profile, *more)[f"tritond-{name}"]["spec"]
 
 
-def reached(name: str, profile: str) -> list[tuple[Any, list[int]]]:
+def reached(name: str, profile: str, *more: str) -> list[tuple[Any, list[int]]]:
     """Return each place that pods of a policy reach, and its ports, but for DNS."""
     found = [
         (place, [port["port"] for port in rule["ports"]])
-        for rule in policy(name, profile)["egress"]
+        for rule in policy(name, profile, *more)["egress"]
         for place in rule["to"]
     ]
     return [(place, ports) for place, ports in found if ports != [53, 53]]
@@ -68,6 +68,21 @@ def test_the_store_and_the_bucket_are_all_that_is_reached(
     name: str, profile: str, places: list[tuple[Any, list[int]]]
 ):
     assert reached(name, profile) == places
+
+
+@pytest.mark.parametrize("name", ["worker", "service"])
+def test_a_collector_that_is_set_is_reached_too(name: str):
+    traced = (
+        "--set",
+        "otel.endpoint=http://collector:4318,network.otel.to[0].ipBlock.cidr=10.2.0.9/32",
+    )
+    collector = ({"ipBlock": {"cidr": "10.2.0.9/32"}}, [4318])
+
+    assert reached(name, "team", *traced) == [(STORE, [6380]), collector]
+    assert all(
+        environment(pod)["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
+        for pod in pods("team", *traced).values()
+    )
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -79,6 +79,10 @@ topologySpreadConstraints:
 - name: TRITOND_CACHE_URL
   valueFrom: {secretKeyRef: {name: {{ .Values.store.cacheUrl.secret }}, key: {{ .Values.store.cacheUrl.key }}}}
 {{- end }}
+{{- with .Values.otel.endpoint }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ . }}
+{{- end }}
 {{- with .Values.bucket.url }}
 - name: TRITOND_BLOBS_URL
   value: {{ . }}
@@ -137,7 +141,8 @@ launch:{{ .target }} {{ .model }}(:torch)?|programs:[0-9a-f]+:{{ .target }} {{ .
 {{- if .Values.network.policies }}
 {{- if and (not .Values.valkey.enabled) (not .Values.network.store.to) }}{{ fail "network.store.to is required: where your store is, such as [{ipBlock: {cidr: 10.0.0.5/32}}]; an empty list would allow every address" }}{{ end }}
 {{- if and .Values.bucket.url (not .Values.network.bucket.to) }}{{ fail "network.bucket.to is required with bucket.url: where your bucket is, such as [{ipBlock: {cidr: 10.0.8.0/24}}] of a private endpoint; an empty list would allow every address" }}{{ end }}
-{{- range $of := list "store" "bucket" }}
+{{- if and .Values.otel.endpoint (not .Values.network.otel.to) }}{{ fail "network.otel.to is required with otel.endpoint: where your collector is, such as [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]; an empty list would allow every address" }}{{ end }}
+{{- range $of := list "store" "bucket" "otel" }}
 {{- range (get $.Values.network $of).to }}
 {{- if and .ipBlock (hasSuffix "/0" .ipBlock.cidr) }}{{ fail (printf "network.%s.to allows every address (%s): workers run strangers' kernels, so name the addresses of the %s alone" $of .ipBlock.cidr $of) }}{{ end }}
 {{- end }}
