@@ -80,7 +80,7 @@ def _add_key_commands(parser: argparse.ArgumentParser) -> None:
     create.add_argument("--name", type=_label, required=True)
     create.add_argument("--scope", action="append", choices=SCOPES, required=True)
     create.add_argument(
-        "--namespace", type=_label, default="", help="keys share a cache only within a namespace"
+        "--namespace", type=_label, help="keys share a cache only within a namespace"
     )
     _add_limits(create)
     create.set_defaults(run=lambda arguments: asyncio.run(_create_key(arguments)))
@@ -183,7 +183,7 @@ async def _create_key(arguments: argparse.Namespace) -> None:
     async with _store() as redis:
         scopes = tuple(dict.fromkeys(arguments.scope))
         key, secret = await ApiKeys(redis).create(
-            arguments.name, scopes, arguments.namespace, **_limits_of(arguments)
+            arguments.name, scopes, arguments.namespace or "", **_limits_of(arguments)
         )
     print(f"{key.id}  {key.name}  {','.join(key.scopes)}\n{secret}")  # noqa: T201
 
