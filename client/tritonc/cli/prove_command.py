@@ -19,7 +19,7 @@ from tritonc.cli.kernel_flags import (
     kernel_members,
 )
 from tritonc.cli.launching.request_file import read_request
-from tritonc.cli.posted_file import by_example, read_source
+from tritonc.cli.posted_file import read_source, specialized
 from tritonc.cli.streams import name_of, read, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compile_body import members_json
@@ -83,7 +83,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     for name in ("constexprs", "options", "kernel", "signature"):
         if compiled.get(name) is not None:
             members.setdefault(name, compiled[name])
-    members = by_example(posted, given, members, given.target, client)
+    members = specialized(posted, given, members, given.target, client, terminal.say)
     kernel = members_json({**posted.members, **members, "target": given.target})
     limits = {name: value(text) for name, text in given.limit} or None
     made = {"contract": contract, "checks": given.check, "limits": limits}
