@@ -16,6 +16,7 @@ class ProofReplay(Record):
 
     message: str = Field(description="what it did; empty if it confirmed nothing")
     program: list[int]
+    other_program: list[int] | None = Field(default=None, description="that it races with")
     grid: list[int]
     sizes: dict[str, int] = Field(description="of the contract, and the kernel's scalars")
     index: int | None = Field(default=None, description="the element that it accessed")
@@ -47,6 +48,9 @@ class ProvedAccess(Record):
     kind: Literal["load", "store", "atomic"]
     bounds: ProofAnswer | None = None
     overflow: ProofAnswer | None = None
+    race: ProofAnswer | None = Field(
+        default=None, description="with the check `races`: whether programs meet in an element"
+    )
 
 
 class Proof(Record):

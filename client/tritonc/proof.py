@@ -12,7 +12,7 @@ from tritonc.diagnostic import POSTED_SOURCE, Problem
 from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
 
-_TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow"}
+_TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class ProofAnswer:
             return f"{self.verdict}: {self.reason or 'no reason given'}"
         sizes = self.replay.get("sizes") or {}
         named = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
-        what = f"{self.expression} wraps" if check == "overflow" else f"{self.expression} leaves"
+        verbs = {"overflow": "wraps", "race": "meets another program"}
+        verb = verbs.get(check, "leaves its buffer")
+        what = f"{self.expression} {verb}"
         where = f" at line {self.line}" if self.line and check == "overflow" else ""
         return (
             f"REFUTED: {what}{where}, first at {named or 'any sizes'}\n"

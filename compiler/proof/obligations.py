@@ -17,7 +17,7 @@ from compiler.proof.witness import is_satisfiable, smallest_witness
 
 _MOST_REFUTED = 4
 """Integers of one access whose smallest witnesses are compared."""
-Verdict = Literal["proved", "refuted", "unknown"]
+Verdict = Literal["proved", "refuted", "possible", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,14 @@ class Prover:
         labels = self.linear.prove(goal, given, beside)
         if labels is not None:
             return Conclusion("proved", labels - {""})
-        reason = self._origins([goal, *given])
-        model = self._model([opposite(goal), *given])
+        return self.broken([opposite(goal), *given], "no proof was found, and no sizes break it")
+
+    def broken(self, formulas: Sequence[Formula], otherwise: str) -> Conclusion:
+        """Return the sizes that keep `formulas`, which break something, or why it is unknown."""
+        reason = self._origins(formulas)
+        model = self._model(formulas)
         if model is None:
-            return Conclusion(
-                "unknown", reason=reason or "no proof was found, and no sizes break it"
-            )
+            return Conclusion("unknown", reason=reason or otherwise)
         if reason:
             return Conclusion("unknown", reason=reason, model=model)
         return Conclusion("refuted", model=model)

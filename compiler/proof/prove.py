@@ -11,6 +11,7 @@ from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.linear import LinearProver
 from compiler.proof.obligations import Conclusion, Prover
+from compiler.proof.races import RaceProver
 from compiler.proof.structure import structure_of
 from compiler.proof.terms import SymbolicAccess, UnreadAccess
 from compiler.proof.unknowns import Unknowns
@@ -24,6 +25,7 @@ class AccessProof:
     access: SymbolicAccess | UnreadAccess
     bounds: Conclusion | None = None
     overflow: Conclusion | None = None
+    race: Conclusion | None = None
 
 
 @dataclass
@@ -46,18 +48,28 @@ def prove(
     """Prove a kernel. Raises Unsupported, ProofLimitReached, ContractError."""
     prover = prover_of(module, contract, constants, limits)
     found = []
-    for access in accesses_of(prover.evaluator):
-        if isinstance(access, UnreadAccess):
-            refused = Conclusion("unknown", reason=access.reason)
-            found.append(AccessProof(access, refused, refused))
-            continue
-        bounds = prover.bounds(access) if "bounds" in checks else None
-        overflow = prover.overflow(access) if "overflow" in checks else None
-        is_any_proved = _is_proved(bounds) or _is_proved(overflow)
-        if is_any_proved and not prover.is_reached(access):
-            bounds, overflow = _vacuous(bounds), _vacuous(overflow)
-        found.append(AccessProof(access, bounds, overflow))
+    accesses = accesses_of(prover.evaluator)
+    races = RaceProver(prover, accesses) if "races" in checks else None
+    for number, access in enumerate(accesses):
+        race = None if races is None else races.race(number)
+        bounds, overflow = _answers(prover, access, checks)
+        found.append(AccessProof(access, bounds, overflow, race))
     return KernelProof(found, prover.contract, prover)
+
+
+def _answers(
+    prover: Prover, access: SymbolicAccess | UnreadAccess, checks: Sequence[str]
+) -> tuple[Conclusion | None, Conclusion | None]:
+    """Return whether an access is in bounds, and its integers exact, where that was asked."""
+    if isinstance(access, UnreadAccess):
+        refused = Conclusion("unknown", reason=access.reason)
+        return refused if "bounds" in checks else None, refused if "overflow" in checks else None
+    bounds = prover.bounds(access) if "bounds" in checks else None
+    overflow = prover.overflow(access) if "overflow" in checks else None
+    is_any_proved = _is_proved(bounds) or _is_proved(overflow)
+    if is_any_proved and not prover.is_reached(access):
+        return _vacuous(bounds), _vacuous(overflow)
+    return bounds, overflow
 
 
 def _is_proved(finding: Conclusion | None) -> bool:

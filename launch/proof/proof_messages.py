@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from compiler.messages.orders import IrBounds, Order
 from compiler.target import Target
 
-ProofCheck = Literal["bounds", "overflow"]
+ProofCheck = Literal["bounds", "overflow", "races"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,8 @@ class WitnessReport:
     """Element types of the buffers, as Triton names them."""
     grid: list[int]
     program: list[int]
+    other_program: list[int] | None
+    """The program that it races with."""
     values: dict[str, dict[str, int]]
     """Contents of buffers that indices are loaded from, by element."""
     index: int | None

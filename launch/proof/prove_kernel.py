@@ -13,13 +13,10 @@ from compiler.proof import solver
 from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import ContractError
 from compiler.proof.obligations import Conclusion
-from compiler.proof.polynomial import Polynomial
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
 from compiler.proof.prove import AccessProof, KernelProof, prove
-from compiler.proof.solver import Model
 from compiler.proof.terms import SymbolicAccess, line_of
 from compiler.ttir_to_numpy.generic_form import module_of
-from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, pointee_of
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
@@ -28,15 +25,13 @@ from launch.proof.proof_messages import (
     AnswerReport,
     ProofReport,
     ProveOrder,
-    WitnessReport,
 )
-from launch.proof.witness_replay import NotReplayed, ReplayedProgram, WitnessLaunch, replay
+from launch.proof.witness_replay import NotReplayed
+from launch.proof.witness_run import WitnessRun
 
 _STAGE = "ttir"
 _LANE = re.compile(r"lane\d+#(\d+)")
 _OWN = re.compile(r"([a-z]+)#\d+")
-_WRAP_BITS = 32
-"""A wrapped integer is a multiple of 2^32 away from the exact one."""
 _NO_ACCESSES: list[AccessReport] = []
 
 
@@ -101,9 +96,10 @@ class _Reporter:
         operation = proved.access.operation
         location = operation.locations[0] if operation.locations else None
         answers = {}
-        for check, finding in (("bounds", proved.bounds), ("overflow", proved.overflow)):
+        asked = {"bounds": proved.bounds, "overflow": proved.overflow, "race": proved.race}
+        for check, finding in asked.items():
             if finding is not None:
-                answers[check] = self._answer(proved, finding)
+                answers[check] = self._answer(proved, finding, is_race=check == "race")
         return AccessReport(
             file=None if location is None else file_in_kernel(location.file),
             line=None if location is None else location.line,
@@ -113,7 +109,7 @@ class _Reporter:
             answers=answers,
         )
 
-    def _answer(self, proved: AccessProof, finding: Conclusion) -> AnswerReport:
+    def _answer(self, proved: AccessProof, finding: Conclusion, *, is_race: bool) -> AnswerReport:
         expression, line = "", None
         if finding.check is not None:
             expression, line = finding.check.result.text(), line_of(finding.check.operation)
@@ -125,7 +121,8 @@ class _Reporter:
         if verdict == "refuted" and finding.model is not None:
             assert isinstance(proved.access, SymbolicAccess)
             try:
-                witness = self._witness(proved.access, finding, finding.model)
+                run = WitnessRun(self.order, self.text, self.proof, proved.access, finding)
+                witness = run.race(finding.model) if is_race else run.witness(finding.model)
                 if not witness.message:
                     said = "possible"
                     reason = "the CPU device did not confirm the sizes that break it"
@@ -141,85 +138,6 @@ class _Reporter:
             witness=witness,
         )
 
-    def _witness(self, access: SymbolicAccess, finding: Conclusion, model: Model) -> WitnessReport:
-        launch = self._launch(model)
-        ran = replay(self.order, self.text, launch)
-        confirmed, index = self._confirmed(access, finding, model, ran)
-        bound = self.proof.contract
-        own = [text for text in bound.sizes if text not in bound.arguments]
-        types = {
-            name: TRITON_NAMES.get(pointee_of(bound.arguments[name]) or "", "fp32")
-            for name in launch.extents
-        }
-        return WitnessReport(
-            scalars=dict(launch.scalars),
-            sizes={text: model[text] for text in own},
-            extents=dict(launch.extents),
-            types=types,
-            grid=list(launch.grid),
-            program=list(launch.program),
-            values={
-                name: {str(at): value for at, value in found.items()}
-                for name, found in launch.values.items()
-            },
-            index=index,
-            message=confirmed,
-        )
-
-    def _launch(self, model: Model) -> WitnessLaunch:
-        """Return the launch that a model describes."""
-        bound, evaluator = self.proof.contract, self.proof.prover.evaluator
-        scalars = {
-            name: _value(bound.fixed[name], model) if name in bound.fixed else model[name]
-            for name, kind in bound.arguments.items()
-            if kind[:1] == "i" and kind[1:].isdigit()
-        }
-        buffers = [n for n, kind in bound.arguments.items() if pointee_of(kind) is not None]
-        missing = [name for name in buffers if name not in bound.extents]
-        if missing:
-            raise NotReplayed(f"the contract does not say how many elements {missing[0]} has")
-        values: dict[str, dict[int, int]] = {}
-        for text, loaded in evaluator.loaded.items():
-            if text in model.values:
-                at = _value(loaded.offset, model)
-                values.setdefault(loaded.base, {})[at] = model[text]
-        return WitnessLaunch(
-            parameters=list(bound.arguments),
-            types=bound.arguments,
-            scalars=scalars,
-            extents={name: _value(bound.extents[name], model) for name in buffers},
-            values=values,
-            fill={name: _value(low, model) for name, (low, _) in bound.value_ranges.items()},
-            grid=[_value(size, model) for size in bound.grid],
-            program=[model[f"program#{axis}"] for axis in AXES],
-        )
-
-    def _confirmed(
-        self, access: SymbolicAccess, finding: Conclusion, model: Model, ran: ReplayedProgram
-    ) -> tuple[str, int | None]:
-        """Return what the CPU device saw of the broken obligation, "" where it saw nothing."""
-        location = access.operation.locations[0] if access.operation.locations else None
-        if location is None:
-            return "", None
-        where = location.line, location.column
-        here = [one for one in ran.touched if (one.location.line, one.location.column) == where]
-        for one in here:
-            outside = one.outside()
-            if outside is not None and one.argument is not None:
-                verb = "reads" if access.kind == "load" else "writes"
-                return f"{verb} {one.argument}[{outside:,}] of {one.size:,} elements", outside
-        expected = _offset_of(access, model)
-        if finding.check is None or expected is None or ran.ended:
-            return "", None
-        # a loop touches the line in each turn: none may have reached the element in question
-        lanes = [(one, _lanes_of(model, one.elements.shape[1:])) for one in here]
-        seen = [int(one.elements[at]) for one, at in lanes if one.live[at]]
-        wrapped = [at for at in seen if (expected - at) % (1 << _WRAP_BITS) == 0]
-        if not wrapped or expected in seen:
-            return "", None
-        name = here[0].argument
-        return f"uses {name}[{wrapped[0]:,}] in place of [{expected:,}]", wrapped[0]
-
 
 def _readable(expression: str) -> str:
     """Return an expression in the words of Triton: `program_id(0)` for a program's number."""
@@ -227,19 +145,6 @@ def _readable(expression: str) -> str:
         expression = expression.replace(f"program#{letter}", f"program_id({axis})")
     expression = _LANE.sub(r"arange(\1)", expression)
     return _OWN.sub(r"\1", expression)
-
-
-def _offset_of(access: SymbolicAccess, model: Model) -> int | None:
-    cases = access.pointer.cases
-    return _value(cases[0].offset, model) if len(cases) == 1 else None
-
-
-def _lanes_of(model: Model, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (0, *(model[f"lane{axis}#{size}"] for axis, size in enumerate(shape)))
-
-
-def _value(polynomial: Polynomial, model: Model) -> int:
-    return polynomial.value(model)
 
 
 def _argument_of(access: object) -> str | None:

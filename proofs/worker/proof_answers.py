@@ -21,8 +21,8 @@ def proved_accesses(report: ProofReport, job: ProofJob) -> list[ProvedAccess]:
 
 def verdict_of(accesses: Sequence[ProvedAccess]) -> Verdict:
     """Return the verdict of the worst answer."""
-    answers = [one for access in accesses for one in (access.bounds, access.overflow) if one]
-    found = {answer.verdict for answer in answers}
+    answers = [(one.bounds, one.overflow, one.race) for one in accesses]
+    found = {answer.verdict for of_one in answers for answer in of_one if answer is not None}
     return next((verdict for verdict in _WORST_FIRST if verdict in found), "proved")
 
 
@@ -36,6 +36,7 @@ def _access(one: AccessReport, job: ProofJob, written: set[str | None]) -> Prove
         kind=one.kind,
         bounds=answers.get("bounds"),
         overflow=answers.get("overflow"),
+        race=answers.get("race"),
     )
 
 
@@ -56,6 +57,7 @@ def _replay(witness: WitnessReport) -> ProofReplay:
     return ProofReplay(
         message=witness.message,
         program=witness.program,
+        other_program=witness.other_program,
         grid=witness.grid,
         sizes=witness.sizes | witness.scalars,
         index=witness.index,

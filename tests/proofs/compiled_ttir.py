@@ -1,5 +1,6 @@
 """TTIR of kernels, made by the real Triton in this process, and what a proof says of it."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -63,10 +64,11 @@ def report_of(
     contract: str,
     constexprs: dict[str, Any] | None = None,
     limits: SizeLimits | None = None,
+    checks: Sequence[str] = ("bounds", "overflow"),
 ) -> ProofReport:
     """Return the report of a kernel, with each refutation replayed."""
     constants = constexprs or {}
-    return report_of_source(HEAD + body, "kernel", signature, contract, constants, limits)
+    return report_of_source(HEAD + body, "kernel", signature, contract, constants, limits, checks)
 
 
 def report_of_source(
@@ -76,6 +78,7 @@ def report_of_source(
     contract: str,
     constants: dict[str, Any],
     limits: SizeLimits | None = None,
+    checks: Sequence[str] = ("bounds", "overflow"),
 ) -> ProofReport:
     """Return the report of a kernel of a whole source."""
     limits = limits or SizeLimits()
@@ -84,7 +87,7 @@ def report_of_source(
         files=["user.py"],
         contract=contract,
         constants=constants,
-        checks=["bounds", "overflow"],
+        checks=list(checks),
         most_size=limits.size,
         most_elements=limits.elements,
     )

@@ -60,7 +60,7 @@ def add_command(commands: Any) -> None:
     add("--request", metavar="PATH", help="launch request with `cases`, to infer a contract from")
     text = "keep the inferred contract beside FILE"
     add("--write-contract", action="store_true", help=text)
-    add("--check", **WORDS, metavar="CHECK", help="bounds, overflow (default: both)")
+    add("--check", **WORDS, metavar="CHECK", help="bounds, overflow (default: both), races")
     add("--limit", **PAIRS, help="largest sizes: size=1073741824, elements=68719476736")
     add("--target", default=_DEFAULT_TARGET, help=f"default {_DEFAULT_TARGET}")
     add_kernel(parser)

@@ -49,7 +49,7 @@ def chain(count: int, line: str) -> str:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("\n".join("    %c{0} = arith.addi %n, %one : i32".format(i) for i in range(21_000)), "20,000 operations"),
+        ("\n".join(f"    %c{i} = arith.addi %n, %one : i32" for i in range(21_000)), "20,000 operations"),
         ("\n".join(store(i, "n") for i in range(401)), "400 accesses"),
         (chain(9, "arith.muli %v{b}, %v{b} : i32"), "factors"),
         (chain(5000, "arith.minsi %v{b}, %n : i32"), ""),

@@ -1,0 +1,182 @@
+"""Proves that no two programs of a grid meet in one element, unless both only read it.
+
+A second program is a copy of all names but those of the contract. Two accesses of one buffer that
+meet must then be of one program: shown axis by axis of the grid. Arguments do not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler.proof.binding import AXES
+from compiler.proof.logic import (
+    TRUE,
+    Formula,
+    at_least,
+    conjuncts,
+    either,
+    equal,
+    names_of,
+    renamed,
+)
+from compiler.proof.obligations import Conclusion, Prover
+from compiler.proof.polynomial import Polynomial, name
+from compiler.proof.proof_limits import ProofLimitReached
+from compiler.proof.terms import PointerCase, SymbolicAccess, UnreadAccess
+
+_IN_ANY_ORDER = "atomic operations of several programs meet there, in any order"
+COMMUTING = frozenset({"and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin"})
+_OPERATIONS = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
+"""The operations of tt.atomic_rmw, by their number from 1."""
+
+
+@dataclass
+class RaceProver:
+    """Answers for the accesses of one kernel."""
+
+    prover: Prover
+    accesses: Sequence[SymbolicAccess | UnreadAccess]
+    _shared: frozenset[str] = frozenset()
+    _pairs: dict[tuple[int, int], Conclusion] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._shared = self._names_of_contract()
+
+    def race(self, number: int) -> Conclusion | None:
+        """Return whether another program may meet the write `number`; None for a load."""
+        access = self.accesses[number]
+        if access.kind == "load":
+            return None
+        if isinstance(access, UnreadAccess):
+            return Conclusion("unknown", reason=access.reason)
+        under: frozenset[str] = frozenset()
+        for other, beside in enumerate(self.accesses):
+            if isinstance(beside, UnreadAccess):
+                return Conclusion("unknown", reason=beside.reason)
+            made = self._pair(number, other, access, beside)
+            if made.verdict != "proved":
+                return made
+            under |= made.proved_under
+        return Conclusion("proved", under)
+
+    def _pair(self, number: int, other: int, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
+        key = min(number, other), max(number, other)
+        if key not in self._pairs:
+            try:
+                self._pairs[key] = self._of_pair(a, b)
+            except ProofLimitReached as reached:
+                self._pairs[key] = Conclusion("unknown", reason=str(reached))
+        return self._pairs[key]
+
+    def _of_pair(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
+        if _commutes(a) and _commutes(b) and a.operation.attributes == b.operation.attributes:
+            return Conclusion("proved")
+        under: frozenset[str] = frozenset()
+        for one in a.pointer.cases:
+            for other in b.pointer.cases:
+                made = self._of_cases(a, one, b, other)
+                if made.verdict == "refuted" and a.kind == b.kind == "atomic":
+                    return Conclusion("possible", reason=_IN_ANY_ORDER)
+                if made.verdict != "proved":
+                    return made
+                under |= made.proved_under
+        return Conclusion("proved", under)
+
+    def _of_cases(
+        self, a: SymbolicAccess, one: PointerCase, b: SymbolicAccess, other: PointerCase
+    ) -> Conclusion:
+        if not isinstance(one.base, str) or not isinstance(other.base, str):
+            return Conclusion("unknown", reason=one.why_unknown or other.why_unknown)
+        if one.base != other.base:
+            return Conclusion("proved")
+        offset, beside = one.offset, other.offset.renamed(self._twin)
+        given = [a.path, a.mask, one.condition]
+        given += [renamed(part, self._twin) for part in (b.path, b.mask, other.condition)]
+        given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
+        under: frozenset[str] = frozenset()
+        # what a stride counts must be the same in both
+        for letter in sorted(offset.names & set(self.prover.contract.sizes)):
+            digits = _counted(offset, letter), _counted(beside, letter)
+            if digits[0] is None or digits[1] is None:
+                continue
+            same = equal(digits[0], digits[1])
+            labels = self.prover.linear.prove(same, given)
+            if labels is not None:
+                given.append(same)
+                under |= labels
+        return self._same_program(given, under, one)
+
+    def _same_program(
+        self, given: list[Formula], under: frozenset[str], case: PointerCase
+    ) -> Conclusion:
+        grid = self.prover.contract.grid
+        left = [axis for axis, size in zip(AXES, grid, strict=True) if size.constant != 1]
+        for _ in range(len(left)):  # an axis that is shown equal helps with the next
+            for axis in list(left):
+                mine = name(f"program#{axis}")
+                same = equal(mine, mine.renamed(self._twin))
+                labels = self.prover.linear.prove(same, given)
+                if labels is not None:
+                    left.remove(axis)
+                    given.append(same)
+                    under |= labels
+        if not left:
+            return Conclusion("proved", under - {""})
+        pairs = [(name(f"program#{axis}"), name(self._twin(f"program#{axis}"))) for axis in left]
+        differ = either(
+            *(at_least(x, y + 1) for x, y in pairs), *(at_least(y, x + 1) for x, y in pairs)
+        )
+        made = self.prover.broken([differ, *given], "nothing shows that programs differ there")
+        return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
+
+    def _names_of_contract(self) -> frozenset[str]:
+        """Return the names that all programs share."""
+        bound, known = self.prover.contract, self.prover.unknowns.known
+        pending = [text for fact in bound.facts for text in names_of(fact.formula)]
+        values = [*bound.extents.values(), *bound.grid, *bound.fixed.values()]
+        pending += [text for value in values for text in value.names]
+        pending += [*bound.sizes, *bound.arguments]
+        found: set[str] = set()
+        while pending:
+            text = pending.pop()
+            if text not in found:
+                found.add(text)
+                facts = known[text].facts if text in known else []
+                pending += [inner for fact in facts for inner in names_of(fact)]
+        return frozenset(found)
+
+    def _twin(self, text: str) -> str:
+        """Return a name in the other program; its facts are those of the name."""
+        if text in self._shared:
+            return text
+        made = f"{text}'" if "#" in text else f"{text}#'"
+        unknowns = self.prover.unknowns
+        if made not in unknowns.known:
+            unknown = unknowns.known.get(text)
+            unknowns.define(made, unknowns.interval(text))
+            copy = unknowns.known[made]
+            if unknown is not None:
+                copy.origin, copy.support = unknown.origin, unknown.support
+                copy.facts = [
+                    part for fact in unknown.facts for part in conjuncts(renamed(fact, self._twin))
+                ]
+            if text in unknowns.quotients:
+                a, b = unknowns.quotients[text]
+                unknowns.quotients[made] = a.renamed(self._twin), b.renamed(self._twin)
+        return made
+
+
+def _counted(offset: Polynomial, letter: str) -> Polynomial | None:
+    """Return what stands beside a size in an offset."""
+    beside = {m: c for m, c in offset.terms.items() if letter in m}
+    return Polynomial(beside).divided_by(name(letter))
+
+
+def _commutes(access: SymbolicAccess) -> bool:
+    if access.operation.name == "tt.descriptor_reduce":
+        return True
+    if access.operation.name != "tt.atomic_rmw":
+        return False
+    number = access.operation.integer("atomic_rmw_op")
+    return 0 < number <= len(_OPERATIONS) and _OPERATIONS[number - 1] in COMMUTING

@@ -1,0 +1,67 @@
+from typing import Any
+
+from tests.proofs.compiled_ttir import report_of
+
+TYPES = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+CONTRACT = "x_ptr: n\ny_ptr: n\ngrid: cdiv(n, BLOCK)\n"
+TILES = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * STEP + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+"""
+
+
+def race(body: str, contract: str = CONTRACT, **changes: Any) -> Any:
+    report = report_of(body, TYPES | changes, contract, {"BLOCK": 64}, checks=["races"])
+    return report.accesses[-1].answers["race"]
+
+
+def test_tiles_that_follow_each_other_do_not_race() -> None:
+    assert race(TILES.replace("STEP", "BLOCK")).verdict == "proved"
+
+
+def test_tiles_that_overlap_race_and_both_programs_are_replayed() -> None:
+    found = race(TILES.replace("STEP", "(BLOCK - 1)"))
+    assert found.verdict == "refuted"
+    assert found.witness.program != found.witness.other_program
+    assert found.witness.message.endswith("write y_ptr[63]")
+
+
+def test_rows_of_a_matrix_do_not_race() -> None:
+    body = """def kernel(y_ptr, stride, n, BLOCK: tl.constexpr):
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + tl.program_id(0) * stride + columns, 0.0, mask=columns < n)
+"""
+    contract = "sizes rows\ny_ptr: rows * stride\nn <= stride\ngrid: rows, cdiv(n, BLOCK)\n"
+    types = {"y_ptr": "*fp32", "stride": "i32", "n": "i32"}
+    report = report_of(body, types, contract, {"BLOCK": 64}, checks=["races"])
+    assert report.accesses[0].answers["race"].verdict == "proved"
+
+
+def test_sums_by_atomics_commute_and_exchanges_do_not() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    tl.atomic_KIND(y_ptr, 1.0)
+"""
+    assert race(body.replace("KIND", "add")).verdict == "proved"
+    assert race(body.replace("KIND", "xchg")).verdict == "possible"
+
+
+def test_what_one_program_writes_another_may_not_read() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0)
+    other = tl.load(y_ptr + (n - 1 - at))
+    tl.store(y_ptr + at, other)
+"""
+    found = race(body, "x_ptr: n\ny_ptr: n\ngrid: n\n")
+    assert found.verdict == "refuted"
+    assert "use y_ptr" in found.witness.message
+
+
+def test_an_index_that_may_be_loaded_twice_races() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.load(x_ptr + tl.program_id(0))
+    tl.store(y_ptr + at, 1.0)
+"""
+    found = race(body, CONTRACT + "values x_ptr: 0 .. n\n", x_ptr="*i32")
+    assert found.verdict == "refuted"
+    assert found.witness.message == "programs (0, 0, 0) and (1, 0, 0) write y_ptr[0]"
