@@ -11,7 +11,7 @@ from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.linear import LinearProver
 from compiler.proof.obligations import Conclusion, Prover
-from compiler.proof.races import RaceProver
+from compiler.proof.race_prover import RaceProver
 from compiler.proof.structure import structure_of
 from compiler.proof.terms import SymbolicAccess, UnreadAccess
 from compiler.proof.unknowns import Unknowns

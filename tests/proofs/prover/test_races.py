@@ -64,4 +64,4 @@ def test_an_index_that_may_be_loaded_twice_races() -> None:
 """
     found = race(body, CONTRACT + "values x_ptr: 0 .. n\n", x_ptr="*i32")
     assert found.verdict == "refuted"
-    assert found.witness.message == "programs (0, 0, 0) and (1, 0, 0) write y_ptr[0]"
+    assert found.witness.message.endswith("write y_ptr[0]")
