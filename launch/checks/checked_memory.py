@@ -85,6 +85,7 @@ class Trace:
 
 
 MOST_FINDINGS = 20
+MOST_FAILED_LOADS = 5
 
 
 class TooManyAccesses(BaseException):
@@ -120,6 +121,8 @@ class AccessChecker:
         self.inputs = ModifiedInputs(allocations)
         self._found_at: set[tuple[str, str | None, int | None]] = set()
         self.findings: list[Finding] = []
+        self.failed_loads: list[Finding] = []
+        """The findings of invalid loads, after which the program went on."""
         self.accesses = 0
 
     def admit(self, touch: Touch, mask: Array | None) -> Array:
@@ -164,7 +167,7 @@ class AccessChecker:
             wrong = int(pointers[bad][0])
             own = live & (numbers == wrong >> SLOT_BITS)
             self._trace_untouched(touch, own, wrong)
-            raise Stopped(self._fault(touch, pointers[bad]))
+            raise Stopped(self._fault(touch, pointers[bad]), bad)
         return pointers + distances
 
     def _trace_untouched(self, touch: Touch, live: Array | None, address: int) -> None:
@@ -177,6 +180,16 @@ class AccessChecker:
         slot, location = self._space.slot_of(address), self.location()
         if slot is not None and self._trace.wants(location.program):
             self._trace.add(Lanes(touch, slot, live), location)
+
+    def go_on_after(self, failed: Stopped) -> None:
+        """Keep the finding of a load, so that its program can go on. Raises it after too many."""
+        found = failed.finding
+        known = any((each.line, each.argument) == (found.line, found.argument)
+                    for each in self.failed_loads)  # fmt: skip
+        if not known and len(self.failed_loads) >= MOST_FAILED_LOADS:
+            raise failed
+        if not known:
+            self.failed_loads.append(found)
 
     def into_other_argument(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
         """Return the exception for a pointer to `slot` that was moved into the range of `there`.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from launch.buffers.allocation import Leaf
-from launch.buffers.element_types import stored
+from launch.buffers.element_types import Array, stored
 from launch.checks.access import Access, AccessForm
 from launch.checks.addresses import Slot
 from launch.messages import Finding
@@ -48,11 +48,15 @@ class Conflict:
 
 
 class Stopped(BaseException):
-    """Ends a launch at a finding. Not an `Exception`, so that no kernel can catch it."""
+    """Ends a launch at a finding. Not an `Exception`, so that no kernel can catch it.
 
-    def __init__(self, finding: Finding) -> None:
+    `bad` are the lanes of the access that are invalid, None for all.
+    """
+
+    def __init__(self, finding: Finding, bad: Array | None = None) -> None:
         super().__init__(finding.message)
         self.finding = finding
+        self.bad = bad
 
 
 def index_of(element: int, leaf: Leaf) -> list[int]:

@@ -63,6 +63,8 @@ class KernelRun:
     access_checker: AccessChecker
     stopped: Finding | None
     touched: TouchedMemory | None = None
+    further: Sequence[Finding] = ()
+    """Faults of the same program after a load that failed, which is `stopped`."""
 
 
 Run = Callable[[RunOptions], KernelRun]
@@ -86,7 +88,8 @@ def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
     _send_outputs(order, ran, run_ms, send)
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
-    findings = [*ran.access_checker.findings, *([ran.stopped] if ran.stopped else []), *differing]
+    faults = [ran.stopped, *ran.further] if ran.stopped else []
+    findings = [*ran.access_checker.findings, *faults, *differing]
     return RunReport(
         findings=findings,
         modified=_modified(ran, order),

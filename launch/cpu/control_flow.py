@@ -106,6 +106,7 @@ class Rounds:
     def go_on(self, condition: Array) -> bool:
         """Activate only the programs that continue; after the last round, all of the loop's."""
         programs = self._programs
+        programs.begin_round()
         some, others = _sides(condition, programs.active)
         if not some:
             programs.active = self._outer
@@ -202,6 +203,7 @@ def loop(
     first, last, by = (int(value[0]) for value in ends)
     was_uneven, programs.is_uneven = programs.is_uneven, False
     for number in range(first, last, by) if by > 0 else _endless(first, last, by):
+        programs.begin_round()
         yield np.array([number]).astype(dtype)
     programs.is_uneven = was_uneven
 
@@ -226,6 +228,7 @@ def _masked_loop(programs: ProgramInstances, ends: Sequence[Array], dtype: Any) 
         if not running.any():
             break
         programs.active = None if running.all() else running
+        programs.begin_round()
         yield number.astype(dtype)
         number, done = number + step, done + 1
     programs.active, programs.is_uneven = outer, was_uneven

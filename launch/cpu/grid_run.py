@@ -41,8 +41,8 @@ from launch.cpu.kernel import Kernel
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import ProgramInstances
-from launch.messages import CHECK_TIMEOUT, RunOrder
+from launch.cpu.programs import ProgramInstances, RoundsSpent
+from launch.messages import CHECK_TIMEOUT, Finding, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
 """The maximum for the tables of readers and writers."""
@@ -96,6 +96,19 @@ def _ended(ran: KernelRun, examined: str) -> KernelRun:
     stopped = ran.stopped or ran.access_checker.findings.pop()
     said = f"{stopped.message} (There was time to look for races among {examined}.)"
     return replace(ran, stopped=replace(stopped, message=said))
+
+
+def _that_counts(found: Finding, failed_loads: Sequence[Finding]) -> list[Finding]:
+    """Return a finding, unless it may only be about the values that failed loads gave."""
+    is_access = found.kind in {"out_of_bounds", "misaligned_access"}
+    return [found] if is_access or not failed_loads else []
+
+
+def _after_a_read(found: Finding, first: Finding) -> Finding:
+    message = (
+        f"{found.message} (The read at line {first.line} failed before; its lanes are 0 here.)"
+    )
+    return replace(found, message=message)
 
 
 def _not_examined(examined: int, sampled: int, total: int) -> Failure:
@@ -161,21 +174,42 @@ class GridLaunch:
 
     def run(self) -> KernelRun:
         """Run all programs, or those up to a finding. Raises `SuspectedAt`, `OutOfTime`."""
-        stopped, until = None, self._how.until
+        faults = self._access_checker.failed_loads
         try:
-            for first, numbers in self._batches():
-                self._memory.is_exact = first >= self._exact_from
-                if first and self._memory.is_exact and until is not None and monotonic() > until:
-                    return self._out_of_time(first)
-                try:
-                    self._kernel.run_batch(numbers, self._arguments)
-                except PossibleRace as suspected:
-                    raise SuspectedAt(first, suspected.programs) from None
+            late = self._run_batches()
+        except RoundsSpent:
+            late = None
         except Stopped as found:
-            stopped = found.finding
+            late, faults = None, [*faults, *_that_counts(found.finding, faults)]
+        if late is not None:
+            return self._out_of_time(late)
+        further = [_after_a_read(fault, faults[0]) for fault in faults[1:]]
         return KernelRun(
-            self._allocations, self._written_elements, self._access_checker, stopped, self._touched
+            self._allocations,
+            self._written_elements,
+            self._access_checker,
+            faults[0] if faults else None,
+            self._touched,
+            further,
         )
+
+    def _run_batches(self) -> int | None:
+        """Run the programs; a failed load ends the run when its program has ended.
+
+        Return the number of programs that ran until there was no more time for the rest.
+        """
+        until = self._how.until
+        for first, numbers in self._batches():
+            self._memory.is_exact = first >= self._exact_from
+            if first and self._memory.is_exact and until is not None and monotonic() > until:
+                return first
+            try:
+                self._kernel.run_batch(numbers, self._arguments)
+            except PossibleRace as suspected:
+                raise SuspectedAt(first, suspected.programs) from None
+            if self._access_checker.failed_loads:
+                break
+        return None
 
     def _out_of_time(self, examined: int) -> KernelRun:
         """Return the run so far if it has findings. Raises `OutOfTime` otherwise."""

@@ -13,6 +13,7 @@ import numpy as np
 from launch.buffers.element_types import Array
 from launch.checks.access import Access, AccessForm, Touch
 from launch.checks.checked_memory import AccessChecker
+from launch.checks.finding import Stopped
 from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import OrderScreen
 from launch.checks.touched_memory import TouchedMemory
@@ -56,9 +57,16 @@ class ProgramMemory:
         *,
         form: AccessForm | None = None,
     ) -> Array:
-        """Return the values at `pointer` where `mask` is true, `other` (or 0) elsewhere."""
+        """Return the values at `pointer` where `mask` is true, `other` (or 0) elsewhere.
+
+        After an invalid lane the program goes on, so that its next accesses are checked as well,
+        but it writes nothing more.
+        """
         live = self._live(mask, pointer)
-        self._admit(Access.LOAD, pointer, live, None, shape, None, form)
+        try:
+            self._admit(Access.LOAD, pointer, live, None, shape, None, form)
+        except Stopped as failed:
+            live = self._left_after(failed, live, shape)
         found: Array | None = None
         rest = None if live is None else _as_bits(other, pointer.dtype)
         for lanes in self._locator.located(pointer, live):
@@ -89,6 +97,8 @@ class ProgramMemory:
         values = np.atleast_1d(np.asarray(value, pointer.dtype))
         live = self._live(mask, pointer, values)
         self._admit(Access.STORE, pointer, live, values, shape, None, form)
+        if self._access_checker.failed_loads:
+            return
         for lanes in self._locator.located(pointer, live):
             wide, given = lanes.spread(values)
             self._touch(Access.STORE, lanes, partial(lanes.cells, wide))
@@ -162,7 +172,9 @@ class ProgramMemory:
         live = self._live(mask, pointer, np.broadcast_to(True, wide))
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", form)
-        found = []
+        found: list[tuple[LocatedLanes, Array]] = []
+        if self._access_checker.failed_loads:
+            return found
         for lanes in self._locator.located(pointer, live, in_rows=False):
             cells = lanes.cells(wide).reshape(-1)
             self._touch(Access.ATOMIC, lanes, partial(np.asarray, cells))
@@ -215,6 +227,13 @@ class ProgramMemory:
         if elsewhere is not None:
             raise self._access_checker.into_other_argument(touch, *elsewhere)
         self._access_checker.admit(touch, None if live is None else np.broadcast_to(live[0], shape))
+
+    def _left_after(self, failed: Stopped, live: Array | None, shape: Shape) -> Array:
+        """Return the valid lanes of a load that failed. Raises `Stopped` after too many."""
+        self._access_checker.go_on_after(failed)
+        self._programs.end_soon()
+        wanted = np.broadcast_to(True if live is None else live[0], shape)
+        return (wanted & (False if failed.bad is None else ~failed.bad))[None]
 
     def _look_at_load(self, lanes: LocatedLanes) -> None:
         shape = lanes.shape

@@ -8,6 +8,11 @@ import numpy as np
 from launch.buffers.element_types import Array
 
 ProgramId = tuple[int, int, int]
+_MOST_FURTHER_ROUNDS = 1000
+
+
+class RoundsSpent(BaseException):
+    """Ends a program that was to end soon, after too many rounds of its loops."""
 
 
 class ProgramInstances:
@@ -21,6 +26,7 @@ class ProgramInstances:
         width, height, depth = (*grid, 1, 1)[:3]
         self.grid: ProgramId = (width, height, depth)
         self._sizes = [np.array([size], np.int32) for size in self.grid]
+        self._rounds_left: int | None = None
         self.begin(np.zeros(1, np.int64))
 
     def begin(self, numbers: Array) -> None:
@@ -30,6 +36,7 @@ class ProgramInstances:
         self.active: Array | None = None
         self.is_uneven = False
         self._lanes: tuple[int, ...] | None = None
+        self._rounds_left = None
         rows = numbers // width
         axes = (numbers - rows * width, rows % height, rows // height)
         self._pids = [_narrow(axis.astype(np.int32)) for axis in axes]
@@ -38,6 +45,18 @@ class ProgramInstances:
     def count(self) -> int:
         """Return the number of programs in the batch: the length of a full leading axis."""
         return self.numbers.size
+
+    def end_soon(self) -> None:
+        """Let the batch go on for a limited number of rounds of loops: a value is not its own."""
+        if self._rounds_left is None:
+            self._rounds_left = _MOST_FURTHER_ROUNDS
+
+    def begin_round(self) -> None:
+        """Count a round of a loop. Raises `RoundsSpent`."""
+        if self._rounds_left is not None:
+            self._rounds_left -= 1
+            if self._rounds_left < 0:
+                raise RoundsSpent
 
     def program_id(self, axis: int) -> Array:
         """Return each program's number along `axis` as int32; one element if all are equal."""

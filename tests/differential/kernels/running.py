@@ -107,7 +107,7 @@ class OnDevice:
 
 
 def _memory(run: Any) -> Memory:
-    found = [*run.access_checker.findings, *([run.stopped] if run.stopped else [])]
+    found = [*run.access_checker.findings, *([run.stopped] if run.stopped else []), *run.further]
     if found:
         raise AssertionError(f"a finding where nothing is wrong: {found[0]}")
     return {a.name: a.memory.tobytes() for a in run.allocations}

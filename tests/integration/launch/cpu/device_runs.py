@@ -61,5 +61,5 @@ class DeviceLaunch:
 
 def findings_of(run):
     """Return the findings of a run in words, without columns."""
-    found = [*run.access_checker.findings, *([run.stopped] if run.stopped else [])]
+    found = [*run.access_checker.findings, *([run.stopped] if run.stopped else []), *run.further]
     return [{**asdict(one), "column": None} for one in found]

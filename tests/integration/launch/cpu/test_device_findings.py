@@ -204,3 +204,58 @@ def test_a_pointer_made_from_an_address_belongs_to_the_argument_there(children):
     ).run("racecheck")
     assert ran.stopped is None
     assert ran.allocations[2].memory.tolist() == list(range(16))
+
+
+READS_AND_WRITES_PAST_THE_END = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x_ptr, y_ptr, out_ptr, B: tl.constexpr):
+    offsets = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + offsets)
+    y = tl.load(y_ptr + offsets)
+    tl.store(out_ptr + offsets, x + y)
+"""
+
+
+def test_the_store_behind_a_failed_load_is_reported_as_well(children):
+    arguments = {"x_ptr": numbers(6), "y_ptr": numbers(6), "out_ptr": out(6, dtype="i32")}
+    ran = DeviceLaunch(children, READS_AND_WRITES_PAST_THE_END, "k", arguments, (3,), B=4).run()
+
+    found = findings_of(ran)
+    assert [(one["access"], one["argument"], one["line"]) for one in found] == [
+        ("read", "x_ptr", 8),
+        ("read", "y_ptr", 9),
+        ("write", "out_ptr", 10),
+    ]
+    assert {tuple(one["program"]) for one in found} == {(1, 0, 0)}
+    assert "The read at line 8 failed before" in found[-1]["message"]
+    # the program that failed writes nothing, and the ones behind it do not run
+    assert ran.allocations[2].memory.view(np.int32)[:4].tolist() == [0, 2, 4, 6]
+    assert ran.allocations[2].memory.view(np.int32)[4] != 8
+
+
+GOES_ON_WITH_A_WRONG_VALUE = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x_ptr, out_ptr, n):
+    x = tl.load(x_ptr + n)
+    tl.device_assert(x > 0, "x is not a count")
+    while x < 1:
+        x = x * 2
+    tl.store(out_ptr, x)
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [GOES_ON_WITH_A_WRONG_VALUE, GOES_ON_WITH_A_WRONG_VALUE.replace("tl.device_assert", "# ")],
+)
+def test_what_a_failed_load_gave_makes_no_finding_and_no_endless_loop(children, text):
+    arguments = {"x_ptr": numbers(4), "out_ptr": out(1, dtype="i32"), "n": 4}
+    found = findings_of(DeviceLaunch(children, text, "k", arguments, (1,)).run())
+
+    assert [(one["kind"], one["line"]) for one in found] == [("out_of_bounds", 7)]

@@ -255,13 +255,14 @@ async def test_a_trace_has_accesses_whose_lanes_are_all_masked(device):
     assert load["indices"] == [None] * 32
 
 
-async def test_a_trace_ends_with_the_access_that_is_out_of_bounds(device):
+async def test_a_trace_ends_with_the_program_whose_load_is_out_of_bounds(device):
     arguments = {"x_ptr": uniform(40), "z_ptr": out(40), "N0": 44}
     run = await run_kernel(
         device, "puzzles.py", "add_ten_in_blocks", arguments, constexprs={"B0": 32}, grid=(2,),
         trace={"programs": [[1, 0, 0]], "max_accesses": 10},
     )  # fmt: skip
-    [load] = run.trace()["accesses"]
+    load, store = run.trace()["accesses"]
+    assert (store["op"], store["argument"]) == ("store", "z_ptr")
     assert (load["op"], load["argument"], load["line"]) == ("load", "x_ptr", 17)
     assert load["indices"] == [[i] for i in range(32, 44)] + [None] * 20
 
