@@ -16,12 +16,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from redis import exceptions
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import (
-    Sentinel,
-    SentinelManagedConnection,
-    SentinelManagedSSLConnection,
-)
+from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+
+from store.server_connection import ToMaster, ToMasterByTls, check_connections
 
 SENTINEL_PORT: Final = 26379
 SENTINEL_ANSWER_S: Final = 1.0
@@ -142,7 +140,7 @@ def make_pool(
     if scheme != "unix":
         options["socket_keepalive_options"] = _NOTICE_SILENT_HOST
     if "+sentinel" not in scheme:
-        return pool_class.from_url(url, **options), None
+        return check_connections(pool_class.from_url(url, **options)), None
     sentinels, name, of_servers, of_sentinels = _sentinel_parts(url)
     bounds = {
         "socket_timeout": SENTINEL_ANSWER_S,
@@ -154,7 +152,7 @@ def make_pool(
     master = _Master(sentinel, name)
     uses_tls = url.startswith("rediss")
     pool = pool_class(
-        connection_class=SentinelManagedSSLConnection if uses_tls else SentinelManagedConnection,
+        connection_class=ToMasterByTls if uses_tls else ToMaster,
         connection_pool=master,
         **of_servers,
         **options,

@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+import uvloop
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from redis.asyncio.connection import UnixDomainSocketConnection
@@ -28,6 +29,27 @@ async def test_a_server_that_is_not_there_is_one_named_error(tmp_path):
     with pytest.raises(StoreUnavailable, match="not available"):
         await pipeline.execute()
     await client.aclose()
+
+
+def test_a_connection_that_was_closed_meanwhile_is_made_again(valkey, monkeypatch):
+    """The service runs on uvloop, which has an error of its own for that."""
+    sent = []
+    original = UnixDomainSocketConnection.send_packed_command
+
+    async def close_and_send(self, command, check_health=True):
+        if not sent:
+            sent.append(command)
+            self._writer.transport.abort()
+        await original(self, command, check_health)
+
+    async def ask():
+        async with connect(valkey.url) as client:
+            await client.set("key", b"value")
+            monkeypatch.setattr(UnixDomainSocketConnection, "send_packed_command", close_and_send)
+            return await client.get("key")
+
+    assert uvloop.run(ask()) == b"value"
+    assert sent
 
 
 async def test_a_full_server_is_unavailable(redis):
