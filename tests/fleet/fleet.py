@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -22,8 +23,14 @@ RECOVERY_S = 3 * LEASE_S
 """The bar: within three leases of a fault, jobs end again for every client."""
 ADMIN_KEY = "the-admin-key-of-a-fleet-that-ends-with-its-tests"
 PORT = 8000
+START_S = 280.0
+"""Time for all parts to start, on a busy machine, too."""
+Record = Callable[[str, object], None]
+"""The type of the fixture `record_property`."""
 SERVICES = ("service-1", "service-2")
 WORKERS = ("worker-1", "worker-2", "worker-3")
+FILLER = "filler"
+"""A file that takes what is left of a store's disk."""
 _STORE_DISK_BYTES = 64 << 20
 
 
@@ -40,6 +47,7 @@ class Fleet:
         self.bucket_machine = self.network.machine()
         self.machines = {name: self.network.machine() for name in (*SERVICES, *WORKERS)}
         self.parts: dict[str, Process] = {}
+        self.ended: set[str] = set()
         for name in ("first", "replica-0", "replica-1"):
             small_disk(folder / name, _STORE_DISK_BYTES)
         self.servers = Replicated(folder, [each.place for each in self.stores])
@@ -75,8 +83,14 @@ class Fleet:
             module, own = "worker", {"TRITOND_SLOTS": "2", "TRITOND_LEASE_S": str(LEASE_S)}
         log = self.folder / f"{name}.log"
         settings = self._settings | own
+        self.ended.discard(name)
         self.parts[name] = Process(log, "-m", module, cwd=root, place=place, **settings)
         return self.parts[name]
+
+    def replace(self, name: str) -> None:
+        """Stop a part, and start the present version in its place."""
+        self.end(name)
+        self.revive(name)
 
     def url(self, service: str) -> str:
         return f"http://{self.machines[service].address}:{PORT}"
@@ -92,29 +106,54 @@ class Fleet:
             trust_env=False,
         )
 
+    def end(self, name: str, number: int = signal.SIGTERM) -> None:
+        """Have a part end by this signal."""
+        self.ended.add(name)
+        self.parts[name].send(number)
+        self.parts[name].wait()
+
+    def died(self) -> list[str]:
+        """Return the parts that ended by themselves."""
+        return [
+            name
+            for name, part in self.parts.items()
+            if not part.still_runs() and name not in self.ended
+        ]
+
     def mend(self) -> None:
         """Bring back all that is cut off, frozen or dead, and return when the fleet is whole."""
         for machine in (*self.stores, self.bucket_machine, *self.machines.values()):
             self.network.join(machine)
         for server in (*self.servers.servers, *self.servers.sentinels):
             server.resume()
+            (server.folder / FILLER).unlink(missing_ok=True)
             if not server.still_runs():
                 server.start()
         self.bucket.resume()
         if not self.bucket.still_runs():
             self.bucket.start()
-        for name, part in list(self.parts.items()):
-            if part.still_runs():
-                part.send(signal.SIGCONT)
-            else:
-                self.start_part(name)
+        self.revive(*self.parts)
         self.wait_until_whole()
 
+    def revive(self, *names: str) -> None:
+        """Have parts go on that stand still, start those that ended; services are ready then."""
+        for name in names:
+            if self.parts[name].still_runs():
+                self.parts[name].send(signal.SIGCONT)
+            else:
+                self.start_part(name)
+        services = [name for name in names if name in SERVICES]
+        wait_until(lambda: all(map(self.is_ready, services)), f"{services} are ready", self.said)
+
+    def is_ready(self, service: str) -> bool:
+        return answers(f"{self.url(service)}/readyz")
+
     def wait_until_whole(self) -> None:
-        wait_until(self.is_whole, "two services, three workers, two replicas", self.said)
+        what = "two services, three workers, two replicas"
+        wait_until(self.is_whole, what, self.said, START_S)
 
     def is_whole(self) -> bool:
-        if not all(answers(f"{self.url(name)}/readyz") for name in SERVICES):
+        if not all(map(self.is_ready, SERVICES)):
             return False
         with suppress(httpx.TransportError, redis.RedisError, AssertionError):
             with self.client(SERVICES[0]) as http:
@@ -139,17 +178,30 @@ class Fleet:
             for events in found
         ]
 
-    def busy_workers(self) -> set[str]:
-        """Return the workers that have a job now, by the names that they gave the store."""
+    def held(self, worker: str) -> dict[str, int]:
+        """Return the jobs that a worker has now, each with the token of the attempt."""
         with self.servers.master().client() as client:
-            jobs = [keys.JOB + each.decode() for each in client.zrange(keys.LEASES, 0, -1)]
-            consumers = [str(client.hget(job, "consumer")) for job in jobs]
-        names = {str(part.pid): name for name, part in self.parts.items()}
-        return {names.get(each.split("-")[-2], each) for each in consumers if "-" in each}
+            ids = [each.decode() for each in client.zrange(keys.LEASES, 0, -1)]
+            jobs = {each: client.hmget(keys.JOB + each, "consumer", "token") for each in ids}
+        return {
+            job_id: int(token)
+            for job_id, (consumer, token) in jobs.items()
+            if token and self._is_of(worker, consumer.decode())
+        }
 
     def wait_for_jobs_of(self, worker: str) -> None:
         """Return when a worker has a job, which a load must have posted."""
-        wait_until(lambda: worker in self.busy_workers(), f"{worker} has a job", self.said)
+        wait_until(lambda: self.held(worker), f"{worker} has a job", self.said)
+
+    def reaper(self) -> str | None:
+        """Return the part that reaps for all now."""
+        with self.servers.master().client() as client:
+            consumer = (client.get(keys.REAPER) or b"").decode()
+        return next((name for name in self.parts if self._is_of(name, consumer)), None)
+
+    def _is_of(self, part: str, consumer: str) -> bool:
+        """Return whether a name in the store, with its process id, is that of a part."""
+        return f"-{self.parts[part].pid}-" in consumer
 
     def said(self) -> str:
         """Return the end of each log."""

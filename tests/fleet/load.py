@@ -74,11 +74,16 @@ class Load:
         return max(wait_until(ends, "every client is answered again", self._explain)) - since
 
     def stop(self) -> None:
-        """Return when all that was posted has ended, and note what is wrong with it."""
+        """Return when all that was posted has ended, and note what is wrong with it.
+
+        Both services must know every result, those that a test killed, too.
+        """
         self._stopping.set()
         for client in self._clients:
             client.join(END_S)
         self._ending.set()
+        self.wrong += [f"{name} ended by itself" for name in self._fleet.died()]
+        self._fleet.revive(*SERVICES)
         self.wrong += [f"no end: {each}" for each in self.posted if each.ended is None]
         accepted = [each.accepted for each in self.posted if each.accepted is not None]
         for http in self._services():

@@ -7,16 +7,23 @@ descriptors, so all of it ends with this process, even with a killed one.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import shutil
+import socket
+import struct
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.integration.service.running import Place
+from tests.integration.service.running import Place, Process
+from tests.waiting import wait_until
 
 _NEW_MOUNTS, _NEW_NETWORK = 0x20000, 0x40000000
 _PRIVATE_MOUNTS = 0x4000 | 0x40000  # MS_REC | MS_PRIVATE
+_ETHTOOL, _SET_TX_CHECKSUMS = 0x8946, 0x17
 _ADDRESSES = "198.18.0"
 """Of the block that RFC 2544 keeps for tests of networks."""
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -70,18 +77,24 @@ class Network:
 
     def machine(self) -> Machine:
         """Return a new machine with a link to the bridge."""
-        before = _namespace()
         self._count += 1
         port, address = f"port{self._count}", f"{_ADDRESSES}.{self._count}"
+        before = _namespace()
         namespace = _new_namespace()
-        _call("setns", before, _NEW_NETWORK)
-        os.close(before)
         machine = _machine(address, namespace, port)
-        self._bridge.run(f"ip link add {port} type veth peer name eth0 netns {_path(namespace)}")
-        self._bridge.run(f"ip link set {port} master bridge up")
-        machine.run("ip link set lo up")
-        machine.run(f"ip address add {address}/24 dev eth0")
-        machine.run("ip link set eth0 up")
+        try:
+            self._bridge.run(f"ip link add {port} type veth peer eth0 netns {_path(namespace)}")
+            self._bridge.run(f"ip link set {port} master bridge up")
+            for command in (
+                "ip link set lo up",
+                f"ip address add {address}/24 dev eth0",
+                "ip link set eth0 up",
+            ):
+                machine.run(command)
+            _send_whole_frames("eth0")
+        finally:
+            _call("setns", before, _NEW_NETWORK)
+            os.close(before)
         return machine
 
     def cut(self, machine: Machine) -> None:
@@ -90,6 +103,28 @@ class Network:
 
     def join(self, machine: Machine) -> None:
         self._bridge.run(f"ip link set {machine.port} up")
+
+    @contextmanager
+    def lossy(self, machine: Machine, delay_ms: float, loss: float, log: Path) -> Iterator[None]:
+        """Have each frame from and to a machine take longer, and this share of them get lost."""
+        port, inner, outer = machine.port, "lossy-in", "lossy-out"
+        self._bridge.run(f"ip link add {inner} type veth peer {outer}")
+        self._bridge.run(f"ip link set {inner} up")
+        self._bridge.run(f"ip link set {outer} master bridge up")
+        self._bridge.run(f"ip link set {port} nomaster")
+        numbers = (str(delay_ms), str(loss))
+        passing = Process(
+            *(log, "-m", "tests.fleet.lossy_link", port, inner, *numbers), place=self._bridge.place
+        )
+        try:
+            wait_until(lambda: passing.said or not passing.still_runs(), "frames pass")
+            assert passing.said == "passes\n"
+            yield
+            assert passing.still_runs(), passing.said
+        finally:
+            passing.kill()
+            self._bridge.run(f"ip link delete {inner}")
+            self._bridge.run(f"ip link set {port} master bridge")
 
 
 def small_disk(folder: Path, size_bytes: int) -> None:
@@ -113,6 +148,14 @@ def _new_namespace() -> int:
 def _path(namespace: int) -> str:
     """Return a name of the namespace for other processes, while this one lives."""
     return f"/proc/{os.getpid()}/fd/{namespace}"
+
+
+def _send_whole_frames(device: str) -> None:
+    """Compute checksums and cut packets here: what reads raw frames would get them unfinished."""
+    no_checksums = ctypes.create_string_buffer(struct.pack("II", _SET_TX_CHECKSUMS, 0))
+    request = struct.pack("16sP16x", device.encode(), ctypes.addressof(no_checksums))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _ETHTOOL, request)
 
 
 def _machine(address: str, namespace: int, port: str = "") -> Machine:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
-from tests.fleet.fleet import RECOVERY_S, Fleet
+from tests.fleet.fleet import RECOVERY_S, Fleet, Record
 from tests.fleet.load import Load
-
-Record = Callable[[str, object], None]
 
 
 def test_a_worker_is_cut_off(fleet: Fleet, load: Load, record_property: Record) -> None:
