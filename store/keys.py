@@ -52,6 +52,7 @@ TENSOR: Final = "tritond:tensor:"  # <caller>:<digest>: bytes, lives as long as 
 EXPECTED_USED: Final = "tritond:expected-used:"  # <caller>: zset key of an answer -> last use, ms
 EXPECTED_SIZES: Final = "tritond:expected-sizes:"  # <caller>: hash key of an answer -> bytes
 STATE: Final = "tritond:page-state:"  # <namespace>:<digest>: zstd frame
+STATE_SHORT: Final = "tritond:page-state-short:"  # <namespace>:<first digits>: digest
 STATE_HOLDERS: Final = "tritond:page-state-holders:"  # <namespace>:<digest>: set of callers
 STATES_STORED: Final = "tritond:page-states-stored:"  # <caller>: zset <namespace>:<digest> -> ms
 STATES_SIZES: Final = "tritond:page-states-sizes:"  # <caller>: hash <namespace>:<digest> -> bytes

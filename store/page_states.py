@@ -14,6 +14,8 @@ from store.blobs import LEVEL, digest_of, unpack_frame
 
 LIFE_S: Final = 366 * 24 * 3600
 """Lifetime of a state after it was last stored or read."""
+SHORT_CHARS: Final = len("sha256:") + 16
+"""The first characters of a digest are a state's short name."""
 KEYS_BYTES: Final = 1024
 """The names and records of a state count too, so that many small ones are also bounded."""
 
@@ -33,15 +35,20 @@ class PageStates:
         """
         digest = digest_of(data)
         frame = zstandard.ZstdCompressor(level=LEVEL).compress(data)
-        bounds = (self._limit_bytes, LIFE_S, KEYS_BYTES)
+        bounds = (self._limit_bytes, LIFE_S, KEYS_BYTES, SHORT_CHARS)
         is_new = await self._keep(args=[namespace, caller, digest, frame, *bounds])
         return digest, bool(is_new)
 
     async def get(self, namespace: str, digest: str) -> bytes | None:
         """Return a state, which lives for another `LIFE_S`; None where there is none.
 
-        Raises StoreUnavailable.
+        `digest` may be a short name. Raises StoreUnavailable.
         """
+        if len(digest) == SHORT_CHARS:
+            short = await self._redis.getex(f"{keys.STATE_SHORT}{namespace}:{digest}", ex=LIFE_S)
+            if short is None:
+                return None
+            digest = short.decode()
         name = f"{namespace}:{digest}"
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.getex(keys.STATE + name, ex=LIFE_S)

@@ -9,7 +9,7 @@ is refused here: no page has a key.
 from collections.abc import Sequence
 from functools import lru_cache
 
-from fastapi import Request
+from fastapi import Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.http.problems import ProblemRaised, as_raised, problem_response
@@ -19,6 +19,13 @@ PAGES = frozenset({"/", "/learn", "/docs", "/redoc"})
 """Pages that links on other sites may open: they hold no data, and cannot be framed."""
 EMBEDDED = "/e/"
 """Below it is what was shared, to read: a link may lead there, and a frame where that is set."""
+_REFUSED_FRAME = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title>A kernel in tritond</title>
+<p>This site may not show kernels of this tritond.
+<p><a href="" target="_blank" rel="noopener">Open the kernel in tritond</a>
+<p><small>Its operator can allow this site with TRITOND_EMBED_ORIGINS.</small>
+"""
 _OWN_SITES = frozenset({b"same-origin", b"none"})
 _LINK = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"document"]}
 _FRAME = {b"sec-fetch-mode": [b"navigate"], b"sec-fetch-dest": [b"iframe"]}
@@ -48,7 +55,9 @@ class BrowserMiddleware:
             request = Request(scope, receive)
             refused = await _refused(request, problem)
             if refused is not None:
-                await problem_response(request, refused)(scope, receive, send)
+                is_frame = is_foreign_frame(request) and scope["path"].startswith(EMBEDDED)
+                answer = refused_frame() if is_frame else problem_response(request, refused)
+                await answer(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -82,6 +91,23 @@ class BrowserMiddleware:
         if scheme not in {b"http", b"https"}:
             return False
         return authority == host.lower() or name_of(authority) in self._added
+
+
+def is_foreign_frame(request: Request) -> bool:
+    """Return true if the browser loads this into a frame of a page of another site."""
+    sent = request.headers
+    is_own = sent.get("sec-fetch-site", "none").encode() in _OWN_SITES
+    return sent.get("sec-fetch-dest") == "iframe" and not is_own
+
+
+def refused_frame() -> Response:
+    """Answer a page for a frame that the operator does not allow: its readers see no JSON."""
+    headers = {
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors *",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(_REFUSED_FRAME, 403, headers, media_type="text/html")
 
 
 @lru_cache(maxsize=256)

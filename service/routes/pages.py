@@ -10,7 +10,7 @@ import secrets
 
 from fastapi import APIRouter, Request, Response
 
-from service.http.browser import EMBEDDED
+from service.http.browser import EMBEDDED, is_foreign_frame, refused_frame
 from service.http.content_coding import accepts
 from service.http.openapi import OpenApiDocument
 from service.http.problems import ProblemRaised
@@ -74,7 +74,10 @@ async def get_embedded_page(request: Request, digest: str) -> Response:
     if not DIGEST.fullmatch(digest):
         detail = f"{digest[:100]!r} is not sha256: and 64 hexadecimal digits, as a permalink has"
         raise ProblemRaised("not_found", detail)
-    ancestors = " ".join(["'self'", *request.app.state.framing_origins])
+    origins = request.app.state.framing_origins
+    if not origins and is_foreign_frame(request):
+        return refused_frame()
+    ancestors = " ".join(["'self'", *origins])
     return _page(_PAGE[INDEX].data.replace(_FILES, b'="../page/'), ancestors)
 
 

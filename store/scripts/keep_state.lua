@@ -1,12 +1,16 @@
 #!lua
 -- Keeps a state of the page for the callers who stored it, each within a budget: a caller's oldest give way.
 -- KEYS none. ARGV 1 namespace, 2 caller, 3 digest, 4 the state as it is kept, 5 the caller's budget
--- in bytes, 6 life in seconds, 7 bytes that the keys of any state take. Returns 1 when the namespace did not have the state, 0 when it did.
+-- in bytes, 6 life in seconds, 7 bytes that the keys of any state take, 8 characters of a digest that are its short name. Returns 1 when the namespace did not have the state, 0 when it did.
 
 local namespace, caller, digest, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local budget, life = tonumber(ARGV[5]), tonumber(ARGV[6])
 local size_bytes = #value + tonumber(ARGV[7])
 local stored, sizes = K.STATES_STORED .. caller, K.STATES_SIZES .. caller
+
+local function short(name)
+  return K.STATE_SHORT .. string.sub(name, 1, tonumber(ARGV[8]) - #digest - 1)
+end
 
 local function release(name)
   local size = tonumber(redis.call("HGET", sizes, name) or "0")
@@ -16,12 +20,17 @@ local function release(name)
   redis.call("SREM", K.STATE_HOLDERS .. name, caller)
   if redis.call("SCARD", K.STATE_HOLDERS .. name) == 0 then
     redis.call("UNLINK", K.STATE .. name)
+    if redis.call("GET", short(name)) == string.sub(name, -#digest) then
+      redis.call("UNLINK", short(name))
+    end
   end
 end
 
 local name = namespace .. ":" .. digest
 local is_new = 1 - redis.call("EXISTS", K.STATE .. name)
 redis.call("SET", K.STATE .. name, value, "EX", life)
+redis.call("SET", short(name), digest, "NX") -- a short name keeps its first meaning
+redis.call("EXPIRE", short(name), life)
 redis.call("SADD", K.STATE_HOLDERS .. name, caller)
 redis.call("EXPIRE", K.STATE_HOLDERS .. name, life)
 local before = tonumber(redis.call("HGET", sizes, name) or "0")

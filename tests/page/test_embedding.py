@@ -139,6 +139,9 @@ def test_other_sites_cannot_frame_the_page(visit: Visit) -> None:
         page = visit(notes, waits=False, framed=True, refused=True)
 
         assert not _shown_in_frame(page)
+        expect(page.frame_locator("iframe").get_by_role("link")).to_have_text(
+            "Open the kernel in tritond"
+        )
 
 
 def _shown_in_frame(page: Page) -> bool:

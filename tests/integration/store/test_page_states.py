@@ -38,6 +38,17 @@ async def test_a_state_is_there_for_its_namespace_alone(states):
     assert await states.get("others", digest) is None
 
 
+async def test_a_short_name_leads_to_its_first_state_as_long_as_that_lives(states, redis):
+    [first, _] = await stored(states, "alice", [3 * KIB] * 2)
+    short = first[: len("sha256:") + 16]
+    assert await states.get("team", short) == await states.get("team", first) is not None
+    assert await states.get("others", short) is None
+
+    await stored(states, "alice", [3 * KIB] * 2)
+    assert await states.get("team", short) is None
+    assert not await redis.exists(f"{keys.STATE_SHORT}team:{short}")
+
+
 async def test_only_the_caller_s_own_oldest_states_give_way(states):
     [of_bob] = await stored(states, "bob", [3 * KIB])
     first, second, third = await stored(states, "alice", [3 * KIB] * 3)
