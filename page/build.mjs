@@ -1,5 +1,6 @@
 // Builds the page into the folder that the service serves. File names carry a digest of the
 // content, so that browsers may cache everything except index.html forever.
+import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,9 +31,12 @@ const entry = (extension) =>
     .map(([path]) => basename(path))
     .find((name) => name.endsWith(extension));
 const template = await readFile(join(here, "src/index.html"), "utf8");
-const index = template.replace("{{script}}", entry(".js")).replace("{{style}}", entry(".css"));
+const picture = await readFile(join(here, "src/preview.png"));
+const preview = `preview-${createHash("sha256").update(picture).digest("hex").slice(0, 8).toUpperCase()}.png`;
+const index = template.replace("{{script}}", entry(".js")).replace("{{style}}", entry(".css")).replace("{{preview}}", preview);
 
 await rm(built, { recursive: true, force: true });
 await mkdir(built, { recursive: true });
+await writeFile(join(built, preview), picture);
 for (const file of result.outputFiles) await writeFile(join(built, basename(file.path)), file.contents);
 await writeFile(join(built, "index.html"), index); // last, so that its presence means a complete page

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from compiler.stages import STAGES
-from compiler.target import ARCHITECTURES, STANDARD_TARGET
+from compiler.target import ARCHITECTURES, PRODUCTS, STANDARD_TARGET
 
 _SOURCES = Path(__file__).parent / "src"
 
@@ -43,11 +43,15 @@ export const BY_NAME: ReadonlyMap<string, Stage> = new Map(
 def targets_ts() -> str:
     """Return the text of `src/targets.ts`."""
     common = json.dumps([row.name for row in ARCHITECTURES if row.is_common])
+    products = "".join(f"  {json.dumps([*each])},\n" for each in PRODUCTS.items())
     return f"""// Written by `make page-tables` from the table in compiler/target.py: change that.
 
 export const STANDARD_TARGET = {json.dumps(STANDARD_TARGET)};
 /** The targets that a matrix begins with. */
 export const COMMON_TARGETS: readonly string[] = {common};
+/** Names that people know some targets by. */
+export const PRODUCTS: ReadonlyMap<string, string> = new Map([
+{products}]);
 """
 
 

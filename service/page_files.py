@@ -16,9 +16,9 @@ FOLDER = files("service").joinpath("page")
 _SHIPPED_FOLDER = files("fastapi_offline").joinpath("static")
 _SHIPPED_DOCS = ("swagger-ui-bundle.js", "swagger-ui.css", "redoc.standalone.js")
 _OWN_DOCS = ("docs.html", "redoc.html", "docs.js")
-_HASHED = re.compile(r".+-[A-Z0-9]{8}\.(?:js|css)")
+_HASHED = re.compile(r".+-[A-Z0-9]{8}\.(?:js|css|png)")
 """The bundler's pattern of file names with a digest: such files never change."""
-_MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+_MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "png": "image/png"}
 _FOREIGN_PICTURE = b"https://cdn.redoc.ly/redoc/logo-mini.svg"
 """The logo of ReDoc's maker: loading it would reveal readers to another host."""
 _LEAST_COMPRESSED_BYTES = 1000

@@ -16,6 +16,14 @@ export class ProblemAnswered extends Error {
   }
 }
 
+/** Problems that pass without anybody's doing. */
+const PASSING = new Set(["no_toolchain", "stopping", "store_unavailable", "queue_full", "too_many_requests", "too_many_bodies", "unreachable"]);
+
+/** Return true if the same request may succeed later. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof ProblemAnswered && PASSING.has(error.problem.slug);
+}
+
 /** Return the API key that was entered in this tab, "" for none. */
 export function apiKey(): string {
   return kept("sessionStorage", KEY_ENTRY) ?? "";
@@ -59,6 +67,28 @@ export async function made(path: string, signal?: AbortSignal): Promise<Response
 /** POST a body as JSON, with a bounded wait for the result. */
 export function post(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   return ask(`${path}?wait=${WAIT_S}`, { method: "POST", body: JSON.stringify(body), signal: signal ?? null });
+}
+
+/** Yield the server-sent events of a job. `EventSource` cannot send a key. */
+export async function* events(path: string, signal: AbortSignal): AsyncGenerator<{ kind: string; data: unknown }> {
+  const answer = await ask(path, { signal });
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (text + value).split("\n\n");
+      text = parts.pop()!;
+      for (const part of parts) {
+        const kind = /^event: (.*)$/m.exec(part)?.[1];
+        const data = /^data: (.*)$/m.exec(part)?.[1];
+        if (kind && data) yield { kind, data: JSON.parse(data) as unknown };
+      }
+    }
+  } finally {
+    await reader.cancel();
+  }
 }
 
 async function problemIn(answer: Response): Promise<Problem> {

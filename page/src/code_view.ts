@@ -6,15 +6,19 @@ import { EditorState, RangeSetBuilder, StateEffect, StateField, type Extension }
 import { Decoration, drawSelection, EditorView, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
 import { defaultKeymap } from "@codemirror/commands";
 import { classHighlighter } from "@lezer/highlight";
+import { FollowedLines } from "./followed_lines";
 import type { LineTable, Place, Selection } from "./line_links";
 
 interface Marks {
   hues: ReadonlyMap<number, number>;
   selected: ReadonlySet<number>;
+  hovered: ReadonlySet<number>;
 }
 
 const setMarks = StateEffect.define<Partial<Marks>>();
-const NO_MARKS: Marks = { hues: new Map(), selected: new Set() };
+const NO_MARKS: Marks = { hues: new Map(), selected: new Set(), hovered: new Set() };
+/** The lines of the text that was compiled, in the view's present text. */
+export const compiledLines = new FollowedLines();
 
 const markedLines = StateField.define<{ marks: Marks; shown: DecorationSet }>({
   create: () => ({ marks: NO_MARKS, shown: Decoration.none }),
@@ -27,8 +31,7 @@ const markedLines = StateField.define<{ marks: Marks; shown: DecorationSet }>({
         changed = true;
       }
     }
-    if (changed) shown = decorated(transaction.state, marks);
-    else if (transaction.docChanged) shown = shown.map(transaction.changes);
+    if (changed || transaction.docChanged) shown = decorated(transaction.state, marks);
     return { marks, shown };
   },
   provide: (field) => EditorView.decorations.from(field, (value) => value.shown),
@@ -36,13 +39,17 @@ const markedLines = StateField.define<{ marks: Marks; shown: DecorationSet }>({
 
 function decorated(state: EditorState, marks: Marks): DecorationSet {
   const builder = new RangeSetBuilder<Decoration>();
-  const numbers = [...new Set([...marks.hues.keys(), ...marks.selected])].sort((a, b) => a - b);
-  for (const number of numbers) {
-    if (number < 1 || number > state.doc.lines) continue;
+  const classes = new Map<number, string[]>();
+  for (const number of new Set([...marks.hues.keys(), ...marks.selected, ...marks.hovered])) {
+    const now = compiledLines.now(state, number);
+    if (now === null) continue;
     const hue = marks.hues.get(number);
-    const names = [hue === undefined ? "" : `hue hue-${hue}`, marks.selected.has(number) ? "selected" : ""];
-    const from = state.doc.line(number).from;
-    builder.add(from, from, Decoration.line({ class: names.filter(Boolean).join(" ") }));
+    const names = [hue === undefined ? "" : `hue hue-${hue}`, marks.selected.has(number) ? "selected" : "", marks.hovered.has(number) ? "hovered" : ""];
+    classes.set(now, [...(classes.get(now) ?? []), ...names.filter(Boolean)]);
+  }
+  for (const [number, names] of [...classes].sort(([a], [b]) => a - b)) {
+    const { from } = state.doc.line(number);
+    builder.add(from, from, Decoration.line({ class: names.join(" ") }));
   }
   return builder.finish();
 }
@@ -65,6 +72,7 @@ export function commonExtensions(label: string): Extension[] {
     EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
     lineNumbers(),
     drawSelection(),
+    compiledLines.field,
     markedLines,
     syntaxHighlighting(classHighlighter),
     highlightSelectionMatches(),
@@ -119,10 +127,15 @@ const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
 export class LinkedLines {
   private table: LineTable | null = null;
   private view: EditorView | null = null;
-  private readonly stop: () => void;
+  /** The line under the pointer, 0 for none. */
+  private pointed = 0;
+  private readonly stops: (() => void)[];
 
   constructor(private readonly selection: Selection) {
-    this.stop = selection.listen((places, origin) => this.mark(places, origin !== this));
+    this.stops = [
+      selection.listen((places, origin) => this.mark(places, origin !== this)),
+      selection.listenToHover((places) => this.hover(places)),
+    ];
   }
 
   /** The extension that reports cursor moves to the selection. */
@@ -130,16 +143,37 @@ export class LinkedLines {
     const isMoved = update.selectionSet && update.transactions.some((each) => each.isUserEvent("select"));
     if (!isMoved || !this.table) return;
     const line = update.state.doc.lineAt(update.state.selection.main.head).number;
+    const places = this.placesAt(update.state, line);
     // views cannot be changed within their own update
-    queueMicrotask(() => this.selection.select(this.table?.places.get(line) ?? [], this));
+    queueMicrotask(() => this.selection.select(places, this));
   });
-  readonly extension: Extension = [this.tells, scrollsWithin];
+  /** The extension that reports the line under the pointer. */
+  private readonly points: Extension = EditorView.domEventHandlers({
+    mousemove: (event, view) => {
+      const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
+      const line = at === null ? 0 : view.state.doc.lineAt(at).number;
+      if (line === this.pointed) return;
+      this.pointed = line;
+      this.selection.hover(line ? this.placesAt(view.state, line) : []);
+    },
+    mouseleave: () => {
+      this.pointed = 0;
+      this.selection.hover([]);
+    },
+  });
+  readonly extension: Extension = [this.tells, this.points, scrollsWithin];
 
   attach(view: EditorView): void {
     this.view = view;
   }
 
-  /** Colour the lines of `table`, if any, and mark the selected ones. */
+  /** Return what the line of the present text came from, or led to. */
+  private placesAt(state: EditorState, line: number): Place[] {
+    const linked = [...(this.table?.places ?? [])].filter(([number]) => compiledLines.now(state, number) === line);
+    return linked.flatMap(([, places]) => places);
+  }
+
+  /** Colour the lines of `table`, if any, and mark the selected ones; its numbers mean the text that was begun. */
   link(table: LineTable | null, hues: ReadonlyMap<Place, number>): void {
     this.table = table;
     const byLine = new Map<number, number>();
@@ -147,22 +181,35 @@ export class LinkedLines {
       const hue = hues.get(places[0] ?? "");
       if (hue !== undefined) byLine.set(line, hue);
     }
-    this.view?.dispatch({ effects: setMarks.of({ hues: byLine, selected: new Set() }) });
+    this.view?.dispatch({ effects: [compiledLines.use.of(null), setMarks.of({ hues: byLine, selected: new Set(), hovered: new Set() })] });
     this.mark(this.selection.places, this.selection.origin !== this);
   }
 
   /** Disconnect the view from the selection. */
   end(): void {
-    this.stop();
+    for (const stop of this.stops) stop();
+  }
+
+  /** Show a line at the top. */
+  scrollTo(line: number): void {
+    const { view } = this;
+    if (view && line <= view.state.doc.lines) view.dispatch({ effects: EditorView.scrollIntoView(view.state.doc.line(line).from, { y: "start" }) });
+  }
+
+  private hover(places: ReadonlySet<Place>): void {
+    if (!this.view || !this.table) return;
+    const lines = [...places].flatMap((place) => this.table!.lines.get(place) ?? []);
+    this.view.dispatch({ effects: setMarks.of({ hovered: new Set(lines) }) });
   }
 
   private mark(places: ReadonlySet<Place>, scrolls: boolean): void {
     const { view, table } = this;
     if (!view || !table) return;
     const lines = [...places].flatMap((place) => table.lines.get(place) ?? []);
-    const first = Math.min(...lines);
+    const shown = lines.map((line) => compiledLines.now(view.state, line)).filter((line) => line !== null);
+    const first = Math.min(...shown);
     const effects: StateEffect<unknown>[] = [setMarks.of({ selected: new Set(lines) })];
-    if (scrolls && Number.isFinite(first) && first <= view.state.doc.lines) {
+    if (scrolls && Number.isFinite(first)) {
       effects.push(EditorView.scrollIntoView(view.state.doc.line(first).from, { y: "center" }));
     }
     view.dispatch({ effects });

@@ -1,6 +1,6 @@
 // A finished compilation; fetches artifacts, lines and passes once each.
 
-import { ask, made, post } from "./api";
+import { ask, events, made } from "./api";
 import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
 import type { RequestText } from "./page_state";
 import type { RequestBody } from "./request";
@@ -80,19 +80,68 @@ export function outcomeOf({ compilation, cacheStatus }: Compiled): { text: strin
   return { text: `${name} for ${compilation.target} ${compilation.state}${why}${took}${kept}`, state: compilation.state };
 }
 
-/** Compile; `tell` is called with the progress. Raises ProblemAnswered. */
+/** The progress of a compilation: its last stage, and its place in the queue; null where they are unknown. */
+export interface Progress {
+  stage: string | null;
+  queuePosition: number | null;
+}
+
+/**
+ * Compile; `tell` is called with the progress. Once `signal` is aborted, the job is withdrawn, so
+ * that no worker goes on with it. Raises ProblemAnswered, and DOMException where it was aborted.
+ */
 export async function compile(
   request: RequestText,
   body: RequestBody,
-  tell: (text: string) => void,
+  tell: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<Compiled> {
-  const answer = await post("v1/compilations", body, signal);
+  const asked = structuredClone(request);
+  // without the signal: only the answer says what is to be withdrawn
+  const answer = await ask("v1/compilations?wait=0", { method: "POST", body: JSON.stringify(body) });
   const status = answer.headers.get("Cache-Status") ?? "";
   let compilation = (await answer.json()) as Compilation;
-  while (compilation.state === "queued" || compilation.state === "running") {
-    tell(compilation.queue_position ? `Queued, ${compilation.queue_position} in line` : "Running …");
-    compilation = (await (await ask(`${compilation.url}?wait=30`, { signal })).json()) as Compilation;
+  try {
+    while (isUnfinished(compilation)) {
+      signal.throwIfAborted();
+      tell({ stage: null, queuePosition: compilation.queue_position });
+      await follow(compilation.url, tell, signal);
+      compilation = (await (await ask(`${compilation.url}?wait=30`, { signal })).json()) as Compilation;
+    }
+    signal.throwIfAborted();
+  } catch (error) {
+    if (signal.aborted && isUnfinished(compilation)) void withdraw(compilation.url);
+    throw error;
   }
-  return new Compiled(structuredClone(request), body, compilation, status);
+  return new Compiled(asked, body, compilation, status);
+}
+
+/** Withdraw from a job. Where that fails, the job only goes on to its end. */
+async function withdraw(url: string): Promise<void> {
+  await ask(url, { method: "DELETE" }).catch((error: unknown) => console.info("not withdrawn", error));
+}
+
+function isUnfinished({ state }: Compilation): boolean {
+  return state === "queued" || state === "running";
+}
+
+/** Tell the stages of a job until it is finished, and its place in the queue while it waits. */
+async function follow(url: string, tell: (progress: Progress) => void, signal: AbortSignal): Promise<void> {
+  let isStarted = false;
+  const look = setInterval(() => {
+    if (isStarted) return clearInterval(look);
+    void ask(url, { signal })
+      .then((answer) => answer.json() as Promise<Compilation>)
+      .then(({ queue_position }) => isStarted || tell({ stage: null, queuePosition: queue_position }))
+      .catch(() => clearInterval(look)); // what is wrong is said by the request that waits
+  }, 1000);
+  try {
+    for await (const { kind, data } of events(`${url}/events`, signal)) {
+      if (kind === "started" || kind === "stage") isStarted = true;
+      if (kind === "stage") tell({ stage: (data as { stage: string }).stage, queuePosition: null });
+      if (kind === "finished") return;
+    }
+  } finally {
+    clearInterval(look);
+  }
 }

@@ -1,6 +1,6 @@
 // Diagnostics in the editor and beneath it; a click applies a hint that has an exact replacement.
 
-import { setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
+import { forEachDiagnostic, setDiagnostics, type Diagnostic as Shown } from "@codemirror/lint";
 import type { Text } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import { button, element } from "./dom";
@@ -17,27 +17,43 @@ export interface Replacement {
   text: string;
 }
 
+/** The editor's marks, which follow edits. */
+const marks = new WeakMap<Diagnostic, Shown>();
+
 /** Show the diagnostics in the editor. */
 export function showInEditor(view: EditorView, said: readonly Diagnostic[]): void {
   const { doc } = view.state;
   const shown = said.filter(isInSource(doc)).map((each): Shown => {
     const found = replacement(each, doc);
-    return {
-      ...rangeOf(each, doc),
+    const { from: start, to } = rangeOf(each, doc);
+    const mark: Shown = {
+      from: start,
+      to,
       severity: each.severity === "note" ? "info" : each.severity,
       message: each.hint ? `${each.message}\n${each.hint}` : each.message,
-      actions: found ? [{ name: `Write ${found.text}`, apply: (target) => apply(target, found) }] : [],
+      actions: found ? [{ name: `Write ${found.text}`, apply: (target, from) => apply(target, found, from - start) }] : [],
     };
+    marks.set(each, mark);
+    return mark;
   });
   view.dispatch(setDiagnostics(view.state, shown));
+}
+
+/** Return where a diagnostic is in the present text, null if what it is about was deleted. */
+function rangeNow(view: EditorView, each: Diagnostic): { from: number; to: number } | null {
+  let found: { from: number; to: number } | null = null;
+  forEachDiagnostic(view.state, (mark, from, to) => {
+    if (mark === marks.get(each)) found = { from, to };
+  });
+  return found;
 }
 
 /** Return a list of diagnostics with links to their lines. */
 export function listed(view: EditorView, said: readonly Diagnostic[], problem: Problem | null): HTMLElement[] {
   const items = said.map((each) => item(view, each));
   if (items.length || !problem) return items;
-  const errors = problem.errors?.length ? problem.errors : [{ pointer: "", message: problem.detail }];
-  return errors.map((error) => element("li", { className: "error" }, `${error.pointer} ${error.message}`.trim()));
+  const errors = problem.errors?.map(({ message }) => message) ?? [problem.detail];
+  return errors.map((message) => element("li", { className: "error" }, message));
 }
 
 function item(view: EditorView, each: Diagnostic): HTMLElement {
@@ -53,17 +69,28 @@ function item(view: EditorView, each: Diagnostic): HTMLElement {
   shown.append(" ", each.message);
   if (each.hint) shown.append(element("div", { className: "hint" }, each.hint));
   const found = replacement(each, doc);
-  if (found) shown.append(button(`Write ${found.text}`, () => apply(view, found), { className: "small" }));
+  const written = found && doc.sliceString(found.from, found.to);
+  const start = rangeOf(each, doc).from;
+  const mend = (): void => {
+    const now = rangeNow(view, each);
+    const by = (now?.from ?? 0) - start;
+    // after an edit of just this, the hint is about nothing
+    if (found && now && view.state.sliceDoc(found.from + by, found.to + by) === written) apply(view, found, by);
+  };
+  if (found) shown.append(button(`Write ${found.text}`, mend, { className: "small" }));
   return shown;
 }
 
-function apply(view: EditorView, { from, to, text }: Replacement): void {
-  view.dispatch({ changes: { from, to, insert: text }, selection: { anchor: from + text.length }, userEvent: "input" });
+/** Write a replacement, where its text has moved `by` so many characters. */
+function apply(view: EditorView, { from, to, text }: Replacement, by: number): void {
+  view.dispatch({ changes: { from: from + by, to: to + by, insert: text }, selection: { anchor: from + by + text.length }, userEvent: "input" });
   view.focus();
 }
 
 function goTo(view: EditorView, each: Diagnostic): void {
-  const { from } = rangeOf(each, view.state.doc);
+  const now = rangeNow(view, each);
+  if (!now) return;
+  const { from } = now;
   view.dispatch({ selection: { anchor: from }, userEvent: "select", scrollIntoView: true });
   view.focus();
 }

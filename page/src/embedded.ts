@@ -4,8 +4,10 @@ import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { address, post } from "./api";
 import { commonExtensions, LinkedLines, readOnly } from "./code_view";
-import { compile, outcomeOf, type Compiled } from "./compiled";
+import { compile, outcomeOf, type Compiled, type Progress } from "./compiled";
 import { element } from "./dom";
+import { mark } from "./mark";
+import { Filters } from "./filters";
 import { languageOf } from "./languages";
 import { Selection } from "./line_links";
 import { stateOf, type PageState, type RequestText } from "./page_state";
@@ -21,6 +23,7 @@ export const KERNEL = "kernel";
 
 export class EmbeddedPage {
   private readonly selection = new Selection();
+  private readonly filters = new Filters();
   private readonly status = element("p", { id: "state", role: "status" }, "Loading …");
   private readonly panes = element("main", { className: "panes" });
   private readonly contents: Content[] = [];
@@ -30,7 +33,7 @@ export class EmbeddedPage {
     if (theme) document.documentElement.dataset.theme = theme;
     const open = element("a", { href: address(`#${digest}`).href, target: "_blank", rel: "noopener" }, "Open in tritond");
     document.body.classList.add("embedded");
-    document.body.replaceChildren(element("header", {}, element("h1", {}, "tritond"), this.status, open), this.panes);
+    document.body.replaceChildren(element("header", {}, element("h1", {}, mark(), "tritond"), this.status, open), this.panes);
   }
 
   /** Show the state and compile it; viewing runs nothing else. */
@@ -39,7 +42,7 @@ export class EmbeddedPage {
       const state = await stateOf(this.digest);
       const source = this.open(state);
       const kept = state.kept && state.panes.includes("comparison") ? await compiledOf(state.kept, () => {}) : null;
-      const compiled = await compiledOf(state.request, (text) => this.say(text, "running"));
+      const compiled = await compiledOf(state.request, ({ stage }) => this.say(stage ? `Compiling, ${stage} is made …` : "Compiling …", "running"));
       const { text, state: how } = outcomeOf(compiled);
       this.say(text, how);
       for (const content of this.contents) content.show({ compiled, kept });
@@ -61,7 +64,7 @@ export class EmbeddedPage {
         section.append(element("div", { className: "body" }, code));
         link = kernelView(code, request, this.selection);
       } else {
-        const content = reading(kind, title, this.selection);
+        const content = reading(kind, title, this.selection, this.filters);
         this.contents.push(content);
         section.append(content.element);
       }
@@ -85,7 +88,7 @@ function kernelView(parent: HTMLElement, request: RequestText, selection: Select
   };
 }
 
-async function compiledOf(request: RequestText, tell: (text: string) => void): Promise<Compiled> {
+async function compiledOf(request: RequestText, tell: (progress: Progress) => void): Promise<Compiled> {
   const functions = request.language === "python" ? await functionsOf(request.source) : [];
   return compile(request, bodyOf(request, functions), tell, new AbortController().signal);
 }

@@ -1,14 +1,21 @@
 // The examples in the menu.
 
-import type { LaunchText, RequestText } from "./page_state";
-import { PUZZLE_EXAMPLES } from "./puzzles";
+import type { ArgumentText, LaunchText, RequestText } from "./page_state";
 import { STANDARD_TARGET } from "./targets";
 
 export interface Example {
   title: string;
   request: RequestText;
-  /** The launch that checks it, if there is a correct result. */
-  launch?: LaunchText;
+  /** The launch that checks it. */
+  launch: LaunchText;
+}
+
+/** The launch of an example: shapes of its arrays, the last one its output, or values, by parameter. */
+interface Checked {
+  arguments: Record<string, readonly number[] | number>;
+  output: string;
+  grid: string;
+  reference: string;
 }
 
 const HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n";
@@ -18,10 +25,21 @@ function example(
   source: string,
   signature: Record<string, string>,
   constexprs: Record<string, string>,
-  options: Record<string, string> = {},
+  options: Record<string, string>,
+  checked: Checked,
 ): Example {
   const request = { language: "python", source: HEAD + source, kernel: null, signature, constexprs, options, target: STANDARD_TARGET, triton: null } as const;
-  return { title, request };
+  return { title, request, launch: launchOf(signature, checked) };
+}
+
+function launchOf(signature: Record<string, string>, { arguments: given, output, grid, reference }: Checked): LaunchText {
+  const texts = Object.entries(given).map(([name, value]): [string, ArgumentText] => {
+    const dtype = /\w+/.exec(signature[name] ?? "")?.[0] ?? "fp32";
+    const isOutput = name === output;
+    if (typeof value === "number") return [name, { shape: "", dtype, init: "none", value: String(value), output: false }];
+    return [name, { shape: value.join(", "), dtype, init: isOutput ? "none" : "normal", value: "", output: isOutput }];
+  });
+  return { grid, arguments: Object.fromEntries(texts), reference, cases: [] };
 }
 
 const P = "*fp32:16";
@@ -39,6 +57,13 @@ export const EXAMPLES: readonly Example[] = [
 `,
     { x_ptr: P, y_ptr: P, output_ptr: P, n_elements: "i32" },
     { BLOCK_SIZE: "1024" },
+    {},
+    {
+      arguments: { x_ptr: [4000], y_ptr: [4000], output_ptr: [4000], n_elements: 4000 },
+      output: "output_ptr",
+      grid: "cdiv(n_elements, BLOCK_SIZE)",
+      reference: "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n",
+    },
   ),
   example(
     "Softmax",
@@ -53,7 +78,17 @@ export const EXAMPLES: readonly Example[] = [
     tl.store(output_ptr + row * row_stride + columns, numerator / tl.sum(numerator, axis=0), mask=mask)
 `,
     { output_ptr: P, input_ptr: P, row_stride: "i32", n_columns: "i32" },
-    { BLOCK_SIZE: "1024" },
+    { BLOCK_SIZE: "128" },
+    {},
+    {
+      arguments: { output_ptr: [32, 100], input_ptr: [32, 100], row_stride: 100, n_columns: 100 },
+      output: "output_ptr",
+      grid: "32",
+      reference:
+        "import numpy as np\n\n\ndef reference(input_ptr, **_):\n" +
+        "    e = np.exp(input_ptr - input_ptr.max(1, keepdims=True))\n" +
+        "    return e / e.sum(1, keepdims=True)\n",
+    },
   ),
   example(
     "Matrix multiplication",
@@ -77,6 +112,12 @@ export const EXAMPLES: readonly Example[] = [
     { a_ptr: "*fp16:16", b_ptr: "*fp16:16", c_ptr: "*fp16:16", M: "i32", N: "i32", K: "i32", stride_am: "i32:16", stride_bk: "i32:16", stride_cm: "i32:16" },
     { BLOCK_M: "128", BLOCK_N: "128", BLOCK_K: "64" },
     { num_warps: "8" },
+    {
+      arguments: { a_ptr: [160, 96], b_ptr: [96, 144], c_ptr: [160, 144], M: 160, N: 144, K: 96, stride_am: 96, stride_bk: 144, stride_cm: 144 },
+      output: "c_ptr",
+      grid: "cdiv(M, BLOCK_M), cdiv(N, BLOCK_N)",
+      reference: "import numpy as np\n\n\ndef reference(a_ptr, b_ptr, **_):\n    return (a_ptr.astype(np.float32) @ b_ptr.astype(np.float32)).astype(np.float16)\n",
+    },
   ),
   example(
     "Attention",
@@ -108,6 +149,17 @@ export const EXAMPLES: readonly Example[] = [
 `,
     { q_ptr: "*fp16:16", k_ptr: "*fp16:16", v_ptr: "*fp16:16", output_ptr: "*fp16:16", n_context: "i32", scale: "fp32" },
     { HEAD: "64", BLOCK_M: "64", BLOCK_N: "64" },
+    {},
+    {
+      arguments: { q_ptr: [2, 100, 64], k_ptr: [2, 100, 64], v_ptr: [2, 100, 64], output_ptr: [2, 100, 64], n_context: 100, scale: 0.125 },
+      output: "output_ptr",
+      grid: "cdiv(n_context, BLOCK_M), 2",
+      reference:
+        "import numpy as np\n\n\ndef reference(q_ptr, k_ptr, v_ptr, scale, **_):\n" +
+        "    q, k, v = (each.astype(np.float32) for each in (q_ptr, k_ptr, v_ptr))\n" +
+        "    scores = scale * q @ k.transpose(0, 2, 1)\n" +
+        "    weights = np.exp(scores - scores.max(2, keepdims=True))\n" +
+        "    return (weights / weights.sum(2, keepdims=True) @ v).astype(np.float16)\n",
+    },
   ),
-  ...PUZZLE_EXAMPLES,
 ];

@@ -20,12 +20,12 @@ function argumentRow(name: string, text: ArgumentText, keep: () => void): HTMLEl
   output.addEventListener("change", () => set({ output: output.checked }));
   const fields = text.shape
     ? [
-        input(text.shape, "shape", (shape) => set({ shape })),
-        choice(DTYPES, text.dtype, "dtype", (dtype) => set({ dtype })),
-        choice(INITS, text.init, "filled with", (init) => set({ init })),
+        at(`/arguments/${name}/shape`, input(text.shape, "shape", (shape) => set({ shape }))),
+        at(`/arguments/${name}/dtype`, choice(DTYPES, text.dtype, "dtype", (dtype) => set({ dtype }))),
+        at(`/arguments/${name}/init`, choice(INITS, text.init, "filled with", (init) => set({ init }))),
         field("output", output, "inline"),
       ]
-    : [input(text.value, "value", (value) => set({ value }))];
+    : [at(`/arguments/${name}`, input(text.value, "value", (value) => set({ value })))];
   return element("fieldset", {}, element("legend", {}, name), ...fields);
 }
 
@@ -80,6 +80,12 @@ export class CaseForms {
     const fills = choice([AS_ABOVE, ...INITS], init || AS_ABOVE, `${argument} filled with`, (text) => set({ init: text === AS_ABOVE ? "" : text }));
     return [input(shape, `${argument} shape`, (text) => set({ shape: text }), above.shape), ...(above.init === "none" ? [] : [fills])];
   }
+}
+
+/** Give a field's control the pointer under which the service names it. */
+function at(pointer: string, shown: HTMLElement): HTMLElement {
+  shown.querySelector<HTMLElement>("input, select")!.dataset.pointer = pointer;
+  return shown;
 }
 
 function input(value: string, what: string, change: (typed: string) => void, placeholder = ""): HTMLElement {

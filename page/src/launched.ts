@@ -22,9 +22,19 @@ export interface Mismatch {
   expected: unknown;
 }
 
+export interface Comparison {
+  matches: boolean;
+  mismatched: number;
+  /** Of those that differ, those that were never written. */
+  unwritten: number;
+  first_mismatch: Mismatch | null;
+  mismatch_map: MismatchMap | null;
+  note: string | null;
+}
+
 export interface Output {
   summary: Record<string, unknown> | null;
-  comparison: { matches: boolean; mismatched: number; first_mismatch: Mismatch | null; mismatch_map: MismatchMap | null; note: string | null } | null;
+  comparison: Comparison | null;
   values?: unknown;
 }
 
@@ -88,6 +98,13 @@ export function verdictOf({ verdict, problem }: Run): string {
 export function timeOf({ median_us, interval_us }: Timing): string {
   const interval = interval_us ? ` (${interval_us.map((us) => us.toFixed(2)).join(" to ")} µs)` : "";
   return `${median_us.toFixed(2)} µs${interval}`;
+}
+
+/** Return what an output lacks that was never written, null if all of it was. */
+export function unwrittenIn(name: string, { unwritten, mismatched, first_mismatch }: Comparison): string | null {
+  if (!unwritten) return null;
+  const first = unwritten === mismatched && first_mismatch ? ` (first ${name}[${first_mismatch.index.join(", ")}])` : "";
+  return `${unwritten} element${unwritten === 1 ? " was" : "s were"} never written${first}: does the grid cover ${unwritten === 1 ? "it" : "them"}?`;
 }
 
 const TONES: Record<string, Tone> = { passed: "good", not_checked: "faint" };

@@ -3,7 +3,7 @@
 import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
 import { LESSONS, type Lesson } from "./lessons";
-import type { LaunchText, RequestText } from "./page_state";
+import { leaveLink, type LaunchText, type PageState, type RequestText } from "./page_state";
 import { exampleOf } from "./puzzles";
 
 const ENTRY = "tritond-lessons";
@@ -22,27 +22,38 @@ export class LessonPanel {
   readonly element = element("section", { className: "lesson", "aria-label": "The lesson" });
   private readonly progress = progressKept();
   private readonly count = element("p", { className: "faint", role: "status" });
+  /** True while somebody else's solution is shown. */
+  private isVisiting = false;
   private lesson = LESSONS.find(({ title }) => title === this.progress.last) ?? LESSONS[0]!;
 
   constructor(private readonly open: (request: RequestText, launch: LaunchText) => void) {}
 
   /** Open the chosen lesson with its written solution. */
   start(): void {
+    this.isVisiting = false;
     const { request, launch } = exampleOf(this.lesson);
     this.progress.last = this.lesson.title;
     this.draw();
     this.open({ ...request, source: this.progress.sources[this.lesson.title] ?? request.source }, launch);
   }
 
+  /** Show a shared state: beside its lesson, if it is of one, and apart from the reader's own work. */
+  visit({ request, launch }: PageState): void {
+    this.isVisiting = true;
+    this.lesson = LESSONS.find(({ kernel, reference }) => launch?.reference === reference && request.source.includes(`def ${kernel}(`)) ?? this.lesson;
+    this.draw();
+  }
+
   /** Store the written solution. */
   wrote(source: string): void {
+    if (this.isVisiting) return;
     this.progress.sources[this.lesson.title] = source;
     this.keep();
   }
 
   /** Note a run's result and reference; a lesson is solved if its own reference was matched. */
   ran(verdict: string | null, reference: string): void {
-    if (verdict !== "passed" || reference !== this.lesson.reference) return;
+    if (this.isVisiting || verdict !== "passed" || reference !== this.lesson.reference) return;
     if (!this.progress.solved.includes(this.lesson.title)) this.progress.solved.push(this.lesson.title);
     this.keep();
     this.draw();
@@ -57,10 +68,18 @@ export class LessonPanel {
     this.count.textContent = `${solved.includes(lesson.title) ? "Solved. " : ""}${solved.length} of ${LESSONS.length} solved in this browser.`;
     const hints = lesson.hints.map((hint, index) => element("details", {}, element("summary", {}, `Hint ${index + 1}`), element("p", {}, hint)));
     const controls = element("div", { className: "controls" }, field("Lesson", lessons, "beside"), next ? button("Next", () => this.choose(next.title)) : null, button("Start over", () => this.startOver()));
-    this.element.replaceChildren(controls, element("p", {}, lesson.task), specification(lesson), ...hints, this.count);
+    const visit = element("p", { className: "notice" }, "This is a shared solution. Yours is as you left it. ", button("Back to mine", () => this.leave(), { className: "small" }));
+    this.element.replaceChildren(controls, ...(this.isVisiting ? [visit] : []), element("p", {}, lesson.task), specification(lesson), ...hints, this.count);
+  }
+
+  /** Go from a shared solution to the reader's own. */
+  private leave(): void {
+    leaveLink();
+    this.start();
   }
 
   private choose(title: string): void {
+    leaveLink();
     this.lesson = LESSONS.find((each) => each.title === title) ?? this.lesson;
     this.start();
     this.keep();
@@ -68,6 +87,7 @@ export class LessonPanel {
   }
 
   private startOver(): void {
+    if (this.isVisiting) return this.leave();
     delete this.progress.sources[this.lesson.title];
     this.keep();
     this.start();

@@ -95,6 +95,7 @@ type Listener = (places: ReadonlySet<Place>, origin: object) => void;
 /** The selected lines, by the cursor of any view. */
 export class Selection {
   private readonly listeners = new Set<Listener>();
+  private readonly hoverListeners = new Set<(places: ReadonlySet<Place>) => void>();
   /** The selected lines, for views created later. */
   places: ReadonlySet<Place> = new Set();
   /** The view that selected them. */
@@ -104,6 +105,18 @@ export class Selection {
   listen(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  /** Call `listener` with the lines under the pointer; return a function that stops it. */
+  listenToHover(listener: (places: ReadonlySet<Place>) => void): () => void {
+    this.hoverListeners.add(listener);
+    return () => this.hoverListeners.delete(listener);
+  }
+
+  /** Tell all views which lines the pointer is at. */
+  hover(places: Iterable<Place>): void {
+    const all = new Set(places);
+    for (const listener of this.hoverListeners) listener(all);
   }
 
   select(places: Iterable<Place>, origin: object): void {

@@ -1,8 +1,9 @@
 // Results of a run at the editor's lines: notes beneath them, and their heat.
 
-import { RangeSetBuilder, StateEffect, StateField, type EditorState, type Extension } from "@codemirror/state";
+import { StateEffect, StateField, type EditorState, type Extension, type Range } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
 import { element } from "./dom";
+import { FollowedLines } from "./followed_lines";
 import type { Tone } from "./launched";
 
 /** A note beneath a line. */
@@ -28,43 +29,52 @@ const setSaid = StateEffect.define<Said>();
 const MOST_CHARACTERS = 400;
 const DEGREES = 5;
 
-const said = StateField.define<DecorationSet>({
-  create: () => Decoration.none,
-  update(shown, transaction) {
-    for (const effect of transaction.effects) {
-      if (effect.is(setSaid)) return decorated(transaction.state, effect.value);
-    }
-    return transaction.docChanged ? shown.map(transaction.changes) : shown;
+/** The lines of the text that was run, in the editor's present text. */
+export const runLines = new FollowedLines();
+
+const said = StateField.define<{ said: Said; shown: DecorationSet }>({
+  create: () => ({ said: { notes: [], heat: [] }, shown: Decoration.none }),
+  update(value, transaction) {
+    const set = transaction.effects.filter((effect) => effect.is(setSaid)).at(-1);
+    if (!set && !transaction.docChanged) return value;
+    const now = (set?.value as Said | undefined) ?? value.said;
+    return { said: now, shown: decorated(transaction.state, now) };
   },
-  provide: (field) => EditorView.decorations.from(field),
+  provide: (field) => EditorView.decorations.from(field, (value) => value.shown),
 });
 
 /** The editor extension that shows results of runs. */
-export const lineNotes: Extension = said;
+export const lineNotes: Extension = [runLines.field, said];
 
-/** Show these instead of the earlier ones. */
+/** Remove the notes of the last run; from now on, line numbers mean the present text. */
+export function beginRun(view: EditorView): void {
+  view.dispatch({ effects: [runLines.begin.of(null), runLines.use.of(null), setSaid.of({ notes: [], heat: [] })] });
+}
+
+/** Show these instead of the earlier ones, at the lines of the text that was run. */
 export function showNotes(view: EditorView, notes: readonly LineNote[], heat: readonly LineHeat[] = []): void {
   view.dispatch({ effects: setSaid.of({ notes, heat }) });
 }
 
 function decorated(state: EditorState, { notes, heat }: Said): DecorationSet {
-  const builder = new RangeSetBuilder<Decoration>();
+  const found: Range<Decoration>[] = [];
   const { doc } = state;
   const hottest = Math.max(0, ...heat.map(({ percent }) => percent));
-  const lines = [...new Set([...notes, ...heat].map(({ line }) => line))].filter((line) => line >= 1 && line <= doc.lines);
-  for (const number of lines.sort((a, b) => a - b)) {
-    const { from, to } = doc.line(number);
-    const hot = heat.find(({ line }) => line === number);
+  for (const line of new Set([...notes, ...heat].map((each) => each.line))) {
+    const now = runLines.now(state, line);
+    if (now === null) continue;
+    const { from, to } = doc.line(now);
+    const hot = heat.find((each) => each.line === line);
     if (hot) {
       const degree = Math.max(1, Math.ceil((DEGREES * hot.percent) / hottest));
-      builder.add(from, from, Decoration.line({ class: `hot hot-${degree}` }));
-      builder.add(to, to, Decoration.widget({ widget: new Words(heatText(hot), "heat"), side: 1 }));
+      found.push(Decoration.line({ class: `hot hot-${degree}` }).range(from));
+      found.push(Decoration.widget({ widget: new Words(heatText(hot), "heat"), side: 1 }).range(to));
     }
-    for (const note of notes.filter(({ line }) => line === number)) {
-      builder.add(to, to, Decoration.widget({ widget: new Words(note.text, note.tone), side: 2, block: true }));
+    for (const note of notes.filter((each) => each.line === line)) {
+      found.push(Decoration.widget({ widget: new Words(note.text, note.tone), side: 2, block: true }).range(to));
     }
   }
-  return builder.finish();
+  return Decoration.set(found, true);
 }
 
 function heatText({ percent, stall }: LineHeat): string {

@@ -1,45 +1,54 @@
 // The page: creates its parts and connects them.
 
-import { apiKey, ask, keepApiKey, post } from "./api";
+import { ask, isPassing, post, ProblemAnswered } from "./api";
 import { compile, outcomeOf, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
-import { button, element, menu, settled } from "./dom";
+import { button, element, settled } from "./dom";
+import { keepDraft, type Draft } from "./drafts";
 import { EMBEDDED, EmbeddedPage } from "./embedded";
-import { EXAMPLES, type Example } from "./examples";
+import type { Example } from "./examples";
+import { errorsIn } from "./field_errors";
+import { Filters } from "./filters";
+import { Header } from "./header";
 import { launchOf } from "./launch";
 import { IS_LEARNING, LessonPanel } from "./lesson_panel";
 import { Selection } from "./line_links";
-import { showNotes } from "./line_notes";
-import { initialState, keepDraft, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
-import { KINDS, Panes } from "./panes";
+import { beginRun, runLines, showNotes } from "./line_notes";
+import { LiveCompiler, StatusLine } from "./live";
+import { initialState, leaveLink, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
+import { Panes } from "./panes";
 import { bodyOf, type RequestBody } from "./request";
 import { RequestForm } from "./request_form";
 import type { SeeContext } from "./see_pane";
 import { shareDialog } from "./share_dialog";
-import { SourceEditor } from "./source_editor";
+import { inspectedLines, SourceEditor } from "./source_editor";
 import { wordsOf } from "./text_pane";
-import { themeMenu } from "./theme";
-import { ProblemAnswered } from "./api";
 import type { Inspection, Toolchain } from "./wire";
 
 class Page {
   private state: PageState = initialState();
   private compiled: Compiled | null = null;
   private kept: Compiled | null = null;
-  private running: AbortController | null = null;
+  /** The number of states that are being opened: changes meanwhile are no edits. */
+  private opening = 0;
   private readonly followers = new Set<() => void>();
   private readonly drawers = new Set<SeeContext["draw"]>();
   private readonly selection = new Selection();
-  private readonly status = element("p", { id: "state", role: "status" }, "Nothing compiled yet.");
+  private readonly filters = new Filters();
+  private readonly live = new LiveCompiler(() => void this.compile());
+  private readonly status = new StatusLine(() => this.cancel());
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
+  /** The way back from what replaced somebody's work. */
+  private readonly notice = element("p", { className: "notice", role: "status", hidden: true });
   private readonly keepButton = button("Keep for comparison", () => this.keepCompiled(), { disabled: true });
   private inspected = "";
   private readonly lessons = IS_LEARNING ? new LessonPanel((request, launch) => this.openLesson(request, launch)) : null;
   private readonly form: RequestForm;
   private readonly editor: SourceEditor;
   private readonly panes: Panes;
-  private readonly inspect = settled(() => void this.inspectNow(), 400);
-  private readonly draft = settled(() => keepDraft(this.shared()), 300);
+  private readonly header: Header;
+  private readonly inspect = settled(() => void this.inspectNow(), 200);
+  private readonly draft = settled(() => this.keepDraft(), 300);
 
   constructor() {
     const editorBox = element("div", { className: "editor" });
@@ -49,20 +58,24 @@ class Page {
       selection: this.selection,
       version: () => this.state.request.triton,
       onChange: (text) => this.sourceChanged(text),
+      onReopen: (state) => void this.open(state, { writes: false }),
       onSubmit: () => void this.compile(),
     });
-    this.form = new RequestForm(this.state.request, () => this.formChanged());
+    this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser));
     this.panes = new Panes(
       {
         selection: this.selection,
+        filters: this.filters,
         launch: () => this.launch,
         body: () => this.body(),
-        keep: () => this.draft(),
+        keep: () => this.edited(),
         goTo: (line) => this.goTo(line),
         kernelLine: () => this.form.kernel?.line ?? 1,
+        beginRun: () => beginRun(this.editor.view),
         note: (notes, heat) => showNotes(this.editor.view, notes, heat),
         isDrawn: () => this.drawers.size > 0,
         ran: (verdict) => this.ran(verdict),
+        refuse: (errors) => this.form.refuse(errors),
         draw: (body, trace) => {
           for (const draw of this.drawers) draw(body, trace);
         },
@@ -75,11 +88,22 @@ class Page {
           return () => this.followers.delete(act);
         },
       },
-      () => this.draft(),
+      () => this.edited(),
     );
     const share = shareDialog(() => this.shared(), () => this.body());
-    const left = element("div", { className: "left" }, this.lessons?.element, editorBox, this.status, this.said, this.form.element);
-    document.body.replaceChildren(this.header(share.open), element("main", {}, left, this.panes.element), share.element);
+    this.header = new Header(
+      {
+        compile: () => void this.compile(),
+        openExample: (example) => this.openExample(example),
+        openDraft: (draft) => void this.openDraft(draft),
+        addPane: (kind) => this.panes.open(kind),
+        share: share.open,
+        keyChanged: () => void this.loadTargets().then(() => this.compile()),
+      },
+      { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
+    );
+    const left = element("div", { className: "left" }, this.lessons?.element, editorBox, this.status.element, this.notice, this.said, this.form.element);
+    document.body.replaceChildren(this.header.element, element("main", {}, left, this.panes.element), share.element);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
     });
@@ -91,73 +115,65 @@ class Page {
     void this.loadTargets();
     if (this.lessons && location.hash.length < 2) return this.lessons.start();
     try {
-      await this.open(await openState());
+      const state = await openState();
+      this.lessons?.visit(state);
+      await this.open(state);
     } catch (error) {
-      await this.open(initialState(), false);
-      this.say(wordsOf(error), "failed");
+      await this.open(initialState());
+      this.notify(wordsOf(error), null);
     }
   }
 
-  private async open(state: PageState, compiles = true): Promise<void> {
-    this.state = state;
-    [this.compiled, this.kept, this.inspected] = [null, null, ""];
-    this.panes.reset([]); // remove buttons of the previous state
-    this.editor.speak(state.request.language);
-    this.editor.write(state.request.source);
-    showNotes(this.editor.view, []);
-    this.form.open(state.request);
-    await this.inspectNow();
-    this.panes.reset(state.panes); // after the launch form knows the kernel
-    if (!compiles) return;
-    if (state.kept) {
-      this.kept = await this.compiledOf(state.kept).catch(() => null);
+  /** Show a state. `writes`: its text, too, in one step to undo. */
+  private async open(state: PageState, { writes = true, compiles = true } = {}): Promise<void> {
+    this.opening += 1;
+    try {
+      const before = this.shared();
+      this.live.stop();
+      this.state = structuredClone(state);
+      [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, null, "", true];
+      this.panes.reset([]); // remove buttons of the previous state
+      this.editor.speak(state.request.language);
+      if (writes) this.editor.write(before, state);
+      beginRun(this.editor.view);
+      this.form.open(this.state.request);
+      await this.inspectNow();
+      this.panes.reset(state.panes); // after the launch form knows the kernel
+      if (state.kept) this.kept = await this.compiledOf(state.kept).catch(() => null);
+    } finally {
+      this.opening -= 1;
     }
-    await this.compile();
-  }
-
-  private header(openShare: () => void): HTMLElement {
-    const examples = menu([["", "Examples"], ...EXAMPLES.map(({ title }) => [title, title] as const)], "", { "aria-label": "Examples" });
-    examples.addEventListener("change", () => {
-      const chosen = EXAMPLES.find(({ title }) => title === examples.value);
-      examples.value = "";
-      if (chosen) this.openExample(structuredClone(chosen));
-    });
-    const add = menu([["", "Add a pane"], ...KINDS], "", { "aria-label": "Add a pane" });
-    add.addEventListener("change", () => {
-      this.panes.open(add.value);
-      add.value = "";
-    });
-    const key = element("input", { type: "password", autocomplete: "off", placeholder: "none", value: apiKey(), id: "api-key" });
-    key.addEventListener("change", () => {
-      keepApiKey(key.value.trim());
-      void this.loadTargets().then(() => this.inspectNow());
-    });
-    return element(
-      "header",
-      {},
-      element("h1", {}, "tritond"),
-      button("Compile", () => void this.compile(), { className: "primary", title: "Ctrl+Enter" }),
-      examples,
-      add,
-      this.keepButton,
-      button("Share", openShare),
-      element("span", { className: "space" }),
-      element("label", { className: "inline", htmlFor: key.id }, "API key"),
-      key,
-      themeMenu(),
-      element("nav", { "aria-label": "More" }, ...links()),
-    );
+    if (compiles) await this.compile();
   }
 
   private openExample({ request, launch }: Example): void {
-    const panes = launch && !this.panes.kinds.includes("run") ? ["run", ...this.panes.kinds] : this.panes.kinds;
-    void this.open({ ...this.state, request, launch: launch ?? null, panes });
+    const asked = launch ? ["run", "see"].filter((kind) => !this.panes.kinds.includes(kind)) : [];
+    this.replace({ ...this.state, request, launch: launch ?? null, panes: [...asked, ...this.panes.kinds] });
+  }
+
+  private openDraft({ state }: Draft): void {
+    this.replace(state);
+  }
+
+  /** Open a state instead of what stands here, and offer the way back. */
+  private replace(state: PageState): void {
+    const name = this.form.kernel?.name ?? "what was here";
+    leaveLink();
+    void this.open(state).then(() => {
+      this.keepDraft();
+      this.notify("Undo (Ctrl+Z) brings it back, with its forms.", [`Back to ${name}`, () => this.editor.undo()]);
+    });
+  }
+
+  private notify(text: string, act: [string, () => void] | null): void {
+    this.notice.replaceChildren(text, ...(act ? [" ", button(act[0], act[1], { className: "small" })] : []));
+    this.notice.hidden = false;
   }
 
   private openLesson(request: RequestText, launch: LaunchText): void {
-    this.say("Write the kernel, then run it.", "");
+    this.status.say("Write the kernel, then run it.", "");
     this.said.replaceChildren();
-    void this.open({ version: 1, request, launch, kept: null, panes: ["run", "see"] }, false);
+    void this.open({ version: 1, request, launch, kept: null, panes: ["run", "see"] }, { compiles: false });
   }
 
   /** Handle the end of a run; compile a kernel without a verdict, to show its errors. */
@@ -171,13 +187,39 @@ class Page {
     this.state.request.source = text;
     this.lessons?.wrote(text);
     this.inspect();
+    this.edited();
+    this.outdate("Source changed.");
+  }
+
+  private formChanged(byUser: boolean): void {
+    this.editor.speak(this.state.request.language);
+    for (const act of this.followers) act();
+    this.edited();
+    if (byUser) this.outdate("Forms changed.");
+  }
+
+  /** Something was changed that a draft keeps, and that no link leads to. */
+  private edited(): void {
+    if (this.opening) return;
+    if (!this.lessons) leaveLink();
     this.draft();
   }
 
-  private formChanged(): void {
-    this.editor.speak(this.state.request.language);
-    for (const act of this.followers) act();
-    this.draft();
+  private keepDraft(): void {
+    if (!this.lessons) keepDraft(this.form.kernel?.name ?? this.state.request.language, this.shared());
+  }
+
+  /** The result on the page is of another text or request: say so, and compile. */
+  private outdate(why: string): void {
+    if (this.opening || this.lessons) return;
+    this.panes.outdate(why);
+    if (this.live.isOn || !this.status.isWaiting) this.status.say(this.live.isOn ? why : `${why} Ctrl+Enter compiles.`, "changed");
+    this.live.changed();
+  }
+
+  private cancel(): void {
+    this.live.stop();
+    this.status.say("Cancelled.", "cancelled");
   }
 
   private get launch(): LaunchText {
@@ -198,55 +240,84 @@ class Page {
       const { toolchains } = (await (await ask("v1/targets")).json()) as { toolchains: Toolchain[] };
       this.form.offer(toolchains);
     } catch (error) {
-      this.say(wordsOf(error), "failed");
+      this.refused(error);
     }
   }
 
   private async inspectNow(): Promise<void> {
-    const { source, language } = this.state.request;
+    const { source, language, target, triton } = this.state.request;
     if (language !== "python" || !source.trim()) return;
     try {
-      const inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
+      this.editor.view.dispatch({ effects: inspectedLines.begin.of(null) });
+      let inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
+      const kernel = inspection.kernels.find(({ configs }) => !configs.length)?.name;
+      if (kernel && /\bautotune\b/.test(source)) {
+        // code makes the configurations: have it run in the sandbox
+        const asked = { source, kernel, target, ...(triton ? { triton } : {}) };
+        inspection = { ...inspection, autotune: ((await (await post("v1/inspect", asked)).json()) as Inspection).autotune };
+      }
       if (source !== this.state.request.source) return;
       this.inspected = source;
-      this.form.follow(inspection);
+      const { state } = this.editor.view;
+      this.form.follow(inspection, (line) => inspectedLines.now(state, line));
+      this.editor.view.dispatch({ effects: inspectedLines.use.of(null) });
     } catch {
       // compiling the same shows the errors
     }
   }
 
-  private compiledOf(request: RequestText): Promise<Compiled> {
-    this.running?.abort();
-    const running = (this.running = new AbortController());
-    return compile(request, bodyOf(request, this.form.functions), (text) => this.say(text, "running"), running.signal);
+  private compiledOf(request: RequestText, signal = new AbortController().signal): Promise<Compiled> {
+    return compile(request, bodyOf(request, this.form.functions), (progress) => this.status.wait(progress), signal);
   }
 
   private async compile(): Promise<void> {
-    this.say("Compiling …", "running");
+    if (this.inspected !== this.state.request.source) await this.inspectNow();
+    const signal = this.live.begin(JSON.stringify(this.body()));
+    if (!signal) return; // the same is under way
+    this.status.wait();
+    this.editor.begin();
     try {
-      // keep the request that is being compiled, even if the forms change meanwhile
-      if (this.inspected !== this.state.request.source) await this.inspectNow();
-      const compiled = await this.compiledOf(this.state.request);
+      const compiled = await this.compiledOf(this.state.request, signal);
       // the selection refers to lines of the old text
       if (compiled.request.source !== this.compiled?.request.source) this.selection.select([], this);
       this.compiled = compiled;
+      document.title = `${compiled.compilation.kernel ?? "kernel"} · tritond`;
       this.show(compiled);
     } catch (error) {
-      if (error instanceof DOMException) return; // a newer request replaced this one
-      this.say(wordsOf(error), "failed");
-      const problem = error instanceof ProblemAnswered ? error.problem : null;
-      this.said.replaceChildren(...listed(this.editor.view, [], problem));
+      if (signal.aborted) return; // a newer request replaced this one, or the user
+      this.refused(error);
+    } finally {
+      this.live.ended(signal);
     }
+  }
+
+  /** Show why there is no result: nothing of an earlier one may look current. */
+  private refused(error: unknown): void {
+    const problem = error instanceof ProblemAnswered ? error.problem : null;
+    const unplaced = this.form.refuse(problem?.errors ?? []);
+    const isOfFields = Boolean(problem?.errors?.length) && !unplaced.length;
+    this.panes.outdate("Not compiled.");
+    this.editor.linked.link(null, new Map());
+    showInEditor(this.editor.view, []);
+    this.status.say(isOfFields ? "Not compiled: a field below needs a change." : wordsOf(error), "failed");
+    this.said.replaceChildren(...(problem?.errors?.length ? listed(this.editor.view, [], { ...problem, errors: unplaced }) : []));
+    if (problem?.slug === "unauthorized") this.header.askForKey();
+    else if (isPassing(error)) this.live.again();
   }
 
   private show(compiled: Compiled): void {
     const { compilation } = compiled;
     const { text, state } = outcomeOf(compiled);
-    this.say(text, state);
+    this.status.say(text, state);
     this.keepButton.disabled = false;
-    if (compiled.request.source === this.editor.text) showInEditor(this.editor.view, compilation.diagnostics);
-    this.said.replaceChildren(...listed(this.editor.view, compilation.diagnostics, compilation.problem));
+    const unplaced = this.form.refuse(errorsIn(compilation.diagnostics));
+    const placed = new Set(errorsIn(compilation.diagnostics).filter((each) => !unplaced.includes(each)).map(({ pointer }) => pointer));
+    const said = compilation.diagnostics.filter((each) => !errorsIn([each]).some(({ pointer }) => placed.has(pointer)));
+    const isOfText = compiled.request.source === this.editor.text;
+    if (isOfText) showInEditor(this.editor.view, compilation.diagnostics);
+    this.said.replaceChildren(...listed(this.editor.view, said, placed.size ? null : compilation.problem));
     this.panes.show({ compiled, kept: this.kept });
+    if (!isOfText) this.panes.outdate("Source changed.");
     void this.linkSource(compiled);
   }
 
@@ -255,7 +326,7 @@ class Page {
     if (compiled.request.language !== "python") return;
     try {
       const [table, hues] = await Promise.all([compiled.sourceTable(), compiled.hues()]);
-      if (this.compiled === compiled && compiled.request.source === this.editor.text) this.editor.linked.link(table, hues);
+      if (this.compiled === compiled) this.editor.linked.link(table, hues);
     } catch (error) {
       this.status.title = `No lines: ${wordsOf(error)}`;
     }
@@ -267,27 +338,18 @@ class Page {
     this.state.kept = structuredClone(this.compiled.request);
     this.panes.ensure("comparison");
     this.panes.show({ compiled: this.compiled, kept: this.kept });
-    this.say("Kept. Change something and compile again.", "succeeded");
-    this.draft();
+    this.status.say("Kept. Change something to compare.", "succeeded");
+    this.edited();
   }
 
+  /** Show a line of the text that was run. */
   private goTo(number: number): void {
     const { view } = this.editor;
-    const line = view.state.doc.line(Math.min(Math.max(number, 1), view.state.doc.lines));
-    view.dispatch({ selection: { anchor: line.from }, userEvent: "select", scrollIntoView: true });
+    const now = runLines.now(view.state, number);
+    if (now === null) return;
+    view.dispatch({ selection: { anchor: view.state.doc.line(now).from }, userEvent: "select", scrollIntoView: true });
     view.focus();
   }
-
-  private say(text: string, state: string): void {
-    this.status.textContent = text;
-    this.status.className = state;
-    this.status.title = "";
-  }
-}
-
-function links(): HTMLElement[] {
-  const named = { ...(IS_LEARNING ? { Explorer: "." } : { Learn: "learn" }), API: "docs", System: "v1/system" };
-  return Object.entries(named).map(([name, href]) => element("a", { href }, name));
 }
 
 void (EMBEDDED ? new EmbeddedPage(EMBEDDED) : new Page()).start();

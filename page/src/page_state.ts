@@ -3,8 +3,9 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { ask, ProblemAnswered } from "./api";
-import { keep, kept } from "./browser_storage";
+import { lastDraft } from "./drafts";
 import { EXAMPLES } from "./examples";
+import type { Problem } from "./wire";
 
 export type Language = "python" | "ttir" | "ttgir";
 
@@ -52,10 +53,14 @@ export interface PageState {
   launch: LaunchText | null;
 }
 
-const DRAFT = location.pathname.endsWith("/learn") ? "tritond-lesson" : "tritond-draft";
-/** The state named by the URL, as JSON. */
-let named = "";
-const DIGEST = /^#(sha256:[0-9a-f]{64})$/;
+const LINK = /^#(sha256:[0-9a-f]{64}|[0-9a-f]{16})$/;
+/** Digits of a digest in a short link. */
+const SHORT = 16;
+const NO_LINK: Problem = {
+  slug: "not_found",
+  title: "This link leads nowhere",
+  detail: "Its end is cut off or changed. Ask for it again, or go on with what is here.",
+};
 
 export function initialState(): PageState {
   return {
@@ -63,48 +68,43 @@ export function initialState(): PageState {
     request: structuredClone(EXAMPLES[0]!.request),
     kept: null,
     panes: ["ttir", "ptx", "resources"],
-    launch: null,
+    launch: structuredClone(EXAMPLES[0]!.launch),
   };
 }
 
 /** Return the state named by the URL, otherwise this tab's draft, otherwise the first example. */
 export async function openState(): Promise<PageState> {
-  const digest = DIGEST.exec(location.hash)?.[1];
-  if (digest) {
-    const state = await stateOf(digest);
-    named = JSON.stringify(state);
-    return state;
-  }
-  if (location.hash.length > 1) {
-    throw new ProblemAnswered({
-      slug: "not_found",
-      title: "This is not a permalink",
-      detail: `${location.hash.slice(0, 100)} is not #sha256: and 64 hexadecimal digits`,
-    });
-  }
-  return draft() ?? initialState();
+  const name = LINK.exec(location.hash)?.[1];
+  if (name) return stateOf(name.includes(":") ? name : `sha256:${name}`);
+  if (location.hash.length > 1) throw new ProblemAnswered(NO_LINK);
+  const draft = lastDraft();
+  return draft ? whole(draft) : initialState();
 }
 
 /** Return a stored state. Raises ProblemAnswered. */
-export async function stateOf(digest: string): Promise<PageState> {
-  return whole((await (await ask(`v1/states/${digest}`)).json()) as PageState);
+export async function stateOf(name: string): Promise<PageState> {
+  try {
+    return whole((await (await ask(`v1/states/${name}`)).json()) as PageState);
+  } catch (error) {
+    if (!(error instanceof ProblemAnswered) || error.problem.slug !== "not_found") throw error;
+    throw new ProblemAnswered({ ...NO_LINK, detail: "Nothing was stored here under it, or it was not opened for a year. Go on with what is here." });
+  }
 }
 
-/** Store this tab's state for a reload; an edited state has no URL yet. */
-export function keepDraft(state: PageState): void {
-  const text = JSON.stringify(state);
-  keep("sessionStorage", DRAFT, text);
-  if (location.hash && text !== named) history.replaceState(null, "", location.pathname + location.search);
+/** An edited state has no link yet; the browser's Back leads to the state that has one. */
+export function leaveLink(): void {
+  if (location.hash) history.pushState(null, "", location.pathname + location.search);
 }
 
-/** Store the state under its digest, show it in the URL, and return the URL. */
-export async function share(state: PageState): Promise<string> {
+/** Store the state under its digest, show it in the URL, and return both links. */
+export async function share(state: PageState): Promise<{ digest: string; url: string; short: string }> {
   const body = JSON.stringify(state);
   const digest = digestOf(body);
   await ask(`v1/states/${digest}`, { method: "PUT", body });
-  named = body;
   history.replaceState(null, "", `#${digest}`);
-  return location.href;
+  const short = new URL(location.href);
+  short.hash = digest.slice("sha256:".length).slice(0, SHORT);
+  return { digest, url: location.href, short: short.href };
 }
 
 /** Add members that older states lack: cases. */
@@ -115,13 +115,4 @@ function whole(state: PageState): PageState {
 /** Return the SHA-256 of a text; `crypto.subtle` exists on https and localhost only. */
 function digestOf(text: string): string {
   return `sha256:${bytesToHex(sha256(utf8ToBytes(text)))}`;
-}
-
-function draft(): PageState | null {
-  try {
-    const found = JSON.parse(kept("sessionStorage", DRAFT) ?? "null") as PageState | null;
-    return found?.version === 1 ? whole(found) : null;
-  } catch {
-    return null;
-  }
 }

@@ -2,6 +2,7 @@
 
 import { button, element, menu } from "./dom";
 import type { Compiled } from "./compiled";
+import type { Filters } from "./filters";
 import type { Selection } from "./line_links";
 import { comparison } from "./comparison_pane";
 import { matrix } from "./matrix_pane";
@@ -38,6 +39,7 @@ export interface Content {
 
 export interface PaneContext extends RunContext, SeeContext {
   selection: Selection;
+  filters: Filters;
 }
 
 /** Panes that send their own requests, which depend on the forms. */
@@ -49,7 +51,7 @@ export function isToRead(kind: string): boolean {
 }
 
 /** Return the content of a pane that only shows the compilation. */
-export function reading(kind: string, title: string, selection: Selection): Content {
+export function reading(kind: string, title: string, selection: Selection, filters: Filters): Content {
   switch (kind) {
     case "passes":
       return passes();
@@ -58,7 +60,7 @@ export function reading(kind: string, title: string, selection: Selection): Cont
     case "comparison":
       return comparison();
     default:
-      return text(kind, title, selection);
+      return text(kind, title, selection, filters);
   }
 }
 
@@ -66,6 +68,7 @@ export class Panes {
   readonly element = element("div", { className: "panes" });
   private readonly opened: { kind: string; section: HTMLElement; content: Content }[] = [];
   private shown: Shown = { compiled: null, kept: null };
+  private outdated = "";
 
   constructor(
     private readonly context: PaneContext,
@@ -107,7 +110,30 @@ export class Panes {
 
   show(shown: Shown): void {
     this.shown = shown;
+    this.outdate("");
+    this.showAssembly(shown.compiled);
     for (const { content } of this.opened) content.show(shown);
+  }
+
+  /** The pane with a GPU's assembly shows that of the target: AMD's instead of PTX, and back. */
+  private showAssembly(compiled: Compiled | null): void {
+    if (!compiled) return;
+    const [other, own] = compiled.compilation.target.startsWith("hip") ? ["ptx", "amdgcn"] : ["amdgcn", "ptx"];
+    const pane = this.opened.find(({ kind }) => kind === other);
+    if (pane && !this.kinds.includes(own!)) this.replace(pane, own!);
+  }
+
+  /** Dim what shows a compilation of something else than what stands in the editor and forms, and say why. */
+  outdate(why: string): void {
+    this.outdated = this.shown.compiled ? why : "";
+    for (const pane of this.opened) this.age(pane);
+  }
+
+  private age({ kind, section }: { kind: string; section: HTMLElement }): void {
+    const old = isToRead(kind) && this.outdated !== "";
+    section.classList.toggle("outdated", old);
+    const said = section.querySelector<HTMLElement>(".age");
+    if (said) said.textContent = old ? this.outdated : "";
   }
 
   private filled(section: HTMLElement, kind: string): Content {
@@ -117,24 +143,29 @@ export class Panes {
     kinds.addEventListener("change", () => this.change(section, kinds.value));
     const close = button("×", () => this.close(section), { "aria-label": `Close ${title}`, className: "close" });
     section.setAttribute("aria-label", title);
-    section.replaceChildren(element("header", {}, kinds, close), content.element);
+    section.replaceChildren(element("header", {}, kinds, element("span", { className: "age" }), close), content.element);
     content.show(this.shown);
+    this.age({ kind, section });
     return content;
   }
 
   private content(kind: string, title: string): Content {
     const act = ACTING[kind];
-    return act ? act(this.context) : reading(kind, title, this.context.selection);
+    return act ? act(this.context) : reading(kind, title, this.context.selection, this.context.filters);
   }
 
   private change(section: HTMLElement, kind: string): void {
     const pane = this.opened.find((each) => each.section === section);
     if (!pane) return;
-    pane.content.end();
-    pane.kind = kind;
-    pane.content = this.filled(section, kind);
+    this.replace(pane, kind);
     section.querySelector("select")?.focus();
     this.onChange();
+  }
+
+  private replace(pane: { kind: string; section: HTMLElement; content: Content }, kind: string): void {
+    pane.content.end();
+    pane.kind = kind;
+    pane.content = this.filled(pane.section, kind);
   }
 
   private close(section: HTMLElement): void {

@@ -129,9 +129,6 @@ export const PUZZLES: readonly Exercise[] = [
   },
 ];
 
-/** The puzzles as examples, each with the launch that checks it. */
-export const PUZZLE_EXAMPLES = PUZZLES.map((each) => exampleOf(each));
-
 /** Return the initial state of an exercise: an empty kernel. */
 export function exampleOf(exercise: Exercise): { title: string; request: RequestText; launch: LaunchText } {
   return { title: exercise.title, request: requestOf(exercise), launch: launchOf(exercise) };

@@ -60,11 +60,12 @@ export function isConstexpr(parameter: Parameter): boolean {
 /** Return the form's initial text for a parameter. */
 export function firstText(parameter: Parameter, kernel: Kernel): string {
   if (parameter.constexpr) {
-    const configured = kernel.configs.map((config) => (config.kwargs as Record<string, unknown>)?.[parameter.name]);
-    const chosen = configured.find((value) => value !== undefined) ?? parameter.default?.literal;
+    const configured = kernel.configs[0]?.constexprs[parameter.name]?.literal;
+    const chosen = configured ?? parameter.default?.literal;
     if (chosen !== undefined) return pythonText(chosen);
     return /^(B|BLOCK|TILE)/i.test(parameter.name) ? "64" : "";
   }
+  if (parameter.proposal) return parameter.proposal.type;
   const annotated = /^["']?(\*?[a-z]\w*)["']?$/.exec(parameter.annotation ?? "");
   if (annotated && /^\*?([iu]\d+|fp\d\w*|bf16)$/.test(annotated[1]!)) return annotated[1]!;
   if (/(^|_)(ptr|pointer)s?$|^p_|_p$/i.test(parameter.name) || /^[A-Z]$/.test(parameter.name)) return "*fp32:16";

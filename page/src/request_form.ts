@@ -1,27 +1,38 @@
 // The forms beside the editor: kernel, signature, constexprs, target, Triton and options.
 
-import { element, field, menu } from "./dom";
+import { keep, kept } from "./browser_storage";
+import { button, element, field, menu } from "./dom";
+import { clearErrors, showErrors } from "./field_errors";
 import type { RequestText } from "./page_state";
-import { backendOf, choicesOf, firstText, pythonText } from "./request";
-import type { Inspection, Kernel, OptionSpec, Toolchain } from "./wire";
+import { constexprsOf, following, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
+import { backendOf, choicesOf, pythonText } from "./request";
+import { PRODUCTS } from "./targets";
+import type { FieldError, Inspection, Kernel, OptionSpec, Toolchain } from "./wire";
 
 const USUAL_OPTIONS = ["num_warps", "num_stages"];
+const MOST_CONFIGS = 24;
+const VENDORS: Readonly<Record<string, string>> = { cuda: "NVIDIA", hip: "AMD" };
+const FOLDED = "tritond-forms";
 const TYPES = [
   "*fp32:16", "*fp16:16", "*bf16:16", "*fp8e4nv:16", "*fp8e5:16", "*i32:16", "*i64:16", "*i8:16", "*i1:16", "*fp32",
   "i32", "i32:16", "i32:1", "i64", "fp32", "fp16", "u32", "i1",
 ];
 
 export class RequestForm {
-  readonly element = element("div", { className: "forms" });
+  private readonly summary = element("summary");
+  readonly element = element("details", { className: "forms", open: kept("localStorage", FOLDED) === null && matchMedia("(min-width: 60rem)").matches }, this.summary);
   private toolchains: Toolchain[] = [];
   private kernels: Kernel[] = [];
+  private readonly values = new KernelValues();
+  private errors: readonly FieldError[] = [];
   private readonly types = element("datalist", { id: "types" }, ...TYPES.map((value) => element("option", { value })));
 
-  /** `request` is changed in place; then `onChange` is called. */
+  /** `request` is changed in place; then `onChange` is called: `byUser`, or since the source has other kernels. */
   constructor(
     private request: RequestText,
-    private readonly onChange: () => void,
+    private readonly onChange: (byUser: boolean) => void,
   ) {
+    this.element.addEventListener("toggle", () => keep("localStorage", FOLDED, this.element.open ? null : "folded"));
     this.draw();
   }
 
@@ -29,7 +40,20 @@ export class RequestForm {
   open(request: RequestText): void {
     this.request = request;
     this.kernels = [];
+    this.errors = [];
     this.draw();
+  }
+
+  /** Show what is wrong with fields; return what has no field. */
+  refuse(errors: readonly FieldError[]): FieldError[] {
+    this.errors = errors;
+    return showErrors(this.element, errors);
+  }
+
+  /** Remove what was wrong with fields. */
+  accept(): void {
+    this.errors = [];
+    clearErrors(this.element);
   }
 
   /** Offer the deployment's targets and options. */
@@ -38,15 +62,23 @@ export class RequestForm {
     this.draw();
   }
 
-  /** Update the forms for the kernels and parameters of the source. */
-  follow(inspection: Inspection): void {
+  /**
+   * Update the forms for the kernels and parameters of the source. `lineNow` returns where a line of
+   * the source before is now, null if it was deleted: a kernel whose `def` is still there was edited.
+   */
+  follow(inspection: Inspection, lineNow: (line: number) => number | null): void {
     if (inspection.state !== "succeeded") return; // keep the forms while the source is incomplete
     const before = this.formKey();
-    this.kernels = inspection.kernels;
-    this.fillIn();
+    const [was, isOpened] = [this.kernel, !this.kernels.length];
+    if (was) this.values.keep(was, this.request);
+    this.kernels = withReading(inspection);
+    const edited = was && this.kernels.find(({ name, line }) => name === was.name || line === lineNow(was.line));
+    const isEdited = edited && lineNow(was.line) === edited.line;
+    if (isEdited) this.request.kernel = this.entries.length > 1 ? edited.name : null;
+    this.fillIn(isOpened || Boolean(isEdited));
     if (this.formKey() !== before) {
       this.draw();
-      this.onChange();
+      this.onChange(false);
     }
   }
 
@@ -80,41 +112,46 @@ export class RequestForm {
     return JSON.stringify([kernel, signature, constexprs, this.kernels.map(({ name }) => name), this.kernel?.parameters]);
   }
 
-  private fillIn(): void {
+  /** Fill in the values of the chosen kernel: as they are, if they are its own, else remembered or proposed ones. */
+  private fillIn(isOwn: boolean): void {
     const { request } = this;
     if (request.kernel && !this.kernels.some(({ name }) => name === request.kernel)) request.kernel = null;
     const kernel = this.kernel ?? this.entries[0] ?? null;
     if (!kernel) return;
     if (this.entries.length > 1) request.kernel = kernel.name;
-    const [signature, constexprs]: Record<string, string>[] = [{}, {}];
-    for (const parameter of kernel.parameters) {
-      const typed = request.signature[parameter.name] ?? request.constexprs[parameter.name];
-      const isMoved = parameter.constexpr !== parameter.name in request.constexprs;
-      const text = typed === undefined || isMoved ? firstText(parameter, kernel) : typed;
-      (parameter.constexpr ? constexprs! : signature!)[parameter.name] = text;
-    }
-    request.signature = signature!;
-    request.constexprs = constexprs!;
+    Object.assign(request, isOwn ? following(kernel, request) : this.values.of(kernel));
   }
 
   private draw(): void {
     const focused = this.element.contains(document.activeElement) ? document.activeElement?.id : "";
     const wasOpen = this.element.querySelector("details")?.open ?? false;
+    this.sum();
     this.element.replaceChildren(
+      this.summary,
       this.types,
       element("div", { className: "row" }, this.language(), this.kernelMenu(), this.target(), this.version()),
       ...(this.request.language === "python"
-        ? [this.group("Signature", "signature", "type", "types"), this.group("Constexprs", "constexprs", "value")]
+        ? [this.group("Signature", "signature", "type", "types"), this.group("Constexprs", "constexprs", "value"), ...this.configs()]
         : []),
       ...this.options(wasOpen),
     );
+    showErrors(this.element, this.errors);
     if (focused) document.getElementById(focused)?.focus();
+  }
+
+  /** Say in one line what the forms ask for: `add_kernel(*fp32:16, …, i32) BLOCK=1024 w4 cuda:90`. */
+  private sum(): void {
+    const { language, signature, constexprs, options, target, triton } = this.request;
+    const values = Object.entries(constexprs).map(([name, text]) => `${name}=${text || "?"}`);
+    const chosen = Object.entries(options).map(([name, text]) => (SHORT[name] ? `${SHORT[name]}${text}` : `${name}=${text}`));
+    const what = language === "python" ? `${this.kernel?.name ?? "kernel"}(${Object.values(signature).map((type) => type || "?").join(", ")})` : language.toUpperCase();
+    this.summary.textContent = [what, ...values, ...chosen, target, ...(triton ? [`Triton ${triton}`] : [])].join("  ");
   }
 
   private language(): HTMLElement {
     const choices = [["python", "Triton (Python)"], ["ttir", "TTIR"], ["ttgir", "TTGIR"]] as const;
     const chosen = menu(choices, this.request.language, { id: "language" });
-    return this.labelled("Language", chosen, (value) => {
+    return this.labelled("Language", "/language", chosen, (value) => {
       this.request.language = value as RequestText["language"];
       this.draw();
     });
@@ -124,11 +161,10 @@ export class RequestForm {
     if (this.request.language !== "python") return null;
     const names = this.entries.map(({ name }) => [name, name] as const);
     const chosen = menu(names.length ? names : [["", "none found"]], this.kernel?.name ?? "", { id: "kernel" });
-    return this.labelled("Kernel", chosen, (value) => {
+    return this.labelled("Kernel", "/kernel", chosen, (value) => {
+      if (this.kernel) this.values.keep(this.kernel, this.request);
       this.request.kernel = value;
-      this.request.signature = {};
-      this.request.constexprs = {};
-      this.fillIn();
+      this.fillIn(false);
       this.draw();
     });
   }
@@ -136,8 +172,9 @@ export class RequestForm {
   private target(): HTMLElement {
     const offered = this.toolchain?.targets ?? [];
     const targets = offered.includes(this.request.target) ? offered : [this.request.target, ...offered];
-    const chosen = menu(targets.map((name) => [name, name]), this.request.target, { id: "target" });
-    return this.labelled("Target", chosen, (value) => {
+    const chosen = element("select", { id: "target" }, ...groupsOf(targets));
+    chosen.value = this.request.target;
+    return this.labelled("Target", "/target", chosen, (value) => {
       const isOther = backendOf(value) !== backendOf(this.request.target);
       this.request.target = value;
       if (isOther) this.draw();
@@ -151,7 +188,7 @@ export class RequestForm {
     const others = asked && !versions.includes(asked) ? [asked] : [];
     const choices = [["", usual ? `${usual} (default)` : "default"], ...[...others, ...versions].filter((name) => name !== usual || name === asked).map((name) => [name, name])];
     const chosen = menu(choices as [string, string][], asked ?? "", { id: "triton" });
-    return this.labelled("Triton", chosen, (value) => {
+    return this.labelled("Triton", "/triton", chosen, (value) => {
       this.request.triton = value || null;
       this.draw();
     });
@@ -159,13 +196,35 @@ export class RequestForm {
 
   private group(title: string, part: "signature" | "constexprs", what: string, list?: string): HTMLElement {
     const fields = Object.keys(this.request[part]).map((name) => {
-      const input = element("input", { id: `${what}-${name}`, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
-      return this.labelled(name, input, (value) => {
+      const proposal = this.kernel?.parameters.find((parameter) => parameter.name === name)?.proposal;
+      const title = proposal ? `${proposal.type}, line ${proposal.line}: ${proposal.reason}` : "";
+      const input = element("input", { id: `${what}-${name}`, title, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
+      return this.labelled(name, `/${part}/${name}`, input, (value) => {
         this.request[part][name] = value; // read the request late: updates from the source replace it
       });
     });
     const none = element("p", { className: "faint" }, title === "Signature" ? "No kernel found yet." : "None.");
     return element("fieldset", {}, element("legend", {}, title), ...(fields.length ? fields : [none]));
+  }
+
+  /** The configurations of the kernel's autotuner: a click fills in its constexprs and options. */
+  private configs(): HTMLElement[] {
+    const configs = this.kernel?.configs ?? [];
+    if (!configs.length) return [];
+    const { request } = this;
+    const chips = configs.slice(0, MOST_CONFIGS).map((config) => {
+      const [constexprs, options] = [constexprsOf(config), optionsOf(config)];
+      const isChosen = isWithin(constexprs, request.constexprs) && isWithin(options, request.options);
+      const choose = (): void => {
+        Object.assign(request.constexprs, constexprs);
+        request.options = { ...request.options, ...options };
+        this.draw();
+        this.onChange(true);
+      };
+      return button(shortOf(config), choose, { className: "chip", "aria-pressed": String(isChosen) });
+    });
+    const rest = configs.length > MOST_CONFIGS ? [element("span", { className: "faint" }, `and ${configs.length - MOST_CONFIGS} more`)] : [];
+    return [element("fieldset", { className: "chips" }, element("legend", {}, "Autotuner"), ...chips, ...rest)];
   }
 
   private options(wasOpen: boolean): HTMLElement[] {
@@ -187,17 +246,44 @@ export class RequestForm {
           id: `option-${name}`, value, placeholder: usual, inputMode: "numeric", autocomplete: "off",
           title: spec.minimum === null ? "" : `${spec.minimum} to ${spec.maximum ?? "any"}`,
         });
-    return this.labelled(name, control, (text) => {
+    return this.labelled(name, `/options/${name}`, control, (text) => {
       if (text) this.request.options[name] = text;
       else delete this.request.options[name];
     });
   }
 
-  private labelled(name: string, control: HTMLInputElement | HTMLSelectElement, change: (value: string) => void): HTMLElement {
+  private labelled(name: string, pointer: string, control: HTMLInputElement | HTMLSelectElement, change: (value: string) => void): HTMLElement {
     control.addEventListener(control instanceof HTMLSelectElement ? "change" : "input", () => {
       change(control.value);
-      this.onChange();
+      this.sum();
+      this.errors = this.errors.filter(({ pointer: wrong }) => wrong !== pointer);
+      this.onChange(true);
     });
+    control.dataset.pointer = pointer;
     return field(name, control);
   }
+}
+
+/** Return the choices of targets, by vendor, with names of products. */
+function groupsOf(targets: readonly string[]): HTMLElement[] {
+  return Object.entries(VENDORS).flatMap(([backend, label]) => {
+    const own = targets.filter((name) => backendOf(name) === backend);
+    const choices = own.map((name) => element("option", { value: name }, [name, PRODUCTS.get(name)].filter(Boolean).join("  ")));
+    return own.length ? [element("optgroup", { label }, ...choices)] : [];
+  });
+}
+
+/** Return the kernels; where executing a kernel's decorators gave configurations, with these. */
+function withReading({ kernels, autotune }: Inspection): Kernel[] {
+  return kernels.map((kernel) => {
+    if (kernel.name !== autotune?.kernel || kernel.configs.length) return kernel;
+    const literals = (values: Record<string, unknown>): Record<string, { literal: unknown }> =>
+      Object.fromEntries(Object.entries(values).map(([name, literal]) => [name, { literal }]));
+    return { ...kernel, configs: autotune.configs.map(({ values, options }) => ({ constexprs: literals(values), options: literals(options) })) };
+  });
+}
+
+/** Return true if `all` has all values of `some`. */
+function isWithin(some: Record<string, string>, all: Record<string, string>): boolean {
+  return Object.entries(some).every(([name, text]) => all[name] === text);
 }

@@ -1,9 +1,27 @@
-// A pane with a kernel's GPU resources, the times of its stages, and its output.
+// A pane with a kernel's GPU resources: what limits it first; the times of its stages, and its output.
 
 import type { Compiled } from "./compiled";
 import { numbersOf } from "./compiled_numbers";
 import { element } from "./dom";
 import type { Content, Shown } from "./panes";
+import type { Compilation } from "./wire";
+
+/** The most registers that a thread can have. */
+const MOST_REGISTERS = 255;
+
+interface Occupancy {
+  ratio: number;
+  limited_by: string;
+}
+
+/** A number that decides how fast a kernel can be; `share` is its part of what there is. */
+interface Fact {
+  name: string;
+  value: string;
+  note: string;
+  share: number | null;
+  isHigh: boolean;
+}
 
 export function resources(): Content {
   const body = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Resources" });
@@ -16,20 +34,48 @@ export function resources(): Content {
   };
 }
 
-function shownOf(compiled: Compiled): HTMLElement[] {
-  const { compilation } = compiled;
-  const shown = [list(numbersOf(compilation))];
-  const times = Object.entries(compilation.timings_ms ?? {}).map(([name, ms]) => [name, `${ms.toFixed(1)} ms`] as const);
-  if (times.length) shown.push(element("h2", {}, "Compiled in"), list(new Map(times)));
-  const { triton, ptxas } = compilation.toolchain;
-  shown.push(element("h2", {}, "By"), list(new Map([["Triton", triton], ["ptxas", ptxas]])));
+function shownOf({ compilation }: Compiled): HTMLElement[] {
+  const facts = factsOf(compilation.resources ?? {});
+  const shown: HTMLElement[] = facts.length ? [element("dl", { className: "first" }, ...facts.map(factShown))] : [element("p", { className: "faint" }, "Not known, since there is no code for a GPU.")];
+  if (compilation.stdout) shown.push(element("h2", {}, "Printed while it compiled"), element("pre", { tabIndex: 0 }, compilation.stdout));
   const assumed = compilation.assumptions.map(({ line, message }) => element("li", {}, `line ${line}: ${message}`));
   if (assumed.length) shown.push(element("h2", {}, "Assumed"), element("ul", {}, ...assumed));
-  if (compilation.stdout) shown.push(element("h2", {}, "Printed while it compiled"), element("pre", {}, compilation.stdout));
+  const { triton, ptxas } = compilation.toolchain;
+  const times = Object.entries(compilation.timings_ms ?? {}).map(([name, ms]) => [name, `${ms.toFixed(1)} ms`] as const);
+  shown.push(folded("All numbers", numbersOf(compilation)));
+  if (times.length) shown.push(folded(`Compiled in ${Math.round(compilation.timings_ms?.total ?? 0)} ms`, new Map(times)));
+  shown.push(folded(`By Triton ${triton}`, new Map([["Triton", triton], ["ptxas", ptxas]])));
   return shown;
 }
 
-function list(pairs: ReadonlyMap<string, string>): HTMLElement {
+function factsOf(resources: NonNullable<Compilation["resources"]>): Fact[] {
+  const number = (name: string): number | null => (typeof resources[name] === "number" ? (resources[name] as number) : null);
+  const facts: Fact[] = [];
+  const registers = number("registers") ?? number("vgpr");
+  if (registers !== null) {
+    const most = number("registers") === null ? 512 : MOST_REGISTERS;
+    facts.push({ name: number("registers") === null ? "VGPRs" : "Registers", value: String(registers), note: `a thread, of ${most}`, share: registers / most, isHigh: registers > 0.75 * most });
+  }
+  const spills = (number("spill_store_bytes") ?? 0) + (number("spill_load_bytes") ?? 0) + (number("vgpr_spills") ?? 0);
+  facts.push({ name: "Spills", value: String(spills), note: spills ? "bytes a thread go to slow memory" : "all fits into registers", share: null, isHigh: spills > 0 });
+  const [shared, limit] = [number("shared_bytes"), number("shared_limit_bytes")];
+  if (shared !== null) facts.push({ name: "Shared memory", value: bytes(shared), note: limit ? `of ${bytes(limit)}` : "", share: limit ? shared / limit : null, isHigh: Boolean(limit && shared > 0.9 * limit) });
+  const occupancy = resources.occupancy as Occupancy | null | undefined;
+  if (occupancy) facts.push({ name: "Occupancy", value: `${Math.round(occupancy.ratio * 100)} %`, note: `limited by ${occupancy.limited_by}`, share: occupancy.ratio, isHigh: false });
+  return resources.backend ? facts : [];
+}
+
+function factShown({ name, value, note, share, isHigh }: Fact): HTMLElement {
+  const bar = element("span", { className: "bar", "aria-hidden": "true" });
+  bar.style.setProperty("--share", `${Math.min(100, Math.round(100 * (share ?? 0)))}%`);
+  return element("div", { className: isHigh ? "high" : "" }, element("dt", {}, name), element("dd", {}, value, element("small", {}, note), ...(share === null ? [] : [bar])));
+}
+
+function folded(title: string, pairs: ReadonlyMap<string, string>): HTMLElement {
   const items = [...pairs].map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)));
-  return element("dl", {}, ...items);
+  return element("details", { className: "more" }, element("summary", {}, title), element("dl", {}, ...items));
+}
+
+function bytes(count: number): string {
+  return count < 10_000 ? `${count} B` : `${(count / 1024).toFixed(count % 1024 ? 1 : 0)} KiB`;
 }

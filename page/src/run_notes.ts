@@ -2,7 +2,7 @@
 
 import { USER_FILE } from "./line_links";
 import type { LineHeat, LineNote } from "./line_notes";
-import { toneOf, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
+import { toneOf, unwrittenIn, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
 import type { Traced } from "./trace";
 
 /** Return the notes of a run; `kernel` is the line of the kernel's definition. */
@@ -13,8 +13,12 @@ export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNot
   const outputs = run.verdict === "mismatch" ? (run.outputs ?? {}) : {};
   const different = Object.entries(outputs).flatMap(([name, { comparison }]) => {
     if (!comparison?.first_mismatch) return [];
+    const unwritten = unwrittenIn(name, comparison);
+    const missing = unwritten ? [{ line: kernel, text: unwritten, tone: "bad" as const }] : [];
+    // of unwritten elements, nothing but that is of use
+    if (comparison.mismatched === comparison.unwritten || (unwritten && comparison.first_mismatch.actual === "NaN")) return missing;
     const { line, words } = wherefrom(name, comparison.first_mismatch, trace);
-    return [{ line: line ?? kernel, text: `${words} (${comparison.mismatched} differ)`, tone: "bad" as const }];
+    return [...missing, { line: line ?? kernel, text: `${words} (${comparison.mismatched} differ)`, tone: "bad" as const }];
   });
   return [verdict, ...found, ...different];
 }

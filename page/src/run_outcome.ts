@@ -2,7 +2,7 @@
 
 import { button, element } from "./dom";
 import { heatMap } from "./heat_map";
-import { timeOf, toneOf, verdictOf, type Finding, type Launch, type Output, type Run } from "./launched";
+import { timeOf, toneOf, unwrittenIn, verdictOf, type Finding, type Launch, type Output, type Run } from "./launched";
 
 type GoTo = (line: number) => void;
 
@@ -69,11 +69,14 @@ function outputShown(name: string, { summary, comparison }: Output): HTMLElement
   const numbers = Object.entries(summary ?? {}).map(([what, value]) => `${what} ${JSON.stringify(value)}`);
   const shown = element("div", {}, element("h2", {}, name), element("p", { className: "faint" }, numbers.join(", ")));
   if (comparison) {
-    const first = comparison.first_mismatch;
+    const unwritten = unwrittenIn(name, comparison);
+    const different = comparison.mismatched - comparison.unwritten;
+    const first = unwritten ? null : comparison.first_mismatch;
     const where = first ? `, the first at [${first.index.join(", ")}]: ${String(first.actual)} where ${String(first.expected)} is expected` : "";
-    const words = comparison.matches ? "matches the reference" : `${comparison.mismatched} differ from the reference${where}`;
-    shown.append(element("p", { className: comparison.matches ? "good" : "bad" }, words));
-    if (comparison.note) shown.append(element("p", { className: "faint" }, comparison.note));
+    if (comparison.matches) shown.append(element("p", { className: "good" }, "matches the reference"));
+    if (unwritten) shown.append(element("p", { className: "bad" }, unwritten));
+    if (different) shown.append(element("p", { className: "bad" }, `${different} differ from the reference${where}`));
+    if (comparison.note && !unwritten) shown.append(element("p", { className: "faint" }, comparison.note));
     if (comparison.mismatch_map) shown.append(heatMap(name, comparison.mismatch_map));
   }
   return shown;

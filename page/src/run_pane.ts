@@ -5,7 +5,9 @@ import { history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { EditorState } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 import { commonExtensions, typedOverSelection } from "./code_view";
+import { ProblemAnswered } from "./api";
 import { button, element, field, menu } from "./dom";
+import { clearErrors, showErrors } from "./field_errors";
 import { caseBody, launchBody } from "./launch";
 import { argumentRows, CaseForms } from "./launch_form";
 import { launched, runsOf, toneOf, verdictOf, type Launch, type Run } from "./launched";
@@ -17,6 +19,10 @@ import { caseTable, circumstances, outcome } from "./run_outcome";
 import { heatOf, notesOf } from "./run_notes";
 import { wordsOf } from "./text_pane";
 import { tracedOf, tracing, type Traced } from "./trace";
+import type { FieldError } from "./wire";
+
+/** Where a launch holds its compile request, which other forms show. */
+const COMPILATION = "/compilation";
 
 export interface RunContext {
   /** The content of the launch form; changed in place. */
@@ -29,6 +35,10 @@ export interface RunContext {
   goTo(line: number): void;
   /** The line that defines the kernel. */
   kernelLine(): number;
+  /** Remove the notes of the last run; lines of the next one are those of the present text. */
+  beginRun(): void;
+  /** Show errors at fields of the compile request; return the others. */
+  refuse(errors: readonly FieldError[]): FieldError[];
   /** Show a run's notes in the editor. */
   note(notes: readonly LineNote[], heat: readonly LineHeat[]): void;
   /** True if a pane is open that draws runs. */
@@ -62,6 +72,7 @@ class RunPane implements Content {
   constructor(private readonly context: RunContext) {
     this.cases = new CaseForms(() => context.launch(), () => context.keep());
     this.reference = referenceEditor(context);
+    this.grid.dataset.pointer = "/grid";
     this.grid.addEventListener("input", () => {
       context.launch().grid = this.grid.value;
       context.keep();
@@ -105,7 +116,8 @@ class RunPane implements Content {
     this.start.disabled = true;
     this.said.replaceChildren();
     this.say("Running …", "faint");
-    this.context.note([], []);
+    clearErrors(this.element);
+    this.context.beginRun();
     try {
       const text = structuredClone(this.context.launch());
       const compilation = this.context.body();
@@ -119,10 +131,20 @@ class RunPane implements Content {
       this.context.ran(launch.verdict);
       this.look(launch, worst, trace, (index) => (index ? caseBody(text, index - 1, compilation) : launchBody({ ...text, cases: [] }, compilation, "cpu")));
     } catch (error) {
-      this.say(wordsOf(error), "bad");
+      this.refused(error);
     } finally {
       this.start.disabled = false;
     }
+  }
+
+  /** Say why there was no run, at the fields where that is possible. */
+  private refused(error: unknown): void {
+    const errors = error instanceof ProblemAnswered ? (error.problem.errors ?? []) : [];
+    const own = showErrors(this.element, errors.filter(({ pointer }) => !pointer.startsWith(COMPILATION)));
+    const theirs = errors.filter(({ pointer }) => pointer.startsWith(COMPILATION)).map(({ pointer, message }) => ({ pointer: pointer.slice(COMPILATION.length), message }));
+    const unplaced = [...own, ...(theirs.length ? this.context.refuse(theirs) : [])];
+    const words = unplaced.length ? unplaced.map(({ message }) => message).join(" ") : wordsOf(error);
+    this.say(errors.length && !unplaced.length ? "Not run: a field needs a change." : words, "bad");
   }
 
   /** Show a run: its result, its notes in the editor, and its picture. */

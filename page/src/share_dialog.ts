@@ -62,6 +62,7 @@ class Frame {
 /** Return the dialog and a function that opens it. */
 export function shareDialog(state: () => PageState, body: () => RequestBody): { element: HTMLDialogElement; open: () => void } {
   const link = element("input", { readOnly: true, id: "permalink" });
+  const short = element("input", { readOnly: true, id: "short-link" });
   const said = element("p", { role: "status", className: "faint" });
   const form = menu(Object.keys(FORMS).map((name) => [name, name] as const), "curl", { "aria-label": "Request as" });
   const code = element("textarea", { readOnly: true, rows: 10, "aria-label": "Request", spellcheck: false });
@@ -78,8 +79,9 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     "dialog",
     { "aria-label": "Share" },
     element("h2", {}, "Share"),
+    field("Short link", short),
     field("Permalink", link),
-    element("div", { className: "row" }, button("Copy the link", () => void copy(link.value).catch(() => link.select()))),
+    element("div", { className: "row" }, button("Copy the short link", () => void copy(short.value).catch(() => short.select())), button("Copy the permalink", () => void copy(link.value).catch(() => link.select()))),
     frame.element,
     element("h2", {}, "The request"),
     element("div", { className: "row" }, form, button("Copy", () => void copy(code.value).catch(() => code.select()))),
@@ -91,13 +93,14 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     const shown = state();
     write();
     frame.offer(shown);
-    [link.value, said.textContent] = ["", "Storing …"];
+    [link.value, short.value, said.textContent] = ["", "", "Storing …"];
     dialog.showModal();
     share(shown)
-      .then((url) => {
-        [link.value, said.textContent] = [url, "Everyone with access to this service can open this link. Their changes do not affect it."];
-        frame.stored(location.hash.slice(1));
-        link.select();
+      .then((stored) => {
+        [link.value, short.value] = [stored.url, stored.short];
+        said.textContent = "Everyone with access to this service can open these links. Their changes do not affect them.";
+        frame.stored(stored.digest);
+        short.select();
       })
       .catch((error: unknown) => {
         said.textContent = wordsOf(error);

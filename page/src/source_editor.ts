@@ -1,17 +1,18 @@
 // The source editor: highlighting, completion, diagnostics, and debounced change events.
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
-import { history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { history, historyKeymap, indentWithTab, invertedEffects, isolateHistory, undo } from "@codemirror/commands";
 import { bracketMatching, foldGutter, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintGutter, lintKeymap } from "@codemirror/lint";
-import { Compartment, EditorState, Prec } from "@codemirror/state";
+import { Compartment, EditorState, Prec, StateEffect } from "@codemirror/state";
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap } from "@codemirror/view";
-import { commonExtensions, LinkedLines, typedOverSelection } from "./code_view";
+import { commonExtensions, compiledLines, LinkedLines, typedOverSelection } from "./code_view";
 import { languageCompletion } from "./completion";
+import { FollowedLines } from "./followed_lines";
 import { languageOf } from "./languages";
 import type { Selection } from "./line_links";
 import { lineNotes } from "./line_notes";
-import type { Language } from "./page_state";
+import type { Language, PageState } from "./page_state";
 
 export interface EditorOptions {
   text: string;
@@ -19,8 +20,19 @@ export interface EditorOptions {
   selection: Selection;
   version: () => string | null;
   onChange: (text: string) => void;
+  /** A state was opened again, by undo or redo. */
+  onReopen: (state: PageState) => void;
   onSubmit: () => void;
 }
+
+/** Another state was opened; undoing it opens the one before. */
+const opened = StateEffect.define<{ before: PageState; after: PageState }>();
+const opensBefore = invertedEffects.of((transaction) =>
+  transaction.effects.filter((effect) => effect.is(opened)).map(({ value: { before, after } }) => opened.of({ before: after, after: before })),
+);
+
+/** The lines of the text that was inspected, in the present text. */
+export const inspectedLines = new FollowedLines();
 
 export class SourceEditor {
   readonly view: EditorView;
@@ -44,6 +56,7 @@ export class SourceEditor {
           commonExtensions("Source"),
           typedOverSelection,
           history(),
+          opensBefore,
           closeBrackets(),
           bracketMatching(),
           foldGutter(),
@@ -56,9 +69,16 @@ export class SourceEditor {
           autocompletion({ override: [languageCompletion(options.version)] }),
           this.language.of(languageOf(options.language)),
           this.linked.extension,
+          inspectedLines.field,
           lineNotes,
           EditorView.updateListener.of((update) => {
             if (update.docChanged) options.onChange(update.state.doc.toString());
+            for (const transaction of update.transactions) {
+              const again = transaction.effects.find((effect) => effect.is(opened));
+              const isAgain = transaction.isUserEvent("undo") || transaction.isUserEvent("redo");
+              // the view cannot be changed within its own update
+              if (again && isAgain) queueMicrotask(() => options.onReopen(again.value.after));
+            }
           }),
         ],
       }),
@@ -70,9 +90,23 @@ export class SourceEditor {
     return this.view.state.doc.toString();
   }
 
-  /** Replace the whole text in one undo step. */
-  write(text: string): void {
-    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } });
+  /** Replace the whole text in one undo step, which also leads from one state to another. */
+  write(before: PageState, after: PageState): void {
+    this.view.dispatch({
+      changes: { from: 0, to: this.view.state.doc.length, insert: after.request.source },
+      effects: opened.of({ before: structuredClone(before), after: structuredClone(after) }),
+      annotations: isolateHistory.of("full"),
+    });
+  }
+
+  undo(): void {
+    undo(this.view);
+    this.view.focus();
+  }
+
+  /** From now on, lines of compilations are those of the present text. */
+  begin(): void {
+    this.view.dispatch({ effects: compiledLines.begin.of(null) });
   }
 
   speak(language: Language): void {

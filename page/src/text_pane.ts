@@ -3,21 +3,23 @@
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { ProblemAnswered } from "./api";
-import { commonExtensions, LinkedLines, readOnly } from "./code_view";
+import { commonExtensions, compiledLines, LinkedLines, readOnly } from "./code_view";
 import type { Compiled } from "./compiled";
 import { element } from "./dom";
+import { filtered, tableOfLeft, type Filters } from "./filters";
 import { languageOf } from "./languages";
 import type { Selection } from "./line_links";
 import type { Content, Shown } from "./panes";
 
 /** Return the content of a pane for the artifact `name`. */
-export function text(name: string, title: string, selection: Selection): Content {
+export function text(name: string, title: string, selection: Selection, filters: Filters): Content {
   const said = element("p", { className: "faint" }, "Nothing compiled yet.");
   const code = element("div", { className: "code", hidden: true });
   const linked = new LinkedLines(selection);
   const extensions = [commonExtensions(title), readOnly(), languageOf(name), linked.extension];
   const view = new EditorView({ parent: code, state: EditorState.create({ extensions }) });
   let current: Compiled | null = null;
+  let isNew = true;
   linked.attach(view);
 
   const say = (words: string): void => {
@@ -33,12 +35,26 @@ export function text(name: string, title: string, selection: Selection): Content
     if (!view.state.doc.length) say("Loading …");
     const content = await compiled.text(name);
     if (compiled !== current) return;
-    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: content } });
+    const left = filtered(name, content, filters.chosen);
+    view.dispatch({ changes: changesTo(view.state.doc.toString(), left.text), effects: compiledLines.begin.of(null) });
     linked.link(null, new Map());
     say("");
     const [table, hues] = await Promise.all([compiled.table(name), compiled.hues()]);
-    if (compiled === current) linked.link(table, hues);
+    if (compiled !== current) return;
+    const shown = tableOfLeft(table, left.lines);
+    linked.link(shown, hues);
+    if (isNew && shown.places.size) linked.scrollTo(Math.min(...shown.places.keys()));
+    isNew &&= !shown.places.size;
   };
+  const draw = (compiled: Compiled): void => {
+    show(compiled).catch((error: unknown) => {
+      // without links, the text is still useful
+      if (compiled === current && !view.state.doc.length) say(wordsOf(error));
+    });
+  };
+  const stop = filters.follow(() => {
+    if (current) draw(current);
+  });
 
   return {
     element: element("div", { className: "body" }, said, code),
@@ -46,19 +62,29 @@ export function text(name: string, title: string, selection: Selection): Content
       if (compiled === current) return;
       current = compiled;
       if (!compiled) return say("Nothing compiled yet.");
-      show(compiled).catch((error: unknown) => {
-        // without links, the text is still useful
-        if (compiled === current && !view.state.doc.length) say(wordsOf(error));
-      });
+      draw(compiled);
     },
     end() {
+      stop();
       linked.end();
       view.destroy();
     },
   };
 }
 
-/** Return the message of an exception. */
+/** Return a change of only the middle that differs, so that a view keeps its place. */
+function changesTo(before: string, after: string): { from: number; to: number; insert: string } {
+  const most = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < most && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < most - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
+  return { from: start, to: before.length - end, insert: after.slice(start, after.length - end) };
+}
+
+/** Return the message of an exception; errors of fields stand without their pointers. */
 export function wordsOf(error: unknown): string {
-  return error instanceof ProblemAnswered ? `${error.problem.title}: ${error.problem.detail}` : String(error);
+  if (!(error instanceof ProblemAnswered)) return String(error);
+  const { title, detail, errors } = error.problem;
+  return `${title}: ${errors?.length ? errors.map(({ message }) => message).join(" ") : detail}`;
 }

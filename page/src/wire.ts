@@ -13,12 +13,18 @@ export interface Diagnostic {
   excerpt: string | null;
 }
 
+/** An error of a field of a request, which a JSON pointer names. */
+export interface FieldError {
+  pointer: string;
+  message: string;
+}
+
 export interface Problem {
   slug: string;
   title: string;
   detail: string;
   status?: number;
-  errors?: { pointer: string; message: string }[] | null;
+  errors?: FieldError[] | null;
 }
 
 export interface Compilation {
@@ -61,13 +67,21 @@ export interface Parameter {
   annotation: string | null;
   constexpr: boolean;
   default: { literal?: unknown; expression?: string } | null;
+  /** The type that the kernel's own lines speak for. */
+  proposal?: { type: string; line: number; reason: string } | null;
+}
+
+/** A `triton.Config`: values where they are literals, else expressions. */
+export interface KernelConfig {
+  constexprs: Record<string, { literal?: unknown; expression?: string }>;
+  options: Record<string, { literal?: unknown; expression?: string }>;
 }
 
 export interface Kernel {
   name: string;
   line: number;
   parameters: Parameter[];
-  configs: Record<string, unknown>[];
+  configs: KernelConfig[];
   calls: string[];
   blanked: [number, number][];
 }
@@ -75,6 +89,8 @@ export interface Kernel {
 export interface Inspection {
   state: "queued" | "running" | "succeeded" | "failed";
   kernels: Kernel[];
+  /** The result of executing the decorators of one kernel gave; only if a target was named. */
+  autotune: { kernel: string; configs: { values: Record<string, unknown>; options: Record<string, unknown> }[] } | null;
   diagnostics: Diagnostic[];
   problem: Problem | null;
 }

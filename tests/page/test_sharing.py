@@ -57,7 +57,7 @@ def test_a_draft_survives_a_reload(visit: Visit) -> None:
     page.locator(SOURCE).focus()
     page.keyboard.press("Control+Home")
     page.keyboard.insert_text("# mine\n")
-    draft = "sessionStorage.getItem('tritond-draft') ?? ''"
+    draft = "localStorage.getItem('tritond-drafts') ?? ''"
     wait_until(lambda: "# mine" in page.evaluate(draft), "the draft is kept")
     page.reload()
     compiled(page)
@@ -83,7 +83,8 @@ def test_a_shared_state_survives_a_reload_and_an_edit_leaves_it_as_it_is(visit: 
 def test_a_link_to_nothing_says_so(visit: Visit) -> None:
     page = visit("#sha256:" + "0" * 64, waits=False, refused=True)
 
-    expect(page.locator("#state.failed")).to_contain_text("There is no state sha256:000")
+    expect(page.get_by_role("status").nth(1)).to_contain_text("This link leads nowhere")
+    expect(page.locator("#state")).to_contain_text("add_kernel for cuda:90 succeeded")
 
 
 @pytest.mark.parametrize(("form", "reported"), FORMS.items())

@@ -1,0 +1,68 @@
+// The values of kernels in the forms: as typed for each, or as its source proposes.
+
+import type { RequestText } from "./page_state";
+import { firstText, pythonText } from "./request";
+import type { Kernel, KernelConfig } from "./wire";
+
+export type Values = Pick<RequestText, "signature" | "constexprs" | "options">;
+
+/** Remembers what was typed for each kernel: values are of a kernel, and never of a parameter's name alone. */
+export class KernelValues {
+  private readonly known = new Map<string, Values>();
+
+  /** Remember the values of a kernel. */
+  keep(kernel: Kernel, values: Values): void {
+    this.known.set(identityOf(kernel), structuredClone({ signature: values.signature, constexprs: values.constexprs, options: values.options }));
+  }
+
+  /** Return the values that were typed for a kernel, otherwise those that its source proposes. */
+  of(kernel: Kernel): Values {
+    return structuredClone(this.known.get(identityOf(kernel))) ?? { ...proposed(kernel), options: optionsOf(kernel.configs[0]) };
+  }
+}
+
+/** Two kernels are the same if their name and their parameters' names are. */
+function identityOf({ name, parameters }: Kernel): string {
+  return JSON.stringify([name, parameters.map((parameter) => parameter.name)]);
+}
+
+function proposed(kernel: Kernel): Omit<Values, "options"> {
+  return following(kernel, { signature: {}, constexprs: {} });
+}
+
+/** Return the values of an edited kernel: those that were there, and proposals for new parameters. */
+export function following(kernel: Kernel, before: Omit<Values, "options">): Omit<Values, "options"> {
+  const [signature, constexprs]: Record<string, string>[] = [{}, {}];
+  for (const parameter of kernel.parameters) {
+    const { name, constexpr } = parameter;
+    const typed = before.signature[name] ?? before.constexprs[name];
+    const isMoved = constexpr !== name in before.constexprs;
+    const text = typed === undefined || isMoved ? firstText(parameter, kernel) : typed;
+    (constexpr ? constexprs! : signature!)[name] = text;
+  }
+  return { signature: signature!, constexprs: constexprs! };
+}
+
+/** Return the options of a configuration, as typed. */
+export function optionsOf(config: KernelConfig | undefined): Record<string, string> {
+  return textsOf(config?.options ?? {});
+}
+
+/** Return the constexprs of a configuration, as typed. */
+export function constexprsOf(config: KernelConfig | undefined): Record<string, string> {
+  return textsOf(config?.constexprs ?? {});
+}
+
+/** Return a configuration in one line: `BLOCK=64 G=8 w4 s3`. */
+export function shortOf(config: KernelConfig): string {
+  const options = Object.entries(optionsOf(config)).map(([name, text]) => (SHORT[name] ? `${SHORT[name]}${text}` : `${name}=${text}`));
+  return [...Object.entries(constexprsOf(config)).map(([name, text]) => `${name}=${text}`), ...options].join(" ");
+}
+
+/** Usual options in a short line. */
+export const SHORT: Readonly<Record<string, string>> = { num_warps: "w", num_stages: "s", num_ctas: "c" };
+
+function textsOf(values: KernelConfig["constexprs"]): Record<string, string> {
+  const known = Object.entries(values).filter(([, value]) => value.literal !== undefined && value.literal !== null);
+  return Object.fromEntries(known.map(([name, { literal }]) => [name, pythonText(literal)]));
+}
