@@ -164,20 +164,9 @@ BY_NAME: Final = {row.name: row for row in ARCHITECTURES}
 CANDIDATES: Final = tuple(BY_NAME)
 """Every target that a toolchain must compile for when a worker starts."""
 STANDARD_TARGET: Final = "cuda:90"
-PRODUCTS: Final[Mapping[str, str]] = {
-    "cuda:60": "P100", "cuda:61": "P40", "cuda:62": "Jetson TX2", "cuda:70": "V100",
-    "cuda:72": "Jetson Xavier", "cuda:75": "T4", "cuda:80": "A100", "cuda:86": "A10, RTX 30",
-    "cuda:87": "Jetson Orin", "cuda:89": "L4, RTX 40", "cuda:90": "H100, H200",
-    "cuda:100": "B200", "cuda:103": "B300", "cuda:110": "Jetson Thor", "cuda:120": "RTX 50",
-    "cuda:121": "DGX Spark", "hip:gfx906": "MI50", "hip:gfx908": "MI100", "hip:gfx90a": "MI250X",
-    "hip:gfx942": "MI300X", "hip:gfx950": "MI355X", "hip:gfx1100": "RX 7900",
-    "hip:gfx1101": "RX 7800", "hip:gfx1102": "RX 7600", "hip:gfx1200": "RX 9060",
-    "hip:gfx1201": "RX 9070",
-}  # fmt: skip
-"""Names that people know some architectures by, for menus."""
 """The target where nothing names one."""
 
-_GPUS: Final = {
+GPUS: Final = {
     "cuda:70": "v100", "cuda:75": "t4", "cuda:80": "a100 a30", "cuda:86": "a10 a10g a40 rtx3090",
     "cuda:87": "orin", "cuda:89": "l4 l40 l40s rtx4090", "cuda:90": "h100 h200 h20 gh200",
     "cuda:100": "b200 gb200", "cuda:103": "b300 gb300", "cuda:110": "thor", "cuda:120": "rtx5090",
@@ -186,7 +175,7 @@ _GPUS: Final = {
     "hip:gfx950": "mi350x mi355x", "hip:gfx1030": "rx6900xt", "hip:gfx1100": "rx7900xtx",
     "hip:gfx1201": "rx9070xt",
 }  # fmt: skip
-TARGET_OF_GPU: Final = {gpu: name for name, gpus in _GPUS.items() for gpu in gpus.split()}
+TARGET_OF_GPU: Final = {gpu: name for name, gpus in GPUS.items() for gpu in gpus.split()}
 """Targets by the name of a GPU, in small letters without spaces and hyphens."""
 
 _STAGES = {backend: pipeline(backend) for backend in BACKENDS}

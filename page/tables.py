@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from compiler.stages import STAGES
-from compiler.target import ARCHITECTURES, PRODUCTS, STANDARD_TARGET
+from compiler.target import ARCHITECTURES, GPUS, STANDARD_TARGET
 
 _SOURCES = Path(__file__).parent / "src"
 
@@ -43,7 +43,8 @@ export const BY_NAME: ReadonlyMap<string, Stage> = new Map(
 def targets_ts() -> str:
     """Return the text of `src/targets.ts`."""
     common = json.dumps([row.name for row in ARCHITECTURES if row.is_common])
-    products = "".join(f"  {json.dumps([*each])},\n" for each in PRODUCTS.items())
+    known = [[name, ", ".join(gpus.upper().split()[:2])] for name, gpus in GPUS.items()]
+    products = "".join(f"  {json.dumps(each)},\n" for each in known)
     return f"""// Written by `make page-tables` from the table in compiler/target.py: change that.
 
 export const STANDARD_TARGET = {json.dumps(STANDARD_TARGET)};
