@@ -1,7 +1,7 @@
 // The values of kernels in the forms: as typed for each, or as its source proposes.
 
 import type { RequestText } from "./page_state";
-import { firstText, pythonText } from "./request";
+import { firstText, isConstexpr, pythonText } from "./request";
 import type { Kernel, KernelConfig } from "./wire";
 
 export type Values = Pick<RequestText, "signature" | "constexprs" | "options">;
@@ -34,7 +34,8 @@ function proposed(kernel: Kernel): Omit<Values, "options"> {
 export function following(kernel: Kernel, before: Omit<Values, "options">): Omit<Values, "options"> {
   const [signature, constexprs]: Record<string, string>[] = [{}, {}];
   for (const parameter of kernel.parameters) {
-    const { name, constexpr } = parameter;
+    const { name } = parameter;
+    const constexpr = isConstexpr(parameter);
     const typed = before.signature[name] ?? before.constexprs[name];
     const isMoved = constexpr !== name in before.constexprs;
     const text = typed === undefined || isMoved ? firstText(parameter, kernel) : typed;

@@ -1,7 +1,7 @@
 // Turns the form of a launch into the body of POST /v1/launches.
 
 import type { ArgumentText, CaseText, LaunchText } from "./page_state";
-import { constexprOf, type RequestBody } from "./request";
+import { constexprOf, isConstexpr, type RequestBody } from "./request";
 import type { Kernel } from "./wire";
 
 export const DTYPES = ["fp32", "fp16", "bf16", "fp64", "i32", "i64", "i16", "i8", "u8", "u32", "i1"];
@@ -15,7 +15,7 @@ const BITS = { kind: "randint", low: -(2 ** 31), high: 2 ** 31 };
 export function launchOf(kernel: Kernel | null, signature: Record<string, string>, before: LaunchText | null): LaunchText {
   if (!kernel && before) return before;
   const kept = before?.arguments ?? {};
-  const parameters = kernel?.parameters.filter((parameter) => !parameter.constexpr) ?? [];
+  const parameters = kernel?.parameters.filter((parameter) => !isConstexpr(parameter)) ?? [];
   const pointers = parameters.filter(({ name }) => (signature[name] ?? "").startsWith("*"));
   const last = pointers.find(({ name }) => /^(o|out|output|z|c|y_out)(_|$)/i.test(name)) ?? pointers.at(-1);
   const filled = parameters.map(({ name }) => [name, kept[name] ?? firstArgument(signature[name] ?? "", name === last?.name)]);

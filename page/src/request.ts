@@ -53,28 +53,24 @@ export function constexprOf(text: string, functions: readonly string[]): unknown
 }
 
 /** Return true if the form asks for a compile-time value of the parameter. */
-export function isConstexpr(parameter: Parameter): boolean {
-  return parameter.constexpr;
+export function isConstexpr({ constexpr, proposal }: Parameter): boolean {
+  return constexpr || proposal?.type === "constexpr";
 }
 
-/** Return the form's initial text for a parameter. */
+/** Return the form's initial text for a parameter: of its configuration or default, else as its use implies. */
 export function firstText(parameter: Parameter, kernel: Kernel): string {
-  if (parameter.constexpr) {
-    const configured = kernel.configs[0]?.constexprs[parameter.name]?.literal;
-    const chosen = configured ?? parameter.default?.literal;
-    if (chosen !== undefined) return pythonText(chosen);
-    return /^(B|BLOCK|TILE)/i.test(parameter.name) ? "64" : "";
-  }
-  if (parameter.proposal) return parameter.proposal.type;
-  const annotated = /^["']?(\*?[a-z]\w*)["']?$/.exec(parameter.annotation ?? "");
-  if (annotated && /^\*?([iu]\d+|fp\d\w*|bf16)$/.test(annotated[1]!)) return annotated[1]!;
-  if (/(^|_)(ptr|pointer)s?$|^p_|_p$/i.test(parameter.name) || /^[A-Z]$/.test(parameter.name)) return "*fp32:16";
-  return /(^|_)(eps|epsilon|alpha|beta|scale|lr|momentum|decay|slope|temperature|dropout|theta|factor|rate|threshold)(_|$)/i
-    .test(parameter.name) ? "fp32" : "i32";
+  const { name, proposal } = parameter;
+  if (!isConstexpr(parameter)) return proposal ? `${proposal.type}${proposal.hints.includes("divisible_by_16") ? ":16" : ""}` : "";
+  const known = kernel.configs[0]?.constexprs[name]?.literal ?? parameter.default?.literal ?? proposal?.values[0];
+  return known === undefined ? "" : pythonText(known);
 }
 
-/** Return a JSON value as a user would type it. */
+/** Return a value of the API as a user would type it. */
 export function pythonText(value: unknown): string {
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+    const [[kind, written] = ["", ""]] = Object.entries(value);
+    return kind === "dtype" ? `tl.${String(written)}` : kind === "float" && Number.isInteger(written) ? `${String(written)}.0` : String(written);
+  }
   if (value === null) return "None";
   if (value === true) return "True";
   if (value === false) return "False";

@@ -197,7 +197,7 @@ export class RequestForm {
   private group(title: string, part: "signature" | "constexprs", what: string, list?: string): HTMLElement {
     const fields = Object.keys(this.request[part]).map((name) => {
       const proposal = this.kernel?.parameters.find((parameter) => parameter.name === name)?.proposal;
-      const title = proposal ? `${proposal.type}, line ${proposal.line}: ${proposal.reason}` : "";
+      const title = proposal ? `Line ${proposal.line}: ${name} ${proposal.reason}` : "";
       const input = element("input", { id: `${what}-${name}`, title, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
       return this.labelled(name, `/${part}/${name}`, input, (value) => {
         this.request[part][name] = value; // read the request late: updates from the source replace it

@@ -9,7 +9,7 @@ import { element } from "./dom";
 import { filtered, tableOfLeft, type Filters } from "./filters";
 import { languageOf } from "./languages";
 import type { Selection } from "./line_links";
-import type { Content, Shown } from "./panes";
+import type { Content, Shown } from "./pane_kinds";
 
 /** Return the content of a pane for the artifact `name`. */
 export function text(name: string, title: string, selection: Selection, filters: Filters): Content {
@@ -43,7 +43,7 @@ export function text(name: string, title: string, selection: Selection, filters:
     if (compiled !== current) return;
     const shown = tableOfLeft(table, left.lines);
     linked.link(shown, hues);
-    if (isNew && shown.places.size) linked.scrollTo(Math.min(...shown.places.keys()));
+    if (isNew && shown.places.size && !selection.places.size) linked.scrollTo(Math.min(...shown.places.keys()));
     isNew &&= !shown.places.size;
   };
   const draw = (compiled: Compiled): void => {

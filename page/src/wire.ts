@@ -67,8 +67,17 @@ export interface Parameter {
   annotation: string | null;
   constexpr: boolean;
   default: { literal?: unknown; expression?: string } | null;
-  /** The type that the kernel's own lines speak for. */
-  proposal?: { type: string; line: number; reason: string } | null;
+  proposal: Proposal | null;
+}
+
+/** The type that the use of a parameter implies, or `constexpr` with values to try. */
+export interface Proposal {
+  type: string;
+  hints: string[];
+  values: unknown[];
+  line: number;
+  reason: string;
+  confidence: "high" | "medium" | "low";
 }
 
 /** A `triton.Config`: values where they are literals, else expressions. */

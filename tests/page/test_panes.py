@@ -199,8 +199,11 @@ def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> 
 
 
 def test_resources_are_numbers(page: Page) -> None:
-    expect(pane(page, "Resources").get_by_text("registers")).to_be_visible()
-    expect(pane(page, "Resources")).to_contain_text("% (warps)")
+    shown = pane(page, "Resources")
+    expect(shown.get_by_text("Registers", exact=True)).to_be_visible()
+    expect(shown).to_contain_text(re.compile(r"Occupancy\d+ %limited by \w+"))
+    shown.get_by_text("All numbers").click()
+    expect(shown.get_by_text("spill load bytes")).to_be_visible()
 
 
 def test_panes_are_changed_and_closed(page: Page) -> None:
