@@ -5,12 +5,17 @@ This module is outside of the package because importing the package takes most o
 
 import sys
 
+from tritonc_version import __version__
+
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 
 def main() -> int:
     """Run the command and return its exit code."""
     try:
+        if sys.argv[1:] == ["--version"]:
+            sys.stdout.write(f"tritonc {__version__}\n")
+            return 0
         from tritonc.cli.main import main as run
 
         return run()

@@ -1,5 +1,7 @@
 """tritonc: compile and run Triton GPU kernels on a tritond service, without a GPU of your own."""
 
+from tritonc_version import __version__
+
 from tritonc import buffers
 from tritonc._async.client import AsyncClient
 from tritonc._sync.client import Client
@@ -19,7 +21,6 @@ from tritonc.errors import (
     WaitExpired,
 )
 from tritonc.event import Event
-from tritonc.exchange import __version__
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchMembers, LaunchRequest, launch_request
 from tritonc.launch_run import Finding, Output, Run

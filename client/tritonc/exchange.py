@@ -13,11 +13,10 @@ from ipaddress import ip_address
 from typing import Any, TypeVar
 
 import httpx
+from tritonc_version import __version__
 
 from tritonc.diagnostic import Problem
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
-
-__version__ = "0.1.0"  # the build reads it, too: see client/pyproject.toml
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL_VARIABLE, KEY_VARIABLE = "TRITOND_URL", "TRITOND_API_KEY"

@@ -11,8 +11,6 @@ from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import Diagnostic, Problem, render_all
-from tritonc.exchange import __version__
-from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 from tritonc.signature_sources import shown_value, template
 
 
@@ -72,23 +70,6 @@ def show_deployment(given: Namespace, client: Client, _: Terminal) -> bool:
     documents = {"targets": client.targets, "devices": client.devices, "system": client.system}
     write_json(documents[given.command]())
     return True
-
-
-def say_versions(url: str, client: Client, terminal: Terminal, *, as_json: bool) -> None:
-    """Write the versions as lines or one document; an unreachable service is not a failure."""
-    service = None
-    try:
-        service = client.system().get("version")
-    except ProblemError as error:
-        terminal.say(f"tritond at {url} did not answer with its version: {error}")
-    except (ServerUnavailable, UnexpectedAnswer) as error:
-        terminal.say(f"the version of tritond is unknown: {error}")
-    if as_json:
-        write_json({"tritonc": __version__, "tritond": service, "url": url})
-        return
-    terminal.text(f"tritonc {__version__}")
-    if service is not None:
-        terminal.text(f"tritond {service} at {url}")
 
 
 def _paragraph(kernel: Mapping[str, Any]) -> str:

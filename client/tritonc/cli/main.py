@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any
 
 from httpx import BaseTransport, InvalidURL
+from tritonc_version import __version__
 
 from tritonc._sync.client import Client
 from tritonc.cli.completion_command import ASKED, complete
 from tritonc.cli.interruption import Interrupted
-from tritonc.cli.lookup_commands import say_versions
 from tritonc.cli.parser import command_parser, joined
 from tritonc.cli.refusal_words import refused
 from tritonc.cli.streams import write_json
@@ -38,7 +38,6 @@ from tritonc.errors import (
 from tritonc.exchange import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE
 
 TIMEOUT_S = 10.0  # for connecting, and for each silence of the service
-VERSION_TIMEOUT_S = 3.0  # the user waits for a single line
 
 
 class Exit(IntEnum):
@@ -78,7 +77,11 @@ def main(
     if ASKED in environment:
         complete(parser)
     given = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
-    if given.command is None and not given.version:
+    if given.version:
+        version = {"tritonc": __version__}
+        write_json(version) if given.json else terminal.text(f"tritonc {__version__}")
+        return Exit.DONE
+    if given.command is None:
         terminal.say(parser.format_help())
         return Exit.WRONG_REQUEST
     url = given.url or environment.get(URL_VARIABLE) or DEFAULT_URL
@@ -104,13 +107,9 @@ def _run(
     terminal: Terminal,
     transport: BaseTransport | None,
 ) -> Exit:
-    timeout_s = VERSION_TIMEOUT_S if given.version else TIMEOUT_S
     key = environment.get(KEY_VARIABLE, "")
     try:
-        with Client(url, api_key=key, timeout_s=timeout_s, transport=transport) as client:
-            if given.version:
-                say_versions(url, client, terminal, as_json=given.json)
-                return Exit.DONE
+        with Client(url, api_key=key, timeout_s=TIMEOUT_S, transport=transport) as client:
             ended = given.run(given, client, terminal)
             if isinstance(ended, bool):
                 return Exit.DONE if ended else Exit.NOT_GOOD

@@ -17,6 +17,7 @@ from tritonc.cli import (
 from tritonc.cli.compiling import compile_command, watch_command
 from tritonc.cli.launching import launch_command
 from tritonc.cli.programs import program_command, warm_command
+from tritonc.cli.suggesting_parser import SuggestingParser
 from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
@@ -47,7 +48,7 @@ def command_parser() -> argparse.ArgumentParser:
 
     A notebook uses it for every cell.
     """
-    root = argparse.ArgumentParser(
+    root = SuggestingParser(
         prog="tritonc",
         description="Compile and run Triton GPU kernels on a tritond service.",
         epilog=EPILOG,
@@ -56,7 +57,7 @@ def command_parser() -> argparse.ArgumentParser:
     where = ("--url", "--server")
     root.add_argument(*where, help="URL of the service; overrides TRITOND_URL")
     root.add_argument("--json", action="store_true", help="write one JSON document to stdout")
-    text = "show the versions of this client and of the service"
+    text = "show the version of this client; `tritonc system` shows that of the service"
     root.add_argument("--version", action="store_true", help=text)
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)

@@ -26,6 +26,8 @@ from tritonc.signature_sources import (
 
 IR_SUFFIXES = frozenset({".ttir", ".ttgir", ".mlir"})
 _TTGIR = re.compile(r'"ttg\.num-warps"|#ttg\.|^module attributes \{[^}\n]*ttg\.', re.MULTILINE)
+_IR = re.compile(r"(?:\s|//[^\n]*\n|#[\w.]+ = [^\n]*\n)*module\b[^\n]*\{")
+"""The first line of IR after comments and aliases of attributes and locations."""
 _ONLY_OF_PYTHON = ("kernel", "signature", "constexpr", "hint", "file", "like")
 
 
@@ -68,7 +70,9 @@ def read_source(
     apply to IR.
     """
     language = getattr(given, "language", None)
-    if language or Path(path).suffix in IR_SUFFIXES:
+    if path == STANDARD and text is None:
+        text = read_python(path)
+    if language or (path == STANDARD and _IR.match(text or "")) or Path(path).suffix in IR_SUFFIXES:
         text = read(path) if text is None else text
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(given, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which fixes kernel and types"

@@ -27,6 +27,7 @@ _STYLES = (  # `word` gets the style
     (r"(?m)^(?:\S[^\n]*?: )?(?P<word>warning|incomplete): ", "bold yellow"),
     (r"(?m)^ *(?P<word>hint|note): ", "cyan"),
     (r"(?m)^ *(?P<word>\^+)$", "bold red"),
+    (r"(?m)^(?P<word>spills: .*)$", "yellow"),
     (r"(?m)^(?P<word>verdict: (?:passed|not_checked))\b", "bold green"),
     (r"(?m)^(?P<word>verdict: (?!passed|not_checked)\w+)", "bold red"),
 )

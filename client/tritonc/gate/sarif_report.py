@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tritonc.exchange import __version__
+from tritonc_version import __version__
+
 from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.report_text import one_line, relative_uri
 

@@ -80,15 +80,19 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.json:
         write_json(_document(wanted, made))
     said: dict[str, str] = {}
+    wrote: list[str] = []
     for one, compilation in zip(wanted, made, strict=True):
         # write the reached stages before reporting a failure: the user needs them to debug it
-        emissions.write(one.source.name, one.target, compilation, client, given.wait_s)
+        emissions.write(
+            one.source.name, one.target, compilation, client, given.wait_s, wrote.append
+        )
         text = report(one, compilation, given, client)
         first = said.setdefault(text, one.target)
         terminal.say(text if first == one.target else f"for {one.target} as for {first}")
     if len(wanted) > 1:
         names = [(one.source.name, one.target) for one in wanted]
         terminal.draw(overview(names, made), sys.stderr)
+    terminal.say("\n".join(wrote))
     return all(compilation.succeeded for compilation in made)
 
 

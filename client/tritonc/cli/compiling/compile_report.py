@@ -2,7 +2,8 @@
 
 import shlex
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.posted_file import PostedFile, parameters_of
@@ -26,8 +27,22 @@ def describe(compilation: Compilation, source_name: str) -> str:
         f"key {compilation.key}",
         ", ".join(sizes),
         ", ".join(numbers),
+        *cost_lines(resources),
     ]
     return "\n".join(filter(None, lines))
+
+
+def cost_lines(resources: Mapping[str, Any]) -> list[str]:
+    """Return a line on spills, if there are any, and one on occupancy, if it is known."""
+    spilled = [resources.get(f"spill_{kind}_bytes") or 0 for kind in ("store", "load")]
+    lines = []
+    if any(spilled):
+        lines.append(f"spills: {spilled[0]} bytes stored, {spilled[1]} bytes loaded by each thread")
+    occupancy = resources.get("occupancy") or {}
+    if occupancy.get("ratio") is not None:
+        limit = f", limited by {occupancy['limited_by']}" if occupancy.get("limited_by") else ""
+        lines.append(f"occupancy {occupancy['ratio']:.0%}{limit}")
+    return lines
 
 
 def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> TextTable:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tritonc._sync.client import Client
 from tritonc.cli.streams import STANDARD, check_writable, name_of, write
+from tritonc.cli.terminal import Say
 from tritonc.compilation import Compilation
 
 ON_DEMAND = frozenset({"sass", "numpy"})  # made on request, so never part of an answer
@@ -47,14 +48,26 @@ class Emissions:
         return [stage for stage in stages if stage not in ON_DEMAND]
 
     def write(
-        self, file: str, target: str, compilation: Compilation, client: Client, wait_s: float
+        self,
+        file: str,
+        target: str,
+        compilation: Compilation,
+        client: Client,
+        wait_s: float,
+        say: Say,
     ) -> None:
         """Write the available stages; request those made on demand only after a success."""
         for stage, path in self.paths[file, target].items():
+            content: str | bytes
             if stage in compilation.included:
-                write(compilation.included[stage], path)
+                content = compilation.included[stage]
             elif compilation.succeeded:
-                write(client.artifact(compilation.key, stage, wait_s=wait_s), path)
+                content = client.artifact(compilation.key, stage, wait_s=wait_s)
+            else:
+                continue
+            write(content, path)
+            if path != STANDARD:
+                say(f"wrote {path} ({stage})")
 
 
 def _default(stage: str, targets: int) -> str:

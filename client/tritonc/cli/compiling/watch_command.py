@@ -80,16 +80,19 @@ def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resou
         terminal.say(f"tritonc: {error}")
         return before
     now = dict(before)
+    failed: dict[str, list[str]] = {}
     for one, compilation in zip(wanted, made, strict=True):
         known = before.get(one.target, {})
         if given.json:
             write_json(_document(one, compilation, known), indent=None)
         elif not compilation.succeeded:
-            terminal.text(report(one, compilation, given, client))
+            failed.setdefault(report(one, compilation, given, client), []).append(one.target)
         else:
             terminal.text(_line(one, compilation, known))
         if compilation.succeeded:
             now[one.target] = _numbers(compilation)
+    for text, names in failed.items():  # most errors are the same for every target
+        terminal.text(text if len(wanted) == 1 else f"for {', '.join(names)}:\n{text}")
     return now
 
 

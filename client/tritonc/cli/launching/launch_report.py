@@ -9,6 +9,8 @@ from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
 from tritonc.launch_run import Output, Run
 
+EDGE, MOST_SHOWN = 3, 1000  # as NumPy elides arrays; --json has all values
+
 
 def values(launch: Launch, names: Sequence[str]) -> str:
     """Return all values of the outputs `names`, for each case that ran."""
@@ -48,18 +50,38 @@ def _output(name: str, output: Output) -> Iterator[str]:
     if output.values is None:
         yield "  too many values to include in the answer; write them to a file with --save"
         return
-    yield from _rows(output.values, "  ")
+    is_elided = _count(output.values) > MOST_SHOWN
+    yield from _rows(output.values, "  ", is_elided=is_elided)
 
 
-def _rows(items: Any, indent: str) -> Iterator[str]:
+def _rows(items: Any, indent: str, *, is_elided: bool) -> Iterator[str]:
     """Yield nested lists with nested brackets, each innermost list on one line."""
     if not isinstance(items, list) or not any(isinstance(item, list) for item in items):
-        yield indent + json.dumps(items)
+        yield indent + _shown(items, is_elided=is_elided)
         return
     yield f"{indent}["
-    for item in items:
-        yield from _rows(item, indent + " ")
+    for index, part in enumerate(_ends(items) if is_elided else [items]):
+        if index:
+            yield f"{indent} ..."
+        for item in part:
+            yield from _rows(item, indent + " ", is_elided=is_elided)
     yield f"{indent}]"
+
+
+def _shown(items: Any, *, is_elided: bool) -> str:
+    if not is_elided or not isinstance(items, list) or len(items) <= 2 * EDGE:
+        return json.dumps(items)
+    first, last = (json.dumps(part)[1:-1] for part in _ends(items))
+    return f"[{first}, ..., {last}]"
+
+
+def _ends(items: list[Any]) -> list[list[Any]]:
+    """Return all items at once, or the first and the last ones."""
+    return [items] if len(items) <= 2 * EDGE else [items[:EDGE], items[-EDGE:]]
+
+
+def _count(items: Any) -> int:
+    return sum(map(_count, items)) if isinstance(items, list) else 1
 
 
 def _place(access: Mapping[str, Any], source_name: str) -> str:

@@ -1,0 +1,114 @@
+"""Habits of other command lines: suggestions, written paths, costs, elided arrays, piped IR."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.unit.client.fake_tritond import FakeTritond, compilation, run
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["lunch", "k.py"], "did you mean launch?"),
+        (["compile", "k.py", "--target", "cuda:90", "--optoin", "a=1"], "did you mean --option?"),
+        (["export", "KEY", "rus"], "did you mean rust?"),
+    ],
+)
+def test_a_mistyped_command_flag_or_choice_gets_a_suggestion(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], words: list[str], meant: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(tritond, *words)
+
+    assert ended.value.code == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_the_version_is_printed_without_importing_the_client() -> None:
+    text = "import sys, tritonc_command as c; sys.argv = ['tritonc', '--version']; c.main()"
+    text += "; print({'tritonc', 'httpx'} & set(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "tritonc 0.1.0\nset()\n"
+
+
+def test_emitted_files_and_costs_are_reported(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    resources = {
+        "registers": 255,
+        "spill_store_bytes": 8,
+        "spill_load_bytes": 12,
+        "occupancy": {"ratio": 0.125, "limited_by": "registers"},
+    }
+    tritond.will_answer(compilation(included={"ptx": "//"}, resources=resources))
+    words = ("--signature", "*fp32", "--emit", "ptx")
+
+    assert run(tritond, "compile", kernel, "--target", "cuda:90", *words) == 0
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-3:] == [
+        "spills: 8 bytes stored, 12 bytes loaded by each thread",
+        "occupancy 12%, limited by registers",
+        "wrote add.ptx (ptx)",
+    ]
+
+
+def test_ir_on_standard_input_is_recognised(
+    tritond: FakeTritond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '#loc = loc("k.py":1:0)\nmodule {\n}\n'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    tritond.will_answer(compilation())
+
+    assert run(tritond, "compile", "-", "--target", "cuda:90") == 0
+    assert tritond.posted["ir"] == {"language": "ttir", "text": text, "canonicalize": False}
+
+
+def test_watch_shows_an_error_once_for_all_targets(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = {"slug": "compile_error", "title": "It does not compile", "status": None}
+    broken: Any = {"severity": "error", "stage": "frontend", "message": "no such name"}
+    for _ in range(2):
+        tritond.will_answer(compilation("failed", problem=problem, diagnostics=[broken]))
+    monkeypatch.setattr("tritonc.cli.compiling.watch_command._wait_for_save", _stop)
+
+    words = ("--target", "cuda:80,cuda:90", "--signature", "*fp32")
+    assert run(tritond, "watch", kernel, *words) == 0
+
+    assert capsys.readouterr().out.count("no such name") == 1
+
+
+def _stop(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_long_outputs_are_elided_as_numpy_does() -> None:
+    from tritonc.cli.launching.launch_report import _output
+    from tritonc.launch_run import Output
+
+    output = Output(summary={"dtype": "fp32", "shape": [2, 600]}, values=[list(range(600))] * 2)
+
+    row = "   [0, 1, 2, ..., 597, 598, 599]"
+    assert list(_output("z", output)) == ["z: fp32[2, 600]", "  [", row, row, "  ]"]
+
+
+def test_short_outputs_are_whole() -> None:
+    from tritonc.cli.launching.launch_report import _output
+    from tritonc.launch_run import Output
+
+    values = list(range(20))
+    written = list(_output("z", Output(summary={}, values=values)))
+
+    assert written[1] == f"  {values}"
