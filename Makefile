@@ -9,6 +9,7 @@ TORCH := .cache/torch
 CORPUS := .cache/corpus/venv
 EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
+GENERATORS := .cache/generators
 BLOBS := .cache/blobs
 DEPLOY := .cache/deploy
 IMAGES := .cache/images
@@ -157,6 +158,9 @@ test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ## requests made of our O
 	TRITOND_TEST_SCHEMATHESIS=$(abspath $(SCHEMATHESIS))/bin/schemathesis \
 		TRITOND_SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PYTHON) -m pytest tests/schemathesis
 
+test-generated-clients: $(STAMP) $(GENERATORS)/.installed ## clients that generators make of our OpenAPI document (Node.js; an environment of 150 MB)
+	TRITOND_TEST_GENERATORS=$(abspath $(GENERATORS)) $(PYTHON) -m pytest -n0 tests/generated_clients
+
 test-blobs: $(STAMP) $(BLOBS)/.installed ## large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
 	TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest tests/buckets
 
@@ -296,6 +300,13 @@ $(DOCS)/.installed: requirements/docs.txt
 	$(DOCS)/$(LOCKED) -r requirements/docs.txt
 	@touch $@
 
+$(GENERATORS)/.installed: $(LOCKS) tests/generated_clients/package-lock.json
+	python3 -m venv $(GENERATORS)
+	$(GENERATORS)/$(INSTALL) openapi-python-client==0.29.1 ruff==0.17.6
+	cp tests/generated_clients/package*.json $(GENERATORS)
+	npm ci --prefix $(GENERATORS) --no-audit --no-fund
+	@touch $@
+
 $(SCHEMATHESIS)/.installed: $(LOCKS)
 	python3 -m venv $(SCHEMATHESIS)
 	$(SCHEMATHESIS)/$(INSTALL) schemathesis==4.32.5
@@ -343,4 +354,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean

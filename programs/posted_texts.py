@@ -26,14 +26,9 @@ _ALONE: list[JsonValue] = [
 def either_text(schema: dict[str, Any]) -> None:
     """Let a JSON schema of `PostedTexts` accept the source as one of the files."""
     schema["required"] = [name for name in schema.get("required", ()) if name != "source"]
-    schema["anyOf"] = [
-        {"required": ["source"], "properties": {"files": _BESIDE}},
-        {
-            "required": ["files"],
-            "not": {"required": ["source"]},
-            "properties": {"files": {"anyOf": _ALONE}},
-        },
-    ]
+    schema["if"] = {"required": ["source"]}
+    schema["then"] = {"properties": {"files": _BESIDE}}
+    schema["else"] = {"required": ["files"], "properties": {"files": {"anyOf": _ALONE}}}
 
 
 class PostedTexts(RequestPart):

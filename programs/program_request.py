@@ -80,11 +80,13 @@ TIMED_EXAMPLE: dict[str, Any] = EXAMPLE | {
 
 _NULL: JsonValue = {"const": None}
 _ENTRY_SCHEMA: dict[str, JsonValue] = {
-    "oneOf": [
-        {"properties": {"kind": {"const": "model"}, "name": _NULL, "outputs": _NULL}},
-        {"properties": {"kind": {"const": "function"}, "class": _NULL, "outputs": _NULL}},
-        {"properties": {"kind": {"const": "script"}, "class": _NULL, "name": _NULL}},
-    ]
+    "if": {"properties": {"kind": {"const": "model"}}},
+    "then": {"properties": {"name": _NULL, "outputs": _NULL}},
+    "else": {
+        "if": {"properties": {"kind": {"const": "function"}}},
+        "then": {"properties": {"class": _NULL, "outputs": _NULL}},
+        "else": {"properties": {"class": _NULL, "name": _NULL}},
+    },
 }
 EntryName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
 _Tolerance = Annotated[float, Field(ge=0, le=1e300, allow_inf_nan=False)]

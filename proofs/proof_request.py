@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
-from compiler.request.compile_request import NOT_NULL, ONE_INPUT, Json, Name
+from compiler.request.compile_request import Json, Name, one_of
 from launch.contract.text import MOST_CHARACTERS
 from launch.request.grid import GRID_SCHEMA
 from launch.request.launch_request import MAX_DEADLINE_S
@@ -74,24 +74,27 @@ class ProofLimits(RequestPart):
     elements: Annotated[int, Field(ge=1, le=LARGEST_BUFFER, description="of a buffer")] = 2**36
 
 
-_KERNEL: list[JsonValue] = [
-    {"required": ["compilation"], "properties": {"compilation": NOT_NULL}},
-    *ONE_INPUT,
-]
-
-
 class ProofRequest(LaunchedKernel):
     """A kernel as in POST /v1/compilations, or a finished compilation, with a contract."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [EXAMPLE, CASES_EXAMPLE], "oneOf": _KERNEL}
+        json_schema_extra={
+            "examples": [EXAMPLE, CASES_EXAMPLE],
+            **one_of("compilation", "source", "ir"),
+        }
     )
 
     compilation: Json = Field(
         default=None,
         description="instead of `source` and `ir`: the key of a compilation, or a body of "
         "POST /v1/compilations",
-        json_schema_extra={"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]},
+        json_schema_extra={
+            "anyOf": [
+                {"title": "CompilationKey", "type": "string"},
+                {"title": "CompilationBody", "type": "object"},
+                {"type": "null"},
+            ]
+        },
     )
     contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
         default=None, description="what every launch keeps; docs/reference/proofs.md"

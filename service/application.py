@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from compiler.inspection import InspectRequest
@@ -16,7 +17,13 @@ from service.batches.batch_document import describe_batches
 from service.feature import Feature
 from service.http.browser import BrowserMiddleware
 from service.http.middleware import HeadMiddleware, RequestIdMiddleware
-from service.http.openapi import OpenApiDocument, describe
+from service.http.openapi_document import (
+    ADAPTERS_TITLE,
+    OpenApiDocument,
+    adapter_operation_id,
+    describe,
+    operation_id,
+)
 from service.http.problems import install_handlers
 from service.http.query import refuse_wrong_query
 from service.http.request_spans import TracingMiddleware
@@ -50,6 +57,8 @@ compiler's TTIR. The answer is a verdict, findings at your own line, and on a GP
 
 A kernel that does not compile, or computes wrong values, is a result with status 200. Errors are
 problems (RFC 9457) that name the field.
+
+APIs of other projects have their own document: [openapi-adapters.json](openapi-adapters.json).
 """
 TAGS = [
     {"name": "compilations", "description": "Compile kernels. A request's key names its result."},
@@ -101,6 +110,7 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         redoc_url=None,
         # FastAPI would match each for every request; GET /metrics is ours
         telemetry={"tracing": False, "metrics": False, "logs": False},
+        generate_unique_id_function=operation_id,
         redirect_slashes=False,  # it would reveal the scheme and host behind a proxy
         responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
@@ -116,12 +126,17 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         app.add_middleware(TracingMiddleware)
     install_handlers(app)
     app.router.routes.append(compilations.plain_route)
-    routers = [routes.router for routes in ROUTES]
+    routers, foreign = [routes.router for routes in ROUTES], list[APIRouter]()
     for feature in features:
         app.router.routes.extend(feature.plain_routes)
-        routers += feature.routers
+        (foreign if feature.is_adapter else routers).extend(feature.routers)
+    checks = [Depends(refuse_wrong_query)]
     for router in routers:
-        app.include_router(router, dependencies=[Depends(refuse_wrong_query)])
+        app.include_router(router, dependencies=checks)
+    for router in foreign:
+        app.include_router(
+            router, dependencies=checks, generate_unique_id_function=adapter_operation_id
+        )
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]
@@ -132,8 +147,15 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
     describe(
         app,
         bodies,
-        (route for router in routers for route in router.routes),
+        (route for router in (*routers, *foreign) for route in router.routes),
         lambda document: describe_batches(document, owned, batch_examples),
     )
-    app.state.document = OpenApiDocument(app)
+    adapted = {
+        route.path_format
+        for router in foreign
+        for route in router.routes
+        if isinstance(route, APIRoute)
+    }
+    app.state.document = OpenApiDocument(app, lambda path: path not in adapted)
+    app.state.adapters_document = OpenApiDocument(app, adapted.__contains__, ADAPTERS_TITLE)
     return app

@@ -20,6 +20,8 @@ from service.owned_jobs import OwnedJobs
 class Feature:
     """The parts that a feature adds to the application."""
 
+    is_adapter: bool = False
+    """True for another project's API, whose routes are in an OpenAPI document of their own."""
     tag: Mapping[str, str] | None = None
     """Its section of the OpenAPI document: name and description."""
     routers: Sequence[APIRouter] = ()

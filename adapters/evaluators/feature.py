@@ -27,6 +27,7 @@ def _with_prefix(tasks: APIRouter, prefix: str) -> APIRouter:
 
 
 EVALUATORS = Feature(
+    is_adapter=True,
     stores=(Evaluations,),
     tag={
         "name": "evaluators",

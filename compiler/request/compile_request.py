@@ -44,10 +44,16 @@ EXAMPLE: dict[str, Any] = {
 _SIGNATURE_SCHEMA = {
     "anyOf": [
         {
+            "title": "SignatureByName",
             "type": "object",
-            "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "array"}]},
+            "additionalProperties": {
+                "anyOf": [
+                    {"title": "TypeName", "type": "string"},
+                    {"title": "TupleOfTypes", "type": "array", "items": {}},
+                ]
+            },
         },
-        {"type": "string"},
+        {"title": "SignatureOfAotCompiler", "type": "string"},
         {"type": "null"},
     ]
 }
@@ -72,13 +78,33 @@ Files = Annotated[
 ]
 # by value, not by type: generated clients would check the type of a member
 _NULL: JsonValue = {"const": None}
-NOT_NULL: JsonValue = {"not": _NULL}
-ONE_INPUT: list[JsonValue] = [
-    {"properties": {"source": NOT_NULL, "ir": _NULL}, "required": ["source"]},
-    {"properties": {"ir": NOT_NULL, "source": _NULL}, "required": ["ir"]},
-]
+
+
+def one_of(*names: str) -> dict[str, JsonValue]:
+    """Return what a JSON schema says to have exactly one of these members, and not as null.
+
+    As conditions, because generated clients read alternatives (`oneOf`) as types of their own.
+    """
+    first, *others = names
+    has_first: dict[str, JsonValue] = {
+        "required": [first],
+        "properties": {first: {"not": _NULL}},
+    }
+    if not others:
+        return has_first
+    without: JsonValue = {"properties": dict.fromkeys(others, _NULL)}
+    return {"if": has_first, "then": without, "else": one_of(*others)}
+
+
+ONE_INPUT = one_of("source", "ir")
 TARGET_SCHEMA: dict[str, JsonValue] = {"examples": ["cuda:90", "h100", "hip:gfx942", "mi300x"]}
-_JIT_DATA_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]}
+_JIT_DATA_SCHEMA = {
+    "anyOf": [
+        {"title": "SpecializationData", "type": "object"},
+        {"title": "SpecializationDataText", "type": "string"},
+        {"type": "null"},
+    ]
+}
 
 
 class IrText(BaseModel):
@@ -111,7 +137,7 @@ class CompileRequest(BaseModel):
         extra="forbid",
         frozen=True,
         strict=True,
-        json_schema_extra={"examples": [EXAMPLE], "oneOf": ONE_INPUT},
+        json_schema_extra={"examples": [EXAMPLE], **ONE_INPUT},
     )
 
     source: Text | None = Field(

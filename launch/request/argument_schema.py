@@ -24,22 +24,26 @@ Index = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Extent = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Shape = Annotated[list[Extent], Field(max_length=MAX_RANK)]
 Strides = Annotated[list[Index], Field(max_length=MAX_RANK)]
-TaggedNumber = Annotated[
-    Json,
-    WithJsonSchema(
+
+
+def _tagged(kind: str, *types: str, examples: list[str]) -> WithJsonSchema:
+    """Return the schema of a number that JSON cannot express, under its only member `kind`."""
+    return WithJsonSchema(
         {
+            "title": f"Tagged{kind.capitalize()}",
             "type": "object",
             "description": "a number that JSON cannot express",
-            "properties": {
-                "int": {"type": ["integer", "string"], "examples": ["9223372036854775807"]},
-                "float": {"type": ["number", "string"], "examples": ["-inf", "0x1.8p+1"]},
-            },
-            "minProperties": 1,
-            "maxProperties": 1,
+            "properties": {kind: {"type": list(types), "examples": examples}},
+            "required": [kind],
             "additionalProperties": False,
         }
-    ),
-]
+    )
+
+
+TaggedNumber = (
+    Annotated[Json, _tagged("int", "integer", "string", examples=["9223372036854775807"])]
+    | Annotated[Json, _tagged("float", "number", "string", examples=["-inf", "0x1.8p+1"])]
+)
 
 
 class BufferArgument(RequestPart):
@@ -96,12 +100,6 @@ class WrappedTuple(RequestPart):
     items: list[Json] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
 
 
-class TupleOfArguments(WrappedTuple):
-    """The object around the items of a tuple, each an argument itself."""
-
-    items: list["RequestArgument"] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
-
-
 class BufferChange(BufferArgument):
     """The changes of a case to a buffer: without shape or dtype, its given fields."""
 
@@ -120,16 +118,29 @@ _Leaf = (
     | WrappedView
     | WrappedDescriptor
 )
-RequestArgument = TypeAliasType(
-    "RequestArgument",
-    "_Leaf | TupleOfArguments | Annotated[list[RequestArgument], Field(max_length=MAX_ARGUMENTS)]",
-)
-"""One argument, in any of the forms that a request may use."""
+_Items = Annotated[list[Json], Field(title="ListOfArguments", max_length=MAX_ARGUMENTS)]
 
+
+class TupleOfArguments(WrappedTuple):
+    """The object around the items of a tuple, each an argument itself."""
+
+    items: list[_Leaf | WrappedTuple | _Items] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
+
+
+RequestArgument = TypeAliasType("RequestArgument", _Leaf | TupleOfArguments | _Items)
+"""One argument, in any of the forms that a request may use.
+
+Tuples within tuples have items of any JSON in the schema: generators of clients read no type that
+holds itself.
+"""
+
+_BY_NAME, _IN_ORDER = Field(title="ArgumentsByName"), Field(title="ArgumentsInOrder")
 RequestArguments = Annotated[
-    dict[Name, RequestArgument] | list[RequestArgument], Field(max_length=MAX_PARAMETERS)
+    Annotated[dict[Name, RequestArgument], _BY_NAME] | Annotated[list[RequestArgument], _IN_ORDER],
+    Field(max_length=MAX_PARAMETERS),
 ]
 ChangedArguments = Annotated[
-    dict[Name, RequestArgument | BufferChange] | list[RequestArgument | BufferChange],
+    Annotated[dict[Name, RequestArgument | BufferChange], _BY_NAME]
+    | Annotated[list[RequestArgument | BufferChange], _IN_ORDER],
     Field(max_length=MAX_PARAMETERS),
 ]

@@ -50,13 +50,20 @@ INTEGER_RANGES = {
 _MAX_DIGITS = 24
 ELEMENT_SCHEMA: dict[str, Any] = {
     "anyOf": [
-        {"type": ["number", "boolean"]},
-        {"enum": list(NON_FINITE)},
-        {"type": "string", "pattern": f"^-?[0-9]{{1,{_MAX_DIGITS}}}$"},
+        {"title": "Number", "type": "number"},
+        {"title": "Truth", "type": "boolean"},
+        {"title": "NonFinite", "type": "string", "enum": list(NON_FINITE)},
+        {
+            "title": "LargeInteger",
+            "type": "string",
+            "pattern": f"^-?[0-9]{{1,{_MAX_DIGITS}}}$",
+        },
     ]
 }
 """JSON forms of one element in a request; the dtype decides which are valid."""
-VALUES_SCHEMA: dict[str, Any] = {"anyOf": [*ELEMENT_SCHEMA["anyOf"], {"type": "array"}]}
+VALUES_SCHEMA: dict[str, Any] = {
+    "anyOf": [*ELEMENT_SCHEMA["anyOf"], {"title": "NestedValues", "type": "array", "items": {}}]
+}
 """JSON form of elements as nested lists."""
 
 

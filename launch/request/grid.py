@@ -25,8 +25,8 @@ GRID_SCHEMA: dict[str, Any] = {
     "maxItems": len(LIMITS),
     "items": {
         "anyOf": [
-            {"type": "integer", "minimum": 1, "maximum": max(LIMITS)},
-            {"type": "string", "minLength": 1, "maxLength": MAX_CHARS},
+            {"title": "Extent", "type": "integer", "minimum": 1, "maximum": max(LIMITS)},
+            {"title": "GridExpression", "type": "string", "minLength": 1, "maxLength": MAX_CHARS},
         ]
     },
 }

@@ -6,11 +6,11 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
-from compiler.request.compile_request import MAX_TIMEOUT_S, NOT_NULL, Json, Name
+from compiler.request.compile_request import MAX_TIMEOUT_S, Json, Name, one_of
 from launch.request.argument_schema import ChangedArguments, RequestArguments
 from launch.request.grid import GRID_SCHEMA
 from launch.request.initializer import MAX_SEED
@@ -71,10 +71,11 @@ CPU_EXAMPLE: dict[str, Any] = EXAMPLE | {
 }
 
 _Grid = Annotated[Json, WithJsonSchema(GRID_SCHEMA)]
-_ONE_KERNEL: list[JsonValue] = [
-    {"required": ["compilation"], "properties": {"compilation": NOT_NULL}},
-    {"required": ["compilation_key"], "properties": {"compilation_key": NOT_NULL}},
-]
+
+
+def _or_word(word: str) -> WithJsonSchema:
+    """Return the schema of a switch that may also be a word, as a union and not as one enum."""
+    return WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": [word]}]})
 
 
 class DeviceClass(RequestPart):
@@ -84,7 +85,7 @@ class DeviceClass(RequestPart):
     model: str | None = Field(default=None, max_length=128)
 
 
-RequestDevice = Annotated[str, Field(max_length=64)] | DeviceClass
+RequestDevice = Annotated[str, Field(title="DeviceName", max_length=64)] | DeviceClass
 """JSON form of the device. `interpreter` is the old name of `cpu`."""
 
 
@@ -105,7 +106,7 @@ class RepeatsRequest(RequestPart):
 class TimingRequest(RepeatsRequest):
     """Settings of timing the kernel; all repeats end after `max_ms`."""
 
-    fresh_inputs: Literal[False, True, "values"] = Field(
+    fresh_inputs: Annotated[Literal[False, True, "values"], _or_word("values")] = Field(
         default=False,
         description="true: give each repeat buffers that no earlier run has touched; values: also "
         "give it random inputs of a separate seed, so that no run can reuse another's results",
@@ -176,7 +177,7 @@ class LaunchRequest(RequestPart):
         json_schema_extra={
             "examples": [EXAMPLE, TIMED_EXAMPLE, CPU_EXAMPLE],
             "required": ["grid"],
-            "oneOf": _ONE_KERNEL,
+            **one_of("compilation", "compilation_key"),
         }
     )
 
@@ -222,7 +223,7 @@ class LaunchRequest(RequestPart):
         description="further checks, each in an extra run",
     )
     fuzz: FuzzRequest | None = Field(default=None, description="for the check `fuzz`")
-    profile: Literal[False, True, "lines"] = Field(
+    profile: Annotated[Literal[False, True, "lines"], _or_word("lines")] = Field(
         default=False,
         description='on GPUs: one extra run under a profiler; "lines": another one, which measures '
         "each source line and each instruction",

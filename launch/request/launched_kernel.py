@@ -20,7 +20,7 @@ class LaunchedKernel(CompileRequest):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{name: EXAMPLE[name] for name in ("source", "constexprs")}],
-            "oneOf": ONE_INPUT,
+            **ONE_INPUT,
         }
     )
 

@@ -13,11 +13,13 @@ from programs.program_request import (
     WARMING_EXAMPLE,
     ProgramRequest,
 )
+from programs.service.program_events import CompiledEvent, RecordedEvent, ReplayedEvent
 from programs.service.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
 from programs.service.program_list import LISTED
 from programs.service.program_submission import PROGRAMS
 from programs.service.tape_answer import WhichTape, tape_answer
 from programs.tape.json_schema import TAPE_SCHEMA
+from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
 from service.idempotency import HEADER
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
@@ -124,7 +126,14 @@ async def get_tape(
     summary="queued, started, recorded, compiled, replayed, case and finished, as they happen",
     response_class=Response,
     responses=events_of(
-        "queued", "started", "recorded", "compiled", "replayed", "case", "finished"
+        "ProgramEvent",
+        queued=QueuedEvent,
+        started=StartedEvent,
+        recorded=RecordedEvent,
+        compiled=CompiledEvent,
+        replayed=ReplayedEvent,
+        case=CaseEvent,
+        finished=FinishedEvent,
     ),
     openapi_extra=RESUMED,
 )

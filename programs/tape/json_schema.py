@@ -172,7 +172,16 @@ TAPE_SCHEMA: Mapping[str, Any] = {
             "params": _list({"type": "array", "prefixItems": [_TEXT, _INDEX]}),
             "outputs": _STRUCTURE,
             "outputs2": _STRUCTURE,
-            "ops": _list({"oneOf": [_ATEN, _SEED, _LAUNCH]}, maxItems=MAX_OPS),
+            "ops": _list(
+                {
+                    "oneOf": [
+                        {"title": "AtenOp", **_ATEN},
+                        {"title": "SeedOp", **_SEED},
+                        {"title": "LaunchOp", **_LAUNCH},
+                    ]
+                },
+                maxItems=MAX_OPS,
+            ),
         },
         {
             "init_inputs": _list(_STRUCTURE),

@@ -2,15 +2,25 @@
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from proofs.proof_record import Proof
 from proofs.proof_request import CASES_EXAMPLE, EXAMPLE, ProofRequest
 from proofs.service.proof_examples import ANSWERS, CANCELLED, UNDER_WAY
 from proofs.service.proof_submission import PROOFS
-from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
+from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
+from service.http.openapi import answer_of, body_of, events_of, wait_parameter
+from service.idempotency import HEADER
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
 from service.state import state_of
+
+
+class KernelCompiledEvent(BaseModel):
+    """The kernel is compiled."""
+
+    compilation_key: str
+
 
 EXAMPLES = {"a contract": EXAMPLE, "launches to infer it from": CASES_EXAMPLE}
 
@@ -25,7 +35,7 @@ router = APIRouter(prefix="/v1/proofs", tags=["proofs"])
         "requestBody": body_of(ProofRequest, EXAMPLES),
         "parameters": [
             wait_parameter(),
-            header("Idempotency-Key", "names this proof for 24 hours"),
+            HEADER,
         ],
     },
 )
@@ -63,7 +73,13 @@ async def delete_proof(request: Request, proof_id: str) -> Response:
     "/{proof_id}/events",
     summary="queued, started, compiled and finished, as they happen",
     response_class=Response,
-    responses=events_of("queued", "started", "compiled", "finished"),
+    responses=events_of(
+        "ProofEvent",
+        queued=QueuedEvent,
+        started=StartedEvent,
+        compiled=KernelCompiledEvent,
+        finished=FinishedEvent,
+    ),
     openapi_extra=RESUMED,
 )
 async def get_proof_events(request: Request, proof_id: str) -> StreamingResponse:

@@ -14,6 +14,7 @@ from service.batches.batch_submission import cancel_batch, check_kind, submit_ba
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
+from service.http.event_data import BatchFinishedEvent, ItemEvent
 from service.http.openapi import events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
@@ -122,7 +123,7 @@ async def delete_batch(request: Request, batch_id: str) -> Response:
     "/{batch_id}/events",
     summary="Stream the events item and finished",
     response_class=Response,
-    responses=events_of("item", "finished"),
+    responses=events_of("BatchEvent", item=ItemEvent, finished=BatchFinishedEvent),
     openapi_extra=RESUMED,
 )
 async def get_batch_events(request: Request, batch_id: str) -> StreamingResponse:

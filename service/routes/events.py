@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from service.compilations.retrieval import read_compile_job
+from service.http.event_data import FinishedEvent, QueuedEvent, StageEvent, StartedEvent
 from service.http.middleware import IS_HEAD
 from service.http.openapi import events_of, header
 from service.http.problems import ProblemRaised
@@ -18,7 +19,13 @@ from store.events import FINISHED, START, Event, check_id
 
 _KEEP_ALIVE = b": still here\n\n"
 
-STREAM = events_of("queued", "started", "stage", "finished")
+STREAM = events_of(
+    "CompilationEvent",
+    queued=QueuedEvent,
+    started=StartedEvent,
+    stage=StageEvent,
+    finished=FinishedEvent,
+)
 LAST_EVENT_ID = header(
     "Last-Event-ID",
     "id of the last event received; the stream resumes after it",

@@ -7,9 +7,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.deadline import Deadline
+from launch.messages import Finding
 from launch.request.launch_record import Launch
 from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
 from service.http.body import parse_body, read_body
+from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import body_of, bytes_as, events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.idempotency import HEADER
@@ -151,7 +153,14 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
     "/{launch_id}/events",
     summary="Stream the events queued, started, case, finished and finding",
     response_class=Response,
-    responses=events_of("queued", "started", "case", "finished", "finding"),
+    responses=events_of(
+        "LaunchEvent",
+        queued=QueuedEvent,
+        started=StartedEvent,
+        case=CaseEvent,
+        finished=FinishedEvent,
+        finding=Finding,
+    ),
     openapi_extra=RESUMED,
 )
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.http.browser import EMBEDDED, is_foreign_frame, refused_frame
 from service.http.content_coding import accepts
-from service.http.openapi import OpenApiDocument
+from service.http.openapi_document import OpenApiDocument
 from service.http.problems import ProblemRaised
 from service.page_files import INDEX, PageFile, docs_files, gzipped, page_files
 from service.routes.states import DIGEST
@@ -58,6 +58,13 @@ async def get_page() -> Response:
 async def get_document(request: Request) -> Response:
     """Answer the OpenAPI document."""
     document: OpenApiDocument = request.app.state.document
+    return Response(await document.read(), media_type="application/json")
+
+
+@router.get("/openapi-adapters.json")
+async def get_adapters_document(request: Request) -> Response:
+    """Answer the OpenAPI document of the APIs of other projects."""
+    document: OpenApiDocument = request.app.state.adapters_document
     return Response(await document.read(), media_type="application/json")
 
 

@@ -136,7 +136,7 @@ async def _loads(state: ServiceState) -> dict[str, LaneLoad]:
 
 
 @router.get("/healthz", summary="Check that this process is alive")
-async def get_health() -> dict[str, str]:
+async def get_liveness() -> dict[str, str]:
     """Answer immediately, without asking the store."""
     return {"status": "alive"}
 

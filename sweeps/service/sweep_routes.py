@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
+from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import (
@@ -24,6 +25,7 @@ from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own, with_synonyms
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
+from sweeps.row import SweepRow
 from sweeps.service.find_sweep import FoundSweep, find_sweep
 from sweeps.service.refused_work import refused_of
 from sweeps.service.sweep_answer import sweep_csv, sweep_json
@@ -181,7 +183,9 @@ async def delete_sweep(request: Request, sweep_id: str) -> Response:
     "/{sweep_id}/events",
     summary="queued, started, row and finished, as they happen",
     response_class=Response,
-    responses=events_of("queued", "started", "row", "finished"),
+    responses=events_of(
+        "SweepEvent", queued=QueuedEvent, started=StartedEvent, row=SweepRow, finished=FinishedEvent
+    ),
     openapi_extra=RESUMED,
 )
 async def get_sweep_events(request: Request, sweep_id: str) -> StreamingResponse:

@@ -17,7 +17,7 @@ SEED = "1"
 TIMEOUT_S = 3600
 ENDLESS = r"^/v1/[a-z]+/\{[a-z_]+\}/events$"
 """Event streams, which last as long as their job."""
-A_FILE = "put_tensor_v1_tensors__digest__put"
+A_FILE = "put_tensor"
 """Takes .npy, which schemathesis cannot make."""
 
 

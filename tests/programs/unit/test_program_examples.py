@@ -18,7 +18,7 @@ ANSWERS = [
     pytest.param(example["value"], id=f"{method} {path} {status} {title}")
     for path in ("/v1/programs", "/v1/programs/{program_id}")
     for method, operation in PATHS[path].items()
-    if method != "head"
+    if method != "head" and operation["operationId"] != "list_programs"
     for status, response in operation["responses"].items()
     if status in {"200", "202"}
     for title, example in response["content"]["application/json"]["examples"].items()

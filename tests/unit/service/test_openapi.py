@@ -1,12 +1,13 @@
 """The OpenAPI document describes the purpose and the errors of every operation."""
 
 import asyncio
+import json
 import threading
 from typing import Any
 
 import pytest
 
-from service.http.openapi import OpenApiDocument
+from service.http.openapi_document import OpenApiDocument
 from tests.unit.service.applications import application, document
 
 DOCUMENT: dict[str, Any] = document()
@@ -102,7 +103,11 @@ def test_every_schema_that_is_named_is_there():
             return own.union(*(named(item) for item in part.values()))
         return set().union(*map(named, part)) if isinstance(part, list) else set()
 
-    known = {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]}
+    known = {
+        f"#/components/{kind}/{name}"
+        for kind in ("schemas", "headers")
+        for name in DOCUMENT["components"][kind]
+    }
     assert named(DOCUMENT) <= known
 
 
@@ -127,9 +132,84 @@ async def test_the_document_is_made_once_and_beside_the_event_loop(monkeypatch):
         return generate()
 
     monkeypatch.setattr(app, "openapi", noted)
-    document = OpenApiDocument(app)
+    document = OpenApiDocument(app, lambda path: True)
 
     first, second = await asyncio.gather(document.read(), document.read())
 
     assert first is second
     assert [thread is threading.main_thread() for thread in threads] == [False]
+
+
+async def read(name: str) -> dict[str, Any]:
+    found: OpenApiDocument = getattr(application().state, name)
+    return json.loads(await found.read())
+
+
+async def test_apis_of_other_projects_are_in_a_document_of_their_own():
+    core, adapters = await read("document"), await read("adapters_document")
+
+    assert core["paths"].keys() | adapters["paths"].keys() == DOCUMENT["paths"].keys()
+    assert {path for path in core["paths"] if path.startswith("/v1/")} == {
+        path for path in DOCUMENT["paths"] if path.startswith("/v1/")
+    }
+    assert "/kernelgym/evaluate" in adapters["paths"]
+    assert "KernelGymTask" in adapters["components"]["schemas"]
+    assert "KernelGymTask" not in core["components"]["schemas"]
+    assert "LaunchRequest" not in adapters["components"]["schemas"]
+
+
+def test_operations_have_short_names():
+    named = {name: operation["operationId"] for name, operation in OPERATIONS.items()}
+
+    assert named["POST /v1/launches"] == "create_launch"
+    assert named["GET /v1/launches"] == "list_launches"
+    assert named["GET /kernelgym/status/{task_id}"] == "get_kernelgym_status_task_id"
+
+
+def test_events_are_told_apart_by_their_name():
+    schemas = DOCUMENT["components"]["schemas"]
+    union = schemas["LaunchEvent"]
+
+    assert union["discriminator"]["propertyName"] == "event"
+    assert union["discriminator"]["mapping"]["case"] == "#/components/schemas/CaseEvent"
+    assert schemas["FinishedEvent"]["properties"]["event"]["const"] == "finished"
+    assert "problem" in schemas["CaseEvent"]["properties"]["data"]["properties"]
+
+
+def test_unions_of_objects_name_what_tells_them_apart():
+    items = DOCUMENT["components"]["schemas"]["Abi"]["properties"]["parameters"]["items"]
+
+    assert items["discriminator"]["mapping"]["tensormap"].endswith("/TensorMapParameter")
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "unit"),
+    [
+        ("LaunchRequest", "timeout_s", "seconds"),
+        ("Timing", "median_us", "microseconds"),
+        ("Artifact", "size_bytes", "bytes"),
+        ("Timing", "bytes_per_s", "bytes per second"),
+    ],
+)
+def test_a_field_with_a_unit_in_its_name_says_it(schema: str, field: str, unit: str):
+    found = DOCUMENT["components"]["schemas"][schema]["properties"][field]
+
+    assert found["description"].endswith(unit)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "headers"),
+    [
+        ("POST /v1/compilations", "200", {"Location", "Cache-Status", "Server-Timing"}),
+        ("POST /v1/launches", "202", {"Location", "Retry-After", "Preference-Applied"}),
+        ("GET /v1/launches/{launch_id}", "200", {"ETag", "Cache-Control"}),
+        ("GET /v1/launches/{launch_id}", "304", {"ETag"}),
+        ("GET /v1/targets", "503", {"Retry-After", "X-Request-ID"}),
+    ],
+)
+def test_an_answer_names_its_headers(name: str, status: str, headers: set[str]):
+    assert headers <= OPERATIONS[name]["responses"][status]["headers"].keys()
+
+
+def test_the_document_names_its_server():
+    assert [server["url"] for server in DOCUMENT["servers"]] == ["/"]

@@ -11,7 +11,7 @@ from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import FieldError, RequestRejected
 from compiler.slug import Slug
 from service.http.middleware import RequestIdMiddleware
-from service.http.openapi import OpenApiDocument
+from service.http.openapi_document import OpenApiDocument
 from service.http.problems import ProblemRaised, install_handlers
 from service.http.traffic import Traffic
 from store.errors import CallerQueueFull, QueueFull, StoreUnavailable
@@ -36,7 +36,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI(redirect_slashes=False)
     app.add_middleware(RequestIdMiddleware, traffic=Traffic())
     install_handlers(app)
-    app.state.document = OpenApiDocument(app)
+    app.state.document = OpenApiDocument(app, lambda path: True)
 
     @app.get("/raise/{name}")
     async def _raise(name: str) -> None:

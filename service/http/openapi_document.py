@@ -1,0 +1,205 @@
+"""The OpenAPI document as a whole: what no route writes for itself.
+
+Everything here follows from rules, so a new route or field needs nothing: problems, headers, units,
+discriminators, short ids. Routes of adapters are in a document of their own.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.routing import BaseRoute
+
+from service.http.openapi import COMPONENTS
+from service.http.openapi_headers import HEADERS, NOT_MODIFIED, headers_of, is_validated
+from service.http.openapi_schemas import discriminate, hoist_events, schemas_named, with_units
+
+_PROBLEMS = {
+    400: "The body is not JSON",
+    401: "No valid API key, where API keys exist",
+    403: "The API key lacks the scope",
+    404: "Not found, or it belongs to another caller",
+    408: "The body arrived too slowly",
+    409: "Not finished; Retry-After says when to retry",
+    410: "Evicted from the cache; post again",
+    413: "The body is too large",
+    415: "The body is not declared as JSON",
+    421: "Unknown Host (checked where no API key is needed)",
+    422: "What is wrong, field by field",
+    429: "Too many queued jobs or wrong API keys; Retry-After says when to retry",
+    503: "Queue full or store unreachable; Retry-After says when to retry",
+}
+_EXAMPLES = {"example", "examples"}
+_FILES = ("/outputs/", "/trace", "/tape")
+_OF_FINISHED = ("/tape", "/artifacts/", "/lines", "/instructions", "/diff/", "/passes", "/exports/")
+SERVERS: Final = [{"url": "/", "description": "The service that answers this document"}]
+ADAPTERS_TITLE: Final = "tritond: APIs of other projects"
+
+
+def operation_id(route: APIRoute) -> str:
+    """Return the name of the operation, such as `create_launch`, for generated clients."""
+    return re.sub(r"^post_", "create_", route.name)
+
+
+def adapter_operation_id(route: APIRoute) -> str:
+    """Return the method and path of an adapter's operation, which may have several paths."""
+    methods = sorted(route.methods or ())
+    return "_".join(
+        [*map(str.lower, methods), *re.findall(r"\w+", route.path_format.replace("-", "_"))]
+    )
+
+
+def describe(
+    app: FastAPI,
+    models: Iterable[type[BaseModel]],
+    routes: Iterable[BaseRoute],
+    complete: Callable[[dict[str, Any]], None],
+) -> None:
+    """Add schemas of `models` and the examples of `routes` to the OpenAPI document of `app`.
+
+    `complete` adds to the document what depends on features.
+    """
+    bodies, routes = tuple(models), tuple(routes)
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        if "securitySchemes" in document.get("components", {}):
+            return document  # cached
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        for model in bodies:
+            schema = model.model_json_schema(ref_template=COMPONENTS + "{model}")
+            schemas.update(schema.pop("$defs", {}))
+            schemas[model.__name__] = schema
+        _show_nulls(routes, document)
+        complete(document)
+        for operation in _operations(document):
+            hoist_events(operation, schemas)
+        for schema in schemas.values():
+            with_units(schema)
+        discriminate(document["paths"], schemas)
+        discriminate(schemas, schemas)
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                _add_problems(path, method, operation)
+                _add_headers(path, method, operation)
+            if "get" in operations:
+                operations["head"] = _head_of(operations["get"])
+        document["components"]["headers"] = HEADERS
+        document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{}, {"key": []}]
+        document["servers"] = SERVERS
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+class OpenApiDocument:
+    """A document as JSON of the paths of `app` that `is_part` keeps, made when first asked for.
+
+    Making it takes most of a second, so a thread does it and the event loop goes on.
+    """
+
+    def __init__(
+        self, app: FastAPI, is_part: Callable[[str], bool], title: str | None = None
+    ) -> None:
+        self._app = app
+        self._is_part = is_part
+        self._title = title
+        self._making: asyncio.Task[bytes] | None = None
+
+    async def read(self) -> bytes:
+        """Return the document."""
+        if self._making is None:
+            self._making = asyncio.create_task(asyncio.to_thread(self._make))
+        return await asyncio.shield(self._making)
+
+    def _make(self) -> bytes:
+        document = part_of(self._app.openapi(), self._is_part, self._title)
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def part_of(
+    document: dict[str, Any], is_part: Callable[[str], bool], title: str | None = None
+) -> dict[str, Any]:
+    """Return the document of the paths that `is_part` keeps, with their schemas and tags."""
+    paths = {path: item for path, item in document["paths"].items() if is_part(path)}
+    schemas = document["components"]["schemas"]
+    kept = schemas_named(paths, schemas)
+    used = {tag for item in paths.values() for one in item.values() for tag in one.get("tags", ())}
+    return document | {
+        "info": document["info"] | ({"title": title} if title else {}),
+        "paths": paths,
+        "tags": [tag for tag in document.get("tags", ()) if tag["name"] in used],
+        "components": document["components"]
+        | {"schemas": {name: schema for name, schema in schemas.items() if name in kept}},
+    }
+
+
+def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for operations in document["paths"].values():
+        yield from operations.values()
+
+
+def _show_nulls(routes: Iterable[BaseRoute], document: dict[str, Any]) -> None:
+    """Restore nulls in examples of answers: FastAPI drops them, and our answers have them."""
+    for route in routes:
+        if not isinstance(route, APIRoute):
+            continue
+        for method in route.methods or ():
+            answers = document["paths"][route.path_format][method.lower()]["responses"]
+            for status, response in route.responses.items():
+                for media_type, content in response.get("content", {}).items():
+                    named = {name: content[name] for name in content.keys() & _EXAMPLES}
+                    answers[str(status)]["content"][media_type] |= named
+
+
+def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
+    """Add the problems that an operation may answer."""
+    content = {"application/problem+json": {"schema": {"$ref": COMPONENTS + "Problem"}}}
+    for status, description in _PROBLEMS.items():
+        if _may_answer(status, path, method):
+            problem = {"description": description, "content": content}
+            operation["responses"][str(status)] = problem
+
+
+def _add_headers(path: str, method: str, operation: dict[str, Any]) -> None:
+    """Add the headers of each answer, and 304 where answers have an ETag."""
+    if is_validated(path, method):
+        operation["responses"].setdefault("304", {"description": NOT_MODIFIED})
+    for status, response in operation["responses"].items():
+        named = headers_of(path, method, int(status), operation)
+        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in named}
+
+
+def _head_of(get: dict[str, Any]) -> dict[str, Any]:
+    """Return the HEAD operation of `get`."""
+    responses = {
+        status: {name: response[name] for name in ("description", "headers")}
+        for status, response in get["responses"].items()
+    }
+    return get | {
+        "summary": f"{get['summary']} (no body)",
+        "operationId": f"head_{get['operationId']}",
+        "responses": responses,
+    }
+
+
+def _may_answer(status: int, path: str, method: str) -> bool:
+    match status:
+        case 400 | 408 | 413 | 415:
+            return method in {"post", "put"}
+        case 404:
+            return "{" in path or path.endswith(("/query", "/tasks/batch"))
+        case 409:
+            return any(part in path for part in _OF_FINISHED)
+        case 410:
+            return method == "get" and any(part in path for part in ("{key}", *_FILES))
+        case 401 | 429 | 503:
+            return path not in {"/healthz", "/readyz"} or (status, path) == (503, "/readyz")
+    return True
