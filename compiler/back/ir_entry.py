@@ -5,6 +5,7 @@ Read from the module as MLIR prints it, never from the posted text.
 
 import re
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from compiler.diagnostic import Failure, diagnostic
@@ -13,6 +14,12 @@ HINTS = {"tt.divisibility": (16, "divisible_by_16"), "tt.pointer_range": (32, "p
 
 _FUNCTION = re.compile(r"^  tt\.func (?:public )?@(\"[^\"]*\"|[\w$.-]+)\((.*)$", re.MULTILINE)
 _ARGUMENT = re.compile(r"%[\w$.-]+: (?P<type>[^{]+?)\s*(?:\{(?P<attributes>.*)\})?\s*")
+_VALUE = re.compile(r"^%([\w$.-]+)\s*:", re.ASCII)
+_NAMED_LOCATION = re.compile(r'loc\("(\w+)"', re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w{0,127}", re.ASCII)
+_POSITION = re.compile(r"arg\d+", re.ASCII)
+_MOST_CHARS = 100_000
+"""The end of a function's parameters is looked for in so much text."""
 _ATTRIBUTE = re.compile(r"(tt\.\w+) = (\d+) : i32")
 _POINTER = re.compile(r'!tt\.ptr<(.+?)(, "constant"|, \d+(?: : i32)?)?>')
 _DESCRIPTOR = re.compile(r"!tt\.tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)[^<]*(?:<.*)?>")
@@ -32,8 +39,8 @@ class IrEntry:
     parameters: list[dict[str, Any]]
 
 
-def entry_of(module: Any, stage: str) -> IrEntry:
-    """Return the entry of a parsed module.
+def entry_of(module: Any, stage: str, text: str = "") -> IrEntry:
+    """Return the entry of a module that was parsed from `text`, which has its parameters' names.
 
     Raises `Failure`: `unknown_kernel` without a public function, `ambiguous_kernel` with several,
     `compile_error` for a name that no symbol of a GPU's code has, or for a parameter that nothing
@@ -56,11 +63,45 @@ def entry_of(module: Any, stage: str) -> IrEntry:
             "ASCII letters, digits and underscores"
         )
         raise _failure("compile_error", stage, message)
-    arguments = enumerate(_split(functions[0][1]))
-    return IrEntry(names[0], [_parameter(index, text, stage) for index, text in arguments])
+    arguments = _split(functions[0][1])
+    own = _own_names(text, functions[0][0], len(arguments))
+    return IrEntry(
+        names[0],
+        [
+            _parameter(index, argument, stage, name)
+            for index, (argument, name) in enumerate(zip(arguments, own, strict=True))
+        ],
+    )
 
 
-def _parameter(index: int, text: str, stage: str) -> dict[str, Any]:
+def _own_names(text: str, function: str, count: int) -> list[str]:
+    """Return a name for each of the function's parameters: as written, else `arg` and its position.
+
+    MLIR drops the names of values, so they are looked for in the text: `%x_ptr`, or `loc("x_ptr")`.
+    """
+    positional = [f"arg{index}" for index in range(count)]
+    start = re.search(rf"tt\.func\s+(?:public\s+)?@{re.escape(function)}\s*\(", text)
+    written = [] if start is None else _split(text[start.end() : start.end() + _MOST_CHARS])
+    if len(written) != count:
+        return positional
+    found = [_own_name(argument) for argument in written]
+    if len(set(found)) < count:
+        return positional
+    return [name or position for name, position in zip(found, positional, strict=True)]
+
+
+def _own_name(argument: str) -> str:
+    """Return a parameter's name, or an empty string for one that no launch could use."""
+    candidates = [*_VALUE.findall(argument), *_NAMED_LOCATION.findall(argument)]
+    usable = (
+        name
+        for name in candidates
+        if _NAME.fullmatch(name) and not _POSITION.fullmatch(name) and not iskeyword(name)
+    )
+    return next(usable, "")
+
+
+def _parameter(index: int, text: str, stage: str, name: str) -> dict[str, Any]:
     match = _ARGUMENT.fullmatch(text)
     kind = None if match is None else _type(match["type"])
     if match is None or kind is None:
@@ -69,7 +110,7 @@ def _parameter(index: int, text: str, stage: str) -> dict[str, Any]:
     found = _ATTRIBUTE.findall(match["attributes"] or "")
     known = [(value, *HINTS[name]) for name, value in found if name in HINTS]
     hints = [hint for value, unit, hint in known if _promises(int(value), unit, hint)]
-    return {"name": f"arg{index}", "type": kind, "hints": sorted(hints)}
+    return {"name": name, "type": kind, "hints": sorted(hints)}
 
 
 def _failure(slug: str, stage: str, message: str) -> Failure:

@@ -44,7 +44,7 @@ def lower_posted_ir(order: PostedOrder, body: bytes, send: Send) -> PostedReport
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     started = perf_counter()
     parsed = _parsed(text, backend, language)
-    entry = entry_of(parsed.module, language)
+    entry = entry_of(parsed.module, language, parsed.text)
     ir_module.check_lowerable(parsed.module, backend.target, language)
     parse_ms = spent_ms(started)
     send({"kind": "stage", "stage": order.stage, "ms": parse_ms}, parsed.text.encode())

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Container
 from dataclasses import dataclass
 from math import prod
 
@@ -17,6 +18,7 @@ from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, with_seeds
 from launch.request.element import ITEM_BYTES
 from launch.request.hint_check import check_hints, compiled_hints
+from launch.request.ir_parameters import as_given
 from launch.request.launch_job import (
     MAX_OUTPUT_BYTES,
     MAX_UPLOADED_BYTES,
@@ -156,7 +158,7 @@ async def _compile_job(
     compiled = await _read_compiled(state, key, "/compilation_key", caller)
     for case, origin in resolved.located:
         try:
-            check_hints(compiled.hints, case.bound)
+            check_hints(compiled.hints_of(case.bound.arguments), case.bound)
         except RequestRejected as rejected:
             raise type(rejected)(*origin.relocate(rejected.errors)) from None
     return compiled.job
@@ -174,7 +176,7 @@ async def _reference_jobs(
         at = f"{origin.reference_at}/compilation_key"
         if key not in found:
             found[key] = await _read_compiled(state, key, at, caller)
-        hints = found[key].hints
+        hints = found[key].hints_of(case.bound.arguments)
         taken = {name: item for name, item in case.bound.arguments.items() if name in hints}
         try:
             check_hints(hints, BoundArguments(allocations=case.bound.allocations, arguments=taken))
@@ -191,6 +193,10 @@ class _Compiled:
 
     job: CompileJob
     hints: dict[str, SpecializedParameter]
+
+    def hints_of(self, given: Container[str]) -> dict[str, SpecializedParameter]:
+        """Return the hints by the names that a launch gives its arguments."""
+        return self.hints if self.job.ir is None else as_given(self.hints, given)
 
 
 async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:

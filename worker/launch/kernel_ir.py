@@ -16,6 +16,7 @@ from compiler.request.resolution import specialized_job
 from compiler.specialization import SpecializedParameter
 from jobs.deadline import Deadline
 from launch.request.hint_check import check_hints, compiled_hints
+from launch.request.ir_parameters import as_given, names_as_given
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
@@ -87,6 +88,10 @@ class KernelIrs:
             self._kept.append((progress, job.namespace))
             self._cache.put(key, self._made[key], len(self._made[key].text) + _KIB)
         made = self._made[key]
+        if job.ir is not None:
+            given = run.bound.arguments
+            names = names_as_given(made.parameters, given)
+            made = replace(made, parameters=names, hints=as_given(made.hints, given))
         if made.hints:
             check_hints(made.hints, run.bound)
         return made

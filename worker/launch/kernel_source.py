@@ -70,7 +70,7 @@ class KernelSources:
         return found
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
-        """Return the names of the kernel's parameters, None for IR, whose are arg0, arg1, ..."""
+        """Return the names of the kernel's parameters, None for IR, whose source is not read."""
         if job.source is None:
             return None
         return frozenset(item.name for item in (await self.read(job)).facts.parameters)

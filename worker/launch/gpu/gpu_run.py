@@ -3,10 +3,11 @@
 User Python never runs where the GPU and the clock are: a launcher gets a cubin and data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from jobs.core_kinds import COMPILATION
@@ -14,6 +15,7 @@ from jobs.deadline import Deadline, StepLimit
 from jobs.submission import JobClient, JobOrder
 from launch.checks.roofline import Ceilings
 from launch.request.hint_check import check_hints, compiled_hints
+from launch.request.ir_parameters import names_as_given
 from launch.request.launch_job import LaunchJob
 from store.jobs.types import Priority
 from worker.gpu.launcher.launcher_order import LauncherOrder
@@ -98,6 +100,7 @@ class GpuLaunch:
         if compilation.state != "succeeded":
             problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
             return not_run(problem)
+        compilation = _named_as_given(compilation, run.bound.arguments)
         check_hints(compiled_hints(compilation.parameters), run.bound)
         if kernel.cubin is None:
             detail = "The kernel's binary left the cache before it could be launched; launch again."
@@ -137,3 +140,20 @@ class GpuLaunch:
         if outcome.ending is LaunchEnding.DEADLINE:
             steps[-1].timed_out()
         return result_of(outcome, launch, order.abi.cluster[0], launch.compile_job.texts)
+
+
+def _named_as_given(compilation: Compilation, given: Container[str]) -> Compilation:
+    """Return a compilation whose parameters have the names by which a launch passes them."""
+    names = [item.name for item in compilation.parameters]
+    renamed = dict(zip(names, names_as_given(names, given), strict=True))
+    if compilation.abi is None or all(old == new for old, new in renamed.items()):
+        return compilation
+    slots = []
+    for slot in compilation.abi.parameters:
+        first, dot, rest = slot.name.partition(".")
+        slots.append(replace(slot, name=renamed.get(first, first) + dot + rest))
+    return amended(
+        compilation,
+        parameters=[amended(item, name=renamed[item.name]) for item in compilation.parameters],
+        abi=replace(compilation.abi, parameters=tuple(slots)),
+    )

@@ -106,18 +106,41 @@ def test_parameters_and_abi_come_from_the_public_function(post: Post) -> None:
     made = post(ttir(KEEP_ONE)).json()
 
     assert [(p["name"], p["type"], p["role"], p["hints"]) for p in made["parameters"]] == [
-        ("arg0", "*fp16", "runtime", ["divisible_by_16"]),
-        ("arg1", "i64", "runtime", []),
-        ("arg2", "i1", "runtime", []),
+        ("x", "*fp16", "runtime", ["divisible_by_16"]),
+        ("n", "i64", "runtime", []),
+        ("b", "i1", "runtime", []),
     ]
     slots = [(slot["kind"], slot["name"], slot["size_bytes"]) for slot in made["abi"]["parameters"]]
     assert slots == [
-        ("pointer", "arg0", 8),
-        ("scalar", "arg1", 8),
-        ("scalar", "arg2", 1),
+        ("pointer", "x", 8),
+        ("scalar", "n", 8),
+        ("scalar", "b", 1),
         ("global_scratch", "global_scratch", 8),
         ("profile_scratch", "profile_scratch", 8),
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("%x_ptr", "x_ptr"), ("%arg0", "arg0"), ("%0", "arg0"), ("%class", "arg0"),
+        ("%x.1", "arg0"), ("%arg7", "arg0"),
+    ],
+)  # fmt: skip
+def test_a_parameter_is_called_as_it_is_written_or_by_its_position(
+    post: Post, written: str, name: str
+) -> None:
+    made = post(ttir(KEEP_ONE.replace("%x", written), stop_after="ttgir")).json()
+
+    assert [item["name"] for item in made["parameters"]] == [name, "n", "b"]
+
+
+def test_a_named_location_is_a_parameter_s_name(post: Post) -> None:
+    text = KEEP_ONE.replace("%x", "%arg0").replace("i32}", 'i32} loc("x_ptr"("k.py":3:1))')
+
+    made = post(ttir(text, stop_after="ttgir")).json()
+
+    assert [item["name"] for item in made["parameters"]] == ["x_ptr", "n", "b"]
 
 
 def test_descriptor_types_of_an_older_triton_are_rewritten(post: Post) -> None:

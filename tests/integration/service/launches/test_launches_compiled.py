@@ -142,6 +142,31 @@ def test_posted_ttir_is_checked_as_a_source_is(launch: Launch) -> None:
     assert (answer["findings"][0]["argument"], answer["findings"][0]["index"]) == ("arg0", [1990])
 
 
+def test_posted_ir_takes_arguments_by_the_names_that_it_gives_them(launch: Launch) -> None:
+    names = ["x_ptr", "y_ptr", "out_ptr", "n"]
+    text = TTIR
+    for index, name in enumerate(names):
+        text = text.replace(f"%arg{index}", f"%{name}")
+    values = [bodies.uniform(1990), bodies.uniform(2000, seed=2), output(2000), 2000]
+    by_name = dict(zip(names, values, strict=True))
+    reference = {"source": "def reference(x_ptr, y_ptr, **_):\n    return x_ptr + y_ptr\n"}
+
+    wrong = launch(ir_launch(text, arguments=by_name, grid=["cdiv(n, 1024)"], reference=None))
+    right = launch(
+        ir_launch(
+            text,
+            arguments=by_name | {"x_ptr": bodies.uniform(2000)},
+            grid=["cdiv(n, 1024)"],
+            reference=reference,
+        )
+    )
+    by_position = launch(ir_launch(text))
+
+    assert (wrong["findings"][0]["argument"], wrong["findings"][0]["index"]) == ("x_ptr", [1990])
+    assert (right["verdict"], list(right["outputs"])) == ("passed", ["out_ptr"]), right
+    assert (by_position["verdict"], list(by_position["outputs"])) == ("passed", ["arg2"])
+
+
 def test_arguments_that_break_what_posted_ir_says_are_refused(launch: Launch) -> None:
     answer = launch(ir_launch(arguments=[output(2000), output(2000), output(2000), 2001]))
 
