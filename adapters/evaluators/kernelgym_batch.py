@@ -15,7 +15,6 @@ from adapters.evaluators.kernelgym_result import (
 )
 from adapters.evaluators.kernelgym_task import MAX_ID_CHARS, KernelGymBatch, KernelGymTask
 from adapters.evaluators.kernelgym_tasks import KeptTask, submit_task
-from compiler.problem_kinds import PROBLEM_KINDS
 from service.http.body import parse_value
 from service.http.problems import ProblemRaised, as_raised
 
@@ -79,12 +78,11 @@ async def _result(
 
 def _refused(task_id: str, raised: ProblemRaised) -> KernelGymResult:
     """Return the result of a task that cannot be evaluated."""
-    is_own = PROBLEM_KINDS[raised.slug].fault == "request"
     return KernelGymResult(
         task_id=task_id,
         status="failed",
         error_message=str(raised),
-        error_code="VALIDATION_ERROR" if is_own else "SYSTEM_ERROR",
+        error_code="VALIDATION_ERROR" if raised.fault == "request" else "SYSTEM_ERROR",
         completed_at=now(),
     )
 

@@ -15,7 +15,7 @@ from starlette.routing import Match
 from compiler.problem import PROBLEM_BASE, Problem
 from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import RequestRejected
-from compiler.slug import Slug
+from compiler.slug import Fault, Slug
 from jobs.work_context import CALLER_ID, REQUEST_ID
 from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
@@ -44,6 +44,11 @@ class ProblemRaised(Exception):
     def status(self) -> int:
         """The HTTP status of the answer."""
         return PROBLEM_KINDS[self.slug].status or 500
+
+    @property
+    def fault(self) -> Fault:
+        """The part that has to change."""
+        return PROBLEM_KINDS[self.slug].fault
 
 
 def problem_of(raised: ProblemRaised, instance: str | None) -> Problem:
