@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.document_tables import show_tables
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
@@ -16,18 +17,19 @@ from tritonc.service_errors import ProblemError
 KEY_DIGITS = 64  # of a compilation's key; other ids are shorter
 EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
 _ARTIFACTS = frozenset({"artifact", "sass", "numpy", "export"})
+_TABLES = frozenset({"lines", "instructions", "passes"})
 _MADE = {
     "sass": "write the disassembled machine code to stdout",
     "numpy": "write the kernel as a NumPy module to stdout",
-    "lines": "show the output lines of each source line, as JSON",
-    "instructions": "count the machine instructions of each kind, as JSON",
-    "passes": "show the effect of each compiler pass, as JSON",
+    "lines": "show the output lines of each source line",
+    "instructions": "count the machine instructions of each kind",
+    "passes": "show which compiler passes changed the IR",
 }
 
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the parser's."""
-    either = "the key of a compilation, or the id of a launch, program or sweep"
+    either = "the key of a compilation, or the id of a launch, program or sweep; a prefix; @last"
     text = "show a compilation, launch, program or sweep, as JSON"
     add_wait(_add(commands, "get", text, either), default=0)
     artifact = _add(commands, "artifact", "write one stage to stdout")
@@ -50,7 +52,9 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
             content = _artifact(given, client, wait_s)
         else:
             document = _document(given, client, wait_s)
-    if given.command not in _ARTIFACTS:
+    if given.command in _TABLES:
+        show_tables(given, document, terminal)
+    elif given.command not in _ARTIFACTS:
         write_json(document)
     elif given.json:
         write_json({"key": given.key, "artifact": _name(given), **_content(content)})
@@ -60,7 +64,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def _add(
-    commands: Any, name: str, text: str, key: str = "the compilation's key: 64 hexadecimal digits"
+    commands: Any, name: str, text: str, key: str = "the compilation's key, a prefix, or @last"
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text)
     parser.add_argument("key", metavar="KEY", help=key)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.document_tables import show_tables
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_files, add_json, add_wait
 from tritonc.cli.posted_file import read_source
@@ -25,9 +26,9 @@ def add_commands(commands: Any) -> None:
     add_wait(inspecting, default=60)
     inspecting.set_defaults(run=inspect)
     documents = {
-        "targets": "show targets and options, as JSON",
-        "devices": "show the GPUs that kernels run on, as JSON",
-        "system": "show the state of the deployment, as JSON",
+        "targets": "show targets and options",
+        "devices": "show the GPUs that kernels run on",
+        "system": "show the state of the deployment",
     }
     for name, text in documents.items():
         parser = commands.add_parser(name, help=text)
@@ -65,10 +66,10 @@ def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return False
 
 
-def show_deployment(given: Namespace, client: Client, _: Terminal) -> bool:
+def show_deployment(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write one document about the deployment: its targets, devices or state."""
     documents = {"targets": client.targets, "devices": client.devices, "system": client.system}
-    write_json(documents[given.command]())
+    show_tables(given, documents[given.command](), terminal)
     return True
 
 

@@ -10,6 +10,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +21,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.completion_command import ASKED, complete
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.parser import command_parser, joined
+from tritonc.cli.recent_keys import RecentKeys
 from tritonc.cli.refusal_words import refused
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
@@ -37,6 +39,7 @@ from tritonc.errors import (
 )
 from tritonc.exchange import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE
 
+_KEYS = ("key", "id", "a", "b")  # what users may shorten, by its attribute
 TIMEOUT_S = 10.0  # for connecting, and for each silence of the service
 
 
@@ -110,6 +113,10 @@ def _run(
     key = environment.get(KEY_VARIABLE, "")
     try:
         with Client(url, api_key=key, timeout_s=TIMEOUT_S, transport=transport) as client:
+            given.recent = RecentKeys.of(environment, url)
+            for name in _KEYS:
+                if (word := getattr(given, name, None)) and not Path(word).exists():
+                    setattr(given, name, given.recent.resolved(word))
             ended = given.run(given, client, terminal)
             if isinstance(ended, bool):
                 return Exit.DONE if ended else Exit.NOT_GOOD

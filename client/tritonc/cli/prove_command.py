@@ -20,6 +20,7 @@ from tritonc.cli.kernel_flags import (
 )
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source, specialized
+from tritonc.cli.recent_keys import remember
 from tritonc.cli.streams import name_of, read, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compile_body import members_json
@@ -151,6 +152,7 @@ def _proved(
     with waiting(given, terminal, "submitting the proof", going_on) as say:
         submitted = client.prove(kernel, **made, wait_s=0, check=False)
         going_on.append(submitted.id)
+        remember(given, [submitted.id])
         if given.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"proof {submitted.id}: {submitted.state}")

@@ -19,7 +19,7 @@ from compiler.slice.proposals.parsed_function import ParsedFunction
 from compiler.slice.proposals.uses import Uses
 
 DEFAULT_ELEMENT = "fp32"
-_BLOCK = 64  # of a descriptor, along each axis
+_BLOCK = 64  # of a descriptor, along its last two axes
 _FLOAT_NAME = re.compile(
     r"eps|scale|alpha|beta|gamma|momentum|(^|_)lr(_|$)|weight_decay|softcap|theta|dropout|^p$|"
     r"(^|_)p_|prob|temperature|smoothing|lambda|sigma|decay|clamp|threshold|ratio|rate$",
@@ -86,7 +86,7 @@ def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
 
 def _descriptor(found: UseClues) -> dict[str, Any]:
     clue = strongest(found.scalar) or Clue("", 0, "")
-    block = ",".join([str(_BLOCK)] * found.rank)
+    block = ",".join(["1"] * (found.rank - 2) + [str(_BLOCK)] * min(found.rank, 2))
     reason = f"{clue.reason}; its elements and block are examples"
     kind = f"tensordesc<{DEFAULT_ELEMENT}[{block}]>"
     return _said(kind, Clue(kind, clue.line, reason), "low", [])

@@ -24,6 +24,7 @@ from tritonc.cli.kernel_flags import (
     targets_of,
 )
 from tritonc.cli.posted_file import PostedFile, read_source, specialized
+from tritonc.cli.recent_keys import remember
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Say, Terminal
 from tritonc.compilation import Compilation, CompileFailed
@@ -142,6 +143,7 @@ def compile_all(
                 left_s = max(0.0, deadline - time.monotonic())
                 made[index] = _finished(one, made[index], client, left_s)
                 going_on.remove(made[index].key)
+    remember(given, [one.key for one in made])
     late = [one for one in made if not one.finished]
     if late:
         others = "".join(f", and {one.key}" for one in late[1:])

@@ -14,6 +14,7 @@ from tritonc.cli.launching.launch_members import add_launch, launch_members, lau
 from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source, with_constexprs
+from tritonc.cli.recent_keys import remember
 from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_SOURCE
@@ -116,6 +117,7 @@ def _launched(
     with waiting(given, terminal, "submitting the launch", going_on) as say:
         submitted = client.launch(source, wait_s=0, check=False, **members)
         going_on.append(submitted.id)
+        remember(given, [submitted.id])
         if given.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"launch {submitted.id}: {submitted.state}")

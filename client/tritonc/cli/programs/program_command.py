@@ -10,6 +10,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count, number
 from tritonc.cli.posted_file import PostedFile, read_source
+from tritonc.cli.recent_keys import remember
 from tritonc.cli.streams import STANDARD, name_of, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.local_imports import MAX_PROGRAM_FILES
@@ -214,6 +215,7 @@ def submit_and_wait(
             posted.members, reference=reference, wait_s=0, check=False, **members
         )
         going_on.append(submitted.id)
+        remember(given, [submitted.id])
         if given.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"program {submitted.id}: {submitted.state}")

@@ -22,6 +22,7 @@ from tritonc.cli.kernel_flags import (
 from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source
+from tritonc.cli.recent_keys import remember
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.sweeping.sweep_outputs import (
     WINNERS,
@@ -102,6 +103,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         else:
             sweep = _posted(given, client, terminal)
     going_on.append(sweep.id)
+    remember(given, [sweep.id])
     if given.verbose:
         terminal.say(f"submitted {sweep.id}")
     try:

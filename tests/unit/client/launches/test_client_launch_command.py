@@ -291,9 +291,9 @@ def test_what_is_derived_goes_to_standard_output(
         run(tritond, "sass", KEY),
         run(tritond, "numpy", KEY),
         run(tritond, "export", KEY, "c"),
-        run(tritond, "lines", KEY),
-        run(tritond, "instructions", KEY),
-        run(tritond, "devices"),
+        run(tritond, "lines", KEY, "--json"),
+        run(tritond, "instructions", KEY, "--json"),
+        run(tritond, "devices", "--json"),
     ]
 
     assert codes == [0] * 6

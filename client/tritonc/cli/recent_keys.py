@@ -1,0 +1,97 @@
+"""Keys and ids that this user saw lately, so that a prefix or `@last` is enough.
+
+They are in one small file of the user's cache folder, newest last. Only results of commands are
+written there; a file that cannot be read or written is no error, as it only saves typing.
+"""
+
+import os
+import re
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+LAST = "@last"
+MOST_KEYS = 500
+MOST_BYTES = 1 << 20
+LONGEST_ID = 64
+_ID = re.compile(r"[0-9a-f]{32,64}")
+_PREFIX = re.compile(r"[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RecentKeys:
+    """The file, and the service that the keys are of."""
+
+    path: Path | None
+    url: str
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], url: str) -> "RecentKeys":
+        """Return those in XDG_CACHE_HOME, by default ~/.cache; none without a home folder."""
+        home, folder = environment.get("HOME"), environment.get("XDG_CACHE_HOME")
+        cache = Path(folder) if folder else Path(home) / ".cache" if home else None
+        return cls(cache and cache / "tritonc" / "recent", url)
+
+    def known(self) -> list[str]:
+        """Return the keys of this service, oldest first."""
+        lines = self._lines()
+        return [key for url, _, key in (line.rpartition(" ") for line in lines) if url == self.url]
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Add keys as the newest ones."""
+        added = [f"{self.url} {key}" for key in keys if _ID.fullmatch(key)]
+        if not added or self.path is None or "\n" in self.url:
+            return
+        kept = [line for line in self._lines() if line not in added]
+        text = "\n".join([*kept, *added][-MOST_KEYS:]) + "\n"
+        with suppress(OSError):  # it only saves typing
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            written = self.path.with_name(f"recent.{os.getpid()}")
+            written.write_text(text, encoding="utf-8")
+            written.replace(self.path)
+
+    def resolved(self, word: str) -> str:
+        """Return the key that `word` stands for: the last one, one that starts so, or itself.
+
+        Raises ArgumentTypeError if several start so, or nothing is the last.
+        """
+        if word == LAST:
+            return self._last()
+        if not _PREFIX.fullmatch(word) or _is_whole(word):
+            return word
+        found = [key for key in self.known() if key.startswith(word)]
+        if not found:
+            return word
+        if len(found) > 1:
+            listed = ", ".join(key[: len(word) + 8] for key in found[-4:])
+            raise ArgumentTypeError(f"{word}: several recent keys start so: {listed}")
+        return found[0]
+
+    def _last(self) -> str:
+        known = self.known()
+        if not known:
+            raise ArgumentTypeError(f"{LAST}: no command has made a result of {self.url} yet")
+        return known[-1]
+
+    def _lines(self) -> list[str]:
+        if self.path is None:
+            return []
+        try:
+            with self.path.open("rb") as file:
+                text = file.read(MOST_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return []
+        return text.splitlines()[-MOST_KEYS:]
+
+
+def remember(given: Namespace, keys: Iterable[str]) -> None:
+    """Add the results of a command; a notebook has no file of them."""
+    recent: RecentKeys | None = getattr(given, "recent", None)
+    if recent is not None:
+        recent.add(keys)
+
+
+def _is_whole(word: str) -> bool:
+    return len(word) in (32, LONGEST_ID) or len(word) > LONGEST_ID

@@ -1,0 +1,137 @@
+"""Prefixes and `@last` for keys, and tables instead of JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonc.cli.main import main
+from tritonc.cli.recent_keys import MOST_KEYS, RecentKeys
+
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, run
+
+OTHER = "0123" + "f" * 60
+URL = "http://env.test"
+
+
+def run_at_home(tritond: FakeTritond, home: Path, *words: str) -> int:
+    environment = {"TRITOND_URL": URL, "HOME": str(home)}
+    return main(words, environment=environment, transport=tritond)
+
+
+def test_a_compiled_key_is_the_last_one_and_has_a_prefix(
+    tritond: FakeTritond, kernel: str, tmp_path: Path
+) -> None:
+    for _ in range(3):
+        tritond.will_answer(compilation())
+    words = ("compile", kernel, "--target", "cuda:90", "--signature", "*fp32")
+
+    codes = [run_at_home(tritond, tmp_path, *each) for each in (words, ("get", "@last"))]
+    codes.append(run_at_home(tritond, tmp_path, "get", KEY[:6]))
+
+    assert codes == [0, 0, 0]
+    assert [r.url.path.rpartition("/")[2] for r in tritond.requests[1:]] == [KEY, KEY]
+
+
+def test_an_ambiguous_prefix_is_an_error(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RecentKeys.of({"HOME": str(tmp_path)}, URL).add([KEY, OTHER])
+
+    assert run_at_home(tritond, tmp_path, "get", "0123") == 2
+    assert "several recent keys start so: 0123456789ab, 0123ffffffff" in capsys.readouterr().err
+
+
+def test_nothing_is_the_last_of_another_service(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RecentKeys.of({"HOME": str(tmp_path)}, "http://other.test").add([KEY])
+
+    assert run_at_home(tritond, tmp_path, "get", "@last") == 2
+    assert "@last: no command has made a result of http://env.test" in capsys.readouterr().err
+
+
+def test_the_file_of_keys_is_bounded(tmp_path: Path) -> None:
+    recent = RecentKeys(tmp_path / "recent", URL)
+
+    recent.add(f"{number:064x}" for number in range(MOST_KEYS + 10))
+
+    assert len(recent.known()) == MOST_KEYS
+    assert recent.known()[-1] == f"{MOST_KEYS + 9:064x}"
+
+
+DOCUMENTS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "lines": (
+        {"lines": [{"file": "user.py", "line": 3, "ttir": [1, 2, 3, 9], "ptx": [], "sass": [4]}]},
+        ["line         ttir  sass", "user.py:3  1-3, 9     4"],
+    ),
+    "instructions": (
+        {
+            "total": 9,
+            "code_bytes": 144,
+            "by_class": {"fp32": 8, "local": 0, "move": 1},
+            "by_opcode": {"FADD": 8, "MOV": 1},
+            "by_line": [{"file": "user.py", "line": 3, "total": 8, "by_class": {"fp32": 8}}],
+        },
+        ["9 instructions, 144 bytes", "class  count", "fp32       8", "move       1"],
+    ),
+    "passes": (
+        {
+            "passes": [
+                {
+                    "stage": "ttir",
+                    "name": "cse",
+                    "changed": True,
+                    "before": "a\nb\n",
+                    "after": "a\n",
+                },
+                {
+                    "stage": "ttir",
+                    "name": "inline",
+                    "changed": False,
+                    "before": None,
+                    "after": None,
+                },
+            ]
+        },
+        [
+            "1 of 2 passes changed the IR; --json has it before and after",
+            "stage  pass  lines before  lines after",
+            "ttir   cse              2            1",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("command", DOCUMENTS)
+def test_a_document_is_a_table_for_people(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    document, shown = DOCUMENTS[command]
+    tritond.will_answer(document)
+
+    assert run(tritond, command, KEY) == 0
+
+    assert capsys.readouterr().out.splitlines()[: len(shown)] == shown
+
+
+def test_targets_are_listed_by_backend_with_their_options(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option = {"type": "int", "default": 4, "minimum": 1, "maximum": 32, "choices": None}
+    toolchain = {"triton": "3.9.0", "ptxas": "13.4", "targets": ["cuda:80", "cuda:90"]}
+    tritond.will_answer(
+        {"toolchains": [{**toolchain, "default": True, "options": {"cuda": {"num_warps": option}}}]}
+    )
+
+    assert run(tritond, "targets") == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "Triton 3.9.0, ptxas 13.4, the default",
+        "backend  targets",
+        "cuda:      80 90",
+        "options of cuda",
+        "option     type  default  values",
+        "num_warps  int         4   1..32",
+    ]
