@@ -19,6 +19,7 @@ from tritonc.service_errors import TritoncError
 
 VERSION = 1
 MAX_BYTES = 64 << 20
+SETTINGS = "settings"
 
 Entries = dict[str, dict[str, dict[str, dict[str, Any]]]]
 """Measurements by kernel, target and Triton, as in the file."""
@@ -38,6 +39,7 @@ class BaselineEntry:
     lines: LineCounts
     intervals: Mapping[str, tuple[float, float]]
     device: str | None
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def _entry(cell: Cell, measured: CellNumbers) -> dict[str, Any]:
             entry[metric] = value
     named = {"device": measured.device, PTX: measured.ptx}
     entry |= {name: text for name, text in named.items() if text is not None}
+    entry |= {SETTINGS: dict(measured.settings)} if measured.settings else {}
     return entry | (_instructions(cell, measured) if CLASSES in entry else {})
 
 
@@ -155,7 +158,9 @@ def _known(triton: str, entry: Mapping[str, Any]) -> BaselineEntry:
         str(line): {str(n): int(c) for n, c in counts.items()}
         for line, counts in entry.get("lines", {}).items()
     }
-    return BaselineEntry(triton, metrics, entry.get(PTX), lines, intervals, entry.get("device"))
+    settings = dict(entry.get(SETTINGS, {}).items())
+    device = entry.get("device")
+    return BaselineEntry(triton, metrics, entry.get(PTX), lines, intervals, device, settings)
 
 
 def _no_number(text: str) -> float:

@@ -20,6 +20,9 @@ MAX_NAMES = 2000  # classes, opcodes
 MAX_NAME_CHARS = 80
 MAX_LINES = 20_000
 MAX_CASES = 1000
+SETTING_NAMES = (
+    "num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim",
+)  # fmt: skip
 _NOT_CODE = re.compile(r"\s*(?://.*|\.loc\b[^;]*|\.file\b.*|\.version\b.*|\$L__tmp\d+:|)")
 _DEBUG_SECTION = re.compile(r"\s*\.section\s+\.debug")
 
@@ -39,7 +42,7 @@ class CellNumbers:
 
     `failure` explains missing numbers; `line` is its location in the posted `file`. `intervals` has
     the confidence intervals of times by metric; a launch on the CPU device has none. `url` is that
-    of the compilation or launch.
+    of the compilation or launch. `settings` has the constexprs and options that were compiled.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class CellNumbers:
     entry: str | None = None
     key: str | None = None
     url: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def opcodes(self, opcode: str) -> int:
         """Return the number of instructions with an opcode, with any modifiers."""
@@ -101,7 +105,8 @@ def compilation_measured(compilation: Compilation) -> CellNumbers:
         metrics["occupancy"] = float(occupancy["ratio"])
     text = compilation.included.get(PTX)
     ptx = ptx_digest(text) if isinstance(text, str) else None
-    return CellNumbers(metrics, ptx, entry=entry, key=key, url=url)
+    settings = dict(_settings(compilation))
+    return CellNumbers(metrics, ptx, entry=entry, key=key, url=url, settings=settings)
 
 
 def launch_measured(launch: Launch) -> CellNumbers:
@@ -151,6 +156,22 @@ def _code_lines(text: str) -> Iterator[str]:
             in_debug = depth > 0 or "}" not in line
         elif not _NOT_CODE.fullmatch(line):
             yield " ".join(line.partition("//")[0].split())
+
+
+def _settings(compilation: Compilation) -> Iterator[tuple[str, Any]]:
+    """Yield the constexprs, and the options that every kernel has or that a person would set."""
+    for parameter in compilation.parameters[:MAX_NAMES]:
+        if parameter.get("role") == "constexpr":
+            yield str(parameter["name"])[:MAX_NAME_CHARS], _setting(parameter.get("value"))
+    for name in SETTING_NAMES:
+        if name in compilation.options:
+            yield name, _setting(compilation.options[name])
+
+
+def _setting(value: Any) -> Any:
+    """Return a value that a line of the baseline can hold."""
+    is_plain = value is None or isinstance(value, str | bool) or _is_number(value)
+    return value if is_plain and len(str(value)) <= MAX_NAME_CHARS else str(value)[:MAX_NAME_CHARS]
 
 
 def _spills(resources: Mapping[str, Any]) -> dict[str, float]:

@@ -6,6 +6,7 @@ Nothing is measured or written here; every number is compared once.
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tritonc.gate.baseline import Baseline, BaselineEntry
 from tritonc.gate.cell_numbers import CellNumbers
@@ -104,6 +105,7 @@ class _Beside:
     upper: Mapping[str, float]
     device: str | None
     name: str
+    settings: Mapping[str, Any]
 
 
 class Judge:
@@ -172,10 +174,26 @@ class Judge:
             state = KEPT if budget.is_kept(value, reference) else BROKEN
             bound = budget.sentence(reference, "" if beside is None else beside.name)
             summary = f"{number(value)} is {'not ' if state == BROKEN else ''}{bound}"
-        lines = _blamed(cell, metric, measured, beside) if state == BROKEN else ()
+        changed = changed_settings(beside.settings, measured.settings) if beside else ""
+        if state == BROKEN and changed:  # no line is to blame for what other settings did
+            summary += f"; {changed}"
+        is_of_code = state == BROKEN and not changed
+        lines = _blamed(cell, metric, measured, beside) if is_of_code else ()
         path = lines[0].path if lines else cell.kernel.path
         line = lines[0].line if lines else kernel_line(cell, measured)
         return Check(cell, metric, state, summary, value, reference, lines, path, line)
+
+
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the constexprs and options that differ, such as `num_warps 4 -> 1`.
+
+    Only names on both sides count: Tritons differ in which options they have.
+    """
+    return ", ".join(
+        f"{name} {before[name]} -> {value}"
+        for name, value in now.items()
+        if name in before and before[name] != value
+    )
 
 
 def kernel_line(cell: Cell, measured: CellNumbers) -> int:
@@ -240,7 +258,7 @@ def _of_baseline(known: BaselineEntry, cell: Cell) -> _Beside:
     name = "the baseline"
     if known.triton != cell.triton:
         name += f", which has Triton {known.triton}"
-    return _Beside(known.metrics, known.ptx, known.lines, upper, known.device, name)
+    return _Beside(known.metrics, known.ptx, known.lines, upper, known.device, name, known.settings)
 
 
 def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
@@ -251,7 +269,7 @@ def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
             metrics[metric] = measured.opcodes(metric.partition(".")[2])
     lines = line_counts(measured.lines, cell.kernel.lines)
     name = f"Triton {cell.triton}"
-    return _Beside(metrics, measured.ptx, lines, upper, measured.device, name)
+    return _Beside(metrics, measured.ptx, lines, upper, measured.device, name, measured.settings)
 
 
 def _blamed(

@@ -142,3 +142,20 @@ def test_a_file_that_is_not_a_baseline_is_named(service: GateService, capsys: An
 
     assert gate(service) == 2
     assert "kernels.baseline.json: this is not a baseline" in capsys.readouterr().err
+
+
+def test_changed_settings_are_named_instead_of_a_line(service: GateService, capsys: Any):
+    constexprs = [{"name": "N", "role": "constexpr", "value": 64}]
+    service.compiled = lambda _: {"options": {"num_warps": 4}, "parameters": constexprs}
+    write_gate(GROWTH)
+    gate(service, "--update-baseline")
+    assert json.loads(BASELINE.read_text())["kernels"]["double"]["cuda:90"]["3.9.0"][
+        "settings"
+    ] == {"N": 64, "num_warps": 4}
+    service.compiled = lambda _: {"options": {"num_warps": 1}, "parameters": constexprs}
+    service.mix = MIX | {"total": 40}
+
+    check = checks(service, capsys)["instructions"]
+
+    assert check["told"] == "40 is not <= 21 (1.05 x 20 of the baseline); num_warps 4 -> 1"
+    assert check["lines"] == []
