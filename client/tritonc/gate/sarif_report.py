@@ -1,7 +1,11 @@
-"""The result as SARIF 2.1.0, which code scanning shows at the user's own lines."""
+"""The result as SARIF 2.1.0, which code scanning shows at the user's own lines.
+
+A kernel has one result for each target, however many of its budgets are broken.
+"""
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 MAX_RESULTS = 5000  # limit of code scanning for one run
+MAX_PLACES = 20
 RULES = {
     "compiles": "the kernel compiles, and fits the GPU",
     "verdict": "the example launch passes",
@@ -35,8 +40,11 @@ RULES = {
 
 def sarif_report(judgement: GateJudgement) -> str:
     """Return the document."""
-    bad = judgement.bad[:MAX_RESULTS]
-    used = {_rule(check) for check in bad}
+    bad: dict[tuple[str, str], list[Check]] = {}
+    for check in judgement.bad:
+        bad.setdefault(check.cell.key[:2], []).append(check)
+    results = [_result(checks) for checks in list(bad.values())[:MAX_RESULTS]]
+    used = {result["ruleId"] for result in results}
     driver = {
         "name": "tritonc gate",
         "version": __version__,
@@ -50,26 +58,34 @@ def sarif_report(judgement: GateJudgement) -> str:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": True}],
-        "results": [_result(check) for check in bad],
+        "results": results,
     }
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
-def _result(check: Check) -> dict[str, Any]:
-    message = one_line(f"{check.cell.title}: {check.metric}: {check.summary}")
-    if check.lines:
-        message += one_line(f"; {check.lines[0].counts()} at this line")
-    fingerprint = "\n".join([*check.cell.key, check.metric])
+def _result(checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the one result of a kernel and target: its first broken budget, then the others."""
+    first = checks[0]
+    said = "; ".join(
+        f"Triton {check.cell.triton}: {check.metric}: {check.summary}" for check in checks
+    )
+    how = "launched" if first.cell.is_launch else f"for {first.cell.target}"
+    message = one_line(f"{first.cell.kernel.name} {how}: {said}")
+    if first.lines:
+        message += one_line(f"; {first.lines[0].counts()} at this line")
+    fingerprint = "\n".join(first.cell.key[:2])
     result = {
-        "ruleId": _rule(check),
+        "ruleId": _rule(first),
         "level": "error",
         "message": {"text": message},
-        "locations": [_location(check.path, check.line)],
-        "partialFingerprints": {"tritoncGate/v1": hashlib.sha256(fingerprint.encode()).hexdigest()},
+        "locations": [_location(first.path, first.line)],
+        "partialFingerprints": {"tritoncGate/v2": hashlib.sha256(fingerprint.encode()).hexdigest()},
     }
-    further = [_location(growth.path, growth.line, str(growth)) for growth in check.lines[1:]]
-    return result | ({"relatedLocations": further} if further else {})
+    growths = [growth for check in checks for growth in check.lines][1 if first.lines else 0 :]
+    further = {str(growth): growth for growth in growths}
+    places = [_location(g.path, g.line, text) for text, g in list(further.items())[:MAX_PLACES]]
+    return result | ({"relatedLocations": places} if places else {})
 
 
 def _location(path: Path, line: int, message: str = "") -> dict[str, Any]:

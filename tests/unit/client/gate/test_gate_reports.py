@@ -66,6 +66,18 @@ def test_sarif_is_at_the_users_line(broken: GateService):
     assert [rule["id"] for rule in rules] == [result["ruleId"]] == ["instruction_classes"]
 
 
+def test_sarif_has_one_result_for_each_kernel_and_target(service: GateService):
+    budgets = "tritons = ['3.6', '3.9']\n[budgets]\ninstructions = 19\nregisters = 31"
+    write_gate(budgets, targets='["cuda:80", "cuda:90"]')
+
+    results = json.loads(report(service, "sarif"))["runs"][0]["results"]
+
+    assert len(results) == 2
+    text = results[0]["message"]["text"]
+    assert text.startswith("double for cuda:80: Triton 3.6.0: instructions: 20 is not <= 19; ")
+    assert "Triton 3.9.0: registers: 32 is not <= 31" in text
+
+
 @pytest.mark.parametrize("which", ["broken", "hostile"])
 def test_sarif_keeps_the_schema_of_its_standard(request: pytest.FixtureRequest, which: str):
     document = json.loads(report(request.getfixturevalue(which), "sarif"))
