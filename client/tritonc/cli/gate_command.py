@@ -9,6 +9,7 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
+from tritonc.cli.gate_init import write_gate_file
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
@@ -50,6 +51,8 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", default=DEFAULT_NAME, help=f"default: {DEFAULT_NAME}")
+    text = "first write FILE for the kernels of these Python files; with --target, --triton"
+    add("--init", nargs="+", metavar="SOURCE", default=[], help=text)
     add("--kernel", **WORDS, metavar="NAME", help="judge only these kernels of the file")
     add("--target", **WORDS, metavar="TARGET", help="replaces the file's targets")
     add("--triton", **WORDS, metavar="VERSION", help="replaces the file's Triton versions")
@@ -71,7 +74,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Judge and report; return whether the gate passes.
+    """Judge and report; return whether the gate passes. With --init, first write the file.
 
     Raises ArgumentTypeError with all errors if nothing could be judged.
     """
@@ -82,6 +85,10 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkout) -> bool:
+    if given.init:
+        write_gate_file(given, client, terminal)
+        if not given.update_baseline:
+            return True
     asked = _settings(given, checkout, terminal)
     with terminal.progress("asking the service") as say:
         try:

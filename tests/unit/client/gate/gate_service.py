@@ -55,6 +55,7 @@ class GateService(httpx.MockTransport):
         self.is_too_large = False
         self.made: dict[str, dict[str, Any]] = {}
         self.batches = 0
+        self.proposals: dict[str, str] = {}
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
         self.mix: dict[str, Any] | None = MIX
         self._keys: dict[str, dict[str, Any]] = {}
@@ -78,8 +79,7 @@ class GateService(httpx.MockTransport):
         if path.startswith("/v1/compilations/"):
             return _json(self.made[path.split("/")[3]])
         if path == "/v1/inspect":
-            fact = {"name": "x_ptr", "constexpr": False}, {"name": "N", "constexpr": True}
-            kernels = [{"name": "double", "parameters": fact}]
+            kernels = [{"name": "double", "parameters": [self._fact("x_ptr"), self._fact("N")]}]
             return _json({"kernels": kernels, "problem": None})
         if request.method == "POST":
             body = json.loads(request.content)
@@ -88,6 +88,15 @@ class GateService(httpx.MockTransport):
             item = self._compilation if body["kind"] == "compilations" else self._launch
             self._batch = [item(index, one) for index, one in enumerate(self.requests)]
         return _json({"id": "b1", "counts": {}, "items": self._batch})
+
+    def _fact(self, name: str) -> dict[str, Any]:
+        """Return a parameter as `inspect` answers; tests set `proposals` of types by name."""
+        fact = {"name": name, "constexpr": name == "N", "default": None, "proposal": None}
+        if (kind := self.proposals.get(name)) is None:
+            return fact
+        values = [64] if kind == "constexpr" else []
+        proposal = {"type": kind, "hints": [], "values": values, "confidence": "high"}
+        return fact | {"proposal": proposal}
 
     def _compilation(self, index: int, posted: dict[str, Any]) -> dict[str, Any]:
         if self.refused is not None and self.refusals:

@@ -1,0 +1,59 @@
+"""`tritonc gate --init`: a first gate file for the kernels of Python files."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tests.unit.client.gate.gate_service import KERNEL, GateService, gate
+
+
+def test_a_first_gate_file_passes_as_it_is(service: GateService, capsys: Any):
+    Path("double.py").write_text(KERNEL)
+    service.proposals = {"x_ptr": "*fp32", "N": "constexpr"}
+
+    assert gate(service, "--init", "double.py", "--target", "h100", "gfx942") == 0
+
+    written = tomllib.loads(Path("kernels.toml").read_text())
+    assert written["matrix"] == {"targets": ["cuda:90", "hip:gfx942"]}
+    assert written["kernels"] == {
+        "double": {
+            "source": "double.py",
+            "kernel": "double",
+            "signature": {"x_ptr": "*fp32"},
+            "constexprs": {"N": 64},
+        }
+    }
+    assert "inferred *fp32 x_ptr; N=64" in capsys.readouterr().err
+    assert gate(service, "--update-baseline") == 0
+    assert gate(service) == 0
+
+
+def test_what_the_kernel_says_itself_is_not_repeated(service: GateService):
+    said = KERNEL.replace("@triton.jit", "# tritonc: x_ptr=*fp16:16 N=128\n@triton.jit")
+    Path("double.py").write_text(said)
+
+    assert gate(service, "--init", "double.py", "--update-baseline") == 0
+
+    kernel = tomllib.loads(Path("kernels.toml").read_text())["kernels"]["double"]
+    assert kernel == {"source": "double.py", "kernel": "double"}
+    assert service.requests[0]["signature"] == {"x_ptr": "*fp16:16"}
+
+
+def test_what_nobody_knows_is_left_to_fill_in(service: GateService, capsys: Any):
+    Path("double.py").write_text(KERNEL)
+
+    assert gate(service, "--init", "double.py") == 0
+
+    kernel = tomllib.loads(Path("kernels.toml").read_text())["kernels"]["double"]
+    assert kernel["signature"] == {"x_ptr": "?"}
+    assert kernel["constexprs"] == {"N": "?"}
+    assert 'double: fill in x_ptr, N, written as "?"' in capsys.readouterr().err
+
+
+def test_a_gate_file_that_exists_is_kept(service: GateService, capsys: Any):
+    Path("kernels.toml").write_text("mine")
+
+    assert gate(service, "--init", "double.py") == 2
+
+    assert Path("kernels.toml").read_text() == "mine"
+    assert "kernels.toml exists" in capsys.readouterr().err
