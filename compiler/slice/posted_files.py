@@ -158,6 +158,30 @@ def _is_jit(path: str, name: str, files: dict[str, str], steps: int = 0) -> bool
     )
 
 
+def helpers(
+    source: ast.Module, files: dict[str, str]
+) -> dict[str, tuple[ast.FunctionDef, Aliases]]:
+    """Return the functions that a source imports from posted files by their names in the source.
+
+    Each is beside the aliases of its own file.
+    """
+    found = {}
+    for name, path, origin in _imports(source, "", files):
+        for _ in range(_MOST_STEPS):
+            tree = _parsed(files[path])
+            made = next((n for n in tree.body if _is_function(n, origin)), None)
+            if isinstance(made, ast.FunctionDef):
+                found[name] = made, Aliases(tree)
+                break
+            passed = _imports(tree, path.rpartition("/")[0], files)
+            path, origin = next(((at, o) for n, at, o in passed if n == origin), (path, ""))
+    return found
+
+
+def _is_function(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == name
+
+
 def is_passed_on_from_elsewhere(
     module: str, name: str, files: Mapping[str, str], steps: int = 0
 ) -> bool:

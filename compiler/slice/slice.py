@@ -57,7 +57,8 @@ def slice_kernel(order: SliceOrder, body: bytes, send: object = None) -> SliceRe
         known["certain"] = counts[name] == 1 or _is_defined_plainly(name, source)
     report = SliceReport(facts={"kernels": list(stated.values())})
     if order.inspect:
-        proposals = Proposals(source.tree, source.functions, source.aliases)
+        helpers = posted_files.helpers(source.tree, files)
+        proposals = Proposals(source.tree, source.functions, source.aliases, helpers)
         for name, known in stated.items():
             known["blanked"] = _blanked(source, name)
             proposals.add_to(known)

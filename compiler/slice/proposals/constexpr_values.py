@@ -15,7 +15,9 @@ from compiler.slice.proposals.parsed_function import ParsedFunction
 
 MOST_VALUES = 16
 MOST_VALUE_CHARS = 256
-_TILE, _COUNT, _UNROLLED = 64, 4, 4
+_TILE, _SMALL_TILE, _COUNT, _UNROLLED = 64, 32, 4, 4
+MOST_TILES = 3
+"""With more of them, their product is what makes compiling slow."""
 _FLAG_NAME = re.compile(
     r"^(IS|HAS|USE|DO|ENABLE|WITH|NEEDS?|STORE|LOAD|RETURN|APPLY|EVEN|ADD|SKIP|SAVE|OUTPUT|COMPUTE|"
     r"INCLUDE|ALLOW|REVERSE|TRANSPOSE)(_|$)|CAUSAL|VARLEN",
@@ -25,6 +27,12 @@ _COUNT_NAME = re.compile(r"^(NUM|N|GROUP)_|^HQ?$|HEADS|TOP_?K|SPLIT|^G$", re.IGN
 _FLOAT_NAME = re.compile(r"(^|_)eps|scale$|alpha|beta|momentum|softcap|threshold", re.IGNORECASE)
 _DTYPE_NAME = re.compile(r"dtype|_type$|_ty$", re.IGNORECASE)
 _TUNED = "@triton.autotune tries these values"
+_KEYWORDS: dict[str, tuple[Any, str]] = {
+    "dtype": ({"dtype": "fp32"}, "is a type"),
+    "eviction_policy": ("evict_last", "is an eviction policy"),
+    "cache_modifier": (".cg", "is a cache modifier"),
+    "input_precision": ("tf32", "is a precision"),
+}
 _OPTIONS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 
 
@@ -68,15 +76,19 @@ class ConstexprValues:
         return examples | launched | defaults | tuned
 
     def proposal(
-        self, parameter: dict[str, Any], known: dict[str, Found], shape: Clue | None
+        self, parameter: dict[str, Any], known: dict[str, Found], shape: Clue | None, tiles: int
     ) -> dict[str, Any]:
-        """Return the proposal for a constexpr; `known` is what the source says of all of them."""
+        """Return the proposal for a constexpr.
+
+        `known` is what the source says of all of them; `tiles` of them are parts of shapes.
+        """
         name = parameter["name"]
         found = known.get(name)
         is_shape = shape is not None and name not in _OPTIONS
         if is_shape and (found is None or found[3] == "low"):
             assert shape is not None
-            found = _example(_int(_TILE), shape.line, shape.reason)
+            tile = _TILE if tiles <= MOST_TILES else _SMALL_TILE
+            found = _example(_int(tile), shape.line, shape.reason)
         if found is None:
             found = _example(_of_name(name), parameter["line"], "nothing says what it is")
         values, line, reason, confidence = found
@@ -151,8 +163,10 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
                     yield from _compared(one.id, other, function, is_equal=is_equal)
         case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Name(id=name)]):
             yield name, _example({"dtype": "fp32"}, node.lineno, "is a type that is cast to")
-        case ast.keyword(arg="dtype", value=ast.Name(id=name) as value):
-            yield name, _example({"dtype": "fp32"}, value.lineno, "is a type")
+        case ast.keyword(arg=str(keyword), value=ast.Name(id=name) as value):
+            if keyword in _KEYWORDS:
+                example, reason = _KEYWORDS[keyword]
+                yield name, _example(example, value.lineno, reason)
         case ast.If(test=test) | ast.IfExp(test=test):
             parts = ast.walk(test) if isinstance(test, ast.BoolOp | ast.UnaryOp) else [test]
             yield from _examples(parts, False, "is a condition")

@@ -58,14 +58,14 @@ class ParsedFunction:
         }
 
     def callee(self, call: ast.Call) -> str:
-        """Return `load` for `tl.load(...)`, `.load` for a method's call, else the dotted name."""
+        """Return `load` for `tl.load(...)`, `.load` for a method's call, else the name."""
         name = self._aliases.dotted(call.func)
         for language in _LANGUAGES:
             if name is not None and name.startswith(language):
                 return name.rpartition(".")[2]
         if isinstance(call.func, ast.Attribute):
             return f".{call.func.attr}"
-        return name or ""
+        return call.func.id if isinstance(call.func, ast.Name) else ""
 
     def dtype(self, node: ast.expr | None) -> str | None:
         """Return the type that `tl.int64` names, as in `int64`."""

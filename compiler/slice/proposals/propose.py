@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from compiler.slice.facts import JitFunction
@@ -14,11 +15,12 @@ from compiler.slice.proposals.clues import (
     UseClues,
     strongest,
 )
-from compiler.slice.proposals.constexpr_values import ConstexprValues
+from compiler.slice.proposals.constexpr_values import ConstexprValues, Found
 from compiler.slice.proposals.parsed_function import ParsedFunction
 from compiler.slice.proposals.uses import Uses
 
 DEFAULT_ELEMENT = "fp32"
+_NOTHING: Found = ([], 0, "", "low")
 _BLOCK = 64  # of a descriptor, along its last two axes
 _FLOAT_NAME = re.compile(
     r"eps|scale|alpha|beta|gamma|momentum|(^|_)lr(_|$)|weight_decay|softcap|theta|dropout|^p$|"
@@ -31,11 +33,18 @@ _ANNOTATED = {"int": "i32", "float": "fp32", "bool": "i1"} | DTYPES
 
 
 class Proposals:
-    """The proposals for the kernels of one source."""
+    """The proposals for the kernels of one source; `helpers` are imported from posted files."""
 
-    def __init__(self, tree: ast.Module, functions: list[JitFunction], aliases: Aliases) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        functions: list[JitFunction],
+        aliases: Aliases,
+        helpers: Mapping[str, tuple[ast.FunctionDef, Aliases]],
+    ) -> None:
         self._texts = {f.name: ParsedFunction(f.node, aliases) for f in functions}
-        self._uses = Uses(self._texts)
+        known = {name: ParsedFunction(*helper) for name, helper in helpers.items()}
+        self._uses = Uses(known | self._texts)
         self._aliases = aliases
         self._values = ConstexprValues(tree, aliases)
 
@@ -44,20 +53,24 @@ class Proposals:
         function = self._texts[facts["name"]]
         evidence = self._uses.of(facts["name"])
         known = self._values.of(facts, function)
+        tiles = sum(
+            bool(clues.shape) and not clues.pointer and known.get(name, _NOTHING)[3] == "low"
+            for name, clues in evidence.items()
+        )
         for parameter in facts["parameters"]:
             found = evidence.get(parameter["name"])
             parameter["proposal"] = (
-                None if found is None else self._proposal(parameter, known, found)
+                None if found is None else self._proposal(parameter, known, found, tiles)
             )
 
     def _proposal(
-        self, parameter: dict[str, Any], known: dict[str, Any], found: UseClues
+        self, parameter: dict[str, Any], known: dict[str, Any], found: UseClues, tiles: int
     ) -> dict[str, Any] | None:
         name = parameter["name"]
         is_set = parameter["set_by"] in {"heuristics", "autotune"}
         shape = strongest(found.shape)
         if parameter["constexpr"] or is_set or (shape is not None and not found.pointer):
-            return self._values.proposal(parameter, known, shape)
+            return self._values.proposal(parameter, known, shape, tiles)
         if (typed := _annotated(parameter)) is not None:
             return typed
         if found.rank:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 
 from compiler.slice.proposals.address_roots import AddressRoots, is_access
 from compiler.slice.proposals.clues import Clue, Strength, UseClues, strongest
@@ -101,11 +102,16 @@ class _FunctionUses:
             roots = self._addresses.follow(
                 given, call.lineno, f"{through} reads or writes at its address"
             )
+            held = [replace(clue, line=call.lineno) for clue in found.element]
             for root in roots:
-                self._evidence[root].element += found.element
-        elif isinstance(given, ast.Name) and given.id in self._evidence:
+                self._evidence[root].element += held
+            return
+        scalar = strongest(found.scalar)
+        if scalar is not None and scalar.implied == "int" and scalar.strength >= Strength.STRONG:
+            self._addresses.integer(given, f"{through} {scalar.reason}")
+        if isinstance(given, ast.Name) and given.id in self._evidence:
             own = self._evidence[given.id]
-            if (scalar := strongest(found.scalar)) is not None:
+            if scalar is not None:
                 weaker = Strength(max(Strength.WEAK, scalar.strength - 1))
                 own.scalar.append(
                     Clue(scalar.implied, call.lineno, f"{through} {scalar.reason}", weaker)

@@ -108,7 +108,7 @@ class ValueKinds:
             return self._loaded(node)
         if name in _INT:
             return "int"
-        if name in _FLOAT or name.startswith("libdevice."):
+        if name in _FLOAT:
             return "float"
         if name == "where":
             return joined(self.of(part, depth) for part in node.args[1:])

@@ -15,6 +15,17 @@ def proposals_of(text: str) -> dict[str, dict[str, Any]]:
     return {p["name"]: p["proposal"] for p in kernels[-1]["parameters"]}
 
 
+def test_helpers_of_posted_files_are_followed() -> None:
+    helper = HEAD + "def read(at, rows):\n    return tl.load(at).to(tl.int64) // rows\n"
+    text = f"from helpers import read\n{HEAD}def k(x, rows):\n    read(x, tl.load(rows))\n"
+
+    order = SliceOrder(inspect=True, files={"helpers.py": helper})
+    kernels = slice_kernel(order, text.encode()).facts["kernels"]
+
+    found = {p["name"]: p["proposal"]["type"] for p in kernels[-1]["parameters"]}
+    assert found == {"x": "*i64", "rows": "*i32"}
+
+
 def types_of(parameters: str, *body: str) -> dict[str, str]:
     text = HEAD + f"def k({parameters}):\n" + "".join(f"    {line}\n" for line in body)
     return {name: made["type"] for name, made in proposals_of(text).items()}
