@@ -9,10 +9,14 @@ from typing import Any
 
 import httpx
 import pytest
+import tritonc
 
 from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, WARMING_EXAMPLE
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "programs.md"
+ROOT = Path(__file__).parents[3]
+DOCUMENT = ROOT / "docs" / "reference" / "programs.md"
+MEASURING = ROOT / "docs" / "explanation" / "measuring.md"
+EXAMPLES = ROOT / "examples" / "programs"
 
 
 def posted(programs: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
@@ -46,3 +50,20 @@ def test_what_stops_after_its_kernels_has_them_compiled(programs: httpx.Client) 
     compilation = programs.get(kernel["compilation_url"]).json()
     assert (program["verdict"], program["reward"]["compiled"]) == (None, True)
     assert (compilation["state"], compilation["target"]) == ("succeeded", "cuda:90")
+
+
+def test_the_reward_in_five_lines_is_that_of_the_candidate(programs: httpx.Client) -> None:
+    found = re.search(r"```python\n(.*?)```", MEASURING.read_text(), re.DOTALL)
+    assert found is not None
+    names: dict[str, Any] = {"tritonc": tritonc}
+    exec(found[1], names)
+    reference = (EXAMPLES / "rms_norm_reference.py").read_text()
+    candidates = [(EXAMPLES / name).read_text() for name in ("rms_norm.py", "rms_norm_wrong.py")]
+
+    with tritonc.Client(str(programs.base_url)) as client:
+        rewards = [
+            names["reward_of"](client, candidate, reference)
+            for candidate in (*candidates, "def f(:\n", "import no_such_module\n")
+        ]
+
+    assert rewards == [1.0, 0.0, 0.0, 0.0]
