@@ -13,6 +13,15 @@ from proofs.proof_record import Proof, proof_url
 from proofs.proof_request import ProofCheck, ProofLimits
 
 
+class OtherKernelJob(BaseModel):
+    """The kernel that the first is compared with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    compile_job: CompileJob
+    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+
+
 class ProofJob(BaseModel):
     """Everything that a proof depends on."""
 
@@ -29,6 +38,7 @@ class ProofJob(BaseModel):
     limits: ProofLimits
     launch: dict[str, Any]
     """The kernel as a launch names it: the witness's request begins with it."""
+    other: OtherKernelJob | None = None
     priority: Literal["interactive", "batch"]
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]
 

@@ -69,6 +69,9 @@ class Proof(Record):
     )
     compilation_key: str | None = None
     accesses: list[ProvedAccess] = Field(default_factory=list)
+    equivalent: ProofAnswer | None = Field(
+        default=None, description="of two kernels: `proved` if they store the same, else `unknown`"
+    )
     cache: Literal["hit", "miss"] | None = None
     solver_ms: float | None = Field(default=None, description="CPU time of the proof")
     effort: int | None = Field(default=None, description="in the solver's own count")

@@ -36,9 +36,10 @@ CASES_EXAMPLE: dict[str, Any] = {
         {
             "arguments": {
                 **{
-                    name: {"shape": [n], "dtype": "fp32"}
-                    for name in ("x_ptr", "y_ptr", "output_ptr")
+                    name: {"shape": [n], "dtype": "fp32", "init": {"kind": "zeros"}}
+                    for name in ("x_ptr", "y_ptr")
                 },
+                "output_ptr": {"shape": [n], "dtype": "fp32", "output": True},
                 "n_elements": n,
             },
             "grid": [-(-n // 1024)],
@@ -74,13 +75,24 @@ class ProofLimits(RequestPart):
     elements: Annotated[int, Field(ge=1, le=LARGEST_BUFFER, description="of a buffer")] = 2**36
 
 
+class EquivalentKernel(LaunchedKernel):
+    """One of two kernels to compare, with its own contract."""
+
+    model_config = ConfigDict(json_schema_extra=one_of("compilation", "source", "ir"))
+
+    compilation: Json = Field(default=None, description="as in a proof")
+    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
+        default=None, description="default: that of the whole request"
+    )
+
+
 class ProofRequest(LaunchedKernel):
     """A kernel as in POST /v1/compilations, or a finished compilation, with a contract."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [EXAMPLE, CASES_EXAMPLE],
-            **one_of("compilation", "source", "ir"),
+            **one_of("compilation", "source", "ir", "equivalent"),
         }
     )
 
@@ -98,6 +110,11 @@ class ProofRequest(LaunchedKernel):
     )
     contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
         default=None, description="what every launch keeps; docs/reference/proofs.md"
+    )
+    equivalent: Annotated[list[EquivalentKernel], Field(min_length=2, max_length=2)] | None = Field(
+        default=None,
+        description="instead of one kernel: two elementwise ones; do they store the same, for all "
+        "sizes? Over loads relative to the stored element, and never across reassociation",
     )
     cases: Annotated[list[ProofCase], Field(max_length=MAX_CASES)] = Field(
         default_factory=list,

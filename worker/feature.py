@@ -12,7 +12,7 @@ from jobs.kind import JobKind
 from worker.gpu.supervisor.launcher_process import LauncherCommand
 from worker.pool.idle_time import IdleTime
 from worker.pool.zygote_client import ZygoteToolchain
-from worker.worker_context import DescribeWorker, WorkerContext
+from worker.worker_context import DescribeWorker, ProveLaunch, WorkerContext
 
 
 class Part(Protocol):
@@ -51,5 +51,7 @@ class WorkerFeature:
     """The kinds of its jobs."""
     start: Callable[[WorkerContext, ChildSettings], AbstractAsyncContextManager[RunningFeature]]
     """The context that it works in: children that it starts end with it."""
+    prove_launch: ProveLaunch | None = None
+    """Its way to prove the kernel of a launch."""
     program_launcher: LauncherCommand | None = None
     """The way to start its processes that run programs on a GPU."""

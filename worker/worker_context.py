@@ -1,9 +1,13 @@
 """State shared by the consumers of one worker. `worker.worker_process` makes it once."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from pydantic import BaseModel
+
+from jobs.deadline import Deadline
 from jobs.submission import JobClient
+from launch.request.launch_job import LaunchJob
 from store.compilations import Compilations, Derived
 from store.expected_outputs import ExpectedOutputs
 from store.workers import Worker
@@ -15,6 +19,8 @@ from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
 from worker.pool.sandbox_report import ToolchainContext
 
+ProveLaunch = Callable[["WorkerContext", LaunchJob, Deadline], Awaitable[BaseModel]]
+"""Returns the record of a proof."""
 DescribeWorker = Callable[[Worker], Worker]
 """Adds to what a worker says of itself."""
 
@@ -49,5 +55,7 @@ class WorkerContext:
     expected: ExpectedOutputs
     memory: MemoryBudget
     gpus: SharedGpus
+    prove_launch: ProveLaunch | None = None
+    """Proves the kernel of a launch; None if no feature does."""
     program_launcher: LauncherCommand | None = None
     """Starts launchers of programs; None if no feature runs programs."""

@@ -195,6 +195,9 @@ class WorkerProcess:
                 InputsBudget(settings.inputs_gpu_bytes, settings.inputs_host_bytes),
             ),
             gpus=SharedGpus(settings.launch_memory_bytes),
+            prove_launch=next(
+                filter(None, (feature.prove_launch for feature in self._features)), None
+            ),
             program_launcher=next(
                 filter(None, (feature.program_launcher for feature in self._features)), None
             ),

@@ -13,6 +13,15 @@ ProofCheck = Literal["bounds", "overflow", "races"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherKernel:
+    """A kernel to compare with; `first_bytes` is the size of the first one's TTIR."""
+
+    first_bytes: int
+    contract: str
+    constants: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProveOrder(Order):
     """An order to prove the kernel of a TTIR, the body, against a contract's text.
 
@@ -26,6 +35,8 @@ class ProveOrder(Order):
     contract: str
     constants: Mapping[str, int]
     checks: Sequence[str]
+    other: OtherKernel | None = None
+    """A second kernel, whose TTIR follows in the body: do both store the same?"""
     most_size: int
     most_elements: int
     ir_bounds: IrBounds = field(default_factory=IrBounds)
@@ -90,5 +101,7 @@ class ProofReport:
     questions: int
     effort: int
     solver_ms: float
+    equivalent: AnswerReport | None = None
+    """Do both kernels of the order store the same?"""
     contract_error: dict[str, int | str] | None = None
     """A mistake in the contract: message, line and column."""

@@ -12,17 +12,20 @@ from compiler.messages.wire import Send
 from compiler.proof import solver
 from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import ContractError
+from compiler.proof.equivalence import equivalent
 from compiler.proof.obligations import Conclusion
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
-from compiler.proof.prove import AccessProof, KernelProof, prove
+from compiler.proof.prove import AccessProof, KernelProof, prove, prover_of
 from compiler.proof.terms import SymbolicAccess, line_of
 from compiler.ttir_to_numpy.generic_form import module_of
+from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
 from launch.proof.proof_messages import (
     AccessReport,
     AnswerReport,
+    OtherKernel,
     ProofReport,
     ProveOrder,
 )
@@ -37,15 +40,16 @@ _NO_ACCESSES: list[AccessReport] = []
 
 def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
     """Prove the kernel and replay what the solver calls broken."""
-    text = bytes(body).decode()
+    size = len(body) if order.other is None else order.other.first_bytes
+    text = bytes(body[:size]).decode()
     ir_module.check_size(text, _STAGE, order.ir_bounds)
     solver.prepare()
     started = time.process_time()
     try:
-        generic, _symbol = generic_form(text, order.target, _STAGE)
-        module = module_of(generic)
+        if order.other is not None:
+            return _compared(order, order.other, text, bytes(body[size:]).decode(), started)
         limits = SizeLimits(order.most_size, order.most_elements)
-        contract = read_contract(order.contract)
+        module, contract = _module(order, text), read_contract(order.contract)
         proof = prove(module, contract, order.constants, limits, order.checks)
     except ContractError as error:
         at = error.position
@@ -69,6 +73,41 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         questions=effort.questions,
         effort=effort.spent,
         solver_ms=_ms_since(started),
+    )
+
+
+def _module(order: ProveOrder, text: str) -> Operation:
+    generic, _ = generic_form(text, order.target, _STAGE)
+    return module_of(generic)
+
+
+def _compared(
+    order: ProveOrder, other: OtherKernel, first: str, second: str, started: float
+) -> ProofReport:
+    """Report whether two kernels store the same."""
+    ir_module.check_size(second, _STAGE, order.ir_bounds)
+    limits = SizeLimits(order.most_size, order.most_elements)
+    kernels = [(first, order.contract, order.constants), (second, other.contract, other.constants)]
+    provers = [
+        prover_of(_module(order, text), read_contract(contract), constants, limits)
+        for text, contract, constants in kernels
+    ]
+    found = equivalent(*provers)
+    efforts = [prover.linear.effort for prover in provers]
+    return ProofReport(
+        accesses=_NO_ACCESSES,
+        refused="",
+        refused_line=None,
+        questions=sum(one.questions for one in efforts),
+        effort=sum(one.spent for one in efforts),
+        solver_ms=_ms_since(started),
+        equivalent=AnswerReport(
+            verdict=found.verdict,
+            proved_under=sorted(found.proved_under),
+            reason=found.reason,
+            line=None,
+            expression="",
+        ),
     )
 
 

@@ -31,6 +31,7 @@ from launch.request.launch_request import (
     MAX_CASES,
     MAX_CHECKS,
     MAX_DEADLINE_S,
+    PROOF,
     CaseRequest,
     Check,
     FuzzRequest,
@@ -92,6 +93,8 @@ class LaunchJob(BaseModel):
     timing: TimingRequest | None
     checks: Annotated[list[Check], Field(max_length=MAX_CHECKS)]
     fuzz: FuzzJob | None
+    proves: bool = False
+    """True to prove the kernel, too, for all sizes; no device takes part."""
     profile: Literal[False, True, "lines"]
     isolation: Literal["caller", "process"]
     trace: TraceRequest | None
@@ -184,7 +187,8 @@ def launch_job(
         has_cases=bool(request.cases),
         returned=request.return_,
         timing=request.timing,
-        checks=request.checks,
+        checks=[check for check in request.checks if check != PROOF],
+        proves=PROOF in request.checks,
         fuzz=_fuzz_of(request),
         profile=request.profile,
         isolation=request.isolation,

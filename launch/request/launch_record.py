@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, JsonValue
 
 from compiler.compilation import Compilation, Record, amended
 from compiler.json_number import written_number
@@ -228,6 +228,10 @@ class Launch(Record):
     )
     stdout: str = ""
     fuzz: Fuzzed | None = Field(default=None, description="where `checks` has fuzz")
+    proof: dict[str, JsonValue] | None = Field(
+        default=None,
+        description="where `checks` has proof: the kernel's proof, as GET /v1/proofs/{id} answers",
+    )
     timings_ms: dict[str, float] | None = None
     problem: Problem | None = None
 

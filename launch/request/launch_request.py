@@ -30,17 +30,18 @@ def _refuse_differential(check: Any) -> Any:
 
 
 Check = Annotated[
-    Literal["memcheck", "racecheck", "initcheck", "determinism", "fuzz"],
+    Literal["memcheck", "racecheck", "initcheck", "determinism", "fuzz", "proof"],
     BeforeValidator(_refuse_differential),
 ]
 FUZZ = "fuzz"
+PROOF = "proof"
 ReturnMode = Literal["none", "summary", "values", "tensor"]
 
 MAX_CASES = 100
 MAX_FUZZ_CASES = 100
 MAX_DEADLINE_S = 3600
 MAX_ARGUMENTS = 256
-MAX_CHECKS = 5
+MAX_CHECKS = 6
 
 _BUFFER = {"shape": [98432], "dtype": "fp32"}
 EXAMPLE: dict[str, Any] = {

@@ -21,7 +21,7 @@ from launch.contract.text import read_contract
 from launch.request.grid import parse_grid
 from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
-from proofs.proof_job import ProofJob
+from proofs.proof_job import OtherKernelJob, ProofJob
 from proofs.proof_kind import PROOF
 from proofs.proof_request import ProofBuffer, ProofCase, ProofRequest
 from proofs.stored_proofs import Proofs, StoredProof
@@ -32,7 +32,7 @@ from service.state import ServiceState
 from store.jobs.types import Membership, Priority, Submitted, Waiting
 
 _TTIR = "ttir"
-_OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s"}
+_OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s", "equivalent"}
 _NOT_LAUNCHED = {"signature", "hints", "stop_after", "include", "refresh", "timeout_s", "priority"}
 """Fields of a kernel that a witness's launch leaves out; its arguments say the types."""
 _LARGEST_I32 = 2**31 - 1
@@ -55,17 +55,22 @@ async def submit_proof(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    compile_job, launch = await _kernel(state, request, caller)
-    contract = await asyncio.to_thread(_contract, request, compile_job)
+    other = None
+    if request.equivalent is not None:
+        compile_job, launch, contract, other = await _pair(state, request, caller)
+    else:
+        compile_job, launch = await _kernel(state, request, request.compilation, caller)
+        contract = await asyncio.to_thread(_contract, request, compile_job)
     job = ProofJob(
         id=proof_id,
         caller=caller.id,
         compile_job=compile_job,
         contract=contract,
-        is_inferred=request.contract is None,
+        is_inferred=bool(request.cases),
         checks=request.checks,
         limits=request.limits,
         launch=launch,
+        other=other,
         priority=request.priority,
         deadline_s=request.deadline_s,
     )
@@ -82,11 +87,29 @@ async def submit_proof(
     return submitted
 
 
-async def _kernel(
+async def _pair(
     state: ServiceState, request: ProofRequest, caller: Caller
+) -> tuple[CompileJob, dict[str, Any], str, OtherKernelJob]:
+    """Return both kernels of a comparison with their contracts. Raises RequestRejected."""
+    if request.source is not None or request.ir is not None or request.compilation is not None:
+        message = "give either `equivalent`, or one kernel"
+        raise RequestRejected(FieldError("/equivalent", message))
+    found = []
+    for index, posted in enumerate(request.equivalent or ()):
+        with below(f"/equivalent/{index}"):
+            job, launch = await _kernel(state, posted, posted.compilation, caller)
+            text = posted.contract if posted.contract is not None else request.contract
+            if text is None:
+                raise RequestRejected(FieldError("/contract", "give a contract"))
+            found.append((job, launch, _checked(text)))
+    (first, launch, contract), (second, _, beside) = found
+    return first, launch, contract, OtherKernelJob(compile_job=second, contract=beside)
+
+
+async def _kernel(
+    state: ServiceState, request: LaunchedKernel, posted: Any, caller: Caller
 ) -> tuple[CompileJob, dict[str, Any]]:
     """Return the kernel's job, and how a launch names the kernel."""
-    posted = request.compilation
     own = {name: getattr(request, name) for name in request.model_fields_set - _OWN_FIELDS}
     if posted is None:
         return await _resolved(state, request, own, caller)
@@ -102,14 +125,14 @@ async def _kernel(
 
 
 async def _resolved(
-    state: ServiceState, request: ProofRequest, said: Mapping[str, Any], caller: Caller
+    state: ServiceState, request: LaunchedKernel, said: Mapping[str, Any], caller: Caller
 ) -> tuple[CompileJob, dict[str, Any]]:
     kernel = LaunchedKernel.model_validate(said)
     limits.check(kernel, state.settings.request_limits)
     toolchain = await state.toolchains.choose(kernel.triton)
     changes: dict[str, Any] = {"stop_after": _TTIR}
     if kernel.signature is None and kernel.specialization_data is None and kernel.source:
-        changes["signature"] = _signature(request.cases, kernel.constexprs or {})
+        changes["signature"] = _signature(getattr(request, "cases", ()), kernel.constexprs or {})
     complete = LaunchedKernel.model_validate(dict(said) | changes)
     job = resolve(complete.for_target(toolchain.default_target), toolchain, caller.namespace)
     named = {name: value for name, value in said.items() if name not in _NOT_LAUNCHED}
@@ -150,17 +173,22 @@ def _contract(request: ProofRequest, job: CompileJob) -> str:
         message = "give either a `contract`, or `cases` to infer it from"
         raise RequestRejected(FieldError("/contract", message))
     if request.contract is not None:
-        try:
-            read_contract(request.contract)
-        except ContractError as error:
-            raise RequestRejected(FieldError("/contract", str(error))) from None
-        return request.contract
+        return _checked(request.contract)
     constants = _constants(job)
     cases = [_inference_case(*one, constants) for one in enumerate(request.cases)]
     try:
         return inferred_contract(cases, constants)
     except NotInferable as error:
         raise RequestRejected(FieldError("/cases", str(error))) from None
+
+
+def _checked(text: str) -> str:
+    """Return a contract's text. Raises RequestRejected for a mistake, with its place."""
+    try:
+        read_contract(text)
+    except ContractError as error:
+        raise RequestRejected(FieldError("/contract", str(error))) from None
+    return text
 
 
 def _constants(job: CompileJob) -> dict[str, int]:

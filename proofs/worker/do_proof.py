@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.compilation import Compilation, amended
+from compiler.job import CompileJob
 from compiler.labelled_digest import labelled_digest
 from compiler.messages.orders import IrBounds
 from compiler.problem import Problem, failure_problem
@@ -17,10 +18,10 @@ from compiler.target import parse_target
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
-from launch.proof.proof_messages import ProofReport, ProveOrder
+from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof
-from proofs.worker.proof_answers import proved_accesses, verdict_of
+from proofs.worker.proof_answers import comparison_of, proved_accesses, verdict_of
 from proofs.worker.proof_report import read_proof_report, written_proof_report
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
@@ -100,15 +101,16 @@ class _ProofRun:
         """Return the record. Raises _NoProof, DeadlinePassed, CallerBytesFull."""
         job = self._job
         started = time.monotonic()
-        compilation = await self._compilation()
+        compilation = await self._compilation(job.compile_job)
+        beside = None if job.other is None else await self._compilation(job.other.compile_job)
         self.compile_ms = (time.monotonic() - started) * 1000
         await self._report("compiled", {"compilation_key": job.compile_job.key})
         constants = constants_of(compilation)
-        key = self._key(compilation, constants)
+        key = self._key(compilation, constants, beside)
         hit = await self._context.kept.hit(key, [_MADE])
         body = None if hit is None else hit.included[_MADE]
         if body is None:
-            body = await self._proved(compilation, constants)
+            body = await self._proved(compilation, constants, beside)
             digest = await self._context.blobs.put(body)
             await self._context.kept.write(key, b"{}", {_MADE: digest})
         report = read_proof_report(body)
@@ -125,10 +127,13 @@ class _ProofRun:
         if report.refused:
             line = "" if report.refused_line is None else f"line {report.refused_line}: "
             reason = f"{line}{report.refused}"
+        compared = None if report.equivalent is None else comparison_of(report.equivalent)
+        verdict = verdict_of(accesses) if compared is None else compared.verdict
         return new_proof(
             self._job,
             "completed",
-            verdict="unknown" if report.refused else verdict_of(accesses),
+            verdict="unknown" if report.refused else verdict,
+            equivalent=compared,
             reason=reason,
             accesses=accesses,
             assumptions=_ASSUMED,
@@ -137,8 +142,8 @@ class _ProofRun:
             effort=report.effort,
         )
 
-    async def _compilation(self) -> Compilation:
-        job, context = self._job.compile_job, self._context
+    async def _compilation(self, job: CompileJob) -> Compilation:
+        context = self._context
         record = await context.compilations.read(job.key)
         if record is None:
             order = JobOrder(
@@ -159,19 +164,30 @@ class _ProofRun:
             raise _NoProof(failure_problem("not_derivable", detail))
         return compilation
 
-    async def _proved(self, compilation: Compilation, constants: Mapping[str, int]) -> bytes:
-        """Have a child prove the kernel; return its report as JSON."""
-        job, context = self._job, self._context
-        text = await context.blobs.get(compilation.artifacts[_TTIR].digest)
+    async def _ttir(self, compilation: Compilation) -> bytes:
+        text = await self._context.blobs.get(compilation.artifacts[_TTIR].digest)
         if text is None:
             detail = "The kernel's TTIR left the cache before it was read. Post the proof again."
             raise _NoProof(failure_problem("worker_lost", detail))
+        return text
+
+    async def _proved(
+        self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None
+    ) -> bytes:
+        """Have a child prove the kernel; return its report as JSON."""
+        job, context = self._job, self._context
+        text, other = await self._ttir(compilation), None
+        if beside is not None and job.other is not None:
+            contract, known = job.other.contract, constants_of(beside)
+            other = OtherKernel(first_bytes=len(text), contract=contract, constants=known)
+            text += await self._ttir(beside)
         order = ProveOrder(
             target=parse_target(compilation.target),
             files=list(job.compile_job.texts),
             contract=job.contract,
             constants=constants,
             checks=job.checks,
+            other=other,
             most_size=job.limits.size,
             most_elements=job.limits.elements,
             ir_bounds=context.ir_bounds,
@@ -181,8 +197,14 @@ class _ProofRun:
         outcome = await carry_out(pool, order, text, deadline_s=self._deadline.left_s)
         return _body_of(outcome)
 
-    def _key(self, compilation: Compilation, constants: Mapping[str, int]) -> str:
+    def _key(
+        self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None
+    ) -> str:
         job = self._job
+        other = None
+        if beside is not None and job.other is not None:
+            digest = beside.artifacts[_TTIR].digest
+            other = [digest, job.other.contract, constants_of(beside)]
         parts = [
             ("ttir", compilation.artifacts[_TTIR].digest),
             ("contract", job.contract),
@@ -192,6 +214,7 @@ class _ProofRun:
             ("files", sorted(job.compile_job.texts)),
             ("target", compilation.target),
             ("namespace", job.compile_job.namespace),
+            ("other", other),
             ("code", proof_digest()),
         ]
         return labelled_digest("proof", parts)

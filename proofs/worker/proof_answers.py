@@ -19,6 +19,13 @@ def proved_accesses(report: ProofReport, job: ProofJob) -> list[ProvedAccess]:
     return [_access(one, job, written) for one in report.accesses]
 
 
+def comparison_of(said: AnswerReport) -> ProofAnswer:
+    """Return the answer about two kernels."""
+    return ProofAnswer(
+        verdict=said.verdict, proved_under=said.proved_under, reason=said.reason or None
+    )
+
+
 def verdict_of(accesses: Sequence[ProvedAccess]) -> Verdict:
     """Return the verdict of the worst answer."""
     answers = [(one.bounds, one.overflow, one.race) for one in accesses]

@@ -12,7 +12,7 @@ from launch.request.reference_request import Reference
 from service.state import ServiceState
 from store.jobs.types import cpu_lane, device_lane, torch_lane
 
-WITHOUT_TOOLS = ("determinism", "fuzz")
+WITHOUT_TOOLS = ("determinism", "fuzz", "proof")
 """Checks that every device supports."""
 
 

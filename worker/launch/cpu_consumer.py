@@ -44,6 +44,7 @@ def cpu_consumer(context: WorkerContext) -> Consumer:
         known_sources=LRUCache[KernelSource](),
         known_irs=LRUCache[KernelIr](),
         remembered=context.memory.references,
+        prove=None if context.prove_launch is None else partial(context.prove_launch, context),
     )
 
     def registration() -> workers.Worker:

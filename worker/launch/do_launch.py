@@ -6,10 +6,13 @@ only moves what they report from one to the next, and judges.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
+
+from pydantic import BaseModel
 
 from compiler.compilation import amended
 from compiler.problem import Problem, failure_problem
@@ -18,7 +21,7 @@ from launch.request.case import Case
 from launch.request.launch_job import LaunchJob, new_launch
 from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
 from store.blobs import Blobs
-from store.errors import StoreUnavailable
+from store.errors import CallerBytesFull, StoreUnavailable
 from store.events import Events
 from store.expected_outputs import ExpectedOutputs
 from store.jobs.types import Claim
@@ -72,6 +75,8 @@ class LaunchContext:
     child_slots: Callable[[LaunchJob], ChildSlot] | None = None
     """Slots for a launch's children; None: the slots of jobs bound them."""
     in_flight: BytesInFlight | None = None
+    prove: Callable[[LaunchJob, Deadline], Awaitable[BaseModel]] | None = None
+    """Proves a launch's kernel; None: no feature does."""
 
 
 async def do_launch(attempt: Attempt[LaunchJob], context: LaunchContext) -> None:
@@ -162,10 +167,22 @@ class _LaunchRun:
             self.cases.close()
         is_first = self._claim.attempt <= 1
         await self._files.save_digests(self._context.launches, is_first=is_first)
+        proof = await self._proof()
         launch = self._on_device(
-            amended(new_launch(self._job, "completed"), stdout=self._files.stdout)
+            amended(new_launch(self._job, "completed"), stdout=self._files.stdout, proof=proof)
         )
         return with_cases(launch, results) if self._job.has_cases else with_run(launch, results[0])
+
+    async def _proof(self) -> dict[str, Any] | None:
+        """Return the proof of the kernel, if the launch asks for one."""
+        if not self._job.proves or self._context.prove is None:
+            return None
+        try:
+            proof = await self._context.prove(self._job, self._deadline)
+        except (DeadlinePassed, CallerBytesFull) as error:
+            return {"state": "failed", "reason": str(error)}
+        found: dict[str, Any] = proof.model_dump(mode="json")
+        return found
 
     def _failed(self, problem: Problem) -> Launch:
         return new_launch(self._job, "failed", problem=problem)

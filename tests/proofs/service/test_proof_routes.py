@@ -10,6 +10,8 @@ from proofs.proof_request import CASES_EXAMPLE, EXAMPLE
 
 SHORT = EXAMPLE | {"contract": EXAMPLE["contract"].replace("put_ptr: n_elements", "put_ptr: 5")}
 
+CASES = CASES_EXAMPLE["cases"]
+
 
 def proof_of(http: httpx.Client, body: dict[str, Any], **headers: str) -> dict[str, Any]:
     answer = http.post("/v1/proofs", params={"wait": 60}, json=body, headers=headers)
@@ -109,3 +111,40 @@ def test_a_proof_has_events_and_can_be_read_again(http: httpx.Client) -> None:
 
 def test_there_is_no_proof_of_another_id(http: httpx.Client) -> None:
     assert http.get("/v1/proofs/none").status_code == 404
+
+
+SWAPPED = EXAMPLE | {"source": EXAMPLE["source"].replace("x + y", "y + x")}
+
+
+def test_two_kernels_that_store_the_same_are_shown_to(http: httpx.Client) -> None:
+    one = EXAMPLE | {"constexprs": {"BLOCK_SIZE": 256}}
+    proof = proof_of(http, {"equivalent": [one, SWAPPED]})
+    assert proof["verdict"] == "proved"
+    assert proof["equivalent"]["verdict"] == "proved"
+
+
+def test_two_kernels_that_are_not_shown_to_are_unknown(http: httpx.Client) -> None:
+    other = EXAMPLE | {"source": EXAMPLE["source"].replace("x + y", "x - y")}
+    proof = proof_of(http, {"equivalent": [EXAMPLE, other]})
+    assert proof["verdict"] == "unknown"
+    assert "trees" in proof["equivalent"]["reason"]
+
+
+def test_a_launch_proves_its_kernel_for_all_sizes(http: httpx.Client) -> None:
+    kernel = {name: EXAMPLE[name] for name in ("source", "constexprs")}
+    cases = [{"arguments": case["arguments"], "grid": case["grid"]} for case in CASES]
+    body = {
+        "compilation": kernel, "grid": [1], "arguments": CASES[0]["arguments"], "cases": cases,
+        "device": "cpu", "checks": ["proof"],
+    }  # fmt: skip
+    launch = http.post("/v1/launches", params={"wait": 60}, json=body).json()
+    assert launch["state"] == "completed", launch
+    assert launch["proof"]["verdict"] == "proved"
+    assert "x_ptr: n_elements" in launch["proof"]["contract"]
+    assert http.get(launch["proof"]["url"]).json()["id"] == launch["proof"]["id"]
+
+
+def test_a_launch_without_the_check_has_no_proof(http: httpx.Client) -> None:
+    kernel = {name: EXAMPLE[name] for name in ("source", "constexprs")}
+    body = {"compilation": kernel, "device": "cpu", **CASES[0]}
+    assert http.post("/v1/launches", params={"wait": 60}, json=body).json()["proof"] is None

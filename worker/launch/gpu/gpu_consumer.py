@@ -190,6 +190,7 @@ class GpuConsumer:
             remembered=context.memory.references,
             child_slots=partial(_child_slot, share.child_slots, slot),
             in_flight=share.in_flight,
+            prove=None if context.prove_launch is None else partial(context.prove_launch, context),
         )
         await do_launch(attempt, launch_context)
 

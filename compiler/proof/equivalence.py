@@ -1,0 +1,208 @@
+"""Shows that two elementwise kernels store the same values, for all sizes.
+
+Each kernel has one store. Its value is a tree of operations over loads, each at a distance from the
+stored element that is the same in both kernels; and both kernels store every element of the
+buffer. Floats are not reordered: sums of several elements are never compared. It shows equality or
+nothing; it never shows a difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.proof.access_reader import accesses_of, lanes
+from compiler.proof.logic import (
+    TRUE,
+    Formula,
+    at_least,
+    both,
+    equal,
+    names_of,
+    replaced,
+)
+from compiler.proof.obligations import Conclusion, Prover
+from compiler.proof.operations import masked_operands
+from compiler.proof.polynomial import Polynomial, lift, name
+from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
+from compiler.proof.terms import Indices, SymbolicAccess, UnreadAccess, line_of
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
+
+_COMMUTING = frozenset(
+    {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arith.maxnumf", "arith.minnumf"}
+)
+_MOVING = ("program#", "lane", "turn")
+_UNREADABLE = frozenset(
+    {
+        "tt.atomic_cas", "tt.atomic_rmw", "tt.broadcast", "tt.dot", "tt.expand_dims", "tt.gather",
+        "tt.get_program_id", "tt.histogram", "tt.make_range", "tt.reduce", "tt.reshape", "tt.scan",
+        "tt.trans",
+    }
+)  # fmt: skip
+
+Tree = tuple[object, ...]
+
+
+class NotComparable(Exception):
+    """A kernel that is not elementwise, or not read; the message says why."""
+
+
+@dataclass(frozen=True)
+class StoredValues:
+    """A kernel's only store: its buffer, the tree of its values, and that it stores all of them."""
+
+    base: str
+    tree: Tree
+    extent: Polynomial
+    under: frozenset[str]
+
+
+def equivalent(a: Prover, b: Prover) -> Conclusion:
+    """Return whether two kernels store the same: "proved" or "unknown"."""
+    try:
+        one, other = stored_values(a), stored_values(b)
+    except (NotComparable, Unsupported) as error:
+        return Conclusion("unknown", reason=str(error))
+    if one.base != other.base:
+        return Conclusion("unknown", reason=f"one stores {one.base}, the other {other.base}")
+    if one.extent != other.extent:
+        return Conclusion("unknown", reason=f"{one.base} has another extent in each contract")
+    if one.tree != other.tree:
+        return Conclusion("unknown", reason="their values are other trees of operations")
+    return Conclusion("proved", one.under | other.under)
+
+
+def stored_values(prover: Prover) -> StoredValues:
+    """Return what a kernel stores. Raises NotComparable, Unsupported, ProofLimitReached."""
+    accesses = accesses_of(prover.evaluator)
+    writes = [one for one in accesses if one.kind != "load"]
+    if len(writes) != 1 or isinstance(writes[0], UnreadAccess) or writes[0].kind != "store":
+        raise NotComparable("only kernels with one store and no atomic operation are compared")
+    store = writes[0]
+    cases = store.pointer.cases
+    if len(cases) != 1 or not isinstance(cases[0].base, str):
+        raise NotComparable("the store is not to one argument")
+    base, offset = cases[0].base, cases[0].offset
+    extent = prover.contract.extents.get(base)
+    if extent is None:
+        raise NotComparable(f"the contract does not say how many elements {base} has")
+    given = [one for one in (store.path, store.mask) if one != TRUE]
+    reader = _TreeReader(prover, base, offset, given)
+    value = store.operation.operands[1]
+    tree = reader.tree(value, lanes(prover.unknowns, shape_of(value.type)))
+    under = _covers(prover, store, offset, extent)
+    for access in accesses:
+        finding = None if isinstance(access, UnreadAccess) else prover.overflow(access)
+        if finding is None or finding.verdict != "proved":
+            line = line_of(access.operation)
+            raise NotComparable(f"the integers of the access at line {line} are not proved exact")
+    return StoredValues(base, tree, extent, under | reader.under)
+
+
+@dataclass
+class _TreeReader:
+    prover: Prover
+    base: str
+    offset: Polynomial
+    given: list[Formula]
+    under: frozenset[str] = frozenset()
+    _read: int = 0
+
+    def tree(self, value: Value, at: Indices) -> Tree:
+        """Return the operations that make `value`, loads relative to the stored element."""
+        self._read += 1
+        if self._read > MOST_TERMS_READ:
+            raise ProofLimitReached("the stored value has too many operations")
+        operation = value.made_by
+        if operation is None:
+            return self._argument(value)
+        match operation.name:
+            case "tt.load":
+                return self._load(operation, value, at)
+            case "arith.constant":
+                words = operation.attributes.get("value", "").split(" :")[0]
+                return (
+                    "constant",
+                    element_of(value.type),
+                    words.removeprefix("dense<").rstrip(">"),
+                )
+            case "tt.splat":
+                return self.tree(operation.operands[0], ())
+            case "tt.broadcast" | "tt.expand_dims" | "tt.reshape" | "tt.trans":
+                raise NotComparable(
+                    f"{operation.name} in a stored value at line {line_of(operation)}"
+                )
+        if operation.regions or len(operation.results) != 1 or operation.name in _UNREADABLE:
+            raise NotComparable(f"{operation.name} in a stored value at line {line_of(operation)}")
+        parts = [self.tree(one, at if shape_of(one.type) else ()) for one in operation.operands]
+        if operation.name in _COMMUTING:
+            parts.sort(key=repr)
+        attributes = tuple(sorted(operation.attributes.items()))
+        return (operation.name, element_of(value.type), attributes, *parts)
+
+    def _argument(self, value: Value) -> Tree:
+        owner = self.prover.evaluator.structure.owners[value]
+        if owner.kind != "function":
+            raise NotComparable("a stored value that a loop carries")
+        return ("argument", value.name)
+
+    def _load(self, operation: Operation, value: Value, at: Indices) -> Tree:
+        address = operation.operands[0]
+        evaluator = self.prover.evaluator
+        pointer = evaluator.pointer(address, at if shape_of(address.type) else ())
+        [case, *others] = pointer.cases
+        if others or not isinstance(case.base, str):
+            raise NotComparable(f"a load of several arguments at line {line_of(operation)}")
+        if case.base == self.base:
+            raise NotComparable(f"{self.base} is loaded and stored")
+        mask, _ = masked_operands(operation)
+        if mask is not None:
+            live = evaluator.truth(mask, at if shape_of(mask.type) else ())
+            labels = self.prover.linear.prove(live, self.given)
+            if labels is None:
+                line = line_of(operation)
+                raise NotComparable(f"the load at line {line} may be masked where the store is not")
+            self.under |= labels
+        return ("load", case.base, case.offset - self.offset, element_of(value.type))
+
+
+def _covers(
+    prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: Polynomial
+) -> frozenset[str]:
+    """Return what shows that each element is stored. Raises NotComparable.
+
+    Element k is stored by the program, lane and turn that are its digits, in the radix that the
+    offset has.
+    """
+    unknowns = prover.unknowns
+    text = unknowns.fresh("element")
+    k = name(text)
+    unknowns.known[text].facts = [at_least(k), at_least(extent, k + 1)]
+    moving = [one for one in offset.names if one.startswith(_MOVING)]
+    radix = {
+        one: Polynomial(
+            {
+                tuple(x for x in monomial if x != one): factor
+                for monomial, factor in offset.terms.items()
+                if one in monomial
+            }
+        )
+        for one in moving
+    }
+    order = sorted(moving, key=lambda n: (radix[n].degree, radix[n].constant or 0), reverse=True)
+    rest, digits = k, dict[str, Polynomial]()
+    for one in order:
+        if radix[one].constant == 1:
+            digits[one], rest = rest, lift(0)
+            continue
+        quotient = unknowns.quotient(rest, radix[one], floor=True)
+        digits[one], rest = quotient, rest - radix[one] * quotient
+    known = [fact for one in moving for fact in unknowns.known[one].facts]
+    goal = both(*known, store.path, store.mask, equal(offset, k))
+    for one, digit in digits.items():
+        goal = replaced(goal, one, digit)
+    left = {one for one in names_of(goal) if one in digits}
+    labels = None if left else prover.linear.prove(goal, ())
+    if labels is None:
+        raise NotComparable("nothing shows that every element is stored")
+    return labels
