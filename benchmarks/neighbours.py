@@ -4,16 +4,11 @@ Alice compiles new kernels, and asks again for one that is cached; bob submits a
 kernels; eve, at her limits, repeats a launch on a GPU over eight connections and never waits.
 Alice's time without the other and with the other take turns. All processes, eve's too, share the
 machine. The worker's GPU is a stand-in (`gpu/stand_in_gpu.py`), since no GPU is needed to refuse.
-
-`python neighbours.py --hammer` is eve's process: it reads a port, a secret, a body and seconds as
-JSON and writes how often each status was answered.
 """
 
 import argparse
 import asyncio
 import json
-import selectors
-import socket
 import statistics
 import subprocess
 import sys
@@ -23,7 +18,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -36,14 +31,12 @@ from store.api_keys import ApiKeys
 from store.connection import connect
 
 ITEMS = 1_000
-CONNECTIONS = 8
 EVES_REQUESTS_PER_S = 20
 EVES_GPU_SECONDS_PER_HOUR = 0.001
 SLICE_S = 2.0
 PAUSE_S = 0.1
 MOST_SLOWED = 1.1
 IDLE_S = 2.0  # the service closes a connection that is idle for longer
-_READ_BYTES = 1 << 16
 
 
 class Asking:
@@ -80,18 +73,14 @@ class Asking:
 def main() -> None:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hammer", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=4, help="batches")
     parser.add_argument("--compiles", type=int, default=25, help="in each half of a round")
     parser.add_argument("--slices", type=int, default=12, help="of two seconds, each way")
     given = parser.parse_args()
-    if given.hammer:
-        json.dump(hammer(**json.load(sys.stdin)), sys.stdout)
-        return
     with Deployment("benchmarks.gpu.stand_in_gpu") as deployment:
         alice, bob, eve = asyncio.run(_make_keys(deployment.redis_url))
         service = deployment.serve()
-        rows = [beside_a_batch(service, alice, bob, given.rounds, given.compiles)]
+        rows = beside_a_batch(service, alice, bob, given.rounds, given.compiles)
         rows += beside_a_limited_caller(service, alice, eve, given.slices)
     show(rows)
 
@@ -109,8 +98,10 @@ async def _make_keys(redis_url: str) -> list[str]:
         return [*secrets, secret]
 
 
-def beside_a_batch(service: Server, alice: str, bob: str, rounds: int, count: int) -> Row:
+def beside_a_batch(service: Server, alice: str, bob: str, rounds: int, count: int) -> list[Row]:
     """Return the p95 of interactive compilations beside another caller's batch."""
+    if not rounds:
+        return []
     mix, asking, batching = Mix(), Asking(service, alice), Asking(service, bob)
     for _ in range(3):
         asking.compile_ms(mix.small())
@@ -136,9 +127,9 @@ def beside_a_batch(service: Server, alice: str, bob: str, rounds: int, count: in
         f"job of the batch alone {job:.0f} ms (median of {len(job_ms)})"
     )
     name = f"p95 of {len(alone_ms)} new small kernels beside a batch of {ITEMS}"
-    return Row(
-        name, f"{beside:.0f} ms", f"2 x {alone:.0f} + {job:.0f} ms", beside / (2 * alone + job), 1
-    )
+    bound = 2 * alone + job
+    row = Row(name, f"{beside:.0f} ms", f"2 x {alone:.0f} + {job:.0f} ms", beside / bound, 1)
+    return [row]
 
 
 def _items(mix: Mix) -> list[dict[str, Any]]:
@@ -168,13 +159,15 @@ def beside_a_limited_caller(service: Server, alice: str, eve: str, slices: int) 
     }
     times: dict[tuple[str, bool], list[float]] = {}
     answers: Counter[str] = Counter()
-    for number in range(2 * slices):
-        has_eve = number % 4 in (1, 2)  # ABBA
-        process = _start_eve(service, eve) if has_eve else None
-        for name, use in uses.items():
-            times.setdefault((name, has_eve), []).extend(_repeated_ms(use, SLICE_S / len(uses)))
-        if process is not None:
-            answers.update(json.loads(process.communicate()[0]))
+    with Eve(service, eve) as hammer:
+        for number in range(2 * slices):
+            has_eve = number % 4 in (1, 2)  # ABBA
+            if has_eve:
+                hammer.begin(SLICE_S)
+            for name, use in uses.items():
+                times.setdefault((name, has_eve), []).extend(_repeated_ms(use, SLICE_S / len(uses)))
+            if has_eve:
+                answers.update(hammer.answers())
     seconds = slices * SLICE_S
     print(f"eve's answers a second: { {name: round(n / seconds) for name, n in answers.items()} }")
     rows = []
@@ -195,45 +188,39 @@ def _repeated_ms(use: Callable[[], float], seconds: float) -> list[float]:
     return times_ms
 
 
-def _start_eve(service: Server, secret: str) -> "subprocess.Popen[str]":
-    order = {"port": service.port, "secret": secret, "body": add(), "seconds": SLICE_S}
-    process = subprocess.Popen(
-        [sys.executable, __file__, "--hammer"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(order))
-    process.stdin.close()
-    process.stdin = None
-    return process
+class Eve:
+    """The process that posts a launch on a GPU again and again. Use it with `with`."""
 
+    def __init__(self, service: Server, secret: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("hammer.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        order = {"port": service.port, "path": "/v1/launches", "secret": secret, "body": add()}
+        self._say(json.dumps(order))
 
-def hammer(port: int, secret: str, body: Any, seconds: float) -> Counter[str]:
-    """Post `body` again and again over several connections; return how often each status came."""
-    text = json.dumps(body)
-    request = (
-        f"POST /v1/launches HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {secret}"
-        f"\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}"
-    ).encode()
-    selector, answers = selectors.DefaultSelector(), Counter[str]()
-    for _ in range(CONNECTIONS):
-        connection = socket.create_connection(("127.0.0.1", port))
-        selector.register(connection, selectors.EVENT_READ, bytearray())
-        connection.sendall(request)
-    until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s:
-        for ready, _ in selector.select(0.1):
-            connection, received = ready.fileobj, ready.data
-            received += connection.recv(_READ_BYTES)
-            head, _, rest = received.partition(b"\r\n\r\n")
-            length = head.lower().partition(b"content-length:")[2].split(b"\r")[0]
-            if length and len(rest) >= int(length):
-                answers[head.split()[1].decode()] += 1
-                received.clear()
-                connection.sendall(request)
-    return answers
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def begin(self, seconds: float) -> None:
+        """Let her post for so long."""
+        self._say(f"{seconds}")
+
+    def answers(self) -> dict[str, int]:
+        """Wait until she is done, and return how often each status came."""
+        assert self._process.stdout is not None
+        found: dict[str, int] = json.loads(self._process.stdout.readline())
+        return found
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
 
 
 def _p95(times_ms: Sequence[float]) -> float:
