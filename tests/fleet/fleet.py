@@ -153,6 +153,7 @@ class Fleet:
         wait_until(self.is_whole, what, self.said, START_S)
 
     def is_whole(self) -> bool:
+        assert not self.died(), f"ended by themselves: {self.died()}\n{self.said()}"
         if not all(map(self.is_ready, SERVICES)):
             return False
         with suppress(httpx.TransportError, redis.RedisError, AssertionError):

@@ -61,8 +61,8 @@ class Network:
             raise OSError("no ip and nsenter on PATH (apt-get install iproute2 util-linux)")
         self._count = 0
         outside = _namespace()
+        self._bridge = _machine("", _new_namespace())
         try:
-            self._bridge = _machine("", _new_namespace())
             self._bridge.run("ip link add bridge type bridge")
             self._bridge.run("ip link set bridge up")
             tests = self.machine()
