@@ -124,7 +124,7 @@ _COMPILATIONS: Final = {
     ),
     Slug.WORKER_LOST: _failed(
         "service", "The worker was lost several times",
-        "Workers that had the job died or were killed, or no worker took it in time.",
+        "Workers that had the job died or could not run it, or none took it in time.",
         "Post it again; if it happens often, give workers more memory or fewer slots.",
         "Three workers in a row were lost, or gave up, with this job. Post it again.",
         retryable=True,

@@ -49,7 +49,7 @@ def reason_of(error: BaseException) -> str | None:
     if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
         return "value_dependent"
     if isinstance(error, UnsupportedOperatorException):
-        asks = any(name in str(error) for name in _VALUES_ASKED)
+        asks = any(name in str(error.func) for name in _VALUES_ASKED)
         return "value_dependent" if asks else "unsupported_op"
     return None
 

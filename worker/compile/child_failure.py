@@ -81,7 +81,7 @@ def failure_of(
                 "The sandbox could not be set up, so nothing was run. Tell the operator of this "
                 "service."
             )
-            return CompilationFailed("sandbox_violation", detail, [_diagnostic(stage, detail)])
+            return CompilationFailed("worker_lost", detail, [_diagnostic(stage, detail)])
     return _crash(stage, outcome, logged)
 
 

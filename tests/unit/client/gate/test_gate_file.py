@@ -24,7 +24,7 @@ def test_every_fault_is_reported_at_once(service: GateService, capsys: Any):
         """
 baselin = "b.json"
 [matrix]
-targets = ["cuda:90", "cuda:1"]
+targets = ["h100", "cuda:1"]
 tritons = ["3.6", "2.1"]
 [budgets]
 registers = "<= few"

@@ -1,6 +1,8 @@
-"""A compilation that timed out names its stage."""
+"""Abnormal ends of children: the stage that ran out of time, and whose fault it is."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -57,3 +59,9 @@ def test_the_stage_that_ran_out_of_time_is_named(
     assert failed.slug == "compile_timeout"
     assert f"timeout_s = 60 s; it ran out of time in stage {stage}." in str(failed)
     assert [item.stage for item in failed.diagnostics] == [stage]
+
+
+def test_a_sandbox_that_cannot_be_set_up_is_no_fault_of_the_source() -> None:
+    failed = failure_of(FrontOrder, replace(OUT_OF_TIME, ending=Ending.SANDBOX), job(), {}, 60)
+
+    assert (failed.slug, failed.problem().fault) == ("worker_lost", "service")
