@@ -184,6 +184,8 @@ _WRITTEN = re.compile(f"({_TARGETS})(:(32|64))?")
 _CAPABILITY = re.compile(r"(?:(?:sm|compute)_?)?([0-9]{2,3})[af]?", re.ASCII)
 _GFX = re.compile(BACKENDS["hip"].arch_pattern)
 _SEPARATOR = re.compile("[ _-]")
+_OTHER_NUMBER = re.compile(r"cuda:\d*", re.ASCII)
+"""A capability that is none resembles many, and says nothing of which was meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +267,7 @@ def _other_name(written: str) -> str | None:
 def _no_target(written: str) -> str:
     """Say what is no target, with the target that was probably meant."""
     meant = _other_name(written.strip().rpartition(":")[2])
-    if meant is None:
+    if meant is None and _OTHER_NUMBER.fullmatch(written) is None:
         alike = closest(written, [*BY_NAME, *TARGET_OF_GPU])
         meant = alike and TARGET_OF_GPU.get(alike, alike)
     return (

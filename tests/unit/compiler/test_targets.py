@@ -74,6 +74,11 @@ def test_what_is_nearly_a_target_is_answered_with_the_one_that_was_meant(written
         parse_target(written)
 
 
+def test_another_number_resembles_no_target():
+    with pytest.raises(RequestRejected, match="is not a target. Write cuda:<capability>"):
+        parse_target("cuda:1")
+
+
 def test_every_gpu_that_has_a_name_has_a_row():
     assert set(TARGET_OF_GPU.values()) <= set(BY_NAME)
     assert TARGET_OF_GPU == CLIENTS_GPUS
