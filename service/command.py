@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from compiler.toolchain import Toolchain
 from jobs.logs import log_as
 from service import VERSION
-from service.caller import SCOPES
+from service.api_key_commands import add_key_commands
+from service.secret_files import InvalidSecretFile, read_secret_files
 from service.settings import ServiceSettings, wrong_settings
 from service.up import PartEnded, up
-from store.api_keys import ApiKey, ApiKeys
 from store.blobs import Blobs
 from store.bucket import Bucket
 from store.bucket_sweep import delete_forgotten, find_forgotten
@@ -29,17 +29,17 @@ from store.errors import StoreError
 from store.workers import Toolchains, Workers
 
 logger = logging.getLogger("tritond")
-LIMITS = ("requests_per_s", "gpu_seconds_per_hour")
 
 
 def main() -> None:
     """Run the command. Exit status: 0 after a signal to stop, 1 on failure, 2 on wrong usage."""
     try:
+        read_secret_files(os.environ)
         arguments = _parser().parse_args()
         arguments.run(arguments)
     except ValidationError as error:
         sys.exit(f"tritond: {wrong_settings(error)}")
-    except (StoreError, PartEnded) as error:
+    except (StoreError, PartEnded, InvalidSecretFile) as error:
         sys.exit(f"tritond: {error}")
 
 
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         "worker", help="run a worker: compiles, launches on this machine's CPU and GPUs"
     )
     worker.set_defaults(run=_worker)
-    _add_key_commands(commands.add_parser("key", help="manage API keys, on TRITOND_REDIS_URL"))
+    add_key_commands(commands.add_parser("key", help="manage API keys, on TRITOND_REDIS_URL"))
     toolchain = commands.add_parser("toolchain", help="manage toolchains, on TRITOND_REDIS_URL")
     _add_toolchain_commands(toolchain)
     blobs = commands.add_parser("blobs", help="manage large blobs, in TRITOND_BLOBS_URL")
@@ -72,78 +72,6 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     settings = ServiceSettings()
     parser.add_argument("--host", default=settings.host, help=f"default: {settings.host}")
     parser.add_argument("--port", type=int, default=settings.port, help=f"default: {settings.port}")
-
-
-def _add_key_commands(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    create = commands.add_parser("create", help="create a key and print its secret, once")
-    create.add_argument("--name", type=_label, required=True)
-    create.add_argument("--scope", action="append", choices=SCOPES, required=True)
-    create.add_argument(
-        "--namespace", type=_label, help="keys share a cache only within a namespace"
-    )
-    _add_limits(create)
-    create.set_defaults(run=lambda arguments: asyncio.run(_create_key(arguments)))
-    listing = commands.add_parser("list", help="list keys, without their secrets")
-    listing.set_defaults(run=lambda _: asyncio.run(_list_keys()))
-    update = commands.add_parser("update", help="change the limits of a key")
-    update.add_argument("id")
-    _add_limits(update)
-    update.set_defaults(run=lambda arguments: asyncio.run(_update_key(arguments)))
-    revoke = commands.add_parser("revoke", help="revoke a key")
-    revoke.add_argument("id")
-    revoke.set_defaults(run=lambda arguments: asyncio.run(_revoke_key(arguments.id)))
-
-
-_MAX_LABEL_CHARS = 100
-
-
-def _label(written: str) -> str:
-    if not written.strip() or len(written) > _MAX_LABEL_CHARS or not written.isprintable():
-        raise argparse.ArgumentTypeError(
-            f"{written[:20]!r} is no name; write 1 to {_MAX_LABEL_CHARS} characters that can be "
-            "printed, without line breaks"
-        )
-    return written
-
-
-_NO_LIMIT = "none"
-_LEAST, _MOST = 0.001, 1_000_000
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    for name, of in (("requests-per-s", "requests"), ("gpu-seconds-per-hour", "GPU time")):
-        parser.add_argument(
-            f"--{name}",
-            type=_limit,
-            metavar="N",
-            help=f"limit of {of}, from {_LEAST} to {_MOST}; {_NO_LIMIT}: no limit "
-            "(default: none, or as it is)",
-        )
-
-
-def _limit(written: str) -> float | str:
-    if written == _NO_LIMIT:
-        return written
-    try:
-        number = float(written)
-    except ValueError:
-        number = 0.0
-    if not _LEAST <= number <= _MOST:
-        raise argparse.ArgumentTypeError(
-            f"{written!r} is no limit; write a number from {_LEAST} to {_MOST}, or {_NO_LIMIT}"
-        )
-    return number
-
-
-def _limits_of(arguments: argparse.Namespace) -> dict[str, float | None]:
-    """Return the limits that were written; None lifts one."""
-    written = {name: getattr(arguments, name) for name in LIMITS}
-    return {
-        name: None if value == _NO_LIMIT else value
-        for name, value in written.items()
-        if value is not None
-    }
 
 
 def _up(arguments: argparse.Namespace) -> None:
@@ -177,47 +105,6 @@ def _become(module: str, environment: dict[str, str]) -> None:
 def _store() -> StoreClient:
     settings = ServiceSettings()
     return connect(settings.redis_url, ack_replicas=settings.ack_replicas)
-
-
-async def _create_key(arguments: argparse.Namespace) -> None:
-    async with _store() as redis:
-        scopes = tuple(dict.fromkeys(arguments.scope))
-        key, secret = await ApiKeys(redis).create(
-            arguments.name, scopes, arguments.namespace or "", **_limits_of(arguments)
-        )
-    print(f"{key.id}  {key.name}  {','.join(key.scopes)}\n{secret}")  # noqa: T201
-
-
-async def _update_key(arguments: argparse.Namespace) -> None:
-    if not (limits := _limits_of(arguments)):
-        sys.exit("tritond: say which limit to change, --requests-per-s or --gpu-seconds-per-hour")
-    async with connect(ServiceSettings().redis_url) as redis:
-        key = await ApiKeys(redis).update(arguments.id, limits)
-    if key is None:
-        sys.exit(_unknown_key(arguments.id))
-    print(_described(key))  # noqa: T201
-
-
-def _described(key: ApiKey) -> str:
-    limits = {name: getattr(key, name) for name in LIMITS}
-    shown = "".join(f"  {name}={value:g}" for name, value in limits.items() if value is not None)
-    return f"{key.id}  {key.name}  {','.join(key.scopes)}  {key.namespace}{shown}"
-
-
-def _unknown_key(key_id: str) -> str:
-    return f"tritond: no API key has the id {key_id}; `tritond key list` shows the ids"
-
-
-async def _list_keys() -> None:
-    async with _store() as redis:
-        for key in await ApiKeys(redis).list():
-            print(_described(key))  # noqa: T201
-
-
-async def _revoke_key(key_id: str) -> None:
-    async with _store() as redis:
-        if not await ApiKeys(redis).revoke(key_id):
-            sys.exit(_unknown_key(key_id))
 
 
 def _add_toolchain_commands(parser: argparse.ArgumentParser) -> None:

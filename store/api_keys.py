@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
@@ -27,6 +28,18 @@ class ApiKey:
     """None: as many as come."""
     gpu_seconds_per_hour: float | None = None
     """None: no limit."""
+    created_at: str | None = None
+    """In UTC, as 2026-11-27T01:02:03+00:00; None for a key of an earlier version."""
+    expires_at: str | None = None
+    """None: never."""
+
+    def is_expired(self) -> bool:
+        """Return whether the key is worthless by now."""
+        return self.expires_at is not None and self.expires_at <= _now()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _digest(secret: str) -> str:
@@ -56,18 +69,20 @@ class ApiKeys:
         *,
         requests_per_s: float | None = None,
         gpu_seconds_per_hour: float | None = None,
+        expires_at: str | None = None,
     ) -> tuple[ApiKey, str]:
         """Make a key and return it with its secret, which cannot be had again."""
         secret = SECRET_PREFIX + secrets.token_urlsafe(32)
         limits = (requests_per_s, gpu_seconds_per_hour)
-        key = ApiKey(secrets.token_hex(8), name, scopes, namespace, *limits)
+        key = ApiKey(secrets.token_hex(8), name, scopes, namespace, *limits, _now(), expires_at)
         await self._store(key, _digest(secret))
         return key, secret
 
     async def adopt(self, secret: str, name: str, scopes: tuple[str, ...]) -> None:
         """Store a key whose secret was chosen elsewhere; the same secret is the same key."""
         if await self.find(secret) is None:  # else it may have got limits since
-            await self._store(ApiKey(_digest(secret)[:16], name, scopes, ""), _digest(secret))
+            key = ApiKey(_digest(secret)[:16], name, scopes, "", created_at=_now())
+            await self._store(key, _digest(secret))
 
     async def update(self, key_id: str, limits: Mapping[str, float | None]) -> ApiKey | None:
         """Set limits of a key, None to lift one; None is returned where there is no such key."""
@@ -98,9 +113,10 @@ class ApiKeys:
         )
 
     async def find(self, secret: str) -> ApiKey | None:
-        """Return the key that `secret` opens, None for a wrong or revoked one."""
+        """Return the key that `secret` opens, None for a wrong, revoked or expired one."""
         value: Any = await self._redis.hget(keys.API_KEYS, _digest(secret))
-        return None if value is None else _parse(value)
+        key = None if value is None else _parse(value)
+        return None if key is None or key.is_expired() else key
 
     async def revoke(self, key_id: str) -> bool:
         """Make the secret of a key worthless from now on; False when there is no such key."""

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
@@ -20,6 +21,8 @@ from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAn
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL_VARIABLE, KEY_VARIABLE = "TRITOND_URL", "TRITOND_API_KEY"
+KEY_FILE_VARIABLES = ("TRITOND_API_KEY_FILE", "TRITONC_API_KEY_FILE")
+MOST_KEY_CHARS = 4096
 LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for longer
 SILENCE_S = 60.0  # of an event stream, before it counts as lost
 POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead of waiting
@@ -92,10 +95,27 @@ class Request:
         }
 
 
+def environment_key(environment: Mapping[str, str]) -> str:
+    """Return the API key of the environment, from TRITOND_API_KEY or the file that it names.
+
+    Raises OSError with the variable's name if the file cannot be read.
+    """
+    key = environment.get(KEY_VARIABLE, "")
+    variable = next((name for name in KEY_FILE_VARIABLES if environment.get(name)), None)
+    if key or variable is None:
+        return key
+    try:
+        with Path(environment[variable]).open(encoding="ascii") as file:
+            return file.read(MOST_KEY_CHARS).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "this is no key"
+        raise OSError(f"{variable}: {environment[variable]}: {reason}") from error
+
+
 def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
     """Return the arguments of httpx's clients, with environment variables instead of None."""
     url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
-    api_key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
+    api_key = environment_key(os.environ) if api_key is None else api_key
     headers = {"User-Agent": f"tritonc/{__version__}"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"

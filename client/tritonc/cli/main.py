@@ -37,7 +37,7 @@ from tritonc.errors import (
     UnexpectedAnswer,
     WaitExpired,
 )
-from tritonc.exchange import DEFAULT_URL, KEY_VARIABLE, URL_VARIABLE
+from tritonc.exchange import DEFAULT_URL, URL_VARIABLE, environment_key
 
 _KEYS = ("key", "id", "a", "b")  # what users may shorten, by its attribute
 TIMEOUT_S = 10.0  # for connecting, and for each silence of the service
@@ -110,8 +110,8 @@ def _run(
     terminal: Terminal,
     transport: BaseTransport | None,
 ) -> Exit:
-    key = environment.get(KEY_VARIABLE, "")
     try:
+        key = environment_key(environment)
         with Client(url, api_key=key, timeout_s=TIMEOUT_S, transport=transport) as client:
             given.recent = RecentKeys.of(environment, url)
             for name in _KEYS:

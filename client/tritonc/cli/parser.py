@@ -32,6 +32,7 @@ exit codes:
 environment:
   TRITOND_URL      URL of the service (default http://127.0.0.1:8000)
   TRITOND_API_KEY  API key; there is no flag, since other users can see command lines
+  TRITOND_API_KEY_FILE  a file with the key instead
   NO_COLOR         no colours; FORCE_COLOR=1: colours even if the output is not a terminal
 
 examples:

@@ -67,7 +67,7 @@ def test_errors_are_red_on_a_terminal(on_terminal: Callable[..., OnTerminal], tm
     (tmp_path / "wrong.py").write_text(RELU.replace("from activations import act", "act = None"))
 
     command = on_terminal("compile", "wrong.py", "--target", "cuda:90")
-    wait_until(lambda: command.reads("missing_type"), "the error")
+    wait_until(lambda: command.reads("compile_error"), "the error")
 
     assert command.process.wait(timeout=60) == 1
     assert "\x1b[1;31merror" in command.said

@@ -66,3 +66,11 @@ async def test_a_new_limit_begins_without_what_an_old_one_left(api_keys, redis):
     await api_keys.update(key.id, {"requests_per_s": 100.0})
 
     assert not await redis.exists(keys.REQUEST_RATE + key.id)
+
+
+async def test_an_expired_key_opens_nothing_and_is_still_listed(api_keys):
+    key, secret = await api_keys.create("ci", ("compile",), expires_at="2020-01-01T00:00:00+00:00")
+
+    assert await api_keys.find(secret) is None
+    assert await api_keys.list() == [key]
+    assert (key.is_expired(), key.created_at > "2026") == (True, True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tritonc.cli.main import main
 
 from tests.unit.client.fake_tritond import FakeTritond, compilation, run
 
@@ -112,3 +114,21 @@ def test_short_outputs_are_whole() -> None:
     written = list(_output("z", Output(summary={}, values=values)))
 
     assert written[1] == f"  {values}"
+
+
+def test_the_key_may_be_in_a_file(tritond: FakeTritond, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("tritond_abc\n")
+    environment = {"TRITOND_URL": "http://env.test", "TRITOND_API_KEY_FILE": f"{tmp_path}/key"}
+    tritond.will_answer({"devices": []})
+
+    assert main(["devices"], environment=environment, transport=tritond) == 0
+    assert tritond.requests[0].headers["Authorization"] == "Bearer tritond_abc"
+
+
+def test_a_key_file_that_is_gone_is_named(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {"TRITOND_URL": "http://env.test", "TRITOND_API_KEY_FILE": "gone"}
+
+    assert main(["devices"], environment=environment, transport=tritond) == 2
+    assert "TRITOND_API_KEY_FILE: gone: No such file" in capsys.readouterr().err
