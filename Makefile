@@ -122,7 +122,7 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 	$(DIST)/environment/$(INSTALL) --no-deps $(DIST)/tritonc-*.whl $(DIST)/tritond-*.whl
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
-fuzz: fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs ## random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
+fuzz: fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs ## random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
 
 fuzz-modules: $(STAMP) ## generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
@@ -136,6 +136,9 @@ fuzz-torch-modules: $(TORCH)/.installed ## generated modules that use torch, bes
 
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
+
+fuzz-proofs: $(STAMP) ## random sizes within the contracts of proved kernels: none may contradict a proof
+	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)
 
 fuzz-programs: $(TORCH)/.installed ## generated programs beside eager torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \

@@ -22,6 +22,15 @@ class ProofReplay(Record):
     index: int | None = Field(default=None, description="the element that it accessed")
 
 
+class ProofFix(Record):
+    """A change of the source that proves what was refuted."""
+
+    patch: str = Field(description="a unified diff")
+    verdict: Verdict = Field(description="of the kernel with the change")
+    target: str
+    registers: list[int | None] = Field(description="before and after")
+
+
 class ProofAnswer(Record):
     """The answer to one question about one access."""
 
@@ -36,6 +45,7 @@ class ProofAnswer(Record):
         default=None, description="the smallest sizes that break it, as a body of POST /v1/launches"
     )
     replay: ProofReplay | None = None
+    fix: ProofFix | None = Field(default=None, description="a change that proves it")
 
 
 class ProvedAccess(Record):

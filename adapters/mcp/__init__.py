@@ -1,1 +1,1 @@
-"""An MCP endpoint for language models: six tools on our own API, with short answers."""
+"""An MCP endpoint for language models: seven tools on our own API, with short answers."""

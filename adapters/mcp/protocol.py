@@ -18,6 +18,7 @@ from adapters.mcp import tool_arguments as words
 from adapters.mcp.compare_tool import compare
 from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, targets
 from adapters.mcp.launch_tool import launch
+from adapters.mcp.prove_tool import prove
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from compiler.rejection import RequestRejected, did_you_mean
 from service.http.body import parse_value
@@ -26,6 +27,7 @@ from service.http.problems import problem_of, problem_of_rejection
 _INSTRUCTIONS = (
     "Compiles, runs and checks Triton GPU kernels. Start with inspect. compile reports errors at "
     "their lines. launch runs a kernel on a CPU (or a GPU) and compares it with a reference. "
+    "prove shows that no size reads out of bounds. "
     "explain shows the output of a source line. compare shows how two compilations differ."
 )
 
@@ -64,6 +66,12 @@ _TOOLS: Mapping[str, _Tool] = {
         "and findings (out of bounds, races, mismatches) with their lines.",
         words.LaunchArguments,
         launch,
+    ),
+    "prove": _Tool(
+        "Prove for all sizes that a kernel's accesses stay in their buffers and its 32-bit "
+        "integers do not wrap, or return the smallest sizes that break it.",
+        words.ProveArguments,
+        prove,
     ),
     "compare": _Tool(
         "Compare two compilations: options, resources, instructions by class and line, and "

@@ -80,6 +80,17 @@ class LaunchArguments(KernelArguments):
     time: bool = Field(default=False, description="measure the time; GPU only")
 
 
+class ProveArguments(KernelArguments):
+    """A kernel, and what every launch of it keeps."""
+
+    target: Name | None = Field(default=None, description="default: cuda:90")
+    contract: Text = Field(
+        min_length=1,
+        description="a statement a line: `sizes rows`, `x_ptr: rows * stride` (elements), "
+        "`n_cols <= stride`, `values idx_ptr: 0 .. rows`, `grid: rows`",
+    )
+
+
 class CompareArguments(ToolArguments):
     """Two compilations."""
 

@@ -27,6 +27,8 @@ class ProofAnswer:
     witness: Mapping[str, Any] | None = None
     """Sizes that break it, as a launch request."""
     replay: Mapping[str, Any] | None = None
+    fix: Mapping[str, Any] | None = None
+    """A change that proves it: `patch`, and `registers` before and after on a `target`."""
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProofAnswer":
@@ -48,8 +50,21 @@ class ProofAnswer:
         where = f" at line {self.line}" if self.line and check == "overflow" else ""
         return (
             f"REFUTED: {what}{where}, first at {named or 'any sizes'}\n"
-            f"{'':19}replayed on the CPU device: {self.replay.get('message')}"
+            f"{'':19}replayed on the CPU device: {self.replay.get('message')}{self._fix_text()}"
         )
+
+    def _fix_text(self) -> str:
+        """Return the change that proves it, "" where none is known."""
+        if self.fix is None:
+            return ""
+        changed = [
+            line[1:].strip()
+            for line in str(self.fix.get("patch")).splitlines()
+            if line.startswith("+") and not line.startswith("+++")
+        ]
+        before, after = self.fix.get("registers") or (None, None)
+        cost = f"; registers {before} to {after} on {self.fix.get('target')}" if before else ""
+        return f"\n{'':19}proved with: {' '.join(changed)}{cost}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ class ProveOrder(Order):
     contract: str
     constants: Mapping[str, int]
     checks: Sequence[str]
+    source: str = ""
+    """The user's text, to propose a change of; "" for none."""
     other: OtherKernel | None = None
     """A second kernel, whose TTIR follows in the body: do both store the same?"""
     most_size: int
@@ -77,6 +79,8 @@ class AnswerReport:
     """The line of what wraps, or of what the access depends on."""
     expression: str
     witness: WitnessReport | None = None
+    proposals: list[str] = field(default_factory=list)
+    """The user's text with 64-bit integers where one wraps; nothing is proved of them yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from compiler.back import ir_module
-from compiler.diagnostic import Failure, file_in_kernel
+from compiler.diagnostic import USER_FILE, Failure, file_in_kernel
 from compiler.messages.wire import Send
 from compiler.proof import solver
 from compiler.proof.binding import AXES, SizeLimits
@@ -29,6 +29,7 @@ from launch.proof.proof_messages import (
     ProofReport,
     ProveOrder,
 )
+from launch.proof.widening import widened
 from launch.proof.witness_replay import NotReplayed
 from launch.proof.witness_run import WitnessRun
 
@@ -175,7 +176,17 @@ class _Reporter:
             line=line,
             expression=_readable(expression),
             witness=witness,
+            proposals=self._proposals(finding) if said == "refuted" else [],
         )
+
+    def _proposals(self, finding: Conclusion) -> list[str]:
+        if finding.check is None or not self.order.source:
+            return []
+        operation = finding.check.operation
+        [place, *_] = operation.locations or (None,)
+        if place is None or file_in_kernel(place.file) != USER_FILE:
+            return []
+        return list(widened(self.order.source, operation.name, place.line, place.column))
 
 
 def _readable(expression: str) -> str:

@@ -61,7 +61,9 @@ class WitnessLaunch:
     program: Sequence[int]
 
 
-def replay(order: ProveOrder, text: str, launch: WitnessLaunch) -> ReplayedProgram:
+def replay(
+    order: ProveOrder, text: str, launch: WitnessLaunch, most_accesses: int = MOST_ACCESSES
+) -> ReplayedProgram:
     """Run one program of `text`. Raises NotReplayed."""
     arguments = {name: _argument(name, launch) for name in launch.parameters}
     run = RunOrder(
@@ -94,7 +96,7 @@ def replay(order: ProveOrder, text: str, launch: WitnessLaunch) -> ReplayedProgr
     def location() -> KernelLocation:
         return locations.here(programs.program_at(0))
 
-    memory = VirtualMemory(programs, space, location, launch.values, launch.fill, MOST_ACCESSES)
+    memory = VirtualMemory(programs, space, location, launch.values, launch.fill, most_accesses)
     kernel = Kernel(form, programs, memory, DevicePrints(programs, locations))
     return _run(kernel, memory, _number_of(launch), arguments_of(
         form.parameters, launch.parameters, arguments, space  # type: ignore[arg-type]
@@ -109,7 +111,7 @@ def _run(
         with redirect_stdout(StringIO()):
             kernel.run_batch(np.array([number], np.int64), arguments)
     except TooManyAccesses:
-        ended = f"it was stopped after {MOST_ACCESSES:,} accesses"
+        ended = "it was stopped after many accesses"
     except Stopped as stopped:
         ended = stopped.finding.message
     return ReplayedProgram(memory.touched, ended)

@@ -20,9 +20,10 @@ from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from proofs.proof_job import ProofJob, failed_proof, new_proof
-from proofs.proof_record import Proof
+from proofs.proof_record import Proof, ProofFix
 from proofs.worker.proof_answers import comparison_of, proved_accesses, verdict_of
 from proofs.worker.proof_report import read_proof_report, written_proof_report
+from proofs.worker.proposed_fix import tried
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
 from store.errors import CallerBytesFull, StoreUnavailable
@@ -37,6 +38,7 @@ from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.lazy_pool import LazyPool
 
 _TTIR = "ttir"
+MOST_SOURCE_CHARS = 200_000
 _MADE = "made"
 """The name of the one blob of a kept proof."""
 _ASSUMED = [
@@ -114,15 +116,27 @@ class _ProofRun:
             digest = await self._context.blobs.put(body)
             await self._context.kept.write(key, b"{}", {_MADE: digest})
         report = read_proof_report(body)
-        return self._recorded(report, "miss" if hit is None else "hit")
+        fix = await tried(job.compile_job, report, self._compiled, self._proved_again)
+        return self._recorded(report, "miss" if hit is None else "hit", fix)
 
-    def _recorded(self, report: ProofReport, cache: str) -> Proof:
+    async def _compiled(self, job: CompileJob) -> Compilation | None:
+        """Return the compilation of a changed kernel, None if it does not compile."""
+        try:
+            return await self._compilation(job)
+        except _NoProof:
+            return None
+
+    async def _proved_again(self, compilation: Compilation) -> ProofReport:
+        constants = constants_of(compilation)
+        return read_proof_report(await self._proved(compilation, constants, None))
+
+    def _recorded(self, report: ProofReport, cache: str, fix: tuple[int, ProofFix] | None) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
             where = f"line {mistake['line']}, column {mistake['column']}"
             detail = f"The contract does not fit the kernel: {where}: {mistake['message']}"
             raise _NoProof(failure_problem("invalid_argument", detail, "/contract"))
-        accesses = proved_accesses(report, self._job)
+        accesses = proved_accesses(report, self._job, fix)
         reason = None
         if report.refused:
             line = "" if report.refused_line is None else f"line {report.refused_line}: "
@@ -187,6 +201,7 @@ class _ProofRun:
             contract=job.contract,
             constants=constants,
             checks=job.checks,
+            source=_source_of(job.compile_job),
             other=other,
             most_size=job.limits.size,
             most_elements=job.limits.elements,
@@ -215,6 +230,7 @@ class _ProofRun:
             ("target", compilation.target),
             ("namespace", job.compile_job.namespace),
             ("other", other),
+            ("source", _source_of(job.compile_job)),
             ("code", proof_digest()),
         ]
         return labelled_digest("proof", parts)
@@ -237,6 +253,12 @@ def constants_of(compilation: Compilation) -> dict[str, int]:
         elif item.role == "constexpr" and type(item.value) is int:
             found[item.name] = item.value
     return found
+
+
+def _source_of(job: CompileJob) -> str:
+    """Return the source that changes are proposed of, "" where there is none, or a long one."""
+    source = job.source or ""
+    return source if len(source) <= MOST_SOURCE_CHARS else ""
 
 
 def _body_of(outcome: ChildOutcome) -> bytes:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from compiler.compilation import amended
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
 from proofs.proof_job import ProofJob
-from proofs.proof_record import ProofAnswer, ProofReplay, ProvedAccess, Verdict
+from proofs.proof_record import ProofAnswer, ProofFix, ProofReplay, ProvedAccess, Verdict
 
 MOST_WRITTEN = 4_096
 """Elements of a buffer whose contents a witness's launch lists."""
@@ -13,10 +14,18 @@ _WORST_FIRST: tuple[Verdict, ...] = ("refuted", "unknown", "possible")
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
-def proved_accesses(report: ProofReport, job: ProofJob) -> list[ProvedAccess]:
-    """Return the answers about every access."""
+def proved_accesses(
+    report: ProofReport, job: ProofJob, fix: tuple[int, ProofFix] | None
+) -> list[ProvedAccess]:
+    """Return the answers about every access; `fix` is for the overflow of one of them."""
     written = {one.argument for one in report.accesses if one.kind != "load"}
-    return [_access(one, job, written) for one in report.accesses]
+    found = [_access(one, job, written) for one in report.accesses]
+    if fix is not None:
+        number, change = fix
+        overflow = found[number].overflow
+        if overflow is not None:
+            found[number] = amended(found[number], overflow=amended(overflow, fix=change))
+    return found
 
 
 def comparison_of(said: AnswerReport) -> ProofAnswer:

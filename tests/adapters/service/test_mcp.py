@@ -82,6 +82,7 @@ async def test_both_generations_of_clients_find_the_tools(system: Deployment, mo
         "inspect",
         "compile",
         "launch",
+        "prove",
         "compare",
         "explain",
     ]
@@ -265,3 +266,16 @@ def test_a_message_of_many_values_is_refused_before_it_is_read(http: httpx.Clien
 
     assert answer.status_code == 413
     assert answer.json()["limit"] == 50_000
+
+
+async def test_prove_shows_the_sizes_that_break_a_kernel(system: Deployment) -> None:
+    kernel = {name: COMPILED[name] for name in ("source", "signature", "constexprs")}
+    names = list(kernel["signature"])
+    contract = f"{names[0]}: {names[-1]}\n{names[1]}: {names[-1]}\n{names[2]}: {names[-1]} - 1\n"
+
+    text = await said(
+        system, "prove", **kernel, contract=contract + f"grid: cdiv({names[-1]}, BLOCK_SIZE)\n"
+    )
+
+    assert f"store {names[2]}: in bounds: refuted at {names[-1]} = 1" in text
+    assert "fix the refuted line" in text.splitlines()[-1]

@@ -58,6 +58,8 @@ def test_a_contract_is_inferred_shown_and_kept(
     assert "rows.py:9  tl.store(x_ptr + row * stride + cols" in out
     assert "REFUTED: program_id(0) * stride wraps at line 9" in out
     assert "replayed on the CPU device: writes x_ptr[-2,14" in out
+    assert "proved with: tl.store(x_ptr + row.to(tl.int64) * stride + cols" in out
+    assert "; registers " in out
     assert "x_ptr: x_ptr_0 * stride" in kernel.with_suffix(".contract").read_text()
 
 

@@ -1,0 +1,62 @@
+"""The tool that proves a kernel's accesses for all sizes."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+
+from adapters.mcp.short_answer import ToolAnswer, answer, refused
+from adapters.mcp.tool_arguments import ProveArguments
+from service.adapter_host import host_of
+from service.http.inner_request import ask_itself
+
+PROOFS = "/v1/proofs"
+_CHECKS = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
+_MOST_SHOWN = 12
+
+
+async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
+    """Prove a kernel against its contract, and return what is not proved."""
+    body = arguments.model_dump(exclude_none=True)
+    query = {"wait": host_of(request).max_wait_s}
+    asked = await ask_itself(request, "POST", PROOFS, body, query)
+    if asked.is_problem:
+        return refused(asked.json)
+    proof = asked.json
+    head = f"proof {proof['id']}: {proof['verdict'] or proof['state']}"
+    if asked.status == HTTPStatus.ACCEPTED:
+        return answer(head, next_step="prove again; the work continues meanwhile")
+    if proof["problem"] is not None:
+        problem = f"{proof['problem']['slug']}: {proof['problem']['detail']}"
+        return answer(head, problem, next_step="fix the error above, and prove again")
+    lines = list(_lines(proof["accesses"]))
+    hidden = f"… and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
+    return answer(
+        head, proof["reason"] or "", *lines[:_MOST_SHOWN], hidden, next_step=_step(proof["verdict"])
+    )
+
+
+def _lines(accesses: list[Mapping[str, Any]]) -> Iterator[str]:
+    for access in accesses:
+        place = f"{access['file']}:{access['line']}: {access['kind']} {access['argument']}"
+        for check, title in _CHECKS.items():
+            said = access[check]
+            if said is None:
+                continue
+            yield f"{place}: {title}: {said['verdict']}{_why(said)}"
+
+
+def _why(said: Mapping[str, Any]) -> str:
+    if said["replay"] is not None:
+        sizes = ", ".join(f"{name} = {size}" for name, size in said["replay"]["sizes"].items())
+        return f" at {sizes}: {said['replay']['message']}"
+    return f" ({said['reason']})" if said["reason"] else ""
+
+
+def _step(verdict: str | None) -> str:
+    if verdict == "refuted":
+        return "fix the refuted line (a mask, or .to(tl.int64)), and prove again"
+    if verdict == "proved":
+        return "launch with a reference to check values, too"
+    return "say more in the contract, such as `values idx_ptr: 0 .. n`, and prove again"

@@ -1,0 +1,79 @@
+"""A proposal of a prover's child, tried: compiled, proved, and its cost in registers."""
+
+import difflib
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from compiler.compilation import Compilation, amended
+from compiler.job import SOURCE_PATH, CompileJob
+from compiler.request.resolution import specialized_job
+from launch.proof.proof_messages import AccessReport, ProofReport
+from proofs.proof_record import ProofFix
+
+Compile = Callable[[CompileJob], Awaitable[Compilation | None]]
+Prove = Callable[[Compilation], Awaitable[ProofReport]]
+MOST_TRIED = 2
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A changed source, and the access that it is to prove."""
+
+    access: int
+    source: str
+
+
+def proposals_of(report: ProofReport) -> Iterator[Proposal]:
+    """Yield the proposals for the first access whose integers wrap."""
+    for number, access in enumerate(report.accesses):
+        answer = access.answers.get("overflow")
+        if answer is not None and answer.proposals:
+            for source in answer.proposals[:MOST_TRIED]:
+                yield Proposal(number, source)
+            return
+
+
+async def tried(
+    job: CompileJob, report: ProofReport, compile_: Compile, prove: Prove
+) -> tuple[int, ProofFix] | None:
+    """Return the first proposal that proves its access, with the access's number; None for none."""
+    for proposal in proposals_of(report):
+        changed = _with(job, source=proposal.source)
+        compilation = await compile_(changed)
+        if compilation is None:
+            continue
+        proved = await prove(compilation)
+        if proved.refused or not _proves(report.accesses[proposal.access], proved):
+            continue
+        last = job.target.stages[-1]
+        costs = [await compile_(_with(one, stop_after=last)) for one in (job, changed)]
+        return proposal.access, ProofFix(
+            patch=_patch(job.source or "", proposal.source),
+            verdict="proved",
+            target=job.target_name,
+            registers=[_registers(one) for one in costs],
+        )
+    return None
+
+
+def _with(job: CompileJob, **changes: object) -> CompileJob:
+    return specialized_job(amended(job, **changes), job.specialization)
+
+
+def _proves(access: AccessReport, report: ProofReport) -> bool:
+    """Return whether the same access is exact, and in bounds, in the changed kernel."""
+    for one in report.accesses:
+        if (one.line, one.kind, one.argument) == (access.line, access.kind, access.argument):
+            verdicts = {answer.verdict for answer in one.answers.values()}
+            return verdicts == {"proved"}
+    return False
+
+
+def _registers(compilation: Compilation | None) -> int | None:
+    resources = None if compilation is None else compilation.resources
+    return None if resources is None else resources.registers
+
+
+def _patch(before: str, after: str) -> str:
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return "".join(difflib.unified_diff(old, new, f"a/{SOURCE_PATH}", f"b/{SOURCE_PATH}"))
