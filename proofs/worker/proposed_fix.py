@@ -16,20 +16,20 @@ MOST_TRIED = 2
 
 
 @dataclass(frozen=True)
-class Proposal:
+class SourceChange:
     """A changed source, and the access that it is to prove."""
 
     access: int
     source: str
 
 
-def proposals_of(report: ProofReport) -> Iterator[Proposal]:
+def proposals_of(report: ProofReport) -> Iterator[SourceChange]:
     """Yield the proposals for the first access whose integers wrap."""
     for number, access in enumerate(report.accesses):
         answer = access.answers.get("overflow")
         if answer is not None and answer.proposals:
             for source in answer.proposals[:MOST_TRIED]:
-                yield Proposal(number, source)
+                yield SourceChange(number, source)
             return
 
 
