@@ -58,6 +58,7 @@ async def consumer(name, redis, blocking, **environment):
         children=Children(None),
         compiling=SimpleNamespace(blobs=None),
         expected=None,
+        prove_launch=None,
         memory=SimpleNamespace(references=ReferenceCache(0)),
         gpus=SharedGpus(1 << 20),
     )
