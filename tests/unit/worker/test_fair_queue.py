@@ -150,3 +150,21 @@ async def test_a_caller_that_comes_back_has_no_credit():
         await line.join(caller)
 
     assert await line.serve(4) == ["ada", "ada", "bob", "ada", "bob"]
+
+
+async def test_time_that_a_caller_uses_while_it_waits_counts() -> None:
+    queue, order = FairQueue(), []
+
+    async def wait(caller: str) -> None:
+        async with queue.turn(caller):
+            order.append(caller)
+
+    await queue.take("busy")
+    waiting = [asyncio.create_task(wait(caller)) for caller in ("alice", "bob", "carol")]
+    await asyncio.sleep(0)
+    queue.charge("alice", 3.0)
+    queue.charge("bob", 1.0)
+    queue.give_back()
+    await asyncio.gather(*waiting)
+
+    assert order == ["carol", "bob", "alice"]
