@@ -9,7 +9,7 @@ import { element, field, menu } from "./dom";
 import { languageOf } from "./languages";
 import { differencesOf, type StageDifference } from "./differences";
 import { tables } from "./difference_tables";
-import type { Content, Shown } from "./panes";
+import type { Content, Shown } from "./pane_kinds";
 import { STAGES } from "./stages";
 import { wordsOf } from "./text_pane";
 

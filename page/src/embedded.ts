@@ -11,7 +11,7 @@ import { Filters } from "./filters";
 import { languageOf } from "./languages";
 import { Selection } from "./line_links";
 import { stateOf, type PageState, type RequestText } from "./page_state";
-import { isToRead, reading, TITLES, type Content } from "./panes";
+import { isToRead, reading, TITLES, type Content } from "./pane_kinds";
 import { bodyOf } from "./request";
 import { wordsOf } from "./text_pane";
 import type { Inspection } from "./wire";

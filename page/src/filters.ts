@@ -18,7 +18,7 @@ export interface Filtered {
 type Rules = Partial<Record<Filter, { lines?: RegExp; parts?: RegExp }>>;
 
 const MLIR: Rules = {
-  locations: { lines: /^#loc\d* = /, parts: / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown)\)/g },
+  locations: { lines: /^#loc\d* = /, parts: / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown|callsite\([^()]*(?:\([^()]*\)[^()]*)*\))\)/g },
   comments: { lines: /^\s*\/\//, parts: /\s+\/\/ .*$/ },
 };
 const RULES: Readonly<Record<string, Rules>> = {

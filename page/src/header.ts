@@ -6,7 +6,7 @@ import { drafts, type Draft } from "./drafts";
 import { EXAMPLES, type Example } from "./examples";
 import { IS_LEARNING } from "./lesson_panel";
 import { mark } from "./mark";
-import { KINDS } from "./panes";
+import { KINDS } from "./pane_kinds";
 import { themeMenu } from "./theme";
 
 export interface HeaderActions {

@@ -63,7 +63,7 @@ export function shortOf(config: KernelConfig): string {
 /** Usual options in a short line. */
 export const SHORT: Readonly<Record<string, string>> = { num_warps: "w", num_stages: "s", num_ctas: "c" };
 
-function textsOf(values: KernelConfig["constexprs"]): Record<string, string> {
+function textsOf(values: NonNullable<KernelConfig["constexprs"]>): Record<string, string> {
   const known = Object.entries(values).filter(([, value]) => value.literal !== undefined && value.literal !== null);
   return Object.fromEntries(known.map(([name, { literal }]) => [name, pythonText(literal)]));
 }

@@ -3,7 +3,7 @@
 import { ask, post } from "./api";
 import { button, element, field, menu } from "./dom";
 import { numbersOf } from "./compiled_numbers";
-import type { Content } from "./panes";
+import type { Content } from "./pane_kinds";
 import { constexprOf, type RequestBody } from "./request";
 import { COMMON_TARGETS } from "./targets";
 import { wordsOf } from "./text_pane";

@@ -2,7 +2,9 @@
 
 import { BY_NAME } from "./stages";
 
-const LOCATION = / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown)\)/g;
+const LOCATION = / ?loc\((?:#loc\d*|"[^"]*"(?::\d+:\d+|\(#loc\d*\))?|unknown|callsite\([^()]*(?:\([^()]*\)[^()]*)*\))\)/g;
+const FUNCTION = /^\s*(?:tt\.func|llvm\.func|define)\b/;
+const ARGUMENT = /%[\w$.-]+(?=: )/g;
 const DEFINITION = /^\s*(%[\w$.-]+)(?::\d+)? = (?:tail |musttail |notail )?"?([\w.]+)/;
 const VALUE = /%[\w$.-]+/g;
 
@@ -10,7 +12,7 @@ const VALUE = /%[\w$.-]+/g;
 export function normalised(stage: string, text: string): string {
   switch (BY_NAME.get(stage)?.syntax) {
     case "mlir":
-      return renamed(lines(text).filter((line) => !/^#loc\d* = /.test(line)).map((line) => line.replace(LOCATION, "")));
+      return renamed(lines(text).filter((line) => !isLocationLine(line)).map((line) => line.replace(LOCATION, "")));
     case "llvm":
       return renamed(
         lines(text)
@@ -22,13 +24,21 @@ export function normalised(stage: string, text: string): string {
   }
 }
 
+/** Return true for a line of a module that only defines a location. */
+export function isLocationLine(line: string): boolean {
+  return /^#loc\d* = /.test(line);
+}
+
 /** Name each value after its operation and a count, so that a new load renames only loads. */
 function renamed(all: readonly string[]): string {
   const counts = new Map<string, number>();
   return all
     .reduce<{ names: Map<string, string>; text: string[] }>(
       (made, line) => {
-        if (/^\s*(?:tt\.func|define)\b/.test(line)) made.names.clear();
+        if (FUNCTION.test(line)) {
+          made.names.clear();
+          for (const [index, [name]] of [...line.matchAll(ARGUMENT)].entries()) made.names.set(name, `%arg.${index}`);
+        }
         const definition = DEFINITION.exec(line);
         if (definition) {
           const operation = definition[2]!.slice(definition[2]!.lastIndexOf(".") + 1);

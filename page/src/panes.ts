@@ -1,182 +1,196 @@
-// The panes: any number; each shows what its menu selects of the current compilation.
+// The panes: tabs in groups with splitters, which can be dragged, maximised and closed.
 
-import { button, element, menu } from "./dom";
+import { createDockview, type DockviewApi, type IContentRenderer, type IDockviewPanel, type SerializedDockview } from "dockview-core";
+import { keep, kept } from "./browser_storage";
+import { element, settled } from "./dom";
 import type { Compiled } from "./compiled";
-import type { Filters } from "./filters";
-import type { Selection } from "./line_links";
-import { comparison } from "./comparison_pane";
-import { matrix } from "./matrix_pane";
-import { passes } from "./passes_pane";
-import { resources } from "./resources_pane";
-import { run, type RunContext } from "./run_pane";
-import { see, type SeeContext } from "./see_pane";
-import { STAGES } from "./stages";
-import { text } from "./text_pane";
+import { contentOf, isToRead, TITLES, type Content, type PaneContext, type Shown } from "./pane_kinds";
+import { groupActions, tabOf } from "./pane_heads";
 
-export const KINDS: readonly (readonly [string, string])[] = [
-  ...STAGES.map(({ name, title }) => [name, title] as const),
-  ["passes", "Passes"],
-  ["resources", "Resources"],
-  ["comparison", "Comparison"],
-  ["matrix", "Matrix"],
-  ["run", "Run"],
-  ["see", "See"],
-];
-export const TITLES: ReadonlyMap<string, string> = new Map(KINDS);
+const LAYOUT = "tritond-layout";
+/** A pane is no smaller, where it can be avoided. */
+const LEAST_WIDTH = 420;
+const LEAST_HEIGHT = 190;
+/** Panes that are read together stand beside each other, even if each is narrow. */
+const BESIDE: Readonly<Record<string, string>> = { see: "run", run: "see" };
+const LEAST_BESIDE = 300;
+/** The first heights of panes that need less or more room than others. */
+const HEIGHTS: Readonly<Record<string, number>> = { resources: LEAST_HEIGHT, run: 380, see: 380 };
 
-/** The current compilation and forms. */
-export interface Shown {
-  compiled: Compiled | null;
-  kept: Compiled | null;
-}
+/** The inside of one pane. */
+class Pane implements IContentRenderer {
+  readonly element = element("div", { className: "pane" });
+  private readonly age = element("span", { className: "age" });
+  private content: Content | null = null;
 
-/** The content of a pane: it receives compilations, and ends with its pane. */
-export interface Content {
-  element: HTMLElement;
-  show(shown: Shown): void;
-  end(): void;
-}
+  constructor(
+    public kind: string,
+    private readonly context: PaneContext,
+    private readonly whenGone: (pane: Pane) => void,
+  ) {}
 
-export interface PaneContext extends RunContext, SeeContext {
-  selection: Selection;
-  filters: Filters;
-}
+  init(): void {
+    this.fill();
+  }
 
-/** Panes that send their own requests, which depend on the forms. */
-const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, run, see };
+  /** Show something else in the same place. */
+  become(kind: string, shown: Shown): void {
+    this.kind = kind;
+    this.fill();
+    this.show(shown);
+  }
 
-/** True if panes of this kind only show the compilation. */
-export function isToRead(kind: string): boolean {
-  return TITLES.has(kind) && !(kind in ACTING);
-}
+  show(shown: Shown): void {
+    this.content?.show(shown);
+  }
 
-/** Return the content of a pane that only shows the compilation. */
-export function reading(kind: string, title: string, selection: Selection, filters: Filters): Content {
-  switch (kind) {
-    case "passes":
-      return passes();
-    case "resources":
-      return resources();
-    case "comparison":
-      return comparison();
-    default:
-      return text(kind, title, selection, filters);
+  /** Dim what is of another text or request, and say why. */
+  outdate(why: string): void {
+    const said = isToRead(this.kind) ? why : "";
+    this.element.classList.toggle("outdated", said !== "");
+    this.age.textContent = said;
+  }
+
+  dispose(): void {
+    this.content?.end();
+    this.whenGone(this);
+  }
+
+  private fill(): void {
+    this.content?.end();
+    this.content = contentOf(this.kind, this.context);
+    this.element.replaceChildren(this.age, this.content.element);
   }
 }
 
 export class Panes {
   readonly element = element("div", { className: "panes" });
-  private readonly opened: { kind: string; section: HTMLElement; content: Content }[] = [];
+  private readonly opened = new Map<string, Pane>();
+  private readonly dock: DockviewApi;
   private shown: Shown = { compiled: null, kept: null };
   private outdated = "";
+  private isArranging = false;
 
   constructor(
     private readonly context: PaneContext,
     private readonly onChange: () => void,
-  ) {}
+  ) {
+    this.dock = createDockview(this.element, {
+      className: "dock",
+      theme: { name: "tritond", className: "dock-theme", gap: 5 },
+      disableFloatingGroups: true,
+      noPanelsOverlay: "emptyGroup",
+      createComponent: ({ id, name }) => this.created(id, name),
+      defaultTabComponent: "title",
+      createTabComponent: () => tabOf(),
+      createRightHeaderActionComponent: (group) => groupActions(group),
+    });
+    const keepLayout = settled(() => keep("localStorage", LAYOUT, JSON.stringify(this.dock.toJSON())), 500);
+    this.dock.onDidLayoutChange(() => {
+      if (!this.isArranging) keepLayout();
+    });
+    this.dock.onDidRemovePanel(() => {
+      if (!this.isArranging) this.onChange();
+    });
+  }
 
   get kinds(): string[] {
-    return this.opened.map(({ kind }) => kind);
+    return this.dock.panels.flatMap(({ id }) => this.opened.get(id)?.kind ?? []);
   }
 
-  /** Close all panes and open these. */
+  /** Close all panes and open these, where they were before, if the same ones were open. */
   reset(kinds: readonly string[]): void {
-    for (const pane of this.opened.splice(0)) this.remove(pane);
-    for (const kind of kinds) this.add(kind);
+    this.isArranging = true;
+    try {
+      this.dock.clear();
+      const known = kinds.filter((kind) => TITLES.has(kind));
+      const layout = layoutKept();
+      if (layout && same(kindsIn(layout), known)) this.dock.fromJSON(layout);
+      else for (const kind of known) this.add(kind);
+      this.dock.panels[0]?.api.setActive();
+    } finally {
+      this.isArranging = false;
+    }
+    this.show(this.shown);
   }
 
-  private add(kind: string): void {
-    if (!TITLES.has(kind)) return;
-    const section = element("section", { className: "pane" });
-    const pane = { kind, section, content: this.filled(section, kind) };
-    this.opened.push(pane);
-    this.element.append(section);
-  }
-
-  /** Open a pane on request, and scroll to it. */
+  /** Open a pane on request. */
   open(kind: string): void {
-    this.add(kind);
-    this.opened.at(-1)?.section.scrollIntoView({ block: "nearest" });
+    if (!TITLES.has(kind)) return;
+    this.add(kind).api.setActive();
     this.onChange();
   }
 
-  /** Open a pane of this kind if there is none, without scrolling. */
+  /** Open a pane of this kind if there is none. */
   ensure(kind: string): void {
-    if (this.kinds.includes(kind)) return;
-    this.add(kind);
-    this.element.scrollTop = this.element.scrollHeight;
-    this.onChange();
+    if (!this.kinds.includes(kind)) this.open(kind);
   }
 
   show(shown: Shown): void {
     this.shown = shown;
     this.outdate("");
     this.showAssembly(shown.compiled);
-    for (const { content } of this.opened) content.show(shown);
+    for (const pane of this.opened.values()) pane.show(shown);
+  }
+
+  /** Dim what shows a compilation of something else than what stands in the editor and forms, and say why. */
+  outdate(why: string): void {
+    this.outdated = this.shown.compiled ? why : "";
+    for (const pane of this.opened.values()) pane.outdate(this.outdated);
+  }
+
+  private created(id: string, kind: string): Pane {
+    const pane = new Pane(kind, this.context, () => this.opened.delete(id));
+    this.opened.set(id, pane);
+    queueMicrotask(() => {
+      pane.show(this.shown);
+      pane.outdate(this.outdated);
+    });
+    return pane;
+  }
+
+  /** Add a pane beside or below the others; as a tab, where it would be too small. */
+  private add(kind: string): IDockviewPanel {
+    const { dock } = this;
+    const id = `${kind}-${Math.random().toString(36).slice(2, 8)}`;
+    const size = HEIGHTS[kind] ? { initialHeight: HEIGHTS[kind] } : {};
+    const options = { id, component: kind, title: TITLES.get(kind)!, minimumHeight: 90, minimumWidth: 160, ...size };
+    const [columns, rows] = [Math.max(1, Math.floor(dock.width / LEAST_WIDTH)), Math.max(1, Math.floor(dock.height / LEAST_HEIGHT))];
+    const count = dock.groups.length;
+    if (!count) return dock.addPanel(options);
+    const beside = dock.panels.find(({ id: other }) => this.opened.get(other)?.kind === BESIDE[kind]);
+    if (beside && dock.width > 2 * LEAST_BESIDE) return dock.addPanel({ ...options, position: { referenceGroup: beside.group, direction: "right" } });
+    if (count < columns * rows) {
+      const isRow = count % columns === 0;
+      const last = dock.groups.at(-1)!;
+      return dock.addPanel({ ...options, position: isRow ? { direction: "below" } : { referenceGroup: last, direction: "right" } });
+    }
+    return dock.addPanel({ ...options, position: { referenceGroup: dock.activeGroup ?? dock.groups.at(-1)!, direction: "within" } });
   }
 
   /** The pane with a GPU's assembly shows that of the target: AMD's instead of PTX, and back. */
   private showAssembly(compiled: Compiled | null): void {
     if (!compiled) return;
     const [other, own] = compiled.compilation.target.startsWith("hip") ? ["ptx", "amdgcn"] : ["amdgcn", "ptx"];
-    const pane = this.opened.find(({ kind }) => kind === other);
-    if (pane && !this.kinds.includes(own!)) this.replace(pane, own!);
+    const found = [...this.opened].find(([, { kind }]) => kind === other);
+    if (!found || this.kinds.includes(own!)) return;
+    found[1].become(own!, this.shown);
+    this.dock.getPanel(found[0])?.api.setTitle(TITLES.get(own!)!);
   }
+}
 
-  /** Dim what shows a compilation of something else than what stands in the editor and forms, and say why. */
-  outdate(why: string): void {
-    this.outdated = this.shown.compiled ? why : "";
-    for (const pane of this.opened) this.age(pane);
+function layoutKept(): SerializedDockview | null {
+  try {
+    return JSON.parse(kept("localStorage", LAYOUT) ?? "null") as SerializedDockview | null;
+  } catch {
+    return null; // written by something else
   }
+}
 
-  private age({ kind, section }: { kind: string; section: HTMLElement }): void {
-    const old = isToRead(kind) && this.outdated !== "";
-    section.classList.toggle("outdated", old);
-    const said = section.querySelector<HTMLElement>(".age");
-    if (said) said.textContent = old ? this.outdated : "";
-  }
+function kindsIn({ panels }: SerializedDockview): string[] {
+  return Object.values(panels ?? {}).map(({ contentComponent }) => contentComponent ?? "");
+}
 
-  private filled(section: HTMLElement, kind: string): Content {
-    const title = TITLES.get(kind)!;
-    const content = this.content(kind, title);
-    const kinds = menu(KINDS, kind, { "aria-label": "What this pane shows" });
-    kinds.addEventListener("change", () => this.change(section, kinds.value));
-    const close = button("×", () => this.close(section), { "aria-label": `Close ${title}`, className: "close" });
-    section.setAttribute("aria-label", title);
-    section.replaceChildren(element("header", {}, kinds, element("span", { className: "age" }), close), content.element);
-    content.show(this.shown);
-    this.age({ kind, section });
-    return content;
-  }
-
-  private content(kind: string, title: string): Content {
-    const act = ACTING[kind];
-    return act ? act(this.context) : reading(kind, title, this.context.selection, this.context.filters);
-  }
-
-  private change(section: HTMLElement, kind: string): void {
-    const pane = this.opened.find((each) => each.section === section);
-    if (!pane) return;
-    this.replace(pane, kind);
-    section.querySelector("select")?.focus();
-    this.onChange();
-  }
-
-  private replace(pane: { kind: string; section: HTMLElement; content: Content }, kind: string): void {
-    pane.content.end();
-    pane.kind = kind;
-    pane.content = this.filled(pane.section, kind);
-  }
-
-  private close(section: HTMLElement): void {
-    const index = this.opened.findIndex((each) => each.section === section);
-    const [pane] = this.opened.splice(index, 1);
-    if (pane) this.remove(pane);
-    this.onChange();
-  }
-
-  private remove(pane: { section: HTMLElement; content: Content }): void {
-    pane.content.end();
-    pane.section.remove();
-  }
+function same(some: readonly string[], others: readonly string[]): boolean {
+  return JSON.stringify([...some].sort()) === JSON.stringify([...others].sort());
 }

@@ -1,76 +1,136 @@
-// A pane with the compiler's passes: a slider selects a pass and shows its changes.
+// A pane with the compiler's passes: a list of those that changed something, and their changes.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { unifiedMergeView } from "@codemirror/merge";
-import { commonExtensions, readOnly } from "./code_view";
+import { commonExtensions, LinkedLines, readOnly } from "./code_view";
 import type { Compiled } from "./compiled";
-import { element, field } from "./dom";
+import { button, element, field } from "./dom";
+import { tableOfLeft } from "./filters";
 import { languageOf } from "./languages";
-import type { Content, Shown } from "./panes";
+import { tableOfMlir, type Selection } from "./line_links";
+import { isLocationLine, normalised } from "./normalised";
+import type { Content, Shown } from "./pane_kinds";
 import { wordsOf } from "./text_pane";
-import { normalised } from "./normalised";
 import type { Pass } from "./wire";
 
-export function passes(): Content {
-  const said = element("p", { className: "faint" }, "Nothing compiled yet.");
-  const slider = element("input", { type: "range", min: "0", max: "0", step: "1", "aria-label": "Pass" });
-  const name = element("output", {});
-  const all = element("input", { type: "checkbox" });
-  const places = element("input", { type: "checkbox" });
-  const code = element("div", { className: "code" });
-  const controls = element(
-    "div",
-    { className: "controls", hidden: true },
-    slider,
-    name,
-    field("also passes without changes", all, "inline"),
-    field("with unchanged names and locations", places, "inline"),
-  );
-  let [current, view, found]: [Compiled | null, EditorView | null, Pass[]] = [null, null, []];
+/** A pass with its texts as they are compared, and the number of lines that only one of them has. */
+interface ComparedPass {
+  pass: Pass;
+  stage: string;
+  before: string;
+  after: string;
+  added: number;
+  removed: number;
+}
 
-  const draw = (): void => {
-    const shown = all.checked ? found : found.filter(({ changed }) => changed);
-    slider.max = String(Math.max(shown.length - 1, 0));
-    const pass = shown[Math.min(Number(slider.value), shown.length - 1)];
-    view?.destroy();
-    view = null;
-    if (!pass) {
-      name.textContent = "No pass changed anything.";
-      return;
-    }
-    const position = `${shown.indexOf(pass) + 1} of ${shown.length}: ${pass.name} (${pass.stage})`;
-    name.textContent = pass.changed ? position : `${position}, nothing changed`;
-    slider.setAttribute("aria-valuetext", position);
-    if (pass.before === null || pass.after === null) return;
-    const stage = pass.stage === "llir" && !pass.after.trimStart().startsWith("module") && !pass.after.includes("builtin.module") && /^define |^target /m.test(pass.after) ? "llir" : "ttir";
-    const [before, after] = [pass.before, pass.after].map((text) => (places.checked ? text : normalised(stage, text)));
-    const merge = unifiedMergeView({ original: before!, mergeControls: false, gutter: true, collapseUnchanged: { margin: 4, minSize: 8 } });
-    const extensions = [commonExtensions(`After ${pass.name}`), readOnly(), languageOf(stage), merge];
-    view = new EditorView({ parent: code, state: EditorState.create({ doc: after!, extensions }) });
-  };
-  for (const control of [slider, all, places]) control.addEventListener("input", draw);
+export function passes(selection: Selection): Content {
+  return new PassesPane(selection);
+}
 
-  return {
-    element: element("div", { className: "body" }, said, controls, code),
-    show({ compiled }: Shown) {
-      if (compiled === current) return;
-      current = compiled;
-      [found, controls.hidden, said.hidden] = [[], true, false];
-      view?.destroy();
-      view = null;
-      said.textContent = compiled ? "Loading …" : "Nothing compiled yet.";
-      compiled
-        ?.passes()
-        .then((all) => {
-          if (compiled !== current) return;
-          [found, controls.hidden, said.hidden] = [all, false, true];
-          draw();
-        })
-        .catch((error: unknown) => {
-          if (compiled === current) said.textContent = wordsOf(error);
-        });
-    },
-    end: () => view?.destroy(),
-  };
+class PassesPane implements Content {
+  readonly element: HTMLElement;
+  private readonly said = element("p", { className: "faint" }, "Nothing compiled yet.");
+  private readonly list = element("ol", { className: "passes scrolls", tabIndex: 0, "aria-label": "Passes in their order" });
+  private readonly all = element("input", { type: "checkbox" });
+  private readonly asIs = element("input", { type: "checkbox" });
+  private readonly code = element("div", { className: "code" });
+  private readonly stage: HTMLElement;
+  private readonly linked: LinkedLines;
+  private current: Compiled | null = null;
+  private view: EditorView | null = null;
+  private found: Pass[] = [];
+  private compared: ComparedPass[] = [];
+  private chosen = "";
+
+  constructor(selection: Selection) {
+    this.linked = new LinkedLines(selection);
+    const controls = element("div", { className: "controls" }, field("also passes without changes", this.all, "inline"), field("with names and locations as they are", this.asIs, "inline"));
+    this.stage = element("div", { className: "body", hidden: true }, controls, element("div", { className: "beside-list" }, this.list, this.code));
+    this.element = element("div", { className: "body" }, this.said, this.stage);
+    this.all.addEventListener("change", () => this.draw());
+    this.asIs.addEventListener("change", () => this.compare());
+  }
+
+  show({ compiled }: Shown): void {
+    if (compiled === this.current) return;
+    this.current = compiled;
+    if (!this.found.length) [this.said.textContent, this.said.hidden] = [compiled ? "Loading …" : "Nothing compiled yet.", false];
+    compiled
+      ?.passes()
+      .then((all) => {
+        if (compiled !== this.current) return;
+        this.found = all;
+        [this.said.hidden, this.stage.hidden] = [true, false];
+        this.compare();
+      })
+      .catch((error: unknown) => {
+        if (compiled !== this.current) return;
+        [this.said.textContent, this.said.hidden, this.stage.hidden] = [wordsOf(error), false, true];
+      });
+  }
+
+  end(): void {
+    this.linked.end();
+    this.view?.destroy();
+  }
+
+  private compare(): void {
+    this.compared = this.found.map((pass) => comparedOf(pass, this.asIs.checked));
+    this.draw();
+  }
+
+  private draw(): void {
+    const shown = this.all.checked ? this.compared : this.compared.filter(({ before, after }) => before !== after);
+    const items = shown.map((each, index) => {
+      const id = `${index} ${each.pass.name}`;
+      const choose = button(each.pass.name, () => this.choose(id, each), { title: `${each.pass.name}, on its way to ${each.pass.stage}`, "aria-pressed": "false" });
+      const isSame = each.before === each.after;
+      const counts = !isSame && !each.added && !each.removed ? [element("span", {}, "moved")] : !isSame ? [element("span", { className: "good" }, `+${each.added}`), element("span", { className: "bad" }, `−${each.removed}`)] : [element("span", { className: "faint" }, "same")];
+      choose.append(...counts.flatMap((count) => [" ", count]));
+      choose.dataset.pass = id;
+      return element("li", {}, choose);
+    });
+    this.list.replaceChildren(...items);
+    const wanted = shown.findIndex((each, index) => `${index} ${each.pass.name}` === this.chosen);
+    const first = shown[Math.max(0, wanted)];
+    if (first) this.choose(`${Math.max(0, wanted)} ${first.pass.name}`, first);
+    else [this.said.textContent, this.said.hidden] = ["No pass changed anything.", false];
+  }
+
+  private choose(id: string, { pass, stage, before, after }: ComparedPass): void {
+    this.chosen = id;
+    for (const each of this.list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.pass === id));
+    this.view?.destroy();
+    const merge = unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 4, minSize: 8 } });
+    const extensions = [commonExtensions(`After ${pass.name}`), readOnly(), languageOf(stage), this.linked.extension, merge];
+    this.view = new EditorView({ parent: this.code, state: EditorState.create({ doc: after, extensions }) });
+    this.linked.attach(this.view);
+    const { current } = this;
+    if (stage === "llir" || !pass.after || !current) return;
+    const lines = pass.after.split("\n").flatMap((line, index) => (this.asIs.checked || !isLocationLine(line) ? [index + 1] : []));
+    const table = tableOfLeft(tableOfMlir(pass.after), lines);
+    // without colours, the passes are still to be read
+    void current.hues().then((hues) => current === this.current && this.chosen === id && this.linked.link(table, hues)).catch(() => undefined);
+  }
+}
+
+function comparedOf(pass: Pass, isAsIs: boolean): ComparedPass {
+  const { before, after } = pass;
+  if (before === null || after === null) return { pass, stage: "ttir", before: after ?? "", after: after ?? "", added: 0, removed: 0 };
+  const isLlvm = pass.stage === "llir" && !after.trimStart().startsWith("module") && !after.includes("builtin.module") && /^define |^target /m.test(after);
+  const stage = isLlvm ? "llir" : "ttir";
+  const [a, b] = [before, after].map((text) => (isAsIs ? text : normalised(stage, text))) as [string, string];
+  return { pass, stage, before: a, after: b, added: a === b ? 0 : linesOnlyIn(b, a), removed: a === b ? 0 : linesOnlyIn(a, b) };
+}
+
+/** Count the lines of a text that another one has not, or not as often; a whole diff of each pass would take seconds. */
+function linesOnlyIn(text: string, other: string): number {
+  const left = new Map<string, number>();
+  for (const line of other.split("\n")) left.set(line, (left.get(line) ?? 0) + 1);
+  return text.split("\n").filter((line) => {
+    const count = left.get(line) ?? 0;
+    left.set(line, count - 1);
+    return count <= 0;
+  }).length;
 }

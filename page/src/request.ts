@@ -61,7 +61,7 @@ export function isConstexpr({ constexpr, proposal }: Parameter): boolean {
 export function firstText(parameter: Parameter, kernel: Kernel): string {
   const { name, proposal } = parameter;
   if (!isConstexpr(parameter)) return proposal ? `${proposal.type}${proposal.hints.includes("divisible_by_16") ? ":16" : ""}` : "";
-  const known = kernel.configs[0]?.constexprs[name]?.literal ?? parameter.default?.literal ?? proposal?.values[0];
+  const known = kernel.configs[0]?.constexprs?.[name]?.literal ?? parameter.default?.literal ?? proposal?.values[0];
   return known === undefined ? "" : pythonText(known);
 }
 

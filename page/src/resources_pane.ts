@@ -3,7 +3,7 @@
 import type { Compiled } from "./compiled";
 import { numbersOf } from "./compiled_numbers";
 import { element } from "./dom";
-import type { Content, Shown } from "./panes";
+import type { Content, Shown } from "./pane_kinds";
 import type { Compilation } from "./wire";
 
 /** The most registers that a thread can have. */

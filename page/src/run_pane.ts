@@ -13,7 +13,7 @@ import { argumentRows, CaseForms } from "./launch_form";
 import { launched, runsOf, toneOf, verdictOf, type Launch, type Run } from "./launched";
 import type { LineHeat, LineNote } from "./line_notes";
 import type { LaunchText } from "./page_state";
-import type { Content } from "./panes";
+import type { Content } from "./pane_kinds";
 import type { RequestBody } from "./request";
 import { caseTable, circumstances, outcome } from "./run_outcome";
 import { heatOf, notesOf } from "./run_notes";

@@ -4,7 +4,7 @@ import { ArrayPicture } from "./array_picture";
 import { button, element, field, menu } from "./dom";
 import { launchBody } from "./launch";
 import { stepTable, valuesBefore } from "./step_table";
-import type { Content } from "./panes";
+import type { Content } from "./pane_kinds";
 import type { RequestBody } from "./request";
 import type { RunContext } from "./run_pane";
 import { wordsOf } from "./text_pane";

@@ -4,7 +4,7 @@ import { address } from "./api";
 import { button, element, field, menu } from "./dom";
 import { KERNEL } from "./embedded";
 import { share, type PageState } from "./page_state";
-import { isToRead, TITLES } from "./panes";
+import { isToRead, TITLES } from "./pane_kinds";
 import { asCommand, asCurl, asPython, type RequestBody } from "./request";
 import { wordsOf } from "./text_pane";
 

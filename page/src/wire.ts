@@ -80,10 +80,10 @@ export interface Proposal {
   confidence: "high" | "medium" | "low";
 }
 
-/** A `triton.Config`: values where they are literals, else expressions. */
+/** A `triton.Config`: values where they are literals, else expressions; one that code makes has neither. */
 export interface KernelConfig {
-  constexprs: Record<string, { literal?: unknown; expression?: string }>;
-  options: Record<string, { literal?: unknown; expression?: string }>;
+  constexprs?: Record<string, { literal?: unknown; expression?: string }>;
+  options?: Record<string, { literal?: unknown; expression?: string }>;
 }
 
 export interface Kernel {

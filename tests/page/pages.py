@@ -39,7 +39,10 @@ def compile_now(page: Page) -> None:
 
 
 def pane(page: Page, title: str) -> Locator:
-    """Return an open pane."""
+    """Return an open pane; bring it to the front of its group."""
+    tab = page.get_by_role("tab", name=title, exact=True)
+    if tab.count() and tab.first.get_attribute("aria-selected") == "false":
+        tab.first.click()
     return page.get_by_role("region", name=title, exact=True)
 
 

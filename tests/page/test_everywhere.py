@@ -85,7 +85,7 @@ def test_all_is_reached_with_the_keyboard(visit: Visit) -> None:
             page.keyboard.press("Escape")
 
     assert {"Compile", "Examples", "Share", "Source", "target", "TTIR", "PTX"} <= reached
-    assert {"Close TTIR", "Resources", "What this pane shows"} <= reached
+    assert {"Close TTIR", "Resources", "Maximise PTX"} <= reached
 
 
 def test_it_fits_a_phone(visit: Visit) -> None:

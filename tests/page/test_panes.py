@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from tests.page.conftest import Visit
 from tests.page.pages import PHONE, SOURCE, add_pane, click_line, compile_now, pane, text_of
@@ -93,20 +93,18 @@ MIDDLE = """scroller => {
 
 
 def test_each_pane_scrolls_within_itself_and_none_out_of_sight(visit: Visit) -> None:
-    page = visit(viewport={"width": 1000, "height": 700})
+    page = visit(viewport={"width": 1000, "height": 1300})
     for title in ("LLVM IR", "SASS"):
         add_pane(page, title)
-    panes = page.locator(".panes")
     for title in ("PTX", "LLVM IR", "SASS"):
         expect(pane(page, title).locator(".cm-line.hue").first).to_be_attached()
-    panes.evaluate("panes => panes.scrollTop = 100")
     click_line(page.locator(f"{SOURCE} .cm-line.hue"), "tl.store(")
 
     for title in ("PTX", "LLVM IR", "SASS"):
         scroller = pane(page, title).locator(".cm-scroller")
         expect(scroller.locator(".cm-line.selected").first).to_be_attached()
         wait_until(partial(scroller.evaluate, MIDDLE), f"the line is in the middle of {title}")
-    assert panes.evaluate("panes => panes.scrollTop") == 100
+    assert page.evaluate("document.documentElement.scrollTop + document.body.scrollTop") == 0
 
 
 def test_on_a_phone_the_line_that_was_touched_stays_where_it_is(visit: Visit) -> None:
@@ -132,19 +130,25 @@ def test_a_pane_that_is_opened_later_is_in_sight_and_marks_the_same_line(visit: 
     expect(shown.locator(".cm-line.selected").first).to_be_in_viewport()
 
 
-def test_passes_are_gone_through_with_a_slider(page: Page) -> None:
+def test_passes_are_listed_with_the_lines_that_each_added_and_removed(page: Page) -> None:
     shown = add_pane(page, "Passes")
-    slider = shown.get_by_label("Pass", exact=True)
-    expect(slider).to_be_visible()
-    first = shown.locator("output").inner_text()
-    slider.focus()
-    page.keyboard.press("ArrowRight")
+    listed = shown.get_by_label("Passes in their order").get_by_role("button")
+    expect(listed.first).to_have_text(re.compile(r"\w+ \+\d+ \W\d+$"))
+    second = listed.nth(1)
+    second.click()
 
-    expect(shown.locator("output")).not_to_have_text(first)
-    expect(shown.locator("output")).to_contain_text("2 of ")
-    expect(
-        shown.locator(".cm-changedLine, .cm-deletedChunk, .cm-insertedLine").first
-    ).to_be_attached()
+    expect(second).to_have_attribute("aria-pressed", "true")
+    expect(shown.locator(".cm-changedLine, .cm-deletedChunk").first).to_be_attached()
+    changed = listed.count()
+    shown.get_by_label("also passes without changes").check()
+    assert listed.count() > changed
+
+
+def test_a_line_of_a_pass_marks_its_source(page: Page) -> None:
+    shown = add_pane(page, "Passes")
+    click_line(shown.locator(".cm-line.hue"), "tt.store")
+
+    expect(page.locator(f"{SOURCE} .cm-line.selected")).to_contain_text("tl.store(")
 
 
 def test_two_block_sizes_are_compared_side_by_side(page: Page) -> None:
@@ -206,13 +210,53 @@ def test_resources_are_numbers(page: Page) -> None:
     expect(shown.get_by_text("spill load bytes")).to_be_visible()
 
 
-def test_panes_are_changed_and_closed(page: Page) -> None:
-    pane(page, "PTX").get_by_label("What this pane shows").select_option(label="LLVM IR")
-    assert "define" in text_of(page, "LLVM IR") or "ModuleID" in text_of(page, "LLVM IR")
+def test_panes_are_opened_maximised_and_closed(page: Page) -> None:
+    add_pane(page, "LLVM IR")
+    assert "define" in text_of(page, "LLVM IR")
+    page.get_by_role("button", name="Maximise LLVM IR").click()
+    expect(pane(page, "TTIR")).to_be_hidden()
+    page.get_by_role("button", name="Show all panes").first.click()
+    expect(pane(page, "TTIR")).to_be_visible()
     page.get_by_role("button", name="Close LLVM IR").click()
 
     expect(pane(page, "LLVM IR")).to_have_count(0)
-    expect(pane(page, "TTIR")).to_have_count(1)
+
+
+def box_of(shown: Locator) -> FloatRect:
+    box = shown.bounding_box()
+    assert box is not None
+    return box
+
+
+def test_panes_fill_all_of_their_room_and_a_splitter_moves_their_border(page: Page) -> None:
+    boxes = [box_of(pane(page, title)) for title in ("TTIR", "PTX", "Resources")]
+    gaps = 2 * 5
+    filled = sum(box["height"] for box in boxes) + gaps
+    assert abs(filled - box_of(page.locator(".panes"))["height"]) < 3
+
+    splitter = box_of(page.locator(".dv-sash.dv-enabled").first)
+    at = (splitter["x"] + splitter["width"] / 2, splitter["y"] + splitter["height"] / 2)
+    page.mouse.move(*at)
+    page.mouse.down()
+    page.mouse.move(at[0], at[1] + 80, steps=4)
+    page.mouse.up()
+    assert box_of(pane(page, "TTIR"))["height"] > boxes[0]["height"] + 60
+
+
+def test_a_tab_is_dragged_into_another_group_and_stays_there(page: Page) -> None:
+    taken, there = (box_of(page.get_by_role("tab", name=name)) for name in ("PTX", "TTIR"))
+    page.mouse.move(taken["x"] + 10, taken["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(taken["x"] + 20, taken["y"] - 10, steps=5)
+    page.mouse.move(there["x"] + there["width"] - 4, there["y"] + 10, steps=10)
+    page.mouse.up()
+    expect(page.get_by_role("tablist").first.get_by_role("tab")).to_have_count(2)
+    kept = "(localStorage.getItem('tritond-layout') ?? '').includes('views')"
+    wait_until(lambda: page.evaluate(kept), "the layout is kept")
+    page.wait_for_timeout(700)  # until the last change is kept, too
+    page.reload()
+
+    expect(page.get_by_role("tablist").first.get_by_role("tab")).to_have_count(2)
 
 
 def test_a_matrix_compiles_for_many_targets(page: Page) -> None:

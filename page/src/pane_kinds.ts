@@ -1,0 +1,70 @@
+// The kinds of panes: each shows a part of the current compilation, or acts on the forms.
+
+import type { Compiled } from "./compiled";
+import { comparison } from "./comparison_pane";
+import type { Filters } from "./filters";
+import type { Selection } from "./line_links";
+import { matrix } from "./matrix_pane";
+import { passes } from "./passes_pane";
+import { resources } from "./resources_pane";
+import { run, type RunContext } from "./run_pane";
+import { see, type SeeContext } from "./see_pane";
+import { STAGES } from "./stages";
+import { text } from "./text_pane";
+
+export const KINDS: readonly (readonly [string, string])[] = [
+  ...STAGES.map(({ name, title }) => [name, title] as const),
+  ["passes", "Passes"],
+  ["resources", "Resources"],
+  ["comparison", "Comparison"],
+  ["matrix", "Matrix"],
+  ["run", "Run"],
+  ["see", "See"],
+];
+export const TITLES: ReadonlyMap<string, string> = new Map(KINDS);
+
+/** The current compilation and forms. */
+export interface Shown {
+  compiled: Compiled | null;
+  kept: Compiled | null;
+}
+
+/** The content of a pane: it receives compilations, and ends with its pane. */
+export interface Content {
+  element: HTMLElement;
+  show(shown: Shown): void;
+  end(): void;
+}
+
+export interface PaneContext extends RunContext, SeeContext {
+  selection: Selection;
+  filters: Filters;
+}
+
+/** Panes that send their own requests, which depend on the forms. */
+const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, run, see };
+
+/** True if panes of this kind only show the compilation. */
+export function isToRead(kind: string): boolean {
+  return TITLES.has(kind) && !(kind in ACTING);
+}
+
+/** Return the content of a pane. */
+export function contentOf(kind: string, context: PaneContext): Content {
+  const act = ACTING[kind];
+  return act ? act(context) : reading(kind, TITLES.get(kind)!, context.selection, context.filters);
+}
+
+/** Return the content of a pane that only shows the compilation. */
+export function reading(kind: string, title: string, selection: Selection, filters: Filters): Content {
+  switch (kind) {
+    case "passes":
+      return passes(selection);
+    case "resources":
+      return resources();
+    case "comparison":
+      return comparison();
+    default:
+      return text(kind, title, selection, filters);
+  }
+}
