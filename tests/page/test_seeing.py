@@ -16,7 +16,10 @@ def small_vector_add(page: Page, elements: int = 100) -> Locator:
         run.get_by_role("group", name=name).get_by_label("shape").fill(str(elements))
     run.get_by_role("group", name="n_elements").get_by_label("value").fill(str(elements))
     run.get_by_label("Grid").fill("cdiv(n_elements, BLOCK_SIZE)")
-    page.get_by_label("BLOCK_SIZE", exact=True).fill("32")
+    size = page.get_by_label("BLOCK_SIZE", exact=True)
+    if not size.is_visible():
+        page.locator(".forms > summary").click()  # folded on a phone
+    size.fill("32")
     see = add_pane(page, "See")
     see.get_by_role("button", name="See", exact=True).click()
     return see
