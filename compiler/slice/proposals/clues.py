@@ -50,8 +50,8 @@ class UseClues:
     element: list[Clue] = field(default_factory=list)
     scalar: list[Clue] = field(default_factory=list)
     shape: list[Clue] = field(default_factory=list)
-    rank: int = 0
-    """Of a host's tensor descriptor; 0 for all else."""
+    axes: list[str] = field(default_factory=list)
+    """Of a host's tensor descriptor: the name that each offset is a multiple of, or nothing."""
 
 
 def strongest(clues: list[Clue]) -> Clue | None:

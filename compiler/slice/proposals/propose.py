@@ -73,8 +73,8 @@ class Proposals:
             return self._values.proposal(parameter, known, shape, tiles)
         if (typed := _annotated(parameter)) is not None:
             return typed
-        if found.rank:
-            return _descriptor(found)
+        if found.axes:
+            return _descriptor(found, known)
         if found.pointer:
             return _pointer(parameter, found)
         if _POINTER_NAME.search(name):
@@ -97,12 +97,20 @@ def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
     return _said(kind, Clue(kind, parameter["line"], reason), "high", _kept(parameter, hints))
 
 
-def _descriptor(found: UseClues) -> dict[str, Any]:
+def _descriptor(found: UseClues, known: dict[str, Found]) -> dict[str, Any]:
     clue = strongest(found.scalar) or Clue("", 0, "")
-    block = ",".join(["1"] * (found.rank - 2) + [str(_BLOCK)] * min(found.rank, 2))
+    usual = [1] * (len(found.axes) - 2) + [_BLOCK] * min(len(found.axes), 2)
+    sizes = (_size(known.get(name), size) for name, size in zip(found.axes, usual, strict=True))
+    block = ",".join(map(str, sizes))
     reason = f"{clue.reason}; its elements and block are examples"
     kind = f"tensordesc<{DEFAULT_ELEMENT}[{block}]>"
     return _said(kind, Clue(kind, clue.line, reason), "low", [])
+
+
+def _size(found: Found | None, usual: int) -> int:
+    """Return the size that a constexpr gets, or the usual one of an axis."""
+    value = found[0][0] if found is not None and found[0] else None
+    return int(value["int"]) if isinstance(value, dict) and "int" in value else usual
 
 
 def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:

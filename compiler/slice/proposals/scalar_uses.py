@@ -52,7 +52,8 @@ def _operand(
     one: ast.expr, op: ast.operator, other: str | None, line: int
 ) -> Iterator[tuple[ast.expr, Clue]]:
     if isinstance(op, _INTEGER_OPERATIONS):
-        yield one, Clue("int", line, "is an operand of an integer operation")
+        clue = Clue("int", line, "is an operand of an integer operation")
+        yield from ((used, clue) for used in _terms(one))
     elif isinstance(op, _OPERATIONS) and other == "float":
         yield one, Clue("float", line, "is an operand of float arithmetic", Strength.LIKELY)
     elif isinstance(op, _OPERATIONS) and other == "int":

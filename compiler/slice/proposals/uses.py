@@ -118,7 +118,7 @@ class _FunctionUses:
                 )
             if found.shape:
                 own.shape.append(Clue("shape", call.lineno, f"{through} makes a shape of it"))
-            own.rank = own.rank or found.rank
+            own.axes = own.axes or found.axes
 
     def _descriptor(self, call: ast.Call, described: ast.expr) -> None:
         if not isinstance(described, ast.Name) or described.id not in self._evidence:
@@ -127,10 +127,21 @@ class _FunctionUses:
         is_own = described.id not in self._function.values
         if is_own and isinstance(offsets, ast.List | ast.Tuple):
             own = self._evidence[described.id]
-            own.rank = len(offsets.elts)
+            own.axes = [self._multiple_of(part, 0) for part in offsets.elts]
             own.scalar.append(Clue("descriptor", described.lineno, "is a tensor descriptor"))
             for part in offsets.elts:
                 self._addresses.offset(part)
+
+    def _multiple_of(self, offset: ast.expr, depth: int) -> str:
+        """Return the parameter that an offset such as `pid * BLOCK` is a multiple of."""
+        match offset:
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                names = [part.id for part in (right, left) if isinstance(part, ast.Name)]
+                return next((name for name in names if name in self._evidence), "")
+            case ast.Name(id=name) if depth < MOST_CALLS_DEEP:
+                values = self._function.values.get(name, [])[:1]
+                return next((self._multiple_of(value, depth + 1) for value in values), "")
+        return ""
 
     def _shape(self, node: ast.expr, reason: str) -> None:
         for part in ast.walk(node):
