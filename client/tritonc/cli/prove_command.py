@@ -21,10 +21,11 @@ from tritonc.cli.kernel_flags import (
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source, specialized
 from tritonc.cli.recent_keys import remember
-from tritonc.cli.streams import name_of, read, write_json
+from tritonc.cli.streams import name_of, read, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compile_body import members_json
 from tritonc.proof import Proof, ProofFailed
+from tritonc.proof_sarif import proof_sarif
 from tritonc.service_errors import WaitExpired
 
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
@@ -63,6 +64,7 @@ def add_command(commands: Any) -> None:
     add("--write-contract", action="store_true", help=text)
     add("--check", **WORDS, metavar="CHECK", help="bounds, overflow (default: both), races")
     add("--limit", **PAIRS, help="largest sizes: size=1073741824, elements=68719476736")
+    add("--sarif", metavar="PATH", help="write what is not proved as SARIF, for code scanning")
     add("--target", default=_DEFAULT_TARGET, help=f"default {_DEFAULT_TARGET}")
     add_kernel(parser)
     add_like(parser)
@@ -96,6 +98,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     proof = _proved(given, client, terminal, kernel, made)
     if given.write_contract and proof.is_inferred and proof.contract:
         beside.write_text(proof.contract)
+    if given.sarif:
+        write(proof_sarif(proof, name_of(given.source)).encode(), given.sarif)
     if given.json:
         write_json(proof.raw)
     else:

@@ -4,6 +4,7 @@ import pytest
 
 from service.toolchains import reconcile_default
 from store.jobs.types import (
+    PROOFS_LANE,
     SWEEPS_LANE,
     Priority,
     device_lane,
@@ -23,6 +24,7 @@ LANES = [
     program_device_lane("old", "cuda:90", "H100"),
     ON_THE_GPU,
     torch_lane(ON_THE_GPU),
+    PROOFS_LANE,
     SWEEPS_LANE,
 ]
 

@@ -1,6 +1,6 @@
 """Proves the 57 kernels of the mix against their contracts, in this process.
 
-    $ .venv/bin/python benchmarks/proofs.py [KERNEL ...]
+    $ .venv/bin/python benchmarks/proofs_of_mix.py [KERNEL ...]
 
 Buffers have at most 2^30 elements, as tensors of most programs do; without that limit, offsets of
 32 bits into larger buffers are refuted, rightly. Times are CPU times of bounds and overflow

@@ -1,0 +1,49 @@
+import json
+
+from tritonc.proof import Proof
+from tritonc.proof_sarif import proof_sarif
+
+PROOF = Proof.from_json(
+    {
+        "id": "1",
+        "state": "completed",
+        "verdict": "refuted",
+        "accesses": [
+            {
+                "kind": "store",
+                "file": "user.py",
+                "line": 9,
+                "column": 5,
+                "argument": "x_ptr",
+                "bounds": {"verdict": "proved", "proved_under": ["grid"]},
+                "overflow": {
+                    "verdict": "refuted",
+                    "expression": "program_id(0) * stride",
+                    "line": 9,
+                    "replay": {
+                        "sizes": {"rows": 70000},
+                        "message": "writes x_ptr[-1] of 4 elements",
+                    },
+                },
+            }
+        ],
+    }
+)
+
+
+def test_what_is_refuted_is_an_error_at_its_line() -> None:
+    [run] = json.loads(proof_sarif(PROOF, "kernels/rows.py"))["runs"]
+    [result] = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (result["ruleId"], result["level"]) == ("overflow", "error")
+    assert place["artifactLocation"]["uri"] == "kernels/rows.py"
+    assert place["region"] == {"startLine": 9, "startColumn": 5}
+    assert "rows = 70,000" in result["message"]["text"]
+
+
+def test_the_text_of_a_proof_says_what_holds_and_what_breaks() -> None:
+    text = PROOF.render("rows.py")
+    assert "rows.py:9  store x_ptr" in text
+    assert "  in bounds        proved for all sizes (grid)" in text
+    assert "REFUTED: program_id(0) * stride wraps at line 9, first at rows = 70,000" in text
+    assert text.endswith("verdict: refuted")
