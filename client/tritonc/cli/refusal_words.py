@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from tritonc.diagnostic import FieldError
+from tritonc.diagnostic import FieldError, Problem
 from tritonc.service_errors import ProblemError
 
 _FLAGS = {  # by request member: the flag, and the namespace attribute with its values
@@ -45,6 +45,32 @@ _ADVICE = {
     401: "set TRITOND_API_KEY to a key of this service",
     403: "the key in TRITOND_API_KEY may not do this",
 }
+
+
+WRONG_REQUEST = 2  # the exit code of a mistake in the request, wherever it is found
+_FLAGS_OF_RESULTS = {  # by slug of a result: what only reading the source shows
+    "unknown_kernel": "--kernel",
+    "ambiguous_kernel": "--kernel",
+    "missing_constexpr": "--constexpr",
+    "missing_type": "--signature",
+    "extra_argument": "--signature, --constexpr",
+    "missing_argument": "--argument",
+    "argument_mismatch": "--argument",
+    "invalid_argument": "--argument",
+    "needs_gpu": "--device",
+}
+
+
+def is_wrong_request(problem: Problem | None) -> bool:
+    """Return whether a result failed by a mistake in its request."""
+    return problem is not None and problem.slug in _FLAGS_OF_RESULTS
+
+
+def flag_line(problem: Problem | None) -> str:
+    """Return a line with the flag to change, empty if the request is not wrong."""
+    if problem is None or problem.slug not in _FLAGS_OF_RESULTS:
+        return ""
+    return f"tritonc: {_FLAGS_OF_RESULTS[problem.slug]}: {problem.detail or problem.title}"
 
 
 def refused(error: ProblemError, given: Namespace) -> str:

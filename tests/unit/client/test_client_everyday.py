@@ -132,3 +132,14 @@ def test_a_key_file_that_is_gone_is_named(
 
     assert main(["devices"], environment=environment, transport=tritond) == 2
     assert "TRITOND_API_KEY_FILE: gone: No such file" in capsys.readouterr().err
+
+
+def test_a_wrong_request_that_only_the_source_shows_exits_2_with_its_flag(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = {"slug": "ambiguous_kernel", "title": "Which?", "detail": "2 kernels: a, b"}
+    tritond.will_answer(compilation("failed", problem=problem))
+
+    assert run(tritond, "compile", kernel, "--target", "cuda:90", "--signature", "i32") == 2
+
+    assert capsys.readouterr().err.endswith("tritonc: --kernel: 2 kernels: a, b\n")

@@ -25,6 +25,7 @@ from tritonc.cli.kernel_flags import (
 )
 from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.recent_keys import remember
+from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Say, Terminal
 from tritonc.compilation import Compilation, CompileFailed
@@ -67,8 +68,8 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Compile every file for every target; return whether all of them compile.
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+    """Compile every file for every target; return whether all compile, or WRONG_REQUEST.
 
     Raises the errors of reading files, sending requests and waiting.
     """
@@ -94,6 +95,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         names = [(one.source.name, one.target) for one in wanted]
         terminal.draw(overview(names, made), sys.stderr)
     terminal.say("\n".join(wrote))
+    if any(is_wrong_request(compilation.problem) for compilation in made):
+        return WRONG_REQUEST
     return all(compilation.succeeded for compilation in made)
 
 
@@ -170,7 +173,8 @@ def report(
         return compilation.stdout + describe(compilation, one.source.name)
     text = compilation.stdout + CompileFailed(compilation).render(one.source.name)
     words = flags_to_add(compilation, one.source, given, client)
-    return text + (f"\nhint: add {words}" if words else "")
+    lines = [text, f"hint: add {words}" if words else "", flag_line(compilation.problem)]
+    return "\n".join(filter(None, lines))
 
 
 def _document(

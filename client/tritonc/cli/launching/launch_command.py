@@ -15,6 +15,7 @@ from tritonc.cli.launching.launch_report import accesses, values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source, with_constexprs
 from tritonc.cli.recent_keys import remember
+from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
 from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import POSTED_SOURCE
@@ -75,8 +76,8 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Launch and report; return whether the verdict is good.
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+    """Launch and report; return whether the verdict is good, or WRONG_REQUEST.
 
     Raises WaitExpired, and ArgumentTypeError if the flags and the request file are incomplete.
     """
@@ -102,7 +103,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         write_json(launch.raw if trace is None else {**launch.raw, "trace": trace})
     else:
         _report(given, launch, trace, terminal)
-    return launch.good
+    terminal.say(flag_line(launch.problem))
+    return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
 
 def _launched(
