@@ -40,8 +40,8 @@ async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
         *_asked(diff),
         *_instructions(diff["instructions"]),
         ", ".join(f"{each['stage']} {_stage_text(each)}" for each in diff["stages"]),
-        stage["diff"] if stage is not None else "",
         next_step=step,
+        text=(stage["diff"] or "") if stage is not None else "",
     )
 
 

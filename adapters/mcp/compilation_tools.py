@@ -7,8 +7,16 @@ from typing import Any
 
 from fastapi import Request
 
-from adapters.mcp.launch_tool import launch_answer
-from adapters.mcp.short_answer import ToolAnswer, answer, diagnosed, numbered, refused
+from adapters.mcp.launch_tool import run_answer
+from adapters.mcp.remedies import remedy
+from adapters.mcp.short_answer import (
+    ToolAnswer,
+    answer,
+    diagnosed,
+    numbered,
+    refused,
+    short_diagnostics,
+)
 from adapters.mcp.tool_arguments import (
     CompileArguments,
     ExplainArguments,
@@ -54,7 +62,8 @@ async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
         return answer("The inspection is not ready.", next_step="ask again")
     if inspection["problem"] is not None:
         said = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
-        return answer("The source cannot be parsed.", *said, next_step="fix it, and inspect again")
+        step = remedy(inspection["problem"], inspection, "inspect")
+        return answer(f"{inspection['problem']['title']}.", *said, next_step=step)
     kernels = [_described(kernel) for kernel in inspection["kernels"]]
     if not kernels:
         return answer("There is no kernel.", next_step="decorate a function with @triton.jit")
@@ -96,24 +105,57 @@ def _default(value: Mapping[str, Any]) -> Any:
 async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolAnswer:
     """Compile a kernel and return the result."""
     asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
-    if arguments.stage is not None:
-        asked["include"] = [arguments.stage]
     made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
     if made.is_problem:
         return refused(made.json)
     compilation = made.json
     head = _head(compilation)
     if made.status == HTTPStatus.ACCEPTED:
-        return answer(head, next_step="compile the same again; the work continues meanwhile")
+        step = "compile the same again; the work continues meanwhile"
+        return answer(head, next_step=step, **_facts(compilation))
     said = diagnosed(compilation["diagnostics"])
     if compilation["problem"] is not None:
-        return answer(
-            head, *said or [compilation["problem"]["detail"]], next_step=_mend(compilation)
-        )
-    text = compilation["included"].get(arguments.stage or "", "")
-    shown = numbered(text, arguments.first_line)
+        return _failed(compilation, "compile")
+    text = ""
+    if arguments.stage is not None:
+        found = await _stage_text(request, compilation["key"], arguments.stage)
+        if isinstance(found, ToolAnswer):
+            return found
+        text = numbered(found, arguments.first_line)
     step = f"explain with key and line, or compare with another key ({compilation['key']})"
-    return answer(head, _resources(compilation), *said, shown, next_step=step)
+    summary = (head, _resources(compilation), *said)
+    return answer(*summary, next_step=step, text=text, **_facts(compilation))
+
+
+def _failed(compilation: Mapping[str, Any], again: str) -> ToolAnswer:
+    problem = compilation["problem"]
+    said = diagnosed(compilation["diagnostics"]) or [problem["detail"]]
+    step = remedy(problem, compilation, again)
+    return answer(_head(compilation), *said, next_step=step, **_facts(compilation))
+
+
+def _facts(compilation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the structured content of a compilation."""
+    facts = {
+        "state": compilation["state"],
+        "key": compilation["key"],
+        "diagnostics": short_diagnostics(compilation["diagnostics"]),
+        "resources": compilation["resources"],
+    }
+    problem = compilation["problem"]
+    return facts | ({name: problem[name] for name in ("fault", "slug", "line")} if problem else {})
+
+
+async def _stage_text(request: Request, key: str, stage: str) -> str | ToolAnswer:
+    """Return the text of a stage, or the answer if there is none yet."""
+    path = f"{COMPILATIONS}/{key}/artifacts/{stage}"
+    query = {"wait": wait_s(request)} if stage == "sass" else {}
+    found = await ask_itself(request, "GET", path, query=query)
+    if found.is_problem:
+        return refused(found.json)
+    if found.status == HTTPStatus.ACCEPTED:
+        return answer(f"The {stage} is not ready.", next_step="ask again", key=key)
+    return found.body.decode(errors="replace")
 
 
 def _head(compilation: Mapping[str, Any]) -> str:
@@ -123,15 +165,6 @@ def _head(compilation: Mapping[str, Any]) -> str:
         f"{compilation['state']}{failed}: {compilation['kernel']} for {compilation['target']}, "
         f"Triton {compilation['toolchain']['triton']}\nkey {compilation['key']}"
     )
-
-
-def _mend(compilation: Mapping[str, Any]) -> str:
-    error = next((item for item in compilation["diagnostics"] if item["line"]), None)
-    if compilation["problem"].get("retryable"):
-        return "compile again; the source may be correct"
-    if error is None:
-        return "fix the errors above, and compile again"
-    return f"{error['hint'] or 'fix it'} (line {error['line']}), and compile again"
 
 
 def _resources(compilation: Mapping[str, Any]) -> str:
@@ -146,18 +179,17 @@ def _resources(compilation: Mapping[str, Any]) -> str:
 async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
     """Explain a source line, a failed compilation, or the findings of a launch."""
     if len(arguments.key) != _KEY_CHARS:
-        return await launch_answer(request, arguments.key)
+        return await run_answer(request, arguments.key)
     found = await _compilation(request, arguments.key)
     if isinstance(found, ToolAnswer):
         return found
     head = _head(found)
     if found["problem"] is not None:
-        said = diagnosed(found["diagnostics"]) or [found["problem"]["detail"]]
-        return answer(head, *said, next_step=_mend(found))
+        return _failed(found, "compile")
     if arguments.line is None:
         said = diagnosed(found["diagnostics"])
         step = "name a line of the source to see its output"
-        return answer(head, _resources(found), *said, next_step=step)
+        return answer(head, _resources(found), *said, next_step=step, **_facts(found))
     stage = arguments.stage or _assembly_stage(found)
     return await _explain_line(request, arguments.key, arguments.line, stage)
 
@@ -165,21 +197,23 @@ async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
 async def _explain_line(request: Request, key: str, line: int, stage: str) -> ToolAnswer:
     path = f"{COMPILATIONS}/{key}"
     lines = await ask_itself(request, "GET", f"{path}/lines", query={"wait": wait_s(request)})
-    text = await ask_itself(request, "GET", f"{path}/artifacts/{stage}")
-    for made in (lines, text):
-        if made.is_problem:
-            return refused(made.json)
+    text = await _stage_text(request, key, stage)
+    if lines.is_problem:
+        return refused(lines.json)
+    if isinstance(text, ToolAnswer):
+        return text
     if lines.status == HTTPStatus.ACCEPTED:
-        return answer("The line map is not ready.", next_step="ask again")
+        return answer("The line map is not ready.", next_step="ask again", key=key)
     rows = {row["line"]: row for row in lines.json["lines"] if row["file"] == "user.py"}
     numbers = rows.get(line, {}).get(stage, [])
     if not numbers:
         there = ", ".join(str(number) for number, row in rows.items() if row[stage])
         return answer(f"Line {line} has no output in {stage}.", next_step=f"try one of {there}")
-    written = text.body.decode(errors="replace").splitlines()
-    shown = [f"{n}: {written[n - 1]}" for n in numbers if n <= len(written)]
-    title = f"line {line} became {len(numbers)} lines of {stage}:"
-    return answer(title, *shown, next_step="compare with another compilation, or edit the line")
+    written = text.splitlines()
+    shown = "\n".join(f"{n}: {written[n - 1]}" for n in numbers if n <= len(written))
+    title = f"line {line} became {len(numbers)} lines of {stage}"
+    step = "compare with another compilation, or edit the line"
+    return answer(title, next_step=step, text=shown, key=key, line=line)
 
 
 async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswer:
@@ -193,7 +227,8 @@ async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswe
         return refused(found.json)
     compilation: dict[str, Any] = found.json
     if compilation["state"] in {"queued", "running"}:
-        return answer(_head(compilation), next_step="ask again; the work continues meanwhile")
+        step = "ask again; the work continues meanwhile"
+        return answer(_head(compilation), next_step=step, **_facts(compilation))
     return compilation
 
 
@@ -205,7 +240,8 @@ def _assembly_stage(compilation: Mapping[str, Any]) -> str:
 
 def no_key(text: str) -> ToolAnswer:
     """Return the refusal of a malformed key."""
-    return answer(f"{text[:80]!r} is not a key.", next_step="use a key from compile")
+    step = "use a key from compile"
+    return answer(f"{text[:80]!r} is not a key.", next_step=step, fault="request")
 
 
 def wait_s(request: Request) -> float:

@@ -7,14 +7,22 @@ from typing import Any
 
 from fastapi import Request
 
-from adapters.mcp.short_answer import ToolAnswer, answer, diagnosed, refused
-from adapters.mcp.tool_arguments import LaunchArguments
+from adapters.mcp.remedies import remedy
+from adapters.mcp.short_answer import (
+    ToolAnswer,
+    answer,
+    diagnosed,
+    refused,
+    short,
+    short_diagnostics,
+)
+from adapters.mcp.sweep_tool import MOST_ROWS, SWEEPS, sweep_answer
+from adapters.mcp.tool_arguments import LaunchArguments, ProgramArguments
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
 
-LAUNCHES = "/v1/launches"
+LAUNCHES, PROGRAMS = "/v1/launches", "/v1/programs"
 _ID = re.compile(r"[0-9a-f]{8,63}")
-_PLACE = re.compile(r"\buser\.py:(\d{1,9})\b")
 _OF_COMPILATION = ("source", "kernel", "signature", "constexprs", "options", "triton", "target")
 _MOST_FINDINGS = 5
 
@@ -36,39 +44,64 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     if arguments.time:
         body["timing"] = {}
     wait_s = host_of(request).max_wait_s
-    return _answer(await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s}))
+    asked = await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s})
+    return refused(asked.json) if asked.is_problem else ran_answer(asked, "launch")
 
 
-async def launch_answer(request: Request, launch_id: str) -> ToolAnswer:
-    """Return the result of a launch."""
-    if not _ID.fullmatch(launch_id):
-        shown = f"{launch_id[:80]!r} is neither a compilation's key nor a launch's id."
-        return answer(shown, next_step="use one from compile or launch", is_refusal=True)
+async def run_answer(request: Request, run_id: str) -> ToolAnswer:
+    """Return the result of a launch, program or sweep."""
+    if not _ID.fullmatch(run_id):
+        shown = f"{run_id[:80]!r} is neither a compilation's key nor the id of a run."
+        step = "use one from compile, launch, program or sweep"
+        return answer(shown, next_step=step, is_refusal=True, fault="request")
     wait_s = host_of(request).max_wait_s
-    path = f"{LAUNCHES}/{launch_id}"
-    return _answer(await ask_itself(request, "GET", path, query={"wait": wait_s}))
-
-
-def _answer(asked: Any) -> ToolAnswer:
+    for path, noun in ((LAUNCHES, "launch"), (PROGRAMS, "program"), (SWEEPS, "sweep")):
+        query = {"wait": wait_s} | ({"limit": MOST_ROWS} if noun == "sweep" else {})
+        asked = await ask_itself(request, "GET", f"{path}/{run_id}", query=query)
+        if asked.status != HTTPStatus.NOT_FOUND:
+            break
     if asked.is_problem:
         return refused(asked.json)
+    return sweep_answer(asked) if noun == "sweep" else ran_answer(asked, noun)
+
+
+def ran_answer(asked: Any, noun: str) -> ToolAnswer:
+    """Return the answer for a launch or a program."""
     ran = asked.json
-    head = f"launch {ran['id']}: {ran['verdict'] or ran['state']}"
-    if asked.status == HTTPStatus.ACCEPTED or ran["state"] in {"queued", "running"}:
-        return answer(head, next_step=f"explain with the key {ran['id']}; the launch continues")
-    compilation = ran["compilation"] or {}
-    said = diagnosed(compilation.get("diagnostics") or [])
-    if ran["problem"] is not None:
-        problem = f"{ran['problem']['slug']}: {ran['problem']['detail']}"
-        place = _PLACE.search(ran["problem"]["detail"])
-        what = f"line {place[1]}" if place else "the error above"
-        return answer(head, problem, *said, next_step=f"fix {what}, and launch again")
-    findings = ran["findings"] or []
+    head = f"{noun} {ran['id']}: {ran['verdict'] or ran['state']}"
+    problem, findings = ran["problem"], ran["findings"] or []
+    facts: dict[str, Any] = {name: ran[name] for name in ("state", "verdict")} | {"key": ran["id"]}
+    if ran["state"] in {"queued", "running"}:
+        step = f"explain with the key {ran['id']}; the {noun} continues"
+        return answer(head, next_step=step, **facts)
+    compilation = ran.get("compilation") or {}
+    diagnostics = compilation.get("diagnostics") or []
+    said = diagnosed(diagnostics)
+    if problem is not None:
+        facts |= {name: problem[name] for name in ("fault", "slug", "line")}
+        facts["diagnostics"] = short_diagnostics(diagnostics)
+        shown = f"{problem['slug']}: {problem['detail']}"
+        return answer(head, shown, *said, next_step=remedy(problem, compilation, noun), **facts)
+    facts["findings"] = [_short_finding(item) for item in findings[:_MOST_FINDINGS]]
     lines = [_finding(item) for item in findings[:_MOST_FINDINGS]]
     if len(findings) > _MOST_FINDINGS:
         lines.append(f"… and {len(findings) - _MOST_FINDINGS} more findings")
     outputs = [_output(name, item) for name, item in (ran["outputs"] or {}).items()]
-    return answer(head, *outputs, *lines, _timing(ran["timing"]), next_step=_step(ran, findings))
+    times = _timing(ran["timing"])
+    step = _step(ran, findings, noun)
+    return answer(head, *outputs, *lines, *_flags(ran), times, next_step=step, **facts)
+
+
+def _short_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
+    members = ("kind", "access", "argument", "file", "line", "message")
+    return {name: finding[name] for name in members} | {"message": short(finding["message"])}
+
+
+def _flags(ran: Mapping[str, Any]) -> list[str]:
+    """Return the remarks on a program's method, and its speed-up."""
+    flags = [f"flag: {flag['kind']}: {short(flag['message'])}" for flag in ran.get("flags") or []]
+    speedup = ran.get("speedup")
+    return [*flags[:_MOST_FINDINGS], *([f"speed-up {speedup:.3g}"] if speedup else [])]
 
 
 def _finding(finding: Mapping[str, Any]) -> str:
@@ -101,12 +134,32 @@ def _timing(timing: Mapping[str, Any] | None) -> str:
     return f"median {timing['median_us']} us of {timing['repeats']} runs"
 
 
-def _step(ran: Mapping[str, Any], findings: list[Any]) -> str:
+def _step(ran: Mapping[str, Any], findings: list[Any], noun: str) -> str:
+    if ran["verdict"] == "passed" and noun == "program":
+        return "time it on a GPU, or compile its kernels to see their registers"
     if ran["verdict"] == "passed":
         return "launch with checks such as racecheck and fuzz, or with time on a GPU"
     if ran["verdict"] == "not_checked":
         return "give a reference to have the outputs checked"
     line = next((item["line"] for item in findings if item["line"]), None)
     if line is not None:
-        return f"fix line {line}, and launch again"
-    return "fix what makes the outputs differ (masks, offsets, dtypes), and launch again"
+        return f"fix line {line}, and {noun} again"
+    return f"fix what makes the outputs differ (masks, offsets, dtypes), and {noun} again"
+
+
+async def program(request: Request, arguments: ProgramArguments) -> ToolAnswer:
+    """Run host code that launches kernels beside its reference, and return the verdict."""
+    given = arguments.model_dump(exclude_none=True)
+    body: dict[str, Any] = {
+        "source": arguments.source,
+        "device": {"target": arguments.target} if arguments.target else "cpu",
+    }
+    if arguments.reference is not None:
+        body["reference"] = {"source": arguments.reference}
+    if tolerance := {name: given[name] for name in ("rtol", "atol") if name in given}:
+        body["tolerance"] = tolerance
+    if arguments.time:
+        body["timing"] = {}
+    wait_s = host_of(request).max_wait_s
+    asked = await ask_itself(request, "POST", PROGRAMS, body, {"wait": wait_s})
+    return refused(asked.json) if asked.is_problem else ran_answer(asked, "program")

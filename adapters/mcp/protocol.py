@@ -17,9 +17,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from adapters.mcp import tool_arguments as words
 from adapters.mcp.compare_tool import compare
 from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, targets
-from adapters.mcp.launch_tool import launch
+from adapters.mcp.launch_tool import launch, program
 from adapters.mcp.prove_tool import prove
-from adapters.mcp.short_answer import ToolAnswer, answer, refused
+from adapters.mcp.short_answer import ToolAnswer, ToolOutput, answer, refused
+from adapters.mcp.sweep_tool import sweep
 from compiler.rejection import RequestRejected, did_you_mean
 from service.http.body import parse_value
 from service.http.problems import problem_of, problem_of_rejection
@@ -27,8 +28,9 @@ from service.http.problems import problem_of, problem_of_rejection
 _INSTRUCTIONS = (
     "Compiles, runs and checks Triton GPU kernels. Start with inspect. compile reports errors at "
     "their lines. launch runs a kernel on a CPU (or a GPU) and compares it with a reference. "
-    "prove shows that no size reads out of bounds. "
-    "explain shows the output of a source line. compare shows how two compilations differ."
+    "program runs PyTorch host code. sweep compiles many variants. prove shows that no size reads "
+    "out of bounds. explain shows the output of a source line. compare shows how two compilations "
+    "differ. fault says what has to change."
 )
 
 
@@ -39,13 +41,28 @@ class _Tool:
     description: str
     arguments: type[words.ToolArguments]
     run: Callable[[Request, Any], Awaitable[ToolAnswer]]
+    is_read_only: bool = True
+    """False for what runs a kernel, or takes many jobs."""
 
     def listed(self, name: str) -> types.Tool:
         """Return the tool's entry in the list of tools."""
         schema = self.arguments.model_json_schema()
-        return types.Tool(name=name, description=self.description, input_schema=schema)
+        hints = types.ToolAnnotations(
+            read_only_hint=self.is_read_only,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=False,
+        )
+        return types.Tool(
+            name=name,
+            description=self.description,
+            input_schema=schema,
+            output_schema=_OUTPUT_SCHEMA,
+            annotations=hints,
+        )
 
 
+_OUTPUT_SCHEMA = ToolOutput.model_json_schema()
 _TOOLS: Mapping[str, _Tool] = {
     "targets": _Tool(
         "Targets, Triton versions and GPUs of this deployment.", words.TargetsArguments, targets
@@ -66,6 +83,21 @@ _TOOLS: Mapping[str, _Tool] = {
         "and findings (out of bounds, races, mismatches) with their lines.",
         words.LaunchArguments,
         launch,
+        is_read_only=False,
+    ),
+    "program": _Tool(
+        "Run PyTorch host code that launches Triton kernels beside a reference. Returns a verdict, "
+        "findings with their lines, and on a GPU the speed-up.",
+        words.ProgramArguments,
+        program,
+        is_read_only=False,
+    ),
+    "sweep": _Tool(
+        "Compile a kernel with all combinations of some constexprs, options or targets: registers, "
+        "spills and occupancy of each, the best first.",
+        words.SweepArguments,
+        sweep,
+        is_read_only=False,
     ),
     "prove": _Tool(
         "Prove for all sizes that a kernel's accesses stay in their buffers and its 32-bit "
@@ -80,7 +112,8 @@ _TOOLS: Mapping[str, _Tool] = {
         compare,
     ),
     "explain": _Tool(
-        "Explain a line of a compiled source, a failed compilation, or the findings of a launch.",
+        "Explain a line of a compiled source, a failed compilation, or what a launch, program or "
+        "sweep found.",
         words.ExplainArguments,
         explain,
     ),
@@ -124,7 +157,9 @@ async def _call_tool(
     assert context.request is not None
     said = await _said(context.request, params.name, params.arguments or {})
     content = types.TextContent(type="text", text=said.text)
-    return types.CallToolResult(content=[content], is_error=said.is_refusal)
+    return types.CallToolResult(
+        content=[content], structured_content=dict(said.facts), is_error=said.is_refusal
+    )
 
 
 async def _said(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import Request
 
+from adapters.mcp.remedies import remedy
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.tool_arguments import ProveArguments
 from service.adapter_host import host_of
@@ -25,16 +26,19 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
         return refused(asked.json)
     proof = asked.json
     head = f"proof {proof['id']}: {proof['verdict'] or proof['state']}"
+    facts: dict[str, Any] = {name: proof[name] for name in ("state", "verdict")}
+    facts["key"] = proof["id"]
     if asked.status == HTTPStatus.ACCEPTED:
-        return answer(head, next_step="prove again; the work continues meanwhile")
-    if proof["problem"] is not None:
-        problem = f"{proof['problem']['slug']}: {proof['problem']['detail']}"
-        return answer(head, problem, next_step="fix the error above, and prove again")
+        return answer(head, next_step="prove again; the work continues meanwhile", **facts)
+    if (problem := proof["problem"]) is not None:
+        facts |= {name: problem[name] for name in ("fault", "slug", "line")}
+        said = f"{problem['slug']}: {problem['detail']}"
+        return answer(head, said, next_step=remedy(problem, {}, "prove"), **facts)
     lines = list(_lines(proof["accesses"]))
     hidden = f"… and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
-    return answer(
-        head, proof["reason"] or "", *lines[:_MOST_SHOWN], hidden, next_step=_step(proof["verdict"])
-    )
+    step = _step(proof["verdict"])
+    shown = lines[:_MOST_SHOWN]
+    return answer(head, proof["reason"] or "", *shown, hidden, next_step=step, **facts)
 
 
 def _lines(accesses: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,16 +1,52 @@
-"""The text that a tool answers: bounded, with source locations and the next step.
+"""The answer of a tool: a bounded text, and the same facts as structured content.
 
-A token of code is two to four bytes, so `MAX_BYTES` is less than 2,000 tokens.
+The text is the summary, the next step, and then the requested text. A token of code is two to four
+bytes, so `MAX_BYTES` is less than 2,000 tokens.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from pydantic import BaseModel, Field
+
+from adapters.mcp.remedies import wrong_arguments
 
 MAX_BYTES = 4000
 _NOTE_BYTES = 100
 _MESSAGE_CHARS = 600
-_MOST_ERRORS = 5
+MOST_ERRORS = 5
+
+
+class WrongArgument(BaseModel):
+    """An argument of a tool that has to change."""
+
+    argument: str = Field(description="such as constexprs.BLOCK_SIZE")
+    message: str
+
+
+class ToolOutput(BaseModel):
+    """What every tool answers; what does not apply is null."""
+
+    summary: str
+    next: str | None = Field(description="the next step")
+    state: str | None = Field(default=None, description="of the compilation or run")
+    verdict: str | None = Field(default=None, description="of a launch or program")
+    key: str | None = Field(default=None, description="of the compilation, or id of the run")
+    fault: str | None = Field(
+        default=None,
+        description="what has to change: request (an argument of the tool), source, or service "
+        "(ask again)",
+    )
+    slug: str | None = Field(default=None, description="of the problem")
+    line: int | None = Field(default=None, description="of the source, that the problem is about")
+    arguments: list[WrongArgument] | None = Field(
+        default=None, description="arguments that have to change"
+    )
+    diagnostics: list[dict[str, Any]] | None = None
+    resources: dict[str, Any] | None = None
+    findings: list[dict[str, Any]] | None = None
+    rows: list[dict[str, Any]] | None = Field(default=None, description="of a sweep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +55,25 @@ class ToolAnswer:
 
     text: str
     is_refusal: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """The members of `ToolOutput`."""
 
 
-def answer(*parts: str, next_step: str | None = None, is_refusal: bool = False) -> ToolAnswer:
-    """Return `parts` as lines; the next step is last and is never cut."""
+def answer(
+    *parts: str,
+    next_step: str | None = None,
+    text: str = "",
+    is_refusal: bool = False,
+    **facts: Any,
+) -> ToolAnswer:
+    """Return `parts` as lines, the next step, which is never cut, and then `text`."""
     step = f"\nNext: {next_step}" if next_step else ""
-    text = "\n".join(part for part in parts if part)
-    return ToolAnswer(cut(text, MAX_BYTES - len(step.encode())) + step, is_refusal)
+    summary = cut("\n".join(part for part in parts if part), MAX_BYTES - len(step.encode()))
+    said = summary + step
+    if text:
+        said += "\n\n" + cut(text, MAX_BYTES - len(said.encode()) - 2)
+    output = ToolOutput(summary=summary, next=next_step, **facts)
+    return ToolAnswer(said, is_refusal, output.model_dump(mode="json"))
 
 
 def cut(text: str, most_bytes: int) -> str:
@@ -39,40 +87,56 @@ def cut(text: str, most_bytes: int) -> str:
 
 
 def refused(problem: Mapping[str, Any]) -> ToolAnswer:
-    """Return the answer for a problem of the API: each wrong field, and the next step."""
-    errors = problem.get("errors") or []
-    fields = [f"{item['pointer'] or 'the body'}: {item['message']}" for item in errors]
-    said = fields or [str(problem["detail"])]
+    """Return the answer for a problem of the API: each wrong argument, and the next step."""
+    wrong = wrong_arguments(problem)[:MOST_ERRORS]
+    said = [f"{name}: {message}" for name, message in wrong] or [str(problem["detail"])]
+    named = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in wrong))
     step = {
         "not_finished": "ask again; the work continues meanwhile",
-        "queue_full": "ask again in a few seconds",
-        "too_many_requests": "ask again in a few seconds",
-        "store_unavailable": "ask again in a few seconds",
-        "no_toolchain": "ask again in a few seconds",
         "not_found": "check the key; a compilation that left the cache must be compiled again",
         "evicted": "compile it again",
         "internal_error": "this is an error of the service; report it to the operator",
-        "stopping": "ask again in a few seconds",
         "forbidden": "ask the operator for an API key with this scope",
-    }.get(problem["slug"], "fix the arguments as described above, and ask again")
-    parts = [_short(line) for line in said[:_MOST_ERRORS]]
-    return answer(f"Refused: {problem['title']}.", *parts, next_step=step, is_refusal=True)
+    }.get(problem["slug"])
+    if step is None and problem["retryable"]:
+        step = "ask again in a few seconds"
+    elif step is None:
+        step = f"change {named or 'the arguments'} as described above, and ask again"
+    return answer(
+        f"Refused: {problem['title']}.",
+        *(short(line) for line in said),
+        next_step=step,
+        is_refusal=True,
+        fault=problem["fault"],
+        slug=problem["slug"],
+        arguments=[{"argument": name, "message": short(message)} for name, message in wrong],
+    )
 
 
 def diagnosed(diagnostics: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the first errors and warnings with location, excerpt and hint."""
     items = sorted(diagnostics, key=lambda item: item["severity"] != "error")
     lines = []
-    for item in items[:_MOST_ERRORS]:
+    for item in items[:MOST_ERRORS]:
         place = f"{item['file']}:{item['line']}:{item['column']}: " if item["line"] else ""
-        lines.append(place + f"{item['severity']}: {_short(item['message'])}")
+        lines.append(place + f"{item['severity']}: {short(item['message'])}")
         if item.get("excerpt"):
-            lines.append(_short(item["excerpt"]))
+            lines.append(short(item["excerpt"]))
         if item.get("hint"):
-            lines.append(f"hint: {_short(item['hint'])}")
-    if len(items) > _MOST_ERRORS:
-        lines.append(f"… and {len(items) - _MOST_ERRORS} more")
+            lines.append(f"hint: {short(item['hint'])}")
+    if len(items) > MOST_ERRORS:
+        lines.append(f"… and {len(items) - MOST_ERRORS} more")
     return lines
+
+
+def short_diagnostics(diagnostics: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first errors and warnings as structured content."""
+    members = ("severity", "message", "hint", "file", "line", "column")
+    items = sorted(diagnostics, key=lambda item: item["severity"] != "error")
+    return [
+        {name: short(item[name]) if isinstance(item[name], str) else item[name] for name in members}
+        for item in items[:MOST_ERRORS]
+    ]
 
 
 def numbered(text: str, first_line: int) -> str:
@@ -82,5 +146,6 @@ def numbered(text: str, first_line: int) -> str:
     return "\n".join(f"{number}: {line}" for number, line in enumerate(shown, start=first_line))
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return the beginning of a message."""
     return text if len(text) <= _MESSAGE_CHARS else f"{text[:_MESSAGE_CHARS]}…"

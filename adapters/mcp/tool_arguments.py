@@ -10,6 +10,8 @@ from compiler.stages import CompiledTextStage
 from launch.request.grid import MAX_CHARS as MAX_GRID_CHARS
 from launch.request.launch_request import MAX_ARGUMENTS, MAX_CHECKS
 
+TextStage = CompiledTextStage | Literal["sass"]
+MAX_AXES, MAX_VALUES, MAX_WHERE_CHARS = 32, 1000, 1000
 _Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
 
 
@@ -52,9 +54,7 @@ class CompileArguments(KernelArguments):
     """A kernel, and the stages to show."""
 
     target: Name = Field(description="such as cuda:90 or hip:gfx942; see `targets`")
-    stage: CompiledTextStage | None = Field(
-        default=None, description="the text to show; default: none"
-    )
+    stage: TextStage | None = Field(default=None, description="the text to show; default: none")
     first_line: int = Field(default=1, ge=1, description="first line of that text to show")
 
 
@@ -91,21 +91,56 @@ class ProveArguments(KernelArguments):
     )
 
 
+class ProgramArguments(ToolArguments):
+    """Host code that launches kernels, and its reference."""
+
+    source: Text = Field(
+        min_length=1, description="Python with a class ModelNew or a function custom_kernel"
+    )
+    reference: Text | None = Field(
+        default=None,
+        description="Python with Model (or ref_kernel), get_inputs and perhaps get_init_inputs",
+    )
+    target: Name | None = Field(default=None, description="default: the CPU device runs it")
+    rtol: float | None = None
+    atol: float | None = None
+    time: bool = Field(default=False, description="measure both times; GPU only")
+
+
+class SweepArguments(KernelArguments):
+    """A kernel, and the values to try."""
+
+    target: Name = Field(description="such as cuda:90 or hip:gfx942; see `targets`")
+    space: dict[Name, Annotated[list[Any], Field(max_length=MAX_VALUES)]] = Field(
+        min_length=1,
+        max_length=MAX_AXES,
+        description='all combined: {"constexprs.BLOCK_SIZE": [256, 1024], "options.num_warps": '
+        "[4, 8]}",
+    )
+    where: list[Annotated[str, Field(max_length=MAX_WHERE_CHARS)]] = Field(
+        default_factory=list,
+        max_length=MAX_AXES,
+        description='conditions on variants: ["BLOCK_SIZE >= 32 * num_warps"]',
+    )
+    sort: Name = Field(
+        default="spill_store_bytes,registers",
+        description="columns, `-` before one for the largest first",
+    )
+
+
 class CompareArguments(ToolArguments):
     """Two compilations."""
 
     first: Name = Field(description="a key from `compile`")
     second: Name = Field(description="a key from `compile`")
-    stage: CompiledTextStage | Literal["sass"] | None = Field(
+    stage: TextStage | None = Field(
         default=None, description="the text diff to show; default: the first that differs"
     )
 
 
 class ExplainArguments(ToolArguments):
-    """A compilation and a line, or a launch."""
+    """A compilation and a line, or a launch, program or sweep."""
 
-    key: Name = Field(description="key of a compilation, or id of a launch")
+    key: Name = Field(description="key of a compilation, or id of a launch, program or sweep")
     line: int | None = Field(default=None, ge=1, description="a line of the source to explain")
-    stage: CompiledTextStage | None = Field(
-        default=None, description="default: PTX or AMD assembly"
-    )
+    stage: TextStage | None = Field(default=None, description="default: PTX or AMD assembly")

@@ -40,10 +40,15 @@ def _tagged(kind: str, *types: str, examples: list[str]) -> WithJsonSchema:
     )
 
 
-TaggedNumber = (
-    Annotated[Json, _tagged("int", "integer", "string", examples=["9223372036854775807"])]
-    | Annotated[Json, _tagged("float", "number", "string", examples=["-inf", "0x1.8p+1"])]
+TaggedInt = TypeAliasType(
+    "TaggedInt",
+    Annotated[Json, _tagged("int", "integer", "string", examples=["9223372036854775807"])],
 )
+TaggedFloat = TypeAliasType(
+    "TaggedFloat",
+    Annotated[Json, _tagged("float", "number", "string", examples=["-inf", "0x1.8p+1"])],
+)
+TaggedNumber = TaggedInt | TaggedFloat
 
 
 class BufferArgument(RequestPart):
@@ -119,12 +124,13 @@ _Leaf = (
     | WrappedDescriptor
 )
 _Items = Annotated[list[Json], Field(title="ListOfArguments", max_length=MAX_ARGUMENTS)]
+TupleItem = TypeAliasType("TupleItem", _Leaf | WrappedTuple | _Items)
 
 
 class TupleOfArguments(WrappedTuple):
     """The object around the items of a tuple, each an argument itself."""
 
-    items: list[_Leaf | WrappedTuple | _Items] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
+    items: list[TupleItem] = Field(alias="tuple", max_length=MAX_TUPLE_ITEMS)
 
 
 RequestArgument = TypeAliasType("RequestArgument", _Leaf | TupleOfArguments | _Items)

@@ -63,8 +63,13 @@ async def said(deployment: Deployment, tool: str, **arguments: Any) -> str:
     [content] = result.content
     text: str = content.text
     assert len(text.encode()) <= MAX_BYTES
-    assert text.splitlines()[-1].startswith("Next: ")
+    assert steps_in(text)
+    assert result.structured_content["next"] == steps_in(text)[0]
     return text
+
+
+def steps_in(text: str) -> list[str]:
+    return re.findall(r"^Next: (.*)$", text, re.MULTILINE)
 
 
 def key_in(text: str) -> str:
@@ -82,11 +87,20 @@ async def test_both_generations_of_clients_find_the_tools(system: Deployment, mo
         "inspect",
         "compile",
         "launch",
+        "program",
+        "sweep",
         "prove",
         "compare",
         "explain",
     ]
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
+    assert all("summary" in tool.output_schema["properties"] for tool in tools)
+    hints = {tool.name: tool.annotations.read_only_hint for tool in tools}
+    assert [name for name, is_read_only in hints.items() if not is_read_only] == [
+        "launch",
+        "program",
+        "sweep",
+    ]
     assert "cuda:90" in answered.content[0].text
 
 
@@ -103,6 +117,49 @@ async def test_compile_shows_resources_and_a_stage(system: Deployment) -> None:
     assert "registers " in text
     assert ".visible .entry add_kernel" in text
     assert "more bytes]" in text  # PTX is longer than an answer
+    assert text.index("Next: ") < text.index(".visible .entry")
+
+
+async def test_compile_shows_machine_code(system: Deployment) -> None:
+    text = await said(system, "compile", **COMPILED, stage="sass")
+
+    assert "/kernel/user.py" in text
+    assert re.search(r"^\d+: .*\bS2R\b", text, re.MULTILINE)
+
+
+async def test_the_facts_are_structured_content_too(system: Deployment) -> None:
+    async with connected(system) as client:
+        made = (await client.call_tool("compile", COMPILED)).structured_content
+        wrong = COMPILED | {"options": {"num_wraps": 4}}
+        refused = (await client.call_tool("compile", wrong)).structured_content
+
+    assert (made["state"], len(made["key"])) == ("succeeded", 64)
+    assert made["resources"]["registers"] > 0
+    assert (refused["fault"], refused["slug"]) == ("request", "invalid_request")
+    [argument] = refused["arguments"]
+    assert argument["argument"] == "options.num_wraps"
+
+
+async def test_a_sweep_shows_the_best_rows_first(system: Deployment) -> None:
+    space = {"constexprs.BLOCK_SIZE": [256, 1000], "options.num_warps": [4, 8]}
+    usual = {name: COMPILED[name] for name in ("source", "signature", "target")}
+
+    text = await said(system, "sweep", **usual, space=space)
+
+    rows = text.split("\n\n")[1].splitlines()
+    assert re.match(r"sweep [0-9a-f]+: completed, 2 succeeded, 2 failed", text)
+    assert [": succeeded: " in row for row in rows] == [True, True, False, False]
+    again = await said(system, "explain", key=re.findall(r"sweep ([0-9a-f]+)", text)[0])
+    assert again.splitlines()[0] == text.splitlines()[0]
+
+
+async def test_a_program_is_run_or_refused_with_the_reason(system: Deployment) -> None:
+    async with connected(system) as client:
+        answered = await client.call_tool("program", {"source": "def custom_kernel(x): return x"})
+
+    # no worker of this deployment has torch
+    assert answered.is_error
+    assert "records programs" in answered.content[0].text
 
 
 async def test_a_failure_reports_its_line_and_a_next_step(system: Deployment) -> None:
@@ -113,7 +170,7 @@ async def test_a_failure_reports_its_line_and_a_next_step(system: Deployment) ->
 
     assert text.startswith("failed: compile_error")
     assert f"user.py:{line}:" in text
-    assert f"(line {line}), and compile again" in text.splitlines()[-1]
+    assert f"(line {line}), and compile again" in steps_in(text)[0]
     again = await said(system, "explain", key=key_in(text))
     assert f"user.py:{line}:" in again
 
@@ -123,8 +180,8 @@ async def test_what_is_wrong_in_a_request_is_named(system: Deployment) -> None:
     missing = await said(system, "compile", source=VECTOR_ADD)
     misspelt = await said(system, "compiel", source=VECTOR_ADD)
 
-    assert "/options/num_wraps" in unknown
-    assert "/target" in missing
+    assert "Next: change `options.num_wraps` as described above" in unknown
+    assert "Next: change `target` as described above" in missing
     assert "There is no tool 'compiel'. Did you mean `compile`?" in misspelt
 
 

@@ -1,0 +1,99 @@
+"""The next step after a failure: which argument to change, or which line of the source.
+
+`fault` of a problem decides: a wrong request is repaired by an argument, never by the source.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_QUOTED = re.compile(r"`([A-Za-z_]\w*)`")
+_POINTER = re.compile(r"(?:^|; )(/[\w/~.-]{1,200}): ")
+_ARGUMENT_OF: Final = {
+    "unknown_kernel": "kernel",
+    "ambiguous_kernel": "kernel",
+    "missing_constexpr": "constexprs",
+    "missing_type": "signature",
+    "extra_argument": "signature",
+}
+"""The argument that repairs a problem of a compilation."""
+_OF_VALUES: Final = re.compile(
+    r"power of (2|two)|exceeds|too large|out of range|at least|multiple of|must be (>|<|positive)"
+)
+"""Messages about a value, which a constexpr has where the line names one."""
+_SMALLER: Final = {
+    "out_of_resources": "use smaller values in the argument `constexprs`, or fewer `num_stages` or "
+    "`num_warps` in `options`",
+    "memory_exceeded": "use smaller values in the argument `constexprs`",
+    "compile_timeout": "use smaller values in the argument `constexprs`",
+}
+"""Remedies of kernels that are right, but too large."""
+_BASES: Final = ("/compilation", "/base/compilation", "/base")
+
+
+def wrong_arguments(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the arguments that a refusal names, as a tool has them, with what is wrong."""
+    return [
+        (_argument_at(item["pointer"]), item["message"]) for item in problem.get("errors") or []
+    ]
+
+
+def _argument_at(pointer: str) -> str:
+    for base in _BASES:
+        pointer = pointer.removeprefix(base)
+    words = [word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:]]
+    return ".".join(words) or "source"
+
+
+def remedy(problem: Mapping[str, Any], compilation: Mapping[str, Any], again: str) -> str:
+    """Return the step after a failed compilation or run; `again` is the tool to call.
+
+    `compilation` has the diagnostics and parameters, where there are any.
+    """
+    if problem["fault"] == "request":
+        return f"{_by_argument(problem)}, and {again} again; leave the source as it is"
+    if smaller := _SMALLER.get(problem["slug"]):
+        return f"{smaller}, and {again} again"
+    if problem["fault"] == "service" or problem["retryable"]:
+        return f"{again} again; the source may be correct"
+    diagnostics = compilation.get("diagnostics") or []
+    error = next((item for item in diagnostics if item["line"]), None)
+    if error is not None and (named := _constexprs_of(error, compilation)):
+        return (
+            f"change the value of {named} in the argument `constexprs`, or line {error['line']}, "
+            f"and {again} again"
+        )
+    if error is not None:
+        return f"{error['hint'] or 'fix it'} (line {error['line']}), and {again} again"
+    if problem["line"]:
+        return f"fix line {problem['line']}, and {again} again"
+    return f"fix the errors above in the source, and {again} again"
+
+
+def _constexprs_of(error: Mapping[str, Any], compilation: Mapping[str, Any]) -> str:
+    """Return the constexprs whose value the error is about: those that its line names."""
+    if not _OF_VALUES.search(error["message"]):
+        return ""
+    words = set(re.findall(r"\w+", error.get("excerpt") or ""))
+    parameters = compilation.get("parameters") or []
+    names = [item["name"] for item in parameters if item["role"] == "constexpr"]
+    return " or ".join(f"`{name}`" for name in names if name in words)
+
+
+def _by_argument(problem: Mapping[str, Any]) -> str:
+    slug, argument = problem["slug"], _ARGUMENT_OF.get(problem["slug"])
+    found = _QUOTED.findall(problem["detail"])
+    name = problem.get("parameter") or (found[0] if found else None)
+    match slug:
+        case "missing_constexpr" if name:
+            return f'add "{name}" with its value to the argument `constexprs`'
+        case "missing_type" if name:
+            return f'add "{name}" with its type to the argument `signature`'
+        case "extra_argument":
+            return "remove or rename what the kernel does not have in the arguments"
+    if pointers := _POINTER.findall(problem["detail"]):
+        named = ", ".join(dict.fromkeys(f"`{_argument_at(pointer)}`" for pointer in pointers))
+        return f"change {named} in the arguments as described above"
+    if argument is not None:
+        return f"set the argument `{argument}` to a name listed above"
+    return "change the arguments as described above"

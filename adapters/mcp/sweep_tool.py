@@ -1,0 +1,62 @@
+"""The tool that compiles many variants of a kernel and answers the best rows of their table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+
+from adapters.mcp.short_answer import ToolAnswer, answer, refused, short
+from adapters.mcp.tool_arguments import SweepArguments
+from service.adapter_host import host_of
+from service.http.inner_request import ask_itself
+
+SWEEPS = "/v1/sweeps"
+MOST_ROWS = 12
+_NUMBERS = ("registers", "spill_store_bytes", "shared_bytes", "occupancy")
+
+
+async def sweep(request: Request, arguments: SweepArguments) -> ToolAnswer:
+    """Compile a kernel with all combinations of some values, and return the first rows."""
+    given = arguments.model_dump(exclude_none=True)
+    base = {name: given[name] for name in given if name not in {"space", "where", "sort"}}
+    space = {"product": arguments.space}
+    body = {"base": base, "space": space, "where": arguments.where}
+    query: dict[str, str | int | float] = {
+        "wait": host_of(request).max_wait_s,
+        "sort": arguments.sort,
+        "limit": MOST_ROWS,
+    }
+    asked = await ask_itself(request, "POST", SWEEPS, body, query)
+    return refused(asked.json) if asked.is_problem else sweep_answer(asked)
+
+
+def sweep_answer(asked: Any) -> ToolAnswer:
+    """Return the answer for a sweep, with the rows that were asked for."""
+    found = asked.json
+    counts = ", ".join(f"{count} {state}" for state, count in found["counts"].items())
+    head = f"sweep {found['id']}: {found['state']}, {counts}"
+    facts = {"state": found["state"], "key": found["id"], "rows": list(map(_row, found["rows"]))}
+    if found["state"] in {"queued", "running"}:
+        step = f"explain with the key {found['id']}; the sweep continues"
+        return answer(head, next_step=step, **facts)
+    step = "launch the best variants with timing on a GPU, or explain one by its key"
+    return answer(head, next_step=step, text="\n".join(map(_line, found["rows"])), **facts)
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    problem = row["problem"]
+    return {
+        "values": row["values"],
+        "state": row["state"],
+        "key": row["compilation_key"],
+        **{name: row[name] for name in _NUMBERS},
+        "problem": short(problem["detail"]) if problem else None,
+    }
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    values = ", ".join(f"{name}={value}" for name, value in row["values"].items())
+    numbers = [f"{name} {row[name]}" for name in _NUMBERS if row[name] is not None]
+    problem = row["problem"]
+    said = short(problem["detail"]) if problem else ", ".join(numbers)
+    return f"{values}: {row['state']}: {said} (key {row['compilation_key']})"
