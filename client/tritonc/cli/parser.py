@@ -12,6 +12,7 @@ from tritonc.cli import (
     list_command,
     lookup_commands,
     prove_command,
+    upgrade_command,
     usage_command,
 )
 from tritonc.cli.compiling import compile_command, watch_command
@@ -70,6 +71,7 @@ def command_parser() -> argparse.ArgumentParser:
     sweep_command.add_command(commands)
     watch_command.add_command(commands)
     gate_command.add_command(commands)
+    upgrade_command.add_command(commands)
     list_command.add_command(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tritonc.gate.gated_kernel import NONE
 
-UNKNOWN_TYPE = "?"
+UNKNOWN = "?"
 _MEMBERS = ("signature", "constexprs", "hints", "options")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _OF_BACKEND = {"cuda": "spill_bytes", "hip": "spilled_registers"}

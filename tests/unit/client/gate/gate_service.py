@@ -76,6 +76,10 @@ class GateService(httpx.MockTransport):
                 problem = {"slug": "not_derivable", "status": 422}
                 return httpx.Response(422, json=problem)
             return _json(mix)
+        if path.endswith("/passes"):
+            return _json({"passes": []})
+        if "/diff/" in path:
+            return _json(_same(*path.split("/")[3::2]))
         if path.startswith("/v1/compilations/"):
             return _json(self.made[path.split("/")[3]])
         if path == "/v1/inspect":
@@ -152,6 +156,16 @@ def write_gate(budgets: str, kernel: str = "", *, targets: str = '["cuda:90"]') 
 def gate(service: GateService, *argv: str) -> int:
     """Run `tritonc gate`; return its exit code."""
     return main(["gate", *argv], environment={"TRITOND_URL": "http://t.test"}, transport=service)
+
+
+def _same(a: str, b: str) -> dict[str, Any]:
+    """Return the diff of two compilations with the same machine code."""
+    stage = {"stage": "sass", "same": True, "only_in": None, "added": 0, "removed": 0}
+    stage |= {"registers_differ": False, "diff": None, "truncated": False}
+    both = {name: {"a": None, "b": None} for name in ("state", "problem", "kernel", "target")}
+    parts: dict[str, Any] = {"toolchain": {}, "options": {}, "parameters": {}, "resources": {}}
+    rest = {"a": a, "b": b, "same": True, "instructions": None, "stages": [stage]}
+    return {**both, **parts, **rest}
 
 
 def _json(body: Any) -> httpx.Response:

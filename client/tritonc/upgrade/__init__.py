@@ -1,0 +1,1 @@
+"""Compare kernels of two Tritons: changes, their causes, and settings that undo them."""

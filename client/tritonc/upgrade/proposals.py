@@ -1,0 +1,104 @@
+"""Settings that may give a kernel its old budget back with the newer Triton, and their patch.
+
+Only settings that were compiled are proposed. They are not timed.
+"""
+
+import ast
+import difflib
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tritonc.gate.cell_numbers import CellNumbers
+from tritonc.gate.cells import Cell
+from tritonc.gate.report_text import shown_path
+from tritonc.signature_sources import shown_value
+
+MOST_WARPS, LEAST_BLOCK = 16, 16
+_COMMENT = re.compile(r"\s*# tritonc:")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """A cell with one changed setting; `member` is `options` or `constexprs`."""
+
+    cell: Cell
+    member: str
+    name: str
+    before: Any
+    value: Any
+
+    def __str__(self) -> str:
+        """Return the change in words."""
+        return f"{self.name} {self.before} -> {self.value}"
+
+
+def proposals(cell: Cell, numbers: CellNumbers) -> Iterator[Proposal]:
+    """Yield the settings to try: first those of options, which need no other grid."""
+    warps, stages = (numbers.settings.get(name) for name in ("num_warps", "num_stages"))
+    if isinstance(warps, int):
+        for value in (warps * 2, warps // 2, warps * 4):
+            if 1 <= value <= MOST_WARPS:
+                yield _changed(cell, "options", "num_warps", warps, value)
+    if isinstance(stages, int):
+        for value in (stages - 1, stages + 1):
+            if value >= 1:
+                yield _changed(cell, "options", "num_stages", stages, value)
+    for name, size in (cell.kernel.members.get("constexprs") or {}).items():
+        for smaller in _smaller_blocks(size):
+            yield _changed(cell, "constexprs", name, size, smaller)
+
+
+def _smaller_blocks(size: Any) -> list[int]:
+    """Return what to try instead of a block size: a half and a quarter."""
+    is_block = type(size) is int and size > 0 and size & (size - 1) == 0
+    return [s for s in (size // 2, size // 4) if s >= LEAST_BLOCK] if is_block else []
+
+
+def _changed(cell: Cell, member: str, name: str, before: Any, value: Any) -> Proposal:
+    kernel = cell.kernel
+    given = kernel.members.get(member) or {}
+    members = {**kernel.members, member: {**given, name: value}}
+    changed = replace(cell, kernel=replace(kernel, members=members))
+    return Proposal(changed, member, name, before, value)
+
+
+def patch(proposal: Proposal) -> str:
+    """Return a unified diff that writes the setting into the kernel's `# tritonc:` comment."""
+    kernel = proposal.cell.kernel
+    lines = kernel.source.splitlines(keepends=True)
+    at = _head(kernel.source, str(kernel.members.get("kernel")))
+    if at is None:
+        return ""
+    word = f"{proposal.name}={shown_value(proposal.value)}"
+    written = rf"(?<!\S){re.escape(proposal.name)}=\S+"
+    first = at
+    while first > 0 and _COMMENT.match(lines[first - 1]):
+        first -= 1
+    changed = list(lines)
+    place = next((i for i in range(first, at) if re.search(written, lines[i])), None)
+    if place is not None:
+        changed[place] = re.sub(written, lambda _: word, lines[place], count=1)
+    elif first < at:
+        changed[at - 1] = f"{lines[at - 1].rstrip()} {word}\n"
+    else:
+        indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+        changed.insert(at, f"{indent}# tritonc: {word}\n")
+    shown = shown_path(kernel.path).lstrip("/")
+    return "".join(difflib.unified_diff(lines, changed, f"a/{shown}", f"b/{shown}", n=2))
+
+
+def _head(text: str, name: str) -> int | None:
+    """Return the index of the line of a kernel's first decorator, None if there is no such."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes in the user's string literals
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1
+    return None
