@@ -12,6 +12,7 @@ from typing import Any
 from tritonc.members import read_members
 
 # C0 except tab and newline, DEL, C1; direction and line separators; surrogates
+_POSTED_FILE = re.compile(rb'(//## File|inlined at) "(?:/kernel/)?user\.py", line')
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -114,6 +115,13 @@ class Diagnostic:
 def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOURCE) -> str:
     """Return the diagnostics in order, separated by newlines."""
     return "\n".join(diagnostic.render(source_name) for diagnostic in diagnostics)
+
+
+def with_own_name(sass: bytes, name: str) -> bytes:
+    """Return disassembly whose line comments name the user's file instead of the posted one."""
+    if not name or not name.isprintable() or '"' in name:
+        return sass
+    return _POSTED_FILE.sub(lambda at: at[1] + f' "{name}", line'.encode(), sass)
 
 
 def printable(text: str) -> str:

@@ -28,7 +28,7 @@ from tritonc.cli.posted_file import PostedFile, parameters_of, read_source, spec
 from tritonc.cli.streams import read, write_json
 from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Say, Terminal, has_colour, table
-from tritonc.diagnostic import printable
+from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.diff import Diff
 
 MOST_LINES = 20
@@ -90,7 +90,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.json:
         write_json(diff.raw)
     else:
-        _report(diff, shown, terminal)
+        _report(diff, shown, given.recent.name_of(keys[0]) or POSTED_SOURCE, terminal)
     return diff.same
 
 
@@ -205,13 +205,13 @@ def _change(
             raise ArgumentTypeError(message)
 
 
-def _report(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
+def _report(diff: Diff, wanted: Sequence[str], name: str, terminal: Terminal) -> None:
     """Write the differences: requests, numbers, source lines, and the text of stages."""
     rows = [*diff.differing(), *diff.instruction_counts()]
     if rows:
         cells = [[name, *changes.split(" -> ", 1)] for name, changes in rows]
         terminal.draw(table(["", "a", "b"], cells))
-    for line in _lines(diff):
+    for line in _lines(diff, name):
         terminal.text(line)
     if diff.same:
         terminal.text("both results are the same")
@@ -226,8 +226,8 @@ def _report(diff: Diff, wanted: Sequence[str], terminal: Terminal) -> None:
                 terminal.say(f"note: {stage.stage}: the diff is cut; there are more differences")
 
 
-def _lines(diff: Diff) -> Iterator[str]:
-    """Yield opcodes and source lines whose instruction counts differ."""
+def _lines(diff: Diff, name: str) -> Iterator[str]:
+    """Yield opcodes and lines of the file `name` whose instruction counts differ."""
     found = diff.instructions or {}
     opcodes = (found.get("delta") or {}).get("by_opcode") or {}
     if opcodes:
@@ -238,7 +238,8 @@ def _lines(diff: Diff) -> Iterator[str]:
     for row in rows[:MOST_LINES]:
         lines = " -> ".join(str(at) for at in dict.fromkeys((row["a_line"], row["b_line"])) if at)
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
-        yield f"{row['file'] or 'no line'}:{lines}: {counts}"
+        file = name if row["file"] == POSTED_SOURCE else row["file"]
+        yield f"{file or 'no line'}:{lines}: {counts}"
     if len(rows) > MOST_LINES:
         yield f"and {len(rows) - MOST_LINES} more lines"
 

@@ -12,6 +12,7 @@ from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal
+from tritonc.diagnostic import with_own_name
 from tritonc.service_errors import ProblemError
 
 KEY_DIGITS = 64  # of a compilation's key; other ids are shorter
@@ -50,6 +51,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     with waiting(given, terminal, f"waiting for {given.command} of {given.key}", [given.key]):
         if given.command in _ARTIFACTS:
             content = _artifact(given, client, wait_s)
+            if given.command == "sass" and not given.json:
+                content = with_own_name(content, given.recent.name_of(given.key))
         else:
             document = _document(given, client, wait_s)
     if given.command in _TABLES:

@@ -36,15 +36,24 @@ class RecentKeys:
 
     def known(self) -> list[str]:
         """Return the keys of this service, oldest first."""
-        lines = self._lines()
-        return [key for url, _, key in (line.rpartition(" ") for line in lines) if url == self.url]
+        return list(self._names())
 
-    def add(self, keys: Iterable[str]) -> None:
-        """Add keys as the newest ones."""
-        added = [f"{self.url} {key}" for key in keys if _ID.fullmatch(key)]
-        if not added or self.path is None or "\n" in self.url:
+    def name_of(self, key: str) -> str:
+        """Return the name of the file that a key was made from, empty if it is not known."""
+        return self._names().get(key, "")
+
+    def _names(self) -> dict[str, str]:
+        words = (line.split("\t") for line in self._lines())
+        return {row[1]: row[2] for row in words if len(row) == 3 and row[0] == self.url}
+
+    def add(self, keys: Iterable[str], name: str = "") -> None:
+        """Add keys as the newest ones, made from the file `name`."""
+        name = name if name.isprintable() else ""
+        added = [f"{self.url}\t{key}\t{name}" for key in keys if _ID.fullmatch(key)]
+        if not added or self.path is None or not self.url.isprintable():
             return
-        kept = [line for line in self._lines() if line not in added]
+        again = {line.split("\t")[1] for line in added}
+        kept = [line for line in self._lines() if again.isdisjoint(line.split("\t"))]
         text = "\n".join([*kept, *added][-MOST_KEYS:]) + "\n"
         with suppress(OSError):  # it only saves typing
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -86,11 +95,11 @@ class RecentKeys:
         return text.splitlines()[-MOST_KEYS:]
 
 
-def remember(given: Namespace, keys: Iterable[str]) -> None:
+def remember(given: Namespace, keys: Iterable[str], name: str = "") -> None:
     """Add the results of a command; a notebook has no file of them."""
     recent: RecentKeys | None = getattr(given, "recent", None)
     if recent is not None:
-        recent.add(keys)
+        recent.add(keys, name)
 
 
 def _is_whole(word: str) -> bool:

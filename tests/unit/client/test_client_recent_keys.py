@@ -135,3 +135,19 @@ def test_targets_are_listed_by_backend_with_their_options(
         "option     type  default  values",
         "num_warps  int         4   1..32",
     ]
+
+
+def test_disassembly_and_diffs_name_the_users_own_file(
+    tritond: FakeTritond, kernel: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tritond.will_answer(compilation())
+    tritond.will_send(b'\t//## File "user.py", line 3 inlined at "user.py", line 9\n')
+    words = ("--target", "cuda:90", "--signature", "*fp32")
+
+    codes = [run_at_home(tritond, tmp_path, "compile", kernel, *words)]
+    codes.append(run_at_home(tritond, tmp_path, "sass", "@last"))
+
+    assert codes == [0, 0]
+    assert (
+        capfd.readouterr().out == f'\t//## File "{kernel}", line 3 inlined at "{kernel}", line 9\n'
+    )

@@ -146,7 +146,8 @@ def compile_all(
                 left_s = max(0.0, deadline - time.monotonic())
                 made[index] = _finished(one, made[index], client, left_s)
                 going_on.remove(made[index].key)
-    remember(given, [one.key for one in made])
+    for one, compilation in zip(wanted, made, strict=True):
+        remember(given, [compilation.key], one.source.name)
     late = [one for one in made if not one.finished]
     if late:
         others = "".join(f", and {one.key}" for one in late[1:])

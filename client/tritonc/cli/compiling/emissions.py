@@ -9,6 +9,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.streams import STANDARD, check_writable, name_of, write
 from tritonc.cli.terminal import Say
 from tritonc.compilation import Compilation
+from tritonc.diagnostic import with_own_name
 
 ON_DEMAND = frozenset({"sass", "numpy"})  # made on request, so never part of an answer
 
@@ -63,6 +64,7 @@ class Emissions:
                 content = compilation.included[stage]
             elif compilation.succeeded:
                 content = client.artifact(compilation.key, stage, wait_s=wait_s)
+                content = with_own_name(content, file) if stage == "sass" else content
             else:
                 continue
             write(content, path)
