@@ -55,7 +55,7 @@ def test_the_page_is_one_script_and_one_style(built: Path):
 def test_the_wheel_of_the_client_is_its_package_and_its_command(built: Path):
     package = {name for name in tracked(ROOT / "client") if name.startswith("tritonc/")}
 
-    assert in_wheel(built, "tritonc") == package | {"tritonc_command.py"}
+    assert in_wheel(built, "tritonc") == package | {"tritonc_command.py", "tritonc_version.py"}
 
 
 @pytest.mark.parametrize(("name", "folder"), [("tritond", ROOT), ("tritonc", ROOT / "client")])
