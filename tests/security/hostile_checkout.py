@@ -6,8 +6,8 @@ from pathlib import Path
 
 NAMES = (
     "argparse", "asyncio", "ensurepip", "hatchling", "httpx", "json", "pip", "secrets", "service",
-    "sitecustomize", "socket", "triton", "tritonc", "tritonc_command", "tritonc_version", "usercustomize", "venv",
-    "worker",
+    "sitecustomize", "socket", "triton", "tritonc", "tritonc_command", "tritonc_version",
+    "usercustomize", "venv", "worker",
 )  # fmt: skip
 
 
