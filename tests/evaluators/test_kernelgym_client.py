@@ -61,7 +61,7 @@ def reward_speedup(result: dict[str, Any]) -> float:
     [
         ("rms_norm", True, False, 1.0),
         ("rms_norm_wrong", False, False, 0.0),
-        ("rms_norm_cheat", True, True, -1.0),
+        ("rms_norm_cheat", False, True, -1.0),
     ],
 )
 def test_its_rewards_are_those_of_the_programs(

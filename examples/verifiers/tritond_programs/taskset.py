@@ -84,12 +84,10 @@ def code_of(reply: str) -> str | None:
 
 def worth(reward: dict[str, Any], config: ProgramTaskConfig) -> float:
     """Return the reward for a reward block."""
-    if not reward["compiled"]:
+    if not reward["compiled"] or CHEATS.intersection(reward["flags"]):
         return 0.0
     if not reward["correct"]:
         return config.compiled_reward
-    if CHEATS.intersection(reward["flags"]):
-        return 0.0
     speedup = reward["speedup"] or 1.0  # null on the CPU device
     return 1.0 + config.speedup_weight * max(0.0, speedup - 1.0)
 

@@ -75,7 +75,7 @@ def test_what_is_nearly_a_target_is_answered_with_the_one_that_was_meant(written
 
 
 def test_another_number_resembles_no_target():
-    with pytest.raises(RequestRejected, match="is not a target. Write cuda:<capability>"):
+    with pytest.raises(RequestRejected, match=r"is not a target\. Write cuda:<capability>"):
         parse_target("cuda:1")
 
 

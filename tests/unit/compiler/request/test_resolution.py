@@ -114,7 +114,7 @@ def test_everything_wrong_is_said_at_once():
 
 def test_a_wrong_target_does_not_hide_a_wrong_signature():
     with pytest.raises(RequestRejected) as rejected:
-        job(target="sm_90", signature=[])
+        job(target="sm_9", signature=[])
 
     assert [error.pointer for error in rejected.value.errors] == ["/signature", "/target"]
 
