@@ -1,10 +1,11 @@
-"""`%%tritonc compile ...` and `%%tritonc launch ...`: the kernel of a cell in a Jupyter notebook.
+"""`%%tritonc compile|launch|program|sweep ...`: the code of a cell in a Jupyter notebook.
 
 `%load_ext tritonc.jupyter` registers the magic. It takes the flags of the command line without the
 file: the cell is the source. IPython imports this module, not vice versa.
 """
 
 import io
+import os
 import shlex
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -16,21 +17,33 @@ from httpx import InvalidURL
 from tritonc._sync.client import Client
 from tritonc.cli.kernel_flags import kernel_members, rare_members, targets_of
 from tritonc.cli.launching.launch_members import launch_members, launch_source
+from tritonc.cli.launching.launch_report import accesses as table_of_accesses
+from tritonc.cli.launching.launch_report import values
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.parser import command_parser
 from tritonc.cli.posted_file import PostedFile, read_source, specialized, with_constexprs
+from tritonc.cli.programs.program_command import (
+    members_of,
+    reference_of,
+    run_members,
+    submit_and_wait,
+)
 from tritonc.cli.streams import STANDARD
+from tritonc.cli.sweeping.sweep_command import posted_sweep, sort_order
+from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
 from tritonc.errors import TritoncError
-from tritonc.html_panes import Shown, accesses, pane, plain
-from tritonc.launch import Launch
+from tritonc.html_panes import Shown, accesses, cells_pane, pane, plain
 from tritonc.service_errors import WaitExpired
+from tritonc.sweeps.sweep import Sweep
 
 CELL = "<cell>"
 _USAGE = (
-    "write %%tritonc compile --target cuda:90 --signature x=*fp32 ... --emit ptx ttir, or "
-    "%%tritonc launch --grid 4 --argument x=fp32[64]:ones ..., and the kernel below it"
+    "write %%tritonc compile --target cuda:90 --signature x=*fp32 ... --emit ptx ttir, "
+    "%%tritonc launch --grid 4 --argument x=fp32[64]:ones ..., "
+    "%%tritonc sweep --space N=32,64 ..., or %%tritonc program --reference model.py, "
+    "and the code below it"
 )
 
 
@@ -48,13 +61,12 @@ def load_ipython_extension(shell: Shell) -> None:
     shell.register_magic_function(tritonc, magic_kind="cell", magic_name="tritonc")
 
 
-def tritonc(line: str, cell: str) -> Shown:
-    """Compile or launch the kernel in `cell` with the flags in `line`."""
+def tritonc(line: str, cell: str) -> Shown | Sweep:
+    """Run the command in `line` on the code in `cell`."""
     try:
         given = _parse(line)
         with Client(given.url) as client:
-            run = _compile if given.command == "compile" else _launch
-            return run(given, cell, client)
+            return _RUNS[given.command](given, cell, client)
     except CompileFailed as error:
         return _said(error.render(CELL), is_good=False)
     except (TritoncError, ArgumentTypeError, InvalidURL, OSError, ValueError) as error:
@@ -64,10 +76,12 @@ def tritonc(line: str, cell: str) -> Shown:
 def _parse(line: str) -> Namespace:
     """Parse the flags. Raises ArgumentTypeError."""
     words = shlex.split(line)
-    if not words or words[0] not in {"compile", "launch"}:
+    if not words or words[0] not in _RUNS:
         raise ArgumentTypeError(_USAGE)
-    if words[0] == "compile":
-        words.insert(1, "-")  # the cell takes the place of the file
+    if words[0] == "program" and words[1:2] not in (["run"], ["tape"]):
+        words.insert(1, "run")
+    if words[0] != "launch":
+        words.insert(2 if words[0] == "program" else 1, "-")  # the cell is the file
     words = [_with_path(before, word) for before, word in zip(["", *words], words, strict=False)]
     said = io.StringIO()
     try:
@@ -160,14 +174,53 @@ def _launch(given: Namespace, cell: str, client: Client) -> Shown:
     if not launch.finished:
         raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
     text = printable(launch.stdout) + "\n".join([*said, launch.render(CELL)])
-    panes = [plain(text, is_good=launch.good)]
-    if given.step and launch.verdict is not None:
-        panes.append(_traced(launch, client))
+    returned = values(launch, [name for name, how in given.returns if how == "values"])
+    text = f"{returned}\n{text}" if returned else text
+    panes = [plain(text, is_good=launch.good), launch.cases_pane()]
+    if (given.step or given.trace) and launch.verdict is not None:
+        trace = client.launches.trace(launch.id)
+        panes.append(accesses(trace))
+        text += f"\n{table_of_accesses(trace, CELL).plain()}"
     return Shown(text, "".join(panes))
 
 
-def _traced(launch: Launch, client: Client) -> str:
-    return accesses(client.launches.trace(launch.id))
+def _program(given: Namespace, cell: str, client: Client) -> Shown:
+    is_tape = given.action == "tape"
+    members = members_of(given) | {"stop_after": "tape"} if is_tape else run_members(given, client)
+    reference = reference_of(given)
+    program = submit_and_wait(given, client, Terminal(os.environ), members, reference, cell)
+    text = program.render(CELL, given.reference or "reference")
+    if is_tape and program.state == "completed":
+        text = client.programs.tape_text(program.id, of_reference=given.of_reference)
+        return _said(text, is_good=True)
+    rows = [
+        [kernel.name, str(kernel.line or ""), str(kernel.launches), kernel.compilation_key or ""]
+        for kernel in program.kernels
+    ]
+    panes = [plain(text, is_good=program.good)]
+    panes += [cells_pane(["kernel", "line", "launches", "key"], rows)] if rows else []
+    return Shown(text, "".join(panes))
+
+
+def _sweep(given: Namespace, cell: str, client: Client) -> Sweep:
+    """Return the sweep itself: it shows its table, and has `to_pandas`."""
+    if given.id or given.csv or given.winners:
+        message = "the cell is the source, and its table is shown; leave out --id, --csv, --winners"
+        raise ArgumentTypeError(message)
+    posted = posted_sweep(given, client, Terminal(os.environ), cell)
+    order = sort_order(given, posted)
+    sweep = client.sweeps.get(posted.id, wait_s=given.wait_s, sort=order)
+    if not sweep.finished:
+        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", given.wait_s)
+    return sweep
+
+
+_RUNS: Mapping[str, Callable[[Namespace, str, Client], Shown | Sweep]] = {
+    "compile": _compile,
+    "launch": _launch,
+    "program": _program,
+    "sweep": _sweep,
+}
 
 
 def _said(text: str, *, is_good: bool) -> Shown:

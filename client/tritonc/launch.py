@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
+from tritonc.data_frames import data_frame
 from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
-from tritonc.html_panes import framed, plain
+from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines, run_members
 from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
@@ -91,6 +92,14 @@ class Launch:
             lines.append(f"seeds: {seeds}")
         return printable("\n".join([*lines, self._outcome()]))
 
+    def to_pandas(self) -> Any:
+        """Return the cases as a DataFrame, or the launch as its one row: verdict, times, outputs.
+
+        Raises ModuleNotFoundError without pandas.
+        """
+        runs: tuple[Run | Launch, ...] = self.cases or (self,)
+        return data_frame([_record(index, run) for index, run in enumerate(runs)])
+
     def __str__(self) -> str:
         """Return the text of `render` with the service's file name."""
         return self.render()
@@ -100,7 +109,15 @@ class Launch:
         return printable(f"<Launch {self.id}: {self._outcome()}>")
 
     def _repr_html_(self) -> str:
-        return framed(plain(self.render(), is_good=self.good))
+        return framed(plain(self.render(), is_good=self.good), self.cases_pane())
+
+    def cases_pane(self) -> str:
+        """Return a table of the cases as HTML, "" without cases."""
+        rows = [
+            [str(index), case.name or "", case.verdict or "did not run", _median(case)]
+            for index, case in enumerate(self.cases)
+        ]
+        return cells_pane(["case", "name", "verdict", "median us"], rows) if rows else ""
 
     def _is_compilation_to_report(self) -> bool:
         """Return True if only the failed compilation explains the failure."""
@@ -149,6 +166,29 @@ class Launch:
         if device.get("interpreter"):
             return "on the CPU device"
         return f"on the {device['model']}" if device.get("model") else ""
+
+
+def _median(run: Run) -> str:
+    median = (run.timing or {}).get("median_us")
+    return "" if median is None else f"{median:.4g}"
+
+
+def _record(index: int, run: Run | Launch) -> dict[str, Any]:
+    """Return a run as a row; the columns of an output begin with its name."""
+    timing = run.timing or {}
+    summaries = {name: output.summary or {} for name, output in run.outputs.items()}
+    return {
+        "case": index,
+        "name": getattr(run, "name", None),
+        "verdict": run.verdict,
+        "median_us": timing.get("median_us"),
+        **{
+            f"{name}.{member}": value
+            for name, summary in summaries.items()
+            for member, value in summary.items()
+            if isinstance(value, int | float | str)
+        },
+    }
 
 
 class LaunchFailed(TritoncError):

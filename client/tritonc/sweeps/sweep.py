@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
+from tritonc.data_frames import data_frame
 from tritonc.diagnostic import Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.members import read_members
-from tritonc.sweeps.sweep_row import SweepRow, sweep_cells
+from tritonc.sweeps.sweep_row import MEASURED, SweepRow, short_names, sweep_cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,23 @@ class Sweep:
         """The indices of the winners' rows."""
         found = (winner.get("variant") for winner in self.winners)
         return frozenset(index for index in found if index is not None)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a DataFrame: a column for each axis, then what the service measured.
+
+        Raises ModuleNotFoundError without pandas.
+        """
+        heads = short_names(self.axes)
+        return data_frame(
+            [
+                {
+                    "variant": row.index,
+                    **{h: row.values.get(axis) for h, axis in zip(heads, self.axes, strict=True)},
+                    **{name: getattr(row, name) for name in MEASURED},
+                }
+                for row in self.rows
+            ]
+        )
 
     def __repr__(self) -> str:
         """Return one line: the id, the state, and the number of rows by state."""

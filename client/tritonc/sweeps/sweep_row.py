@@ -10,6 +10,11 @@ from tritonc.launch_run import GOOD
 from tritonc.members import read_members
 
 _EXPECTED = frozenset({"succeeded", "completed"})
+MEASURED = (
+    "state", "registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes", "occupancy",
+    "code_bytes", "compile_ms", "verdict", "reason", "median_us", "compilation_key",
+)  # fmt: skip
+"""The members of a row beside its values."""
 _MOST_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
 
 

@@ -98,6 +98,25 @@ def test_a_launch_has_its_verdict_and_trace(shell: InteractiveShell) -> None:
     assert html.tags.count("tr") == 4  # the head, two loads, a store
 
 
+def test_trace_and_return_are_shown(shell: InteractiveShell) -> None:
+    shown = shell.run_cell_magic("tritonc", f"{LAUNCH} --trace --return output_ptr", VECTOR_ADD)
+
+    assert repr(shown).startswith("output_ptr: fp32[1000]\n")
+    assert "3 accesses" in repr(shown)
+    assert Tags(shown._repr_html_()).tags.count("tr") == 4
+
+
+def test_a_sweep_is_a_table(shell: InteractiveShell) -> None:
+    line = COMPILE.replace("compile", "sweep").replace("BLOCK_SIZE=256", "BLOCK_SIZE=1")
+
+    shown = shell.run_cell_magic("tritonc", f"{line} --space num_warps=1,2", VECTOR_ADD)
+
+    assert [row.values["options.num_warps"] for row in shown.rows] == [1, 2]
+    assert Tags(shown._repr_html_()).tags.count("tr") == 3
+    refused = shell.run_cell_magic("tritonc", f"{line} --space num_warps=1,2 --csv", VECTOR_ADD)
+    assert "leave out --id, --csv, --winners" in repr(refused)
+
+
 def test_a_fault_is_reported_at_its_line(shell: InteractiveShell) -> None:
     unmasked = VECTOR_ADD.replace("offsets < n_elements", "offsets < n_elements + 9")
 

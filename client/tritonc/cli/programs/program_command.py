@@ -110,15 +110,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ArgumentTypeError if the GPU is missing, WaitExpired, ProblemError, OSError.
     """
-    members = members_of(given)
-    tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
-    members |= {
-        "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
-        "checks": given.check or None,
-        "device": _device(given.device, client),
-        "trials": given.trials,
-        "timeout_s": given.timeout_s,
-    }
+    members = run_members(given, client)
     reference = reference_of(given)
     program = submit_and_wait(given, client, terminal, members, reference)
     if given.json:
@@ -127,6 +119,19 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         reference_name = name_of(given.reference or "reference")
         terminal.text(program.render(name_of(given.source), reference_name))
     return program.good
+
+
+def run_members(given: Namespace, client: Client) -> dict[str, Any]:
+    """Return the request members of all flags of `program run`. Raises ArgumentTypeError."""
+    members = members_of(given)
+    tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
+    return members | {
+        "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
+        "checks": given.check or None,
+        "device": _device(given.device, client),
+        "trials": given.trials,
+        "timeout_s": given.timeout_s,
+    }
 
 
 def _device(word: str | None, client: Client) -> Any:
@@ -204,9 +209,10 @@ def submit_and_wait(
     terminal: Terminal,
     members: dict[str, Any],
     reference: Mapping[str, Any] | None,
+    text: str | None = None,
 ) -> Program:
-    """Submit, then wait. Raises Interrupted, WaitExpired."""
-    posted = read_source(given.source, given, most_files=MAX_PROGRAM_FILES)
+    """Submit, then wait; `text` is the program if known. Raises Interrupted, WaitExpired."""
+    posted = read_source(given.source, given, text, MAX_PROGRAM_FILES)
     if given.verbose:
         posted.say_sent(terminal)
     going_on: list[str] = []

@@ -101,7 +101,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         if given.id:
             sweep = client.sweeps.get(given.id, sort=given.sort, limit=0)
         else:
-            sweep = _posted(given, client, terminal)
+            sweep = posted_sweep(given, client, terminal)
     going_on.append(sweep.id)
     remember(given, [sweep.id])
     if given.verbose:
@@ -121,7 +121,7 @@ def _shown(
         _wait(given, client, terminal, sweep, going_on)
     if given.csv:
         write(client.sweeps.csv(sweep.id, sort=given.sort), STANDARD)
-    final = client.sweeps.get(sweep.id, sort=_sort(given, sweep))
+    final = client.sweeps.get(sweep.id, sort=sort_order(given, sweep))
     if given.json:
         write_json(final.raw)
     _report(given, final, terminal)
@@ -133,10 +133,16 @@ def _shown(
     return final.state == "completed" and any(row.good for row in final.rows)
 
 
-def _posted(given: Namespace, client: Client, terminal: Terminal) -> Sweep:
+def posted_sweep(
+    given: Namespace, client: Client, terminal: Terminal, text: str | None = None
+) -> Sweep:
+    """Post the sweep of the flags; `text` is the kernel's file if known.
+
+    Raises ArgumentTypeError, and the errors of reading files and sending requests.
+    """
     request = read_request(given.request)
     swept = {name: request.pop(name) for name in SWEPT if name in request}
-    posted = None if given.source is None else read_source(given.source, given)
+    posted = None if given.source is None else read_source(given.source, given, text)
     if posted is not None and given.verbose:
         posted.say_sent(terminal)
     targets = targets_of(given)
@@ -187,7 +193,7 @@ def _drawn(given: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -
             left_s = deadline - time.monotonic()
             sweep = client.sweeps.get(
                 sweep.id,
-                sort=_sort(given, sweep),
+                sort=sort_order(given, sweep),
                 limit=max(1, console.height - _BESIDE_ROWS),
                 wait_s=max(0.0, min(REFRESH_EVERY_S, left_s)),
             )
@@ -210,6 +216,6 @@ def _report(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
         terminal.say(line)
 
 
-def _sort(given: Namespace, sweep: Sweep) -> str:
+def sort_order(given: Namespace, sweep: Sweep) -> str:
     """Return the sort order: the requested one, otherwise by time if there are times."""
     return given.sort or ("median_us" if sweep.kind == "launches" else "")
