@@ -28,6 +28,14 @@ _REFUSALS = (ProblemRaised, RequestRejected, QueueFull)
 Made = TypeVar("Made")
 
 
+def idempotency_key(request: Request) -> str | None:
+    """Return the header as it is; looked up in the raw headers, since every hit does it."""
+    for name, value in request.scope["headers"]:
+        if name == b"idempotency-key":
+            return str(value.decode("latin-1"))
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class KeyedPost:
     """A POST of a caller; `key` is None where it has no such header."""
@@ -40,7 +48,7 @@ class KeyedPost:
     @classmethod
     def of(cls, request: Request, state: ServiceState, caller: Caller, body: bytes) -> "KeyedPost":
         """Return `request` with its body."""
-        return cls(state, caller, request.headers.get("idempotency-key"), body)
+        return cls(state, caller, idempotency_key(request), body)
 
     async def make(
         self,

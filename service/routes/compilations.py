@@ -24,7 +24,7 @@ from service.http.openapi import body_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import check_query, requested_wait
 from service.http.validators import Caching, validated
-from service.idempotency import HEADER, KeyedPost
+from service.idempotency import HEADER, KeyedPost, idempotency_key
 from service.lists.own_list import After, OwnList, PageLimit, States, list_own
 from service.lists.summaries import COMPILATIONS
 from service.state import ServiceState, state_of
@@ -57,16 +57,18 @@ async def post_compilation(request: Request) -> Response:
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
     post = CompilePost(body, caller, request.is_disconnected)
-    answer = await _answered(state, post, wait.seconds, request.headers.get("idempotency-key"))
+    key = idempotency_key(request)
+    if key is None:  # as nearly always, and one coroutine less
+        answer = await answer_request(state, post, wait.seconds)
+    else:
+        answer = await _answer_once(state, post, wait.seconds, key)
     return answer_response(answer, started, wait.headers)
 
 
-async def _answered(
-    state: ServiceState, post: CompilePost, wait_s: float, key: str | None
+async def _answer_once(
+    state: ServiceState, post: CompilePost, wait_s: float, key: str
 ) -> RenderedAnswer:
     """Return the answer. Equal bodies are one compilation anyway; a key refuses other bodies."""
-    if key is None:
-        return await answer_request(state, post, wait_s)
 
     async def make(_: str) -> RenderedAnswer:
         return await answer_request(state, post, wait_s)
