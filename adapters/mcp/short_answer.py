@@ -26,7 +26,7 @@ class WrongArgument(BaseModel):
 
 
 class ToolOutput(BaseModel):
-    """What every tool answers; what does not apply is null."""
+    """The structured content of every tool; members that do not apply are null."""
 
     summary: str
     next: str | None = Field(description="the next step")

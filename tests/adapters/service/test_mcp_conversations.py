@@ -65,7 +65,7 @@ class Conversation:
     wrong: dict[str, Any]
     leads_to: str
     says: str = ""
-    """What the answer says beside that: the right word."""
+    """The right word, which the answer has beside that."""
     fault: str | None = "request"
     tool: str = "compile"
     right: dict[str, Any] = field(default_factory=lambda: COMPILED)
