@@ -34,7 +34,7 @@ compiled, and need no more than the old Triton did; time them before you keep th
 exit codes: 0 no kernel became worse; 1 some did; otherwise as for tritonc.
 
 examples:
-  tritonc upgrade kernels/*.py --triton 3.8,3.9 --target cuda:90 --target hip:gfx942
+  tritonc upgrade kernels/ --triton 3.8,3.9 --target cuda:90 --target hip:gfx942
   tritonc upgrade my_package --triton 3.6,3.9 --patch upgrade.patch
 """
 
