@@ -6,6 +6,7 @@ from typing import Any
 
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal, TextTable, table
+from tritonc.service_errors import UnexpectedAnswer
 
 MOST_OPCODES = 12
 _STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
@@ -19,11 +20,18 @@ def tables_of(command: str, document: Document) -> list[TextTable]:
 
 
 def show_tables(given: Namespace, document: Document, terminal: Terminal) -> None:
-    """Write the document of a command as tables, or whole with --json."""
+    """Write the document of a command as tables, or whole with --json.
+
+    Raises UnexpectedAnswer if it is malformed.
+    """
     if given.json:
         write_json(document)
         return
-    made = tables_of(given.command, document)
+    try:
+        made = tables_of(given.command, document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        message = f"the answer to {given.command} is malformed; --json shows it"
+        raise UnexpectedAnswer(message) from error
     for one in made:
         terminal.draw(one)
     if not made:

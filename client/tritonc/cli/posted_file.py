@@ -15,6 +15,7 @@ from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.streams import STANDARD, name_of, read, read_python
 from tritonc.cli.terminal import Say, Terminal
 from tritonc.local_imports import MAX_FILES, local_imports
+from tritonc.service_errors import UnexpectedAnswer
 from tritonc.signature_example import signature_of
 from tritonc.signature_sources import (
     chosen_kernel,
@@ -165,24 +166,27 @@ def _completed(
     """Return `members` with what the file, pyproject.toml or use add; `say` gets a line.
 
     A service and a target are `asked` for configurations that only executing the file shows.
-    Raises InvalidSignatureSource.
+    Raises InvalidSignatureSource, and UnexpectedAnswer for a malformed inspection.
     """
-    kernel = chosen_kernel(inspection, members.get("kernel"))
-    if kernel is None:
-        return dict(members)  # compiling reports the error and lists the kernels
-    client, target = asked
-    if is_tuned_by_code(kernel) and target is not None and ":" in target and not swept:
-        name = kernel["name"]
-        read = client.inspect(source.text, files=source.files, kernel=name, target=target)
-        kernel = tuned(kernel, read.get("autotune"))
-    rest = [fact for fact in kernel["parameters"] if fact["name"] not in swept]
-    made = completed(
-        members,
-        {**kernel, "parameters": rest},
-        text=source.text,
-        path=source.path,
-        with_types=with_types,
-    )
+    try:
+        kernel = chosen_kernel(inspection, members.get("kernel"))
+        if kernel is None:
+            return dict(members)  # compiling reports the error and lists the kernels
+        client, target = asked
+        if is_tuned_by_code(kernel) and target is not None and ":" in target and not swept:
+            name = kernel["name"]
+            read = client.inspect(source.text, files=source.files, kernel=name, target=target)
+            kernel = tuned(kernel, read.get("autotune"))
+        rest = [fact for fact in kernel["parameters"] if fact["name"] not in swept]
+        made = completed(
+            members,
+            {**kernel, "parameters": rest},
+            text=source.text,
+            path=source.path,
+            with_types=with_types,
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UnexpectedAnswer(f"the inspection of {source.name} is malformed") from error
     if made.inferred:
         say(f"note: {kernel['name']}: inferred {made.inferred}; `tritonc inspect` says why")
     return made.members
