@@ -16,11 +16,15 @@ from tritonc.gate.cells import OfferedTritons, version_order
 from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.gate.source_lines import SourceLines
+from tritonc.local_imports import ImportsTooLarge
+from tritonc.signature_sources import InvalidSignatureSource
 from tritonc.upgrade.kernel_change import KernelChange
 from tritonc.upgrade.proposals import patch
 from tritonc.upgrade.upgrade_run import Upgrade, UpgradeRow, run_upgrade
 
 MOST_CLASSES = 3
+_UNREADABLE = (ArgumentTypeError, ImportsTooLarge, InvalidSignatureSource, OSError)
+"""The errors of one file, which do not stop the others."""
 MOST_FILES = 2000
 COLUMNS = [
     "kernel", "target", "spills", "registers", "occupancy", "instructions", "classes", "compile s",
@@ -68,7 +72,14 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     targets = targets_of(given) or [DEFAULT_TARGET]
     paths = [path for word in given.sources for path in _paths(word)]
     with terminal.progress("reading kernels") as say:
-        kernels = [k for p in paths for k in _kernels(p, targets, client, terminal)]
+        kernels: list[GatedKernel] = []
+        for path in paths:
+            try:
+                kernels += _kernels(path, targets, client, terminal)
+            except _UNREADABLE as error:
+                if len(paths) == 1:
+                    raise
+                terminal.say(f"note: {path} is left out: {error}")
         if not kernels:
             raise ArgumentTypeError(f"{', '.join(given.sources)}: there is no @triton.jit")
         upgrade = run_upgrade(client, kernels, tritons, given.wait_s, say)

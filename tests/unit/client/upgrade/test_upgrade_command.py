@@ -83,3 +83,15 @@ def test_an_unknown_triton_lists_those_there(service: GateService, capsys: Any):
 
     assert main(argv, environment={"TRITOND_URL": "http://t.test"}, transport=service) == 2
     assert "available: 3.6.0, 3.9.0" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(service: GateService, capsys: Any):
+    Path("bad.py").write_text("# coding: none\nimport triton.jit\n")
+
+    argv = ["upgrade", "bad.py", "double.py", "--triton", "3.6,3.9", "--target", "gfx942"]
+
+    main(argv, environment={"TRITOND_URL": "http://t.test"}, transport=service)
+
+    said = capsys.readouterr()
+    assert "note: bad.py is left out: " in said.err
+    assert "1 compared" in said.out
