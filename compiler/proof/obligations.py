@@ -71,7 +71,7 @@ class Prover:
                 return Conclusion("unknown", reason=reason)
             given = _given(access.path, access.mask, case.condition)
             goals = [at_least(case.offset), at_least(extent, case.offset + 1)]
-            beside = [*goals, *_goals(access.address_checks)]
+            beside = [*goals, *self._goals_beside(access)]
             for goal in goals:
                 made = self._answer(goal, given, beside)
                 if made.verdict != "proved":
@@ -100,6 +100,18 @@ class Prover:
             return min(refuted, key=self._size_of)
         return first or Conclusion("proved", under)
 
+    def _goals_beside(self, access: SymbolicAccess) -> list[Formula]:
+        """Return the goals of an access's integers, for one question about all of them.
+
+        Those of loops that are over are left out: facts about their turns hold in the loop alone,
+        and would say here that it was not empty.
+        """
+        around = self.evaluator.structure.loops_around(access.operation)
+        goals = (
+            goal for check in sorted(access.address_checks, key=_order) for goal in check.goals
+        )
+        return [goal for goal in goals if goal != TRUE and self.unknowns.loops_of([goal]) <= around]
+
     def _size_of(self, conclusion: Conclusion) -> int:
         model = conclusion.model
         return sum(model[text] for text in self.contract.sizes) if model is not None else 0
@@ -119,7 +131,7 @@ class Prover:
         under: frozenset[str] = frozenset()
         beside = list(check.goals)
         if access is not None:
-            beside += _goals(access.address_checks)
+            beside += self._goals_beside(access)
             case = access.pointer.cases[0]
             if len(access.pointer.cases) == 1 and case.base in self.contract.extents:
                 extent = self.contract.extents[str(case.base)]
@@ -177,10 +189,6 @@ class Prover:
 
 def _given(*formulas: Formula) -> tuple[Formula, ...]:
     return tuple(dict.fromkeys(one for one in formulas if one != TRUE))
-
-
-def _goals(checks: frozenset[Check]) -> list[Formula]:
-    return [goal for check in sorted(checks, key=_order) for goal in check.goals if goal != TRUE]
 
 
 def _order(check: Check) -> tuple[int, str]:

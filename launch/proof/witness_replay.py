@@ -18,7 +18,7 @@ from launch.cpu.arguments import arguments_of
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
-from launch.cpu.programs import ProgramInstances
+from launch.cpu.programs import ProgramInstances, RoundsSpent
 from launch.cpu.translation import translated
 from launch.messages import RunOrder
 from launch.proof.proof_messages import ProveOrder
@@ -30,6 +30,8 @@ from launch.proof.virtual_memory import (
 
 MOST_ACCESSES = 20_000
 """Accesses of one program; a loop may make more, and is not run to its end."""
+MOST_TURNS = 20_000
+"""Turns of all loops of one program."""
 LARGEST_BYTES = 1 << 38
 """The largest buffer whose addresses fit beside those of others."""
 
@@ -61,6 +63,20 @@ class WitnessLaunch:
     program: Sequence[int]
 
 
+class _BoundedInstances(ProgramInstances):
+    """One program whose loops make a bounded number of turns, accesses or not."""
+
+    def __init__(self, grid: Sequence[int]) -> None:
+        self._turns = 0
+        super().__init__(grid)
+
+    def begin_round(self) -> None:
+        self._turns += 1
+        if self._turns > MOST_TURNS:
+            raise RoundsSpent
+        super().begin_round()
+
+
 def replay(
     order: ProveOrder, text: str, launch: WitnessLaunch, most_accesses: int = MOST_ACCESSES
 ) -> ReplayedProgram:
@@ -81,7 +97,7 @@ def replay(
         form = translated(run, text)
     except Failure as failure:
         raise NotReplayed(failure.message) from failure
-    programs = ProgramInstances(launch.grid)
+    programs = _BoundedInstances(launch.grid)
     locations = InstanceLocations(form.locations)
     widths = {
         name: dtype_named(parameter.type.removeprefix("*k").removeprefix("*")).itemsize
@@ -110,8 +126,8 @@ def _run(
     try:
         with redirect_stdout(StringIO()):
             kernel.run_batch(np.array([number], np.int64), arguments)
-    except TooManyAccesses:
-        ended = "it was stopped after many accesses"
+    except (TooManyAccesses, RoundsSpent):
+        ended = "it was stopped after many accesses, or turns of loops"
     except Stopped as stopped:
         ended = stopped.finding.message
     return ReplayedProgram(memory.touched, ended)

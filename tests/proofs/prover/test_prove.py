@@ -163,3 +163,30 @@ def test_the_counter_of_a_loop_wraps_near_the_end_of_32_bits() -> None:
     assert access.overflow.verdict == "refuted"
     assert access.overflow.model is not None
     assert access.overflow.model["n"] > 2**31 - 2 * 1024
+
+
+def test_a_loop_that_may_be_empty_proves_nothing_behind_it() -> None:
+    body = """def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    at = 0
+    for i in range(0, n):
+        at += i - i + 1 + BLOCK - BLOCK
+    tl.store(x_ptr + (at - 1), 0.0)
+"""
+    types, contract = {"x_ptr": "*fp32", "n": "i32"}, "any n\nx_ptr: max(n, 1)\n"
+    report = report_of(body, types, contract, {"BLOCK": 8})
+    broken = report.accesses[0].answers["bounds"]
+    assert broken.verdict == "refuted"
+    assert broken.witness is not None
+    assert broken.witness.message == "writes x_ptr[-1] of 1 elements"
+
+
+def test_the_counter_of_an_empty_loop_proves_nothing_behind_it() -> None:
+    body = """def kernel(x_ptr, n, m, BLOCK: tl.constexpr):
+    at = 0
+    for i in range(0, n):
+        at += m * BLOCK
+    tl.store(x_ptr + (at - 1), 0.0)
+"""
+    types = {"x_ptr": "*fp32", "n": "i32", "m": "i32"}
+    report = report_of(body, types, "any n\nx_ptr: max(n * m * BLOCK, 1)\n", {"BLOCK": 8})
+    assert report.accesses[0].answers["bounds"].verdict != "proved"
