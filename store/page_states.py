@@ -4,7 +4,7 @@ They are links that people keep, so they are no cache: each is held by the calle
 within a budget of each, whose oldest give way. What is in a state is not looked at here.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import zstandard
 from redis.asyncio import Redis
@@ -45,7 +45,9 @@ class PageStates:
         `digest` may be a short name. Raises StoreUnavailable.
         """
         if len(digest) == SHORT_CHARS:
-            short = await self._redis.getex(f"{keys.STATE_SHORT}{namespace}:{digest}", ex=LIFE_S)
+            short: Any = await self._redis.getex(
+                f"{keys.STATE_SHORT}{namespace}:{digest}", ex=LIFE_S
+            )
             if short is None:
                 return None
             digest = short.decode()

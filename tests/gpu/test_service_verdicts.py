@@ -172,7 +172,7 @@ def test_the_device_says_what_can_be_asked_of_it(http):
     (device,) = http.get("/v1/devices").json()["devices"]
 
     everywhere, tools = (
-        {"determinism", "fuzz"},
+        {"determinism", "fuzz", "proof"},
         {"memcheck", "racecheck", "initcheck"},
     )
     assert set(device["checks"]) == everywhere | tools
