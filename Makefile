@@ -17,6 +17,7 @@ SLURM := .cache/slurm
 OTEL := .cache/otel
 SCHEMATHESIS_EXAMPLES := 30
 DOCS := .cache/docs
+PASTED := .cache/pasted
 MODULES := 5000
 KERNELS := 300
 PROGRAMS := 300
@@ -101,10 +102,15 @@ coverage: $(STAMP) ## branch coverage of all suites, slow tests included, in all
 
 page: $(PAGE) ## build the web page (Node 20, or its wheel from PyPI)
 
-test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) ## the web page in a real browser (Debian's chromium; 200 MB for a second Triton)
+test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) $(PASTED)/.loaded ## the web page in a real browser (Debian's chromium; 200 MB for a second Triton)
 	@test -n "$(CHROMIUM)" || { echo "no Chromium is installed here: apt-get install chromium"; exit 1; }
 	TRITOND_TEST_CHROMIUM=$(CHROMIUM) TRITOND_TEST_OTHER_TRITON=$(abspath $(OTHER_TRITON)) \
-		$(PYTHON) -m pytest tests/page
+		TRITOND_TEST_PASTED=$(abspath $(PASTED)) $(PYTHON) -m pytest tests/page
+
+$(PASTED)/.loaded: requirements/pasted.txt | $(STAMP)
+	rm -rf $(PASTED)
+	$(VENV)/bin/pip download --quiet --no-cache-dir --no-deps --require-hashes -d $(PASTED) -r requirements/pasted.txt
+	@touch $@
 
 docs: $(STAMP) $(DOCS)/.installed ## build the documentation as a site in .cache/site; a broken link fails
 	$(PYTHON) -c 'import json; from service.composition import composed_app; print(json.dumps(composed_app().openapi()))' \

@@ -1,7 +1,8 @@
 """Starts `tritond up` on a free port, and opens its page in a real browser (`make test-page`).
 
 Collected only if TRITOND_TEST_CHROMIUM names the browser; tests that need a second Triton also need
-TRITOND_TEST_OTHER_TRITON, its Python. An error in a page's console fails the test that opened it.
+TRITOND_TEST_OTHER_TRITON, its Python, and those that paste kernels TRITOND_TEST_PASTED, a folder of
+wheels. An error in a page's console fails the test that opened it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 CHROMIUM = os.environ.get("TRITOND_TEST_CHROMIUM", "")
 OTHER_TRITON = os.environ.get("TRITOND_TEST_OTHER_TRITON", "")
-collect_ignore_glob = ([] if OTHER_TRITON else ["test_versions.py"]) if CHROMIUM else ["test_*.py"]
+PASTED = os.environ.get("TRITOND_TEST_PASTED", "")
+NEEDED = {"test_versions.py": OTHER_TRITON, "test_pasting.py": PASTED}
+collect_ignore_glob = [name for name, is_there in NEEDED.items() if not is_there]
+if not CHROMIUM:
+    collect_ignore_glob = ["test_*.py"]
 # block the browser's own requests to its vendor
 ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-gpu",
