@@ -109,17 +109,18 @@ export function readOnly(): Extension[] {
 }
 
 /**
- * Scrolls to the middle of a view, but not the page around it: several views do so at once, and the
+ * Scrolls to the middle or start of a view, but not the page around it: several views do so at once, and the
  * last one would move the others, or the clicked line, out of sight.
  */
 const scrollsWithin = EditorView.scrollHandler.of((view, range, { y }) => {
-  if (y !== "center") return false;
+  if (y !== "center" && y !== "start") return false;
   // uses the drawn elements, since CodeMirror has no layout while it scrolls
   const { node } = view.domAtPos(range.head);
   const line = (node instanceof Element ? node : node.parentElement)?.closest(".cm-line")?.getBoundingClientRect();
   if (!line) return false;
   const { scrollDOM } = view;
-  scrollDOM.scrollTop += line.top - scrollDOM.getBoundingClientRect().top - (scrollDOM.clientHeight - line.height) / 2;
+  const above = y === "center" ? (scrollDOM.clientHeight - line.height) / 2 : 0;
+  scrollDOM.scrollTop += line.top - scrollDOM.getBoundingClientRect().top - above;
   return true;
 });
 

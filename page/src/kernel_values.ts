@@ -17,8 +17,23 @@ export class KernelValues {
 
   /** Return the values that were typed for a kernel, otherwise those that its source proposes. */
   of(kernel: Kernel): Values {
-    return structuredClone(this.known.get(identityOf(kernel))) ?? { ...proposed(kernel), options: optionsOf(kernel.configs[0]) };
+    return structuredClone(this.known.get(identityOf(kernel))) ?? proposed(kernel);
   }
+
+  /** Return the values of a kernel that replaces one with the same head: what was typed stays, what was proposed does not. */
+  ofNext(kernel: Kernel, before: Kernel, values: Values): Values {
+    const known = this.known.get(identityOf(kernel));
+    if (known) return structuredClone(known);
+    const [now, was] = [proposed(kernel), proposed(before)];
+    const typed = (part: keyof Values): Record<string, string> => ({ ...now[part], ...Object.fromEntries(Object.entries(values[part]).filter(([name, text]) => was[part][name] !== text)) });
+    return { signature: typed("signature"), constexprs: typed("constexprs"), options: typed("options") };
+  }
+}
+
+/** Return true if two kernels have the same name and parameters. */
+export function hasSameHead(one: Kernel, other: Kernel): boolean {
+  const head = ({ name, parameters }: Kernel): string => JSON.stringify([name, parameters.map((each) => [each.name, isConstexpr(each)])]);
+  return head(one) === head(other);
 }
 
 /** Two kernels are the same if all that an inspection says of them is: names alone are too common. */
@@ -26,8 +41,8 @@ function identityOf(kernel: Kernel): string {
   return JSON.stringify(kernel);
 }
 
-function proposed(kernel: Kernel): Omit<Values, "options"> {
-  return following(kernel, { signature: {}, constexprs: {} });
+function proposed(kernel: Kernel): Values {
+  return { ...following(kernel, { signature: {}, constexprs: {} }), options: optionsOf(kernel.configs[0]) };
 }
 
 /** Return the values of an edited kernel: those that were there, and proposals for new parameters. */

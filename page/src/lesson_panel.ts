@@ -22,6 +22,8 @@ export class LessonPanel {
   readonly element = element("section", { className: "lesson", "aria-label": "The lesson" });
   private readonly progress = progressKept();
   private readonly count = element("p", { className: "faint", role: "status" });
+  /** The last run: failed, passed, or passed with other sizes than the lesson's. */
+  private outcome: "" | "failed" | "passed" | "other" = "";
   /** True while somebody else's solution is shown. */
   private isVisiting = false;
   private lesson = LESSONS.find(({ title }) => title === this.progress.last) ?? LESSONS[0]!;
@@ -30,7 +32,7 @@ export class LessonPanel {
 
   /** Open the chosen lesson with its written solution. */
   start(): void {
-    this.isVisiting = false;
+    [this.isVisiting, this.outcome] = [false, ""];
     const { request, launch } = exampleOf(this.lesson);
     this.progress.last = this.lesson.title;
     this.draw();
@@ -51,9 +53,13 @@ export class LessonPanel {
     this.keep();
   }
 
-  /** Note a run's result and reference; a lesson is solved if its own reference was matched. */
-  ran(verdict: string | null, reference: string): void {
-    if (this.isVisiting || verdict !== "passed" || reference !== this.lesson.reference) return;
+  /** Note a run's result; a lesson is solved by its own sizes and reference alone. */
+  ran(verdict: string | null, launch: LaunchText): void {
+    const { launch: own } = exampleOf(this.lesson);
+    const isOwn = JSON.stringify([own.grid, own.arguments, own.reference]) === JSON.stringify([launch.grid, launch.arguments, launch.reference]);
+    this.outcome = verdict !== "passed" ? "failed" : isOwn ? "passed" : "other";
+    this.draw();
+    if (this.isVisiting || this.outcome !== "passed") return;
     if (!this.progress.solved.includes(this.lesson.title)) this.progress.solved.push(this.lesson.title);
     this.keep();
     this.draw();
@@ -65,7 +71,10 @@ export class LessonPanel {
     const lessons = menu(LESSONS.map(({ title }) => [title, solved.includes(title) ? `✓ ${title}` : title] as const), lesson.title);
     lessons.addEventListener("change", () => this.choose(lessons.value));
     const next = LESSONS[LESSONS.indexOf(lesson) + 1];
-    this.count.textContent = `${solved.includes(lesson.title) ? "Solved. " : ""}${solved.length} of ${LESSONS.length} solved in this browser.`;
+    // a failed run never stands beside "Solved"
+    const isSolved = !this.isVisiting && solved.includes(lesson.title) && this.outcome !== "failed" && this.outcome !== "other";
+    const other = this.outcome === "other" ? "It passed, but not with the sizes and reference of the lesson: “Start over” brings them back. " : "";
+    this.count.textContent = `${isSolved ? "Solved. " : other}${solved.length} of ${LESSONS.length} solved in this browser.`;
     const hints = lesson.hints.map((hint, index) => element("details", {}, element("summary", {}, `Hint ${index + 1}`), element("p", {}, hint)));
     const controls = element("div", { className: "controls" }, field("Lesson", lessons, "beside"), next ? button("Next", () => this.choose(next.title)) : null, button("Start over", () => this.startOver()));
     const visit = element("p", { className: "notice" }, "This is a shared solution. Yours is as you left it. ", button("Back to mine", () => this.leave(), { className: "small" }));

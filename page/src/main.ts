@@ -23,7 +23,7 @@ import type { SeeContext } from "./see_pane";
 import { shareDialog } from "./share_dialog";
 import { inspectedLines, SourceEditor } from "./source_editor";
 import { wordsOf } from "./text_pane";
-import type { Inspection, Toolchain } from "./wire";
+import type { FieldError, Inspection, Toolchain } from "./wire";
 
 class Page {
   private state: PageState = initialState();
@@ -59,7 +59,7 @@ class Page {
       version: () => this.state.request.triton,
       onChange: (text) => this.sourceChanged(text),
       onReopen: (state) => void this.open(state, { writes: false }),
-      onSubmit: () => void this.compile(),
+      onSubmit: () => this.submit(),
     });
     this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser));
     this.panes = new Panes(
@@ -75,7 +75,7 @@ class Page {
         note: (notes, heat) => showNotes(this.editor.view, notes, heat),
         isDrawn: () => this.drawers.size > 0,
         ran: (verdict) => this.ran(verdict),
-        refuse: (errors) => this.form.refuse(errors),
+        refuse: (errors) => this.refuse(errors),
         draw: (body, trace) => {
           for (const draw of this.drawers) draw(body, trace);
         },
@@ -102,10 +102,10 @@ class Page {
       },
       { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
     );
-    const left = element("div", { className: "left" }, this.lessons?.element, editorBox, this.status.element, this.notice, this.said, this.form.element);
+    const left = element("div", { className: "left" }, this.lessons?.element, editorBox, this.status.element, this.notice, this.said, this.lessons ? null : this.form.element);
     document.body.replaceChildren(this.header.element, element("main", {}, left, this.panes.element), share.element);
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) this.submit();
     });
     window.addEventListener("hashchange", () => void this.start());
   }
@@ -179,7 +179,7 @@ class Page {
   /** Handle the end of a run; compile a kernel without a verdict, to show its errors. */
   private ran(verdict: string | null): void {
     if (verdict === null) void this.compile();
-    this.lessons?.ran(verdict, this.launch.reference);
+    this.lessons?.ran(verdict, this.launch);
   }
 
   private sourceChanged(text: string): void {
@@ -217,6 +217,17 @@ class Page {
     this.live.changed();
   }
 
+  /** Do what the page is for: compile, or run the lesson. */
+  private submit(): void {
+    if (this.lessons) this.panes.run();
+    else void this.compile();
+  }
+
+  /** Show errors at fields; return those without one. Lessons have no forms. */
+  private refuse(errors: readonly FieldError[]): FieldError[] {
+    return this.lessons ? [...errors] : this.form.refuse(errors);
+  }
+
   private cancel(): void {
     this.live.stop();
     this.status.say("Cancelled.", "cancelled");
@@ -250,8 +261,8 @@ class Page {
     try {
       this.editor.view.dispatch({ effects: inspectedLines.begin.of(null) });
       let inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
-      const kernel = inspection.kernels.find(({ configs }) => !configs.length)?.name;
-      if (kernel && /\bautotune\b/.test(source)) {
+      const kernel = inspection.kernels.find(({ configs }) => configs.some(({ expression }) => expression))?.name;
+      if (kernel) {
         // code makes the configurations: have it run in the sandbox
         const asked = { source, kernel, target, ...(triton ? { triton } : {}) };
         inspection = { ...inspection, autotune: ((await (await post("v1/inspect", asked)).json()) as Inspection).autotune };
@@ -294,7 +305,7 @@ class Page {
   /** Show why there is no result: nothing of an earlier one may look current. */
   private refused(error: unknown): void {
     const problem = error instanceof ProblemAnswered ? error.problem : null;
-    const unplaced = this.form.refuse(problem?.errors ?? []);
+    const unplaced = this.refuse(problem?.errors ?? []);
     const isOfFields = Boolean(problem?.errors?.length) && !unplaced.length;
     this.panes.outdate("Not compiled.");
     this.editor.linked.link(null, new Map());
@@ -310,7 +321,7 @@ class Page {
     const { text, state } = outcomeOf(compiled);
     this.status.say(text, state);
     this.keepButton.disabled = false;
-    const unplaced = this.form.refuse(errorsIn(compilation.diagnostics));
+    const unplaced = this.refuse(errorsIn(compilation.diagnostics));
     const placed = new Set(errorsIn(compilation.diagnostics).filter((each) => !unplaced.includes(each)).map(({ pointer }) => pointer));
     const said = compilation.diagnostics.filter((each) => !errorsIn([each]).some(({ pointer }) => placed.has(pointer)));
     const isOfText = compiled.request.source === this.editor.text;

@@ -106,8 +106,7 @@ export class Panes {
       const known = kinds.filter((kind) => TITLES.has(kind));
       const layout = layoutKept();
       if (layout && same(kindsIn(layout), known)) this.dock.fromJSON(layout);
-      else for (const kind of known) this.add(kind);
-      this.dock.panels[0]?.api.setActive();
+      else for (const kind of known) this.add(kind, { inactive: true }); // an active one takes the focus, and a phone scrolls to it
     } finally {
       this.isArranging = false;
     }
@@ -124,6 +123,11 @@ export class Panes {
   /** Open a pane of this kind if there is none. */
   ensure(kind: string): void {
     if (!this.kinds.includes(kind)) this.open(kind);
+  }
+
+  /** Run the kernel, as the pane's button does. */
+  run(): void {
+    this.element.querySelector<HTMLButtonElement>("button.run")?.click();
   }
 
   show(shown: Shown): void {
@@ -150,11 +154,11 @@ export class Panes {
   }
 
   /** Add a pane beside or below the others; as a tab, where it would be too small. */
-  private add(kind: string): IDockviewPanel {
+  private add(kind: string, how: { inactive?: boolean } = {}): IDockviewPanel {
     const { dock } = this;
     const id = `${kind}-${Math.random().toString(36).slice(2, 8)}`;
     const size = HEIGHTS[kind] ? { initialHeight: HEIGHTS[kind] } : {};
-    const options = { id, component: kind, title: TITLES.get(kind)!, minimumHeight: 90, minimumWidth: 160, ...size };
+    const options = { id, component: kind, title: TITLES.get(kind)!, minimumHeight: 90, minimumWidth: 160, ...size, ...how };
     const [columns, rows] = [Math.max(1, Math.floor(dock.width / LEAST_WIDTH)), Math.max(1, Math.floor(dock.height / LEAST_HEIGHT))];
     const count = dock.groups.length;
     if (!count) return dock.addPanel(options);

@@ -4,7 +4,7 @@ import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
 import { clearErrors, showErrors } from "./field_errors";
 import type { RequestText } from "./page_state";
-import { constexprsOf, following, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
+import { constexprsOf, following, hasSameHead, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
 import { backendOf, choicesOf, pythonText } from "./request";
 import { PRODUCTS } from "./targets";
 import type { FieldError, Inspection, Kernel, OptionSpec, Toolchain } from "./wire";
@@ -75,7 +75,9 @@ export class RequestForm {
     const edited = was && this.kernels.find(({ name, line }) => name === was.name || line === lineNow(was.line));
     const isEdited = edited && lineNow(was.line) === edited.line;
     if (isEdited) this.request.kernel = this.entries.length > 1 ? edited.name : null;
-    this.fillIn(isOpened || Boolean(isEdited));
+    const next = !isEdited && was ? this.kernels.find((each) => hasSameHead(each, was)) : undefined;
+    if (next) Object.assign(this.request, this.values.ofNext(next, was!, this.request));
+    this.fillIn(isOpened || Boolean(isEdited) || Boolean(next));
     if (this.formKey() !== before) {
       this.draw();
       this.onChange(false);
@@ -276,7 +278,8 @@ function groupsOf(targets: readonly string[]): HTMLElement[] {
 /** Return the kernels; where executing a kernel's decorators gave configurations, with these. */
 function withReading({ kernels, autotune }: Inspection): Kernel[] {
   return kernels.map((kernel) => {
-    if (kernel.name !== autotune?.kernel || kernel.configs.length) return kernel;
+    const literal = kernel.configs.filter(({ expression }) => !expression);
+    if (kernel.name !== autotune?.kernel) return { ...kernel, configs: literal };
     const literals = (values: Record<string, unknown>): Record<string, { literal: unknown }> =>
       Object.fromEntries(Object.entries(values).map(([name, literal]) => [name, { literal }]));
     return { ...kernel, configs: autotune.configs.map(({ values, options }) => ({ constexprs: literals(values), options: literals(options) })) };

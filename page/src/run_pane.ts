@@ -61,7 +61,7 @@ class RunPane implements Content {
   private readonly said = element("div", {});
   private readonly status = element("p", { role: "status", className: "faint" });
   private readonly device = menu([["cpu", "CPU"], ["auto", "GPU, if there is one"]], "cpu", { "aria-label": "Device" });
-  private readonly start = button("Run", () => void this.go(), { className: "primary" });
+  private readonly start = button("Run", () => void this.go(), { className: "primary run" });
   private readonly grid = element("input", { spellcheck: false, title: "Numbers or expressions, such as cdiv(n_elements, BLOCK_SIZE)" });
   private readonly profiles = element("input", { type: "checkbox", title: "Run once more under a profiler, to show at which lines warps stall" });
   private readonly profilesField = field("profile by line", this.profiles, "inline");

@@ -33,7 +33,7 @@ class SeePane {
   private readonly words = element("div", {});
   private readonly slider = element("input", { type: "range", min: "1", value: "1" });
   private readonly programs = element("select");
-  private readonly start = button("See", () => void this.go(() => traced(this.form())), { className: "primary" });
+  private readonly start = button("See", () => void this.go(() => traced(this.form())));
   private readonly stopFollowing: () => void;
   private readonly arrays = new Map<string, ArrayPicture>();
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");

@@ -80,8 +80,9 @@ export interface Proposal {
   confidence: "high" | "medium" | "low";
 }
 
-/** A `triton.Config`: values where they are literals, else expressions; one that code makes has neither. */
+/** A `triton.Config`: values where they are literals, else expressions; or the code that makes some. */
 export interface KernelConfig {
+  expression?: string;
   constexprs?: Record<string, { literal?: unknown; expression?: string }>;
   options?: Record<string, { literal?: unknown; expression?: string }>;
 }

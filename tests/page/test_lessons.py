@@ -76,6 +76,31 @@ def test_what_does_not_compile_is_said_at_its_line(visit: Visit) -> None:
     expect(page.get_by_role("list", name="Diagnostics")).to_contain_text("has no attribute 'lod'")
 
 
+def test_a_failed_run_never_stands_beside_solved_and_other_sizes_do_not_count(
+    visit: Visit,
+) -> None:
+    page = visit("learn", waits=False)
+    run_with(page, SOLUTIONS["Puzzle 1"])
+    expect(page.get_by_text("Solved. 1 of 13")).to_be_visible()
+    write(page, source_of(page).replace("+ 10", "+ 11"))
+    page.keyboard.press("Control+Enter")  # runs, in a lesson
+    expect(pane(page, "Run").get_by_role("status")).to_have_text("mismatch")
+    expect(page.get_by_text("Solved.")).to_have_count(0)
+
+    page.get_by_label("Lesson", exact=True).select_option(index=1)
+    expect(page.locator(".left .editor")).to_contain_text("add_ten_in_blocks")
+    shape = pane(page, "Run").get_by_role("group", name="x_ptr").get_by_label("shape")
+    shape.fill("224")
+    run_with(page, SOLUTIONS["Puzzle 2"])
+    expect(page.get_by_text("Solved.")).to_have_count(0)
+
+
+def test_a_lesson_has_one_main_button_and_no_forms_of_a_compiler(visit: Visit) -> None:
+    page = visit("learn", waits=False)
+    expect(page.locator("button.primary:visible")).to_have_text(["Run"])
+    expect(page.get_by_label("Target", exact=True)).to_have_count(0)
+
+
 def test_the_lessons_are_for_everybody(visit: Visit) -> None:
     for context in ({"color_scheme": "dark"}, PHONE):
         page = visit("learn", waits=False, **context)

@@ -202,6 +202,37 @@ def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> 
     expect(shown.locator(".cm-changedLine").first).to_be_attached()
 
 
+def test_filters_show_the_kernel_s_own_instructions_first(page: Page) -> None:
+    assert text_of(page, "PTX").startswith(".visible .entry add_kernel(")
+    assert "loc(" not in text_of(page, "TTIR")
+    page.get_by_text("Filters").click()
+    page.get_by_label("Hide directives").uncheck()
+    expect(pane(page, "PTX")).to_contain_text(".address_size 64")
+    page.get_by_label("Hide directives").check()
+    expect(pane(page, "PTX")).not_to_contain_text(".address_size 64")
+
+
+def test_the_line_under_the_pointer_is_marked_on_both_sides(page: Page) -> None:
+    expect(pane(page, "TTIR").locator(".cm-line.hue").first).to_be_attached()
+    page.locator(f"{SOURCE} .cm-line.hue").filter(has_text="tl.store(").hover()
+    marked = pane(page, "TTIR").locator(".cm-line.hovered")
+    expect(marked.filter(has_text="tt.store")).to_have_count(1)
+    pane(page, "TTIR").locator(".cm-line").filter(has_text="arith.cmpi").hover()
+
+    expect(page.locator(f"{SOURCE} .cm-line.hovered")).to_contain_text("mask = offsets <")
+
+
+def test_the_assembly_is_that_of_the_target(page: Page) -> None:
+    page.get_by_label("Target", exact=True).select_option("hip:gfx942")
+    expect(pane(page, "AMD assembly")).to_contain_text("s_load_dword")
+    expect(page.get_by_role("tab", name="PTX")).to_have_count(0)
+    page.get_by_label("Target", exact=True).select_option("cuda:90")
+
+    expect(pane(page, "PTX")).to_contain_text(".visible .entry")
+    vendors = page.get_by_label("Target", exact=True).locator("optgroup")
+    assert [each.get_attribute("label") for each in vendors.all()] == ["NVIDIA", "AMD"]
+
+
 def test_resources_are_numbers(page: Page) -> None:
     shown = pane(page, "Resources")
     expect(shown.get_by_text("Registers", exact=True)).to_be_visible()
