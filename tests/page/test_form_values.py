@@ -97,5 +97,5 @@ def test_a_type_says_which_line_implies_it(visit: Visit) -> None:
     write(page, OTHER)
 
     n = page.get_by_label("n", exact=True)
-    expect(n).to_have_value("i32")
+    expect(n).to_have_value("i32", timeout=15_000)
     expect(n).to_have_attribute("title", "Line 8: n is compared with an offset")
