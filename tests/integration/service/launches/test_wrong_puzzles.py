@@ -34,8 +34,10 @@ def test_one_element_too_many_is_out_of_bounds(
 ) -> None:
     answer = launch(add_ten(kernel))
 
-    [found] = answer["findings"]
+    found, *further = answer["findings"]
     assert answer["verdict"] == "out_of_bounds"
+    # the store behind a wrong load has the same mask
+    assert [one["argument"] for one in further] == (["z_ptr"] if access == "read" else [])
     assert (found["access"], found["argument"], found["index"]) == (access, argument, [200])
     assert found["program"] == [6, 0, 0]
     assert advice in found["message"]
