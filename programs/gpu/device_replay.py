@@ -77,7 +77,7 @@ class DeviceReplay:
                 self._source = self._checked()
                 found = self._replays()
         except ReplayStopped as stopped:
-            self._findings.append(stopped.finding)
+            self._findings += stopped.findings
             ending = stopped.ending
         self._timing.close()
         report: dict[str, Any] = {

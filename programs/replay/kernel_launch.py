@@ -84,7 +84,10 @@ class KernelLaunches:
             raise needs_gpu(Untranslatable(what)) from None
         memory.keep_written(ran)
         return LaunchReport(
-            ran.access_checker.findings, ran.stopped, memory.touched(ran, how.touched)
+            ran.access_checker.findings,
+            ran.stopped,
+            memory.touched(ran, how.touched),
+            ran.further,
         )
 
     def _ran(

@@ -49,11 +49,13 @@ _SEED_OF: Mapping[Phase, int] = {"init": 0, "run": 0, "run2": 1}
 
 
 class ReplayStopped(Exception):
-    """Ends a replay early, with the finding that caused it."""
+    """Ends a replay early, with the finding that caused it and those that followed."""
 
-    def __init__(self, finding: Finding, *, ending: Ending = "finished") -> None:
+    def __init__(
+        self, finding: Finding, *, ending: Ending = "finished", further: Sequence[Finding] = ()
+    ) -> None:
         super().__init__(finding.message)
-        self.finding, self.ending = finding, ending
+        self.findings, self.ending = [finding, *further], ending
 
 
 def seed_of(phase: Phase, seed: int) -> int:
@@ -213,7 +215,7 @@ class ProgramRun:
         if self._streams is not None:
             self._add(self._streams.note(index, op, ran.touched))
         if ran.stopped is not None:
-            raise ReplayStopped(ran.stopped)
+            raise ReplayStopped(ran.stopped, further=ran.further)
 
     def _zero(self, op: TapeLaunch) -> None:
         """Zero the arguments that an autotuner zeroes after trying its configurations."""

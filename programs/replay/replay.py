@@ -89,7 +89,7 @@ class _Replay:
                 second = self._run(launches, source, backwards=True)
                 deterministic = self._compare(first, second)
         except ReplayStopped as stopped:
-            self._findings.append(stopped.finding)
+            self._findings += stopped.findings
             ending = stopped.ending
         return ReplayReport(
             ending=ending,

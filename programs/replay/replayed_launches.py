@@ -27,6 +27,8 @@ class LaunchReport:
     stopped: Finding | None = None
     touched: Mapping[int, TouchedBytes] = field(default_factory=dict)
     """The bytes that it touched in storages that ops of several streams may share."""
+    further: Sequence[Finding] = ()
+    """What followed from the same launch, where `stopped` is a load that failed."""
 
 
 class ReplayedLaunches(Protocol):
