@@ -12,7 +12,7 @@ from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, wait_parameter
 from service.idempotency import HEADER
 from service.routes.events import RESUMED, event_stream
-from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
+from service.routes.owned_job_routes import delete_owned, get_owned, post_owned
 from service.state import state_of
 
 
@@ -85,6 +85,6 @@ async def delete_proof(request: Request, proof_id: str) -> Response:
 async def get_proof_events(request: Request, proof_id: str) -> StreamingResponse:
     """Stream the events after `Last-Event-ID`, until the proof is over."""
     state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
+    caller = await state.callers.identify(request, PROOFS.scope)
     await PROOFS.find_owned(state, caller, proof_id)
     return await event_stream(request, state, proof_id)

@@ -216,4 +216,4 @@ def _inference_case(index: int, case: ProofCase, constants: Mapping[str, int]) -
     return InferenceCase(buffers, scalars, grid[: len(case.grid)])
 
 
-PROOFS = OwnedJobs(PROOF, "proofs", submit_proof, _find)
+PROOFS = OwnedJobs(PROOF, "proofs", submit_proof, _find, scope="compile")
