@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import Visit, compiled
 from tests.page.pages import SOURCE, click_line, compile_now, pane, source_of, text_of, write
+from tests.page.test_everywhere import violations
 from tests.waiting import wait_until
 
 SLOW = (
@@ -63,7 +64,7 @@ def test_a_pause_in_typing_compiles_and_until_then_the_panes_say_so(visit: Visit
 def test_a_form_compiles_too_unless_the_switch_is_off(visit: Visit) -> None:
     page = visit()
     page.get_by_label("BLOCK_SIZE", exact=True).fill("256")
-    expect(pane(page, "TTIR")).to_contain_text("end = 256 : i32")
+    expect(pane(page, "TTIR")).to_contain_text("end = 256 : i32", timeout=20_000)
 
     page.get_by_label("Live").uncheck()
     page.get_by_label("BLOCK_SIZE", exact=True).fill("512")
@@ -155,6 +156,7 @@ def test_after_a_refusal_no_old_result_looks_current(visit: Visit) -> None:
 
     expect(pane(page, "PTX").locator(".outdated")).to_be_visible()
     expect(pane(page, "PTX")).to_contain_text("Not compiled.")
+    assert violations(page) == []  # what is dimmed can still be read
     expect(page.locator(f"{SOURCE} .hue")).to_have_count(0)
 
 
