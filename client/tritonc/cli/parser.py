@@ -7,6 +7,7 @@ from functools import cache
 from tritonc.cli import (
     completion_command,
     diff_command,
+    explain_command,
     gate_command,
     key_commands,
     list_command,
@@ -64,6 +65,7 @@ def command_parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     compile_command.add_command(commands)
     diff_command.add_command(commands)
+    explain_command.add_command(commands)
     launch_command.add_command(commands)
     program_command.add_command(commands)
     warm_command.add_command(commands)

@@ -17,6 +17,9 @@ from tritonc.gate.report_text import shown_path
 from tritonc.signature_sources import shown_value
 
 MOST_WARPS, LEAST_BLOCK = 16, 16
+REGISTER_STEPS = (168, 128, 96, 80, 64, 48, 40, 32)
+"""Registers of a thread at which more warps fit NVIDIA's multiprocessors."""
+MOST_REGISTER_STEPS = 2
 _COMMENT = re.compile(r"\s*# tritonc:")
 
 
@@ -37,18 +40,26 @@ class Proposal:
 
 def proposals(cell: Cell, numbers: CellNumbers) -> Iterator[Proposal]:
     """Yield the settings to try: first those of options, which need no other grid."""
-    warps, stages = (numbers.settings.get(name) for name in ("num_warps", "num_stages"))
-    if isinstance(warps, int):
-        for value in (warps * 2, warps // 2, warps * 4):
-            if 1 <= value <= MOST_WARPS:
-                yield _changed(cell, "options", "num_warps", warps, value)
-    if isinstance(stages, int):
-        for value in (stages - 1, stages + 1):
-            if value >= 1:
-                yield _changed(cell, "options", "num_stages", stages, value)
+    for name, value in _options(numbers):
+        yield _changed(cell, "options", name, numbers.settings[name], value)
     for name, size in (cell.kernel.members.get("constexprs") or {}).items():
         for smaller in _smaller_blocks(size):
             yield _changed(cell, "constexprs", name, size, smaller)
+
+
+def _options(numbers: CellNumbers) -> Iterator[tuple[str, int | None]]:
+    warps, stages = (numbers.settings.get(name) for name in ("num_warps", "num_stages"))
+    if isinstance(warps, int):
+        tried = (warps * 2, warps // 2, warps * 4)
+        yield from (("num_warps", value) for value in tried if 1 <= value <= MOST_WARPS)
+    if isinstance(stages, int):
+        yield from (("num_stages", value) for value in (stages - 1, stages + 1) if value >= 1)
+    if "maxnreg" in numbers.settings:
+        registers = numbers.metrics.get("registers", 0)
+        if numbers.settings["maxnreg"] is not None:
+            yield "maxnreg", None
+        below = [step for step in REGISTER_STEPS if step < registers]
+        yield from (("maxnreg", step) for step in below[:MOST_REGISTER_STEPS])
 
 
 def _smaller_blocks(size: Any) -> list[int]:

@@ -69,19 +69,8 @@ class GateService(httpx.MockTransport):
                 for version in VERSIONS
             ]
             return _json({"targets": TARGETS, "toolchains": offered})
-        if path.endswith("/instructions"):
-            posted = self._keys[path.split("/")[3]]
-            mix = self.mixes.get((posted["target"], posted["triton"]), self.mix)
-            if mix is None:
-                problem = {"slug": "not_derivable", "status": 422}
-                return httpx.Response(422, json=problem)
-            return _json(mix)
-        if path.endswith("/passes"):
-            return _json({"passes": []})
-        if "/diff/" in path:
-            return _json(_same(*path.split("/")[3::2]))
-        if path.startswith("/v1/compilations/"):
-            return _json(self.made[path.split("/")[3]])
+        if path.startswith("/v1/compilations"):
+            return self._of_compilations(path, request)
         if path == "/v1/inspect":
             kernels = [{"name": "double", "parameters": [self._fact("x_ptr"), self._fact("N")]}]
             return _json({"kernels": kernels, "problem": None})
@@ -92,6 +81,27 @@ class GateService(httpx.MockTransport):
             item = self._compilation if body["kind"] == "compilations" else self._launch
             self._batch = [item(index, one) for index, one in enumerate(self.requests)]
         return _json({"id": "b1", "counts": {}, "items": self._batch})
+
+    def _of_compilations(self, path: str, request: httpx.Request) -> httpx.Response:
+        key = path.split("/")[3] if path.count("/") > 2 else ""
+        if path.endswith("/instructions"):
+            posted = self._keys[key]
+            mix = self.mixes.get((posted["target"], posted.get("triton", "")), self.mix)
+            if mix is None:
+                problem = {"slug": "not_derivable", "status": 422}
+                return httpx.Response(422, json=problem)
+            return _json(mix)
+        if path.endswith("/passes"):
+            return _json({"passes": []})
+        if "/diff/" in path:
+            return _json(_same(*path.split("/")[3::2]))
+        if path.endswith("/request"):
+            return _json(self._keys[key])
+        if path.endswith("/lines"):
+            return _json({"lines": []})
+        if request.method == "POST":
+            return _json(self._compilation(0, json.loads(request.content))["result"])
+        return _json(self.made[key])
 
     def _fact(self, name: str) -> dict[str, Any]:
         """Return a parameter as `inspect` answers; tests set `proposals` of types by name."""

@@ -1,0 +1,134 @@
+"""`tritonc explain`: why a kernel spills, what limits its occupancy, and what was tried."""
+
+from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.cli.compiling.compile_command import WantedCompilation, compile_all, report
+from tritonc.cli.explain_report import explanation_json, write_explanation
+from tritonc.cli.file_kernels import DEFAULT_TARGET
+from tritonc.cli.interruption import waiting
+from tritonc.cli.kernel_flags import (
+    add_json,
+    add_kernel,
+    add_like,
+    add_targets,
+    add_wait,
+    kernel_members,
+    targets_of,
+)
+from tritonc.cli.posted_file import PostedFile, read_source, specialized
+from tritonc.cli.streams import write_json
+from tritonc.cli.terminal import Terminal
+from tritonc.compilation import Compilation, CompileFailed
+from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.explain.explanation import explained
+from tritonc.gate.cells import Cell
+from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
+from tritonc.gate.source_lines import SourceLines
+from tritonc.upgrade.upgrade_run import MEASURED
+
+KEY_DIGITS = 64
+_NOT_OF_KERNEL = ("target", "triton", "include", "stop_after", "priority", "timeout_s", "refresh")
+_EPILOG = """\
+Settings are compiled side by side: other num_warps, num_stages and maxnreg, and smaller blocks. The
+best one (*) keeps the tensor cores, spills least, then has the highest occupancy. Nothing is timed;
+`tritonc sweep` can do that.
+
+examples:
+  tritonc explain matmul.py --target cuda:90
+  tritonc explain @last
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add `explain` to the parser's commands."""
+    parser = commands.add_parser(
+        "explain",
+        help="show why a kernel spills, what limits its occupancy, and what other settings change",
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    text = "a compilation's key, a prefix, @last, or a kernel, which is compiled first"
+    parser.add_argument("key", metavar="KEY|FILE", help=text)
+    add_targets(parser, required=False)
+    add_kernel(parser)
+    add_like(parser)
+    add_json(parser)
+    add_wait(parser, default=300)
+
+
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Compile a file, try settings, and report; return whether the kernel compiles.
+
+    Raises ArgumentTypeError, and the errors of the client.
+    """
+    is_key = not Path(given.key).exists() and len(given.key) == KEY_DIGITS
+    if is_key:
+        source, members, compilation = _of_key(given, client)
+        said = CompileFailed(compilation).render(source.name)
+    else:
+        wanted = _of_file(given, client, terminal)
+        [compilation] = compile_all([wanted], given, client, terminal)
+        source, members = wanted.source, dict(wanted.members)
+        said = report(wanted, compilation, given, client)
+    if not compilation.succeeded:
+        if given.json:
+            write_json(compilation.raw)
+        terminal.say(said)
+        return False
+    if not compilation.resources:
+        stage = compilation.stop_after
+        raise ArgumentTypeError(f"{given.key} ends at {stage}; compile it without --stop-after")
+    cell = _cell(source, members, compilation)
+    with waiting(given, terminal, "trying settings", []) as say:
+        explanation = explained(client, cell, compilation, given.wait_s, say)
+    if given.json:
+        write_json(explanation_json(explanation))
+    else:
+        write_explanation(explanation, terminal)
+    return True
+
+
+def _of_file(given: Namespace, client: Client, terminal: Terminal) -> WantedCompilation:
+    targets = targets_of(given) or [DEFAULT_TARGET]
+    if len(targets) > 1:
+        raise ArgumentTypeError(f"--target: give one, not {len(targets)}")
+    source = read_source(given.key, given)
+    fixed = kernel_members(given)
+    made = specialized(source, given, fixed, targets[0], client, terminal.say)
+    return WantedCompilation(source, targets[0], made)
+
+
+def _of_key(given: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any], Compilation]:
+    """Return what was posted, and the compilation."""
+    compilation = client.get(given.key, wait_s=given.wait_s)
+    request: Mapping[str, Any] = client.request(given.key)
+    name = given.recent.name_of(given.key) or POSTED_SOURCE
+    ir = request.get("ir")
+    if isinstance(ir, Mapping):
+        source = PostedFile(name, str(ir.get("text")), str(ir.get("language")), {})
+    else:
+        source = PostedFile(name, str(request.get("source")), None, request.get("files") or {})
+    return source, dict(request), compilation
+
+
+def _cell(source: PostedFile, members: Mapping[str, Any], compilation: Compilation) -> Cell:
+    path = source.path or Path(source.name)
+    kept = {name: m for name, m in members.items() if name not in _NOT_OF_KERNEL}
+    texts = {POSTED_SOURCE: source.text, **source.files}
+    kernel = GatedKernel(
+        name=compilation.kernel or source.name,
+        place=source.name,
+        path=path,
+        members={**source.members, **kept},
+        lines=SourceLines(path, texts, {name: path.parent / name for name in source.files}),
+        launch=None,
+        targets=(compilation.target,),
+        tritons=(),
+        budgets=BudgetTable(),
+    )
+    return Cell(kernel, compilation.target, str(compilation.toolchain.get("triton")), MEASURED)

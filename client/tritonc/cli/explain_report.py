@@ -1,0 +1,185 @@
+"""The report of `tritonc explain`: one screen for people, one document for machines."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tritonc.cli.terminal import Terminal, table
+from tritonc.explain.explanation import SPILL, TENSOR, Explanation, Trial
+from tritonc.explain.matrix_findings import FMA
+from tritonc.explain.stage_lines import Place
+from tritonc.gate.cell_numbers import CellNumbers
+from tritonc.gate.metric_budget import CLASSES, number
+from tritonc.gate.report_text import one_line, shown_path
+from tritonc.upgrade.kernel_change import spilled
+
+MOST_CLASSES, MOST_LINES, MOST_TRIALS, MOST_FINDINGS = 6, 5, 8, 3
+MOST_TEXT_CHARS = 44
+_TRIED = ["", "setting", "registers", "spilled", "shared", "occupancy", "instructions", "tensor"]
+
+
+def write_explanation(explanation: Explanation, terminal: Terminal) -> None:
+    """Write the report for people."""
+    terminal.text("\n".join(_resources(explanation)))
+    costly = explanation.costly_lines()[:MOST_LINES]
+    if lines := [_line(explanation, mix.file, mix.line, mix.by_class) for mix in costly]:
+        terminal.draw(table(["line", "instructions", "spills", "of", "source"], lines))
+    terminal.draw(table(_TRIED, _tried(explanation), "compiled side by side, not timed"))
+    terminal.text("\n".join(map(one_line, _findings(explanation))))
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """Return the document of --json."""
+    compilation, best = explanation.compilation, explanation.best
+    limit = explanation.register_limit()
+    return {
+        "key": compilation.key,
+        "kernel": compilation.kernel,
+        "target": compilation.target,
+        "triton": explanation.cell.triton,
+        "resources": dict(compilation.resources),
+        "register_limit": None if limit is None else {"registers": limit[0], "because": limit[1]},
+        "by_class": dict(explanation.classes()),
+        "lines": [asdict(mix) for mix in explanation.costly_lines()],
+        "now": dict(explanation.numbers.metrics),
+        "trials": [_trial_json(trial, best) for trial in explanation.trials],
+        "matrix_products": [asdict(one) for one in explanation.products],
+        "tma": asdict(explanation.tma),
+        "not_vectorised": [asdict(one) for one in explanation.narrow],
+        "layout_conversions": [asdict(one) for one in explanation.conversions],
+    }
+
+
+def _trial_json(trial: Trial, best: Trial | None) -> dict[str, Any]:
+    proposal, numbers = trial.proposal, trial.numbers
+    return {
+        "setting": f"{proposal.member}.{proposal.name}",
+        "value": proposal.value,
+        "best": trial is best,
+        "key": numbers.key,
+        "failure": numbers.failure,
+        "metrics": dict(numbers.metrics),
+    }
+
+
+def _resources(explanation: Explanation) -> Iterator[str]:
+    compilation, resources = explanation.compilation, explanation.compilation.resources
+    cell = explanation.cell
+    yield one_line(
+        f"{cell.kernel.name} for {cell.target}, Triton {cell.triton}, key {compilation.key[:16]}"
+    )
+    limit = explanation.register_limit()
+    if limit is not None:
+        yield f"registers: {resources.get('registers')} of {limit[0]}, {limit[1]}"
+    else:
+        kinds = {"vector": "vgpr", "scalar": "sgpr", "accumulation": "agpr"}
+        yield f"registers: {', '.join(f'{resources.get(n)} {kind}' for kind, n in kinds.items())}"
+    yield from _spills(explanation)
+    misfit = "" if resources.get("fits") is not False else "; it does not fit"
+    shared, most = resources.get("shared_bytes"), resources.get("shared_limit_bytes")
+    yield f"shared: {shared} of {most} bytes{misfit}"
+    occupancy = resources.get("occupancy") or {}
+    if occupancy.get("ratio") is not None:
+        limiter = str(occupancy.get("limited_by")).replace("_", " ")
+        yield (
+            f"occupancy: {occupancy['ratio']:.1%} ({occupancy.get('warps_per_sm')} warps in "
+            f"{occupancy.get('blocks_per_sm')} blocks), limited by {limiter}"
+        )
+    counted = explanation.classes()
+    if counted:
+        total = number(explanation.numbers.metrics.get("instructions", 0))
+        shown = [f"{kind} {count}" for kind, count in counted[:MOST_CLASSES]]
+        yield f"instructions: {total}: {', '.join(shown)}"
+
+
+def _spills(explanation: Explanation) -> Iterator[str]:
+    resources, limit = explanation.compilation.resources, explanation.register_limit()
+    if limit is None:
+        if resources.get("vgpr_spills") is not None:
+            yield f"spills: {resources['vgpr_spills']} vector registers"
+        return
+    stored, loaded = (resources.get(f"spill_{how}_bytes") or 0 for how in ("store", "load"))
+    if not stored and not loaded:
+        yield "no spills"
+        return
+    is_full = (resources.get("registers") or 0) >= limit[0]
+    why = f"; its values need more than {limit[0]} registers" if is_full else ""
+    yield f"spills: {stored} bytes stored, {loaded} loaded by each thread{why}"
+
+
+def _line(explanation: Explanation, file: str, line: int, by_class: Mapping[str, int]) -> list[str]:
+    most = sorted(by_class.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = [f"{kind} {count}" for kind, count in most if kind != SPILL and count][:2]
+    text = explanation.cell.kernel.lines.text(file, line)[:MOST_TEXT_CHARS]
+    spills = str(by_class.get(SPILL, 0))
+    total = str(sum(by_class.values()))
+    return [_at(explanation, (file, line)), total, spills, ", ".join(rest), text]
+
+
+def _tried(explanation: Explanation) -> Iterator[list[str]]:
+    best = explanation.best
+    yield [" " if best else "*", "as it is", *_cells(explanation.numbers)]
+    for trial in explanation.trials[:MOST_TRIALS]:
+        mark = "*" if trial is best else ""
+        yield [mark, str(trial.proposal), *_cells(trial.numbers)]
+    if (more := len(explanation.trials) - MOST_TRIALS) > 0:
+        yield ["", f"and {more} more; --json", *[""] * 6]
+
+
+def _cells(numbers: CellNumbers) -> list[str]:
+    if numbers.failure is not None:
+        return ["", "", "", "", "fails", ""]
+    metrics = numbers.metrics
+
+    def shown(name: str) -> str:
+        return number(metrics[name]) if name in metrics else ""
+
+    occupancy = f"{metrics['occupancy']:.1%}" if "occupancy" in metrics else ""
+    return [
+        shown("registers"),
+        number(spilled(numbers)),
+        shown("shared_bytes"),
+        occupancy,
+        shown("instructions"),
+        shown(f"{CLASSES}.{TENSOR}"),
+    ]
+
+
+def _findings(explanation: Explanation) -> Iterator[str]:
+    best = explanation.best
+    if best is not None:
+        grid = "; check the grid" if best.proposal.member == "constexprs" else ""
+        yield f"best: {best.proposal}{grid}; time it before you keep it"
+    else:
+        yield "best: as it is; no setting that was tried needs less"
+    if not explanation.products:
+        yield "matrix products: none"
+    for product in explanation.products[:MOST_FINDINGS]:
+        why = f": {product.reason}" if product.reason else ""
+        if not why and product.unit == FMA:
+            why = ": the stages do not show why"
+        yield f"{_at(explanation, product.place)}: dot {product.shape}: {product.unit}{why}"
+    yield from _more(len(explanation.products), "dots")
+    if explanation.tma.copies:
+        yield f"TMA: {explanation.tma.copies} copies"
+    elif explanation.tma.reason:
+        yield f"TMA: none; {explanation.tma.reason}"
+    for access in explanation.narrow[:MOST_FINDINGS]:
+        yield f"{_at(explanation, access.place)}: not vectorised: {access}"
+    yield from _more(len(explanation.narrow), "lines with such accesses")
+    for one in explanation.conversions[:MOST_FINDINGS]:
+        noun = "layout conversion" if one.count == 1 else f"{one.count} layout conversions"
+        yield f"{_at(explanation, one.place)}: {noun}: {one.largest}"
+    yield from _more(len(explanation.conversions), "lines with conversions")
+
+
+def _more(count: int, noun: str) -> Iterator[str]:
+    if count > MOST_FINDINGS:
+        yield f"and {count - MOST_FINDINGS} more {noun}; --json"
+
+
+def _at(explanation: Explanation, place: Place | None) -> str:
+    if place is None:
+        return "no line"
+    file, line = place
+    return f"{shown_path(explanation.cell.kernel.lines.path(file))}:{line}"

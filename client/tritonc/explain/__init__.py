@@ -1,0 +1,1 @@
+"""Why a kernel spills, what limits its occupancy, and what other settings change."""

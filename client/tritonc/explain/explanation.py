@@ -1,0 +1,175 @@
+"""Collects why a kernel costs what it costs: its resources, lines, stages, and what was tried."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tritonc._sync.client import Client
+from tritonc.compilation import Compilation
+from tritonc.explain.matrix_findings import MatrixProduct, TmaUse, matrix_products, tma_use
+from tritonc.explain.memory_findings import (
+    Conversion,
+    NarrowAccess,
+    conversions,
+    narrow_accesses,
+)
+from tritonc.explain.stage_lines import places_of
+from tritonc.gate.cell_numbers import CellNumbers, LineMix, compilation_measured
+from tritonc.gate.cells import Cell
+from tritonc.gate.measure_cells import CellMeasuring, Say
+from tritonc.gate.metric_budget import CLASSES
+from tritonc.service_errors import UnexpectedAnswer
+from tritonc.upgrade.kernel_change import spilled
+from tritonc.upgrade.proposals import Proposal, proposals
+
+TENSOR, SPILL = "tensor", "local"
+MOST_REGISTERS = 255  # of a thread, on NVIDIA's GPUs
+REGISTERS_PER_BLOCK = 65536
+MOST_TRIED = 24
+_ASSEMBLY = ("ptx", "amdgcn")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The numbers with one changed setting."""
+
+    proposal: Proposal
+    numbers: CellNumbers
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All that is known of a compilation; `trials` are ranked, best first.
+
+    `best` is the setting that needs least, None if the present ones do.
+    """
+
+    compilation: Compilation
+    cell: Cell
+    numbers: CellNumbers
+    trials: tuple[Trial, ...]
+    products: tuple[MatrixProduct, ...]
+    tma: TmaUse
+    narrow: tuple[NarrowAccess, ...]
+    conversions: tuple[Conversion, ...]
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial, if it is better than the present settings."""
+        first = self.trials[0] if self.trials else None
+        is_better = first is not None and _cost(first.numbers, self.numbers) < _cost(
+            self.numbers, self.numbers
+        )
+        return first if is_better else None
+
+    def costly_lines(self) -> list[LineMix]:
+        """Return the lines: those with most spill instructions first, then the longest."""
+        return sorted(
+            self.numbers.lines,
+            key=lambda mix: (-mix.by_class.get(SPILL, 0), -sum(mix.by_class.values())),
+        )
+
+    def classes(self) -> list[tuple[str, int]]:
+        """Return the instructions by class, most first."""
+        prefix = f"{CLASSES}."
+        found = {n.removeprefix(prefix): int(c) for n, c in self.numbers.metrics.items() if c}
+        named = {n.removeprefix(prefix) for n in self.numbers.metrics if n.startswith(prefix)}
+        return sorted(
+            ((n, c) for n, c in found.items() if n in named), key=lambda pair: (-pair[1], pair[0])
+        )
+
+    def register_limit(self) -> tuple[int, str] | None:
+        """Return how many registers a thread could have on NVIDIA's GPUs, and what says so."""
+        resources = self.compilation.resources
+        threads, maxnreg = resources.get("threads"), self.numbers.settings.get("maxnreg")
+        if resources.get("backend") != "cuda":
+            return None
+        limits = [(MOST_REGISTERS, "the most of a thread")]
+        if isinstance(threads, int) and threads > 0:
+            by_threads = REGISTERS_PER_BLOCK // threads // 8 * 8
+            limits.append((by_threads, f"the most with {threads} threads"))
+        if isinstance(maxnreg, int):
+            limits.append((maxnreg, "set by maxnreg"))
+        return min(limits)
+
+
+def explained(
+    client: Client, cell: Cell, compilation: Compilation, wait_s: float, say: Say
+) -> Explanation:
+    """Return the explanation of a compilation that succeeded; `cell` is its request.
+
+    Raises the errors of the client, and UnexpectedAnswer.
+    """
+    measuring = CellMeasuring(client, wait_s, say)
+    try:
+        first = compilation_measured(compilation)
+        numbers = measuring.with_instructions({cell: first})[cell]
+        tried = list(proposals(cell, numbers))[:MOST_TRIED]
+        measured = measuring.compilations([one.cell for one in tried], {})
+        stages = [s for s in ("ttgir", *_ASSEMBLY) if s in compilation.artifacts]
+        texts = client.get(compilation.key, include=stages).included
+        lines = client.lines(compilation.key, wait_s=wait_s)
+        return _explained(
+            compilation, cell, numbers, _trials(tried, measured, numbers), texts, lines
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UnexpectedAnswer(f"an answer on {cell.title} is malformed: {error!r}") from error
+
+
+def _explained(
+    compilation: Compilation,
+    cell: Cell,
+    numbers: CellNumbers,
+    trials: tuple[Trial, ...],
+    texts: Mapping[str, str | bytes],
+    lines: Mapping[str, Any],
+) -> Explanation:
+    ttgir = str(texts.get("ttgir", ""))
+    in_ttgir = places_of(lines, "ttgir")
+    narrow: list[NarrowAccess] = []
+    for stage in _ASSEMBLY:
+        if isinstance(text := texts.get(stage), str):
+            narrow += narrow_accesses(text, stage, places_of(lines, stage))
+    warps = compilation.metadata.get("num_warps")
+    products = matrix_products(
+        ttgir, in_ttgir, compilation.target, warps if isinstance(warps, int) else None
+    )
+    return Explanation(
+        compilation,
+        cell,
+        numbers,
+        trials,
+        tuple(products),
+        tma_use(ttgir, compilation.target),
+        tuple(narrow),
+        tuple(conversions(ttgir, in_ttgir)),
+    )
+
+
+def _trials(
+    tried: Sequence[Proposal], measured: Mapping[Cell, CellNumbers], now: CellNumbers
+) -> tuple[Trial, ...]:
+    made = [Trial(one, measured[one.cell]) for one in tried if one.cell in measured]
+    return tuple(sorted(made, key=lambda trial: _rank(trial, now)))
+
+
+def _rank(trial: Trial, now: CellNumbers) -> tuple[float, ...]:
+    """Return a sort key: among equal costs, options come first, as they leave the work as it is.
+
+    Instructions of other blocks are not comparable: a program with less work has fewer.
+    """
+    proposal, is_block = trial.proposal, trial.proposal.member == "constexprs"
+    shrunk = proposal.before / proposal.value if is_block else 0
+    instructions = trial.numbers.metrics.get("instructions", 0)
+    return (*_cost(trial.numbers, now), is_block, shrunk, instructions)
+
+
+def _cost(numbers: CellNumbers, now: CellNumbers) -> tuple[float, ...]:
+    """Return what to keep low, the worst first: failure, lost tensor cores, spills, occupancy."""
+    tensor = f"{CLASSES}.{TENSOR}"
+    return (
+        numbers.failure is not None,
+        bool(now.metrics.get(tensor)) and not numbers.metrics.get(tensor),
+        spilled(numbers),
+        -numbers.metrics.get("occupancy", 0),
+    )

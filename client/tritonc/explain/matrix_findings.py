@@ -1,0 +1,115 @@
+"""The unit that multiplies matrices, by source line, and the reason if a faster one is not used.
+
+A reason is given only if the TTGIR shows it: each is a condition of the instruction itself.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tritonc.explain.stage_lines import Place
+
+FMA, MMA, WGMMA, TCGEN05 = "FMA, no tensor cores", "mma.sync", "wgmma", "tcgen05.mma"
+WGMMA_TARGET, FIRST_WITH_TMA = 90, 90
+WGMMA_K_BITS = 256
+_ALIAS = re.compile(r"(?m)^#(\w+) = #(?:ttg\.)?(\w+)<")
+_DOT = re.compile(r"\b(tt\.dot(?:_scaled)?|ttng\.warp_group_dot|ttng\.tc_gen5_mma(?:_scaled)?) ")
+_SHAPED = re.compile(r"(?:tensor|memdesc)<((?:\d+x)+)([\w!.]+), *#(?:ttg\.)?(\w+)")
+_TMA = re.compile(r"\bttng\.async_tma_(?!store_wait)\w+")
+_DESCRIPTOR = re.compile(
+    r"\b(?:tt|ttng)\.(?:make_tensor_descriptor|tensormap_create)|!tt\.tensordesc"
+)
+_UNITS = {"nvidia_mma": MMA, "amd_mfma": "MFMA", "amd_wmma": "WMMA", "blocked": FMA}
+_BITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """A dot: its unit, its M x N x K per block, and why no faster unit is used, if known."""
+
+    place: Place | None
+    unit: str
+    shape: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TmaUse:
+    """The number of TMA copies, and why there are none."""
+
+    copies: int
+    reason: str | None
+
+
+def matrix_products(
+    ttgir: str, places: Mapping[int, Place], target: str, num_warps: int | None
+) -> list[MatrixProduct]:
+    """Return the dots of a kernel, without repetition of equal ones."""
+    layouts = dict(_ALIAS.findall(ttgir))
+    found: dict[MatrixProduct, None] = {}
+    for number, line in enumerate(ttgir.splitlines(), 1):
+        match = _DOT.search(line)
+        if match is None:
+            continue
+        tensors = _SHAPED.findall(line, match.end())
+        if len(tensors) < 2:
+            continue
+        (a, a_type, _), (b, b_type, _), last = tensors[0], tensors[1], tensors[-1]
+        rows, columns = ([int(n) for n in size.split("x")[:-1]] for size in (a, b))
+        shape = [*rows[:-1], columns[-1], rows[-1]]
+        unit = {"ttng.warp_group_dot": WGMMA}.get(match[1]) or (
+            TCGEN05 if "tc_gen5" in match[1] else _UNITS.get(layouts.get(last[2], last[2]))
+        )
+        if unit is None:
+            continue
+        is_tf32 = "inputPrecision = tf32" in line
+        reason = _reason(unit, shape, (a_type, b_type), target, num_warps, is_tf32=is_tf32)
+        shown = f"{'x'.join(map(str, shape))} {a_type}"
+        found[MatrixProduct(places.get(number), unit, shown, reason)] = None
+    return list(found)
+
+
+def _reason(
+    unit: str,
+    shape: list[int],
+    types: tuple[str, str],
+    target: str,
+    num_warps: int | None,
+    *,
+    is_tf32: bool,
+) -> str | None:
+    if unit == FMA and types == ("f32", "f32") and target.startswith("cuda:") and not is_tf32:
+        return "fp32 operands with input_precision 'ieee'; tensor cores take 'tf32'"
+    if unit == MMA and target == f"cuda:{WGMMA_TARGET}":
+        return _without_wgmma(shape, types[0], num_warps)
+    return None
+
+
+def _without_wgmma(shape: list[int], kind: str, num_warps: int | None) -> str | None:
+    """Return the condition of wgmma that a dot does not meet, None if it meets all of these."""
+    if len(shape) != 3:
+        return "wgmma has no batches"
+    rows, columns, inner = shape
+    bits = _BITS.search(kind)
+    if num_warps is not None and num_warps % 4:
+        return f"wgmma needs num_warps in fours, not {num_warps}"
+    if rows % 64:
+        return f"wgmma needs M in 64s, not {rows}"
+    if columns % 8:
+        return f"wgmma needs N in eights, not {columns}"
+    if bits and inner * int(bits[0]) < WGMMA_K_BITS:
+        return f"wgmma needs K of {WGMMA_K_BITS // int(bits[0])} or more, not {inner}"
+    return None
+
+
+def tma_use(ttgir: str, target: str) -> TmaUse:
+    """Return how often a kernel copies with TMA, and why it does not if that is known."""
+    copies = len(_TMA.findall(ttgir))
+    if copies:
+        return TmaUse(copies, None)
+    digits = _BITS.search(target) if target.startswith("cuda:") else None
+    if digits is None or int(digits[0]) < FIRST_WITH_TMA:
+        return TmaUse(0, f"{target} has none")
+    if _DESCRIPTOR.search(ttgir) is None:
+        return TmaUse(0, "the kernel has no tensor descriptor")
+    return TmaUse(0, None)

@@ -1,0 +1,18 @@
+"""The source lines of lines in a stage's text, from the answer of `Client.lines`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Place = tuple[str, int]
+"""A file by the service's name, and a line."""
+
+
+def places_of(document: Mapping[str, Any], stage: str) -> dict[int, Place]:
+    """Return the source line of each line of a stage. Raises KeyError or TypeError if malformed."""
+    found: dict[int, Place] = {}
+    for row in document["lines"]:
+        if row.get("file") is None or row.get("line") is None:
+            continue
+        for number in row.get(stage) or ():
+            found.setdefault(number, (str(row["file"])[:300], int(row["line"])))
+    return found

@@ -1,0 +1,80 @@
+"""`tritonc explain`: the settings it tries, the best one, and refused requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tritonc.cli.main import main
+
+from tests.unit.client.gate.gate_service import KERNEL, GateService, resources
+
+KERNELS = KERNEL.replace("@triton.jit", "# tritonc: x_ptr=*fp32:16 N=64 num_warps=1\n@triton.jit")
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GateService:
+    monkeypatch.chdir(tmp_path)
+    Path("double.py").write_text(KERNELS)
+    return GateService()
+
+
+def spilling(spilled: Callable[[int, int], int]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a compiler whose spilled bytes depend on the warps and the block."""
+
+    def compiled(posted: dict[str, Any]) -> dict[str, Any]:
+        warps, block = posted["options"]["num_warps"], posted["constexprs"]["N"]
+        bytes_spilled = spilled(warps, block)
+        numbers = resources(posted["target"], spill_store_bytes=bytes_spilled, threads=32)
+        return {"options": {"num_warps": warps}, "resources": numbers}
+
+    return compiled
+
+
+def explain(service: GateService, *words: str) -> int:
+    return main(
+        ["explain", *words], environment={"TRITOND_URL": "http://t.test"}, transport=service
+    )
+
+
+def best(capsys: Any) -> list[tuple[str, Any]]:
+    trials = json.loads(capsys.readouterr().out)["trials"]
+    return [(trial["setting"], trial["value"]) for trial in trials if trial["best"]]
+
+
+def test_the_best_setting_spills_least(service: GateService, capsys: Any):
+    service.compiled = spilling(lambda warps, _: 64 // warps if warps < 4 else 0)
+
+    assert explain(service, "double.py", "--json") == 0
+    assert best(capsys) == [("options.num_warps", 4)]
+
+
+def test_an_option_is_better_than_a_block_that_needs_as_little(service: GateService, capsys: Any):
+    service.compiled = spilling(lambda warps, block: 64 * (warps == 1 and block == 64))
+
+    assert explain(service, "double.py", "--json") == 0
+    assert best(capsys) == [("options.num_warps", 2)]
+
+
+def test_without_an_improvement_nothing_is_advised(service: GateService, capsys: Any):
+    service.compiled = spilling(lambda _warps, _block: 0)
+
+    assert explain(service, "double.py") == 0
+    assert "best: as it is; no setting that was tried needs less" in capsys.readouterr().out
+
+
+def test_a_key_is_explained_with_what_was_posted(service: GateService, capsys: Any):
+    service.compiled = spilling(lambda warps, _: 64 * (warps == 1))
+    assert explain(service, "double.py", "--json") == 0
+    key = json.loads(capsys.readouterr().out)["key"]
+
+    assert explain(service, key, "--json") == 0
+    assert best(capsys) == [("options.num_warps", 2)]
+
+
+def test_two_targets_are_refused(service: GateService, capsys: Any):
+    assert explain(service, "double.py", "--target", "cuda:80,cuda:90") == 2
+    assert "--target: give one, not 2" in capsys.readouterr().err
