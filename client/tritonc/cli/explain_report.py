@@ -153,7 +153,7 @@ def _findings(explanation: Explanation) -> Iterator[str]:
     else:
         yield "best: as it is; no setting that was tried needs less"
     if not explanation.products:
-        yield "matrix products: none"
+        yield "tl.dot: none"
     for product in explanation.products[:MOST_FINDINGS]:
         why = f": {product.reason}" if product.reason else ""
         if not why and product.unit == FMA:
@@ -161,7 +161,7 @@ def _findings(explanation: Explanation) -> Iterator[str]:
         yield f"{_at(explanation, product.place)}: dot {product.shape}: {product.unit}{why}"
     yield from _more(len(explanation.products), "dots")
     if explanation.tma.copies:
-        yield f"TMA: {explanation.tma.copies} copies"
+        yield f"TMA: {explanation.tma.copies} copies in TTGIR"
     elif explanation.tma.reason:
         yield f"TMA: none; {explanation.tma.reason}"
     for access in explanation.narrow[:MOST_FINDINGS]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from tritonc.explain.stage_lines import Place
 
 FMA, MMA, WGMMA, TCGEN05 = "FMA, no tensor cores", "mma.sync", "wgmma", "tcgen05.mma"
-WGMMA_TARGET, FIRST_WITH_TMA = 90, 90
-WGMMA_K_BITS = 256
+FIRST_WITH_TMA = 90
+FASTER = {"cuda:90": WGMMA, "cuda:100": TCGEN05, "cuda:103": TCGEN05}
+"""The unit that `mma.sync` is slower than, of the targets that have one."""
 _ALIAS = re.compile(r"(?m)^#(\w+) = #(?:ttg\.)?(\w+)<")
 _DOT = re.compile(r"\b(tt\.dot(?:_scaled)?|ttng\.warp_group_dot|ttng\.tc_gen5_mma(?:_scaled)?) ")
 _SHAPED = re.compile(r"(?:tensor|memdesc)<((?:\d+x)+)([\w!.]+), *#(?:ttg\.)?(\w+)")
@@ -80,25 +81,26 @@ def _reason(
 ) -> str | None:
     if unit == FMA and types == ("f32", "f32") and target.startswith("cuda:") and not is_tf32:
         return "fp32 operands with input_precision 'ieee'; tensor cores take 'tf32'"
-    if unit == MMA and target == f"cuda:{WGMMA_TARGET}":
-        return _without_wgmma(shape, types[0], num_warps)
+    if unit == MMA and target in FASTER:
+        return _unmet(FASTER[target], shape, types[0], num_warps)
     return None
 
 
-def _without_wgmma(shape: list[int], kind: str, num_warps: int | None) -> str | None:
-    """Return the condition of wgmma that a dot does not meet, None if it meets all of these."""
+def _unmet(faster: str, shape: list[int], kind: str, num_warps: int | None) -> str | None:
+    """Return the condition of a faster unit that a dot does not meet, None if it meets these."""
     if len(shape) != 3:
-        return "wgmma has no batches"
-    rows, columns, inner = shape
-    bits = _BITS.search(kind)
+        return f"{faster} has no batches"
+    rows, columns, _ = shape
+    if kind == "f64":
+        return f"{faster} takes no fp64"
     if num_warps is not None and num_warps % 4:
-        return f"wgmma needs num_warps in fours, not {num_warps}"
+        return f"{faster} needs num_warps in fours, not {num_warps}"
+    if faster == TCGEN05 and num_warps not in (4, 8, None):
+        return f"Triton uses {faster} with 4 or 8 warps, not {num_warps}"
     if rows % 64:
-        return f"wgmma needs M in 64s, not {rows}"
+        return f"{faster} needs M in 64s, not {rows}"
     if columns % 8:
-        return f"wgmma needs N in eights, not {columns}"
-    if bits and inner * int(bits[0]) < WGMMA_K_BITS:
-        return f"wgmma needs K of {WGMMA_K_BITS // int(bits[0])} or more, not {inner}"
+        return f"{faster} needs N in eights, not {columns}"
     return None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.integration.service.command_runs import run
 from tests.integration.service.running import Deployment
 
@@ -23,6 +25,7 @@ def centre(x_ptr, out_ptr, BLOCK: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_the_spills_their_line_and_the_setting_that_ends_them_fit_a_screen(
     system: Deployment, tmp_path: Path
 ) -> None:

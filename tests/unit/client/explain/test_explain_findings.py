@@ -77,7 +77,7 @@ def test_conversions_of_a_line_are_counted_and_the_largest_is_shown():
     [
         (("32x64", "64x64", "32x64"), 4, "wgmma needs M in 64s, not 32"),
         (("64x64", "64x64", "64x64"), 2, "wgmma needs num_warps in fours, not 2"),
-        (("64x8", "8x64", "64x64"), 4, "wgmma needs K of 16 or more, not 8"),
+        (("64x64", "64x4", "64x4"), 4, "wgmma needs N in eights, not 4"),
         (("2x64x64", "2x64x64", "2x64x64"), 4, "wgmma has no batches"),
         (("64x64", "64x64", "64x64"), 4, None),
     ],
@@ -88,6 +88,12 @@ def test_a_missed_wgmma_has_the_condition_that_is_not_met(
     [product] = matrix_products(dot(*shapes), {}, "cuda:90", num_warps)
 
     assert (product.unit, product.reason) == (MMA, reason)
+
+
+def test_tcgen05_has_a_condition_of_its_own():
+    [product] = matrix_products(dot("64x64", "64x64", "64x64"), {}, "cuda:100", 16)
+
+    assert product.reason == "Triton uses tcgen05.mma with 4 or 8 warps, not 16"
 
 
 def test_a_target_without_wgmma_misses_nothing():
