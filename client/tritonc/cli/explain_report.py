@@ -5,11 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from tritonc.cli.terminal import Terminal, table
-from tritonc.explain.explanation import SPILL, TENSOR, Explanation, Trial
+from tritonc.explain.explanation import SPILL, Explanation, Trial, matrix_opcodes
 from tritonc.explain.matrix_findings import FMA
 from tritonc.explain.stage_lines import Place
 from tritonc.gate.cell_numbers import CellNumbers
-from tritonc.gate.metric_budget import CLASSES, number
+from tritonc.gate.metric_budget import number
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.upgrade.kernel_change import spilled
 
@@ -141,7 +141,7 @@ def _cells(numbers: CellNumbers) -> list[str]:
         shown("shared_bytes"),
         occupancy,
         shown("instructions"),
-        shown(f"{CLASSES}.{TENSOR}"),
+        matrix_opcodes(numbers),
     ]
 
 

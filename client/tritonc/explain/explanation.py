@@ -1,5 +1,7 @@
 """Collects why a kernel costs what it costs: its resources, lines, stages, and what was tried."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,16 +19,18 @@ from tritonc.explain.stage_lines import places_of
 from tritonc.gate.cell_numbers import CellNumbers, LineMix, compilation_measured
 from tritonc.gate.cells import Cell
 from tritonc.gate.measure_cells import CellMeasuring, Say
-from tritonc.gate.metric_budget import CLASSES
+from tritonc.gate.metric_budget import CLASSES, OPCODES
 from tritonc.service_errors import UnexpectedAnswer
 from tritonc.upgrade.kernel_change import spilled
 from tritonc.upgrade.proposals import Proposal, proposals
 
-TENSOR, SPILL = "tensor", "local"
+SPILL = "local"  # the class of instructions
 MOST_REGISTERS = 255  # of a thread, on NVIDIA's GPUs
 REGISTERS_PER_BLOCK = 65536
 MOST_TRIED = 24
 _ASSEMBLY = ("ptx", "amdgcn")
+_OPCODES_BY_SPEED = (r"v_s?w?mfma|v_s?wmma|[A-Z]MMA", r"[A-Z]GMMA", r"UTC[A-Z]*MMA")
+"""Opcodes that multiply matrices: those of `mma.sync`, wgmma, and tcgen05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +169,28 @@ def _rank(trial: Trial, now: CellNumbers) -> tuple[float, ...]:
 
 
 def _cost(numbers: CellNumbers, now: CellNumbers) -> tuple[float, ...]:
-    """Return what to keep low, the worst first: failure, lost tensor cores, spills, occupancy."""
-    tensor = f"{CLASSES}.{TENSOR}"
+    """Return what to keep low: failure, a slower unit for matrices, spills, lost occupancy."""
     return (
         numbers.failure is not None,
-        bool(now.metrics.get(tensor)) and not numbers.metrics.get(tensor),
+        _speed(numbers) < _speed(now),
         spilled(numbers),
         -numbers.metrics.get("occupancy", 0),
     )
+
+
+def matrix_opcodes(numbers: CellNumbers) -> str:
+    """Return the instructions that multiply matrices, `8 HGMMA`; "" if there are none."""
+    pattern = re.compile("|".join(_OPCODES_BY_SPEED))
+    counts: Counter[str] = Counter()
+    for name, count in numbers.metrics.items():
+        opcode = name.removeprefix(f"{OPCODES}.")
+        if opcode != name and (match := pattern.match(opcode)):
+            counts[match[0]] += int(count)
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common())
+
+
+def _speed(numbers: CellNumbers) -> int:
+    """Return the place of the fastest of these opcodes that a kernel has, 0 for none."""
+    opcodes = matrix_opcodes(numbers)
+    places = enumerate(_OPCODES_BY_SPEED, 1)
+    return max((at for at, names in places if re.search(rf"\b(?:{names})", opcodes)), default=0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tritonc.cli.main import main
 
-from tests.unit.client.gate.gate_service import KERNEL, GateService, resources
+from tests.unit.client.gate.gate_service import KERNEL, MIX, GateService, resources
 
 KERNELS = KERNEL.replace("@triton.jit", "# tritonc: x_ptr=*fp32:16 N=64 num_warps=1\n@triton.jit")
 
@@ -57,6 +57,19 @@ def test_an_option_is_better_than_a_block_that_needs_as_little(service: GateServ
 
     assert explain(service, "double.py", "--json") == 0
     assert best(capsys) == [("options.num_warps", 2)]
+
+
+def test_losing_wgmma_is_no_improvement(service: GateService, capsys: Any):
+    service.compiled = spilling(lambda warps, _: 64 * (warps == 1))
+    service.mix_of = lambda posted: (
+        MIX
+        | {"by_opcode": {"HGMMA.64x64" if posted["options"]["num_warps"] == 1 else "HMMA.16816": 8}}
+    )
+
+    assert explain(service, "double.py") == 0
+    said = capsys.readouterr().out
+    assert "8 HGMMA" in said
+    assert "best: as it is" in said
 
 
 def test_without_an_improvement_nothing_is_advised(service: GateService, capsys: Any):

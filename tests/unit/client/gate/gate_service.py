@@ -43,7 +43,7 @@ Compiled = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class GateService(httpx.MockTransport):
-    """Tests set answers in `compiled` and `launched`, and `mixes` by target and Triton version."""
+    """Tests set answers: `compiled`, `launched`, `mixes` by target and Triton, `mix_of` a request."""
 
     def __init__(self) -> None:
         super().__init__(self._answer)
@@ -58,6 +58,7 @@ class GateService(httpx.MockTransport):
         self.proposals: dict[str, str] = {}
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
         self.mix: dict[str, Any] | None = MIX
+        self.mix_of: Compiled | None = None
         self._keys: dict[str, dict[str, Any]] = {}
         self._batch: list[dict[str, Any]] = []
 
@@ -87,6 +88,7 @@ class GateService(httpx.MockTransport):
         if path.endswith("/instructions"):
             posted = self._keys[key]
             mix = self.mixes.get((posted["target"], posted.get("triton", "")), self.mix)
+            mix = self.mix_of(posted) if self.mix_of is not None else mix
             if mix is None:
                 problem = {"slug": "not_derivable", "status": 422}
                 return httpx.Response(422, json=problem)
