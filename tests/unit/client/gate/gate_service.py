@@ -43,7 +43,7 @@ Compiled = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class GateService(httpx.MockTransport):
-    """Tests set answers: `compiled`, `launched`, `mixes` by target and Triton, `mix_of` a request."""
+    """Tests set `compiled`, `launched`, `mixes` by target and Triton, or `mix_of` a request."""
 
     def __init__(self) -> None:
         super().__init__(self._answer)
