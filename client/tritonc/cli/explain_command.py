@@ -119,7 +119,8 @@ def _of_key(given: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any
 def _cell(source: PostedFile, members: Mapping[str, Any], compilation: Compilation) -> Cell:
     path = source.path or Path(source.name)
     kept = {name: m for name, m in members.items() if name not in _NOT_OF_KERNEL}
-    texts = {POSTED_SOURCE: source.text, **source.files}
+    # locations in IR are lines of the source that it was made from
+    texts = {} if source.language else {POSTED_SOURCE: source.text, **source.files}
     kernel = GatedKernel(
         name=compilation.kernel or source.name,
         place=source.name,

@@ -123,7 +123,7 @@ def _tried(explanation: Explanation) -> Iterator[list[str]]:
         mark = "*" if trial is best else ""
         yield [mark, str(trial.proposal), *_cells(trial.numbers)]
     if (more := len(explanation.trials) - MOST_TRIALS) > 0:
-        yield ["", f"and {more} more; --json", *[""] * 6]
+        yield ["", f"and {more} more, in --json", *[""] * 6]
 
 
 def _cells(numbers: CellNumbers) -> list[str]:
@@ -166,7 +166,7 @@ def _findings(explanation: Explanation) -> Iterator[str]:
         yield f"TMA: none; {explanation.tma.reason}"
     for access in explanation.narrow[:MOST_FINDINGS]:
         yield f"{_at(explanation, access.place)}: not vectorised: {access}"
-    yield from _more(len(explanation.narrow), "lines with such accesses")
+    yield from _more(len(explanation.narrow), "such accesses")
     for one in explanation.conversions[:MOST_FINDINGS]:
         noun = "layout conversion" if one.count == 1 else f"{one.count} layout conversions"
         yield f"{_at(explanation, one.place)}: {noun}: {one.largest}"
@@ -175,11 +175,13 @@ def _findings(explanation: Explanation) -> Iterator[str]:
 
 def _more(count: int, noun: str) -> Iterator[str]:
     if count > MOST_FINDINGS:
-        yield f"and {count - MOST_FINDINGS} more {noun}; --json"
+        yield f"and more {noun}: {count - MOST_FINDINGS}, in --json"
 
 
 def _at(explanation: Explanation, place: Place | None) -> str:
     if place is None:
         return "no line"
     file, line = place
+    if "ir" in explanation.cell.kernel.members:
+        return f"{file}:{line}"
     return f"{shown_path(explanation.cell.kernel.lines.path(file))}:{line}"

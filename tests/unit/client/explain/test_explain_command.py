@@ -88,6 +88,15 @@ def test_a_key_is_explained_with_what_was_posted(service: GateService, capsys: A
     assert best(capsys) == [("options.num_warps", 2)]
 
 
+def test_lines_of_ir_are_those_of_its_source(service: GateService, capsys: Any):
+    Path("double.ttir").write_text('module {} loc("user.py":6:1)\n')
+
+    assert explain(service, "double.ttir") == 0
+    said = capsys.readouterr().out
+    assert "user.py:6  " in said
+    assert "module" not in said
+
+
 def test_two_targets_are_refused(service: GateService, capsys: Any):
     assert explain(service, "double.py", "--target", "cuda:80,cuda:90") == 2
     assert "--target: give one, not 2" in capsys.readouterr().err
