@@ -52,9 +52,9 @@ CASES_EXAMPLE: dict[str, Any] = {
 class ProofBuffer(RequestPart):
     """A buffer of a case, as in a launch; strides in elements. Contents do not matter."""
 
-    shape: Annotated[list[_Size], Field(max_length=MAX_RANK)]
+    shape: Annotated[list[_Size], Field(max_length=MAX_RANK, fail_fast=True)]
     dtype: str = Field(default="fp32", max_length=64)
-    strides: Annotated[list[_Size], Field(max_length=MAX_RANK)] | None = None
+    strides: Annotated[list[_Size], Field(max_length=MAX_RANK, fail_fast=True)] | None = None
     init: Json = Field(default=None, description="ignored")
     output: bool = Field(default=False, description="ignored")
 
@@ -116,7 +116,7 @@ class ProofRequest(LaunchedKernel):
         description="instead of one kernel: two elementwise ones; do they store the same, for all "
         "sizes? Over loads relative to the stored element, and never across reassociation",
     )
-    cases: Annotated[list[ProofCase], Field(max_length=MAX_CASES)] = Field(
+    cases: Annotated[list[ProofCase], Field(max_length=MAX_CASES, fail_fast=True)] = Field(
         default_factory=list,
         description="instead of `contract`: launches to infer it from, best three whose sizes are "
         "different primes",

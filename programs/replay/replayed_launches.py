@@ -28,7 +28,7 @@ class LaunchReport:
     touched: Mapping[int, TouchedBytes] = field(default_factory=dict)
     """The bytes that it touched in storages that ops of several streams may share."""
     further: Sequence[Finding] = ()
-    """What followed from the same launch, where `stopped` is a load that failed."""
+    """Findings that followed from a failed load of the same launch, `stopped`."""
 
 
 class ReplayedLaunches(Protocol):

@@ -1,4 +1,4 @@
-"""Ctrl-C while the command is still being imported."""
+"""The command before the client is imported: Ctrl-C, and its version."""
 
 import subprocess
 import sys
@@ -23,3 +23,12 @@ def test_it_is_no_traceback():
     )
 
     assert (done.returncode, done.stderr) == (130, "tritonc: interrupted\n")
+
+
+def test_the_version_is_printed_without_importing_the_client() -> None:
+    text = "import sys, tritonc_command as c; sys.argv = ['tritonc', '--version']; c.main()"
+    text += "; print({'tritonc', 'httpx'} & set(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "tritonc 0.1.0\nset()\n"

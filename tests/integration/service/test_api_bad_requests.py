@@ -64,7 +64,7 @@ def test_a_body_must_be_a_json_object(http: httpx.Client, content: bytes) -> Non
         ({"source": ""}, "/source"),
         ({"source": "\0"}, "/source"),
         ({"kernel": 1}, "/kernel"),
-        ({"target": "sm_90"}, "/target"),
+        ({"target": "sm_x"}, "/target"),
         ({"target": "cuda:13"}, "/target"),
         ({"target": "cuda:90:64"}, "/target"),
         ({"target": None}, "/target"),
@@ -113,7 +113,7 @@ def test_a_missing_field_is_named(post: Post, name: str) -> None:
 
 
 def test_all_wrong_fields_are_named_at_once(post: Post) -> None:
-    wrong = GOOD | {"target": "sm_90", "hints": {"q": ["even"]}}
+    wrong = GOOD | {"target": "sm_x", "hints": {"q": ["even"]}}
 
     problem = assert_problem(post(wrong), 422, "invalid_request")
 
@@ -183,7 +183,7 @@ def test_a_wrong_method(http: httpx.Client) -> None:
     answer = http.put("/v1/compilations", json=GOOD)
 
     assert_problem(answer, 405, "method_not_allowed")
-    assert answer.headers["allow"] == "POST"
+    assert answer.headers["allow"] == "GET, HEAD, POST"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_no_worker_is_bothered(post: Post, http: httpx.Client) -> None:
     misses = 'tritond_compilations_total{cache="miss"}'
     before = [line for line in http.get("/metrics").text.splitlines() if line.startswith(misses)]
 
-    post(GOOD | {"target": "sm_90"})
+    post(GOOD | {"target": "sm_x"})
     http.post("/v1/compilations", content=b"{", headers=JSON)
 
     after = [line for line in http.get("/metrics").text.splitlines() if line.startswith(misses)]

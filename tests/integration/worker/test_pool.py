@@ -90,6 +90,7 @@ async def test_a_task_s_own_failure_comes_with_the_stages_before_it(pool):
     assert outcome.failure == {
         "kind": "failure",
         "slug": "compile_error",
+        "reason": None,
         "stage": "ttir",
         "message": "no such shape",
         "diagnostics": [{"severity": "error", "line": 3}],
@@ -218,7 +219,7 @@ async def test_a_zygote_that_stays_late_is_ended(tmp_path):
 
 async def test_without_a_zygote_a_job_waits_no_longer_than_its_deadline():
     pool = Pool(TOOLCHAIN)
-    with pytest.raises(ZygoteError, match=r"no zygote within 0\.1 s"):
+    with pytest.raises(ZygoteError, match=r"no zygote within 0\.\d+ s"):
         await run(pool, "echo", deadline_s=0.1)
 
 

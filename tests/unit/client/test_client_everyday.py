@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,6 @@ def test_a_mistyped_command_flag_or_choice_gets_a_suggestion(
 
     assert ended.value.code == 2
     assert meant in capsys.readouterr().err
-
-
-def test_the_version_is_printed_without_importing_the_client() -> None:
-    text = "import sys, tritonc_command as c; sys.argv = ['tritonc', '--version']; c.main()"
-    text += "; print({'tritonc', 'httpx'} & set(sys.modules))"
-
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-
-    assert done.stdout == "tritonc 0.1.0\nset()\n"
 
 
 def test_emitted_files_and_costs_are_reported(

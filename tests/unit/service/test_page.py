@@ -167,7 +167,7 @@ async def test_the_sources_of_the_page_never_make_markup_of_text():
 
 
 def test_every_pane_can_be_stored_in_a_state():
-    source = (Path(__file__).parents[3] / "page/src/panes.ts").read_text()
+    source = (Path(__file__).parents[3] / "page/src/pane_kinds.ts").read_text()
     listed = source[source.index("KINDS") : source.index("];")]
 
     others = re.findall(r'\["(\w+)", "', listed)

@@ -68,5 +68,5 @@ def test_devices_say_what_can_be_asked_of_them(http, device):
         one for one in http.get("/v1/devices").json()["devices"] if one["target"] == "cuda:75"
     ]
 
-    assert known["checks"] == ["determinism", "fuzz", "racecheck"]
+    assert known["checks"] == ["determinism", "fuzz", "proof", "racecheck"]
     assert known["profile"] is False
