@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tritonc.explain.stage_lines import Place
 
 FMA, MMA, WGMMA, TCGEN05 = "FMA, no tensor cores", "mma.sync", "wgmma", "tcgen05.mma"
-FIRST_WITH_TMA = 90
+FIRST_WITH_TF32, FIRST_WITH_TMA = 80, 90
 FASTER = {"cuda:90": WGMMA, "cuda:100": TCGEN05, "cuda:103": TCGEN05}
 """The unit that `mma.sync` is slower than, of the targets that have one."""
 _ALIAS = re.compile(r"(?m)^#(\w+) = #(?:ttg\.)?(\w+)<")
@@ -21,7 +21,7 @@ _DESCRIPTOR = re.compile(
     r"\b(?:tt|ttng)\.(?:make_tensor_descriptor|tensormap_create)|!tt\.tensordesc"
 )
 _UNITS = {"nvidia_mma": MMA, "amd_mfma": "MFMA", "amd_wmma": "WMMA", "blocked": FMA}
-_BITS = re.compile(r"\d+")
+_CAPABILITY = re.compile(r"cuda:(\d{1,4})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ def _reason(
     *,
     is_tf32: bool,
 ) -> str | None:
-    if unit == FMA and types == ("f32", "f32") and target.startswith("cuda:") and not is_tf32:
+    has_tf32 = _capability(target) >= FIRST_WITH_TF32
+    if unit == FMA and types == ("f32", "f32") and has_tf32 and not is_tf32:
         return "fp32 operands with input_precision 'ieee'; tensor cores take 'tf32'"
     if unit == MMA and target in FASTER:
         return _unmet(FASTER[target], shape, types[0], num_warps)
@@ -109,9 +110,14 @@ def tma_use(ttgir: str, target: str) -> TmaUse:
     copies = len(_TMA.findall(ttgir))
     if copies:
         return TmaUse(copies, None)
-    digits = _BITS.search(target) if target.startswith("cuda:") else None
-    if digits is None or int(digits[0]) < FIRST_WITH_TMA:
+    if _capability(target) < FIRST_WITH_TMA:
         return TmaUse(0, f"{target} has none")
     if _DESCRIPTOR.search(ttgir) is None:
         return TmaUse(0, "the kernel has no tensor descriptor")
     return TmaUse(0, None)
+
+
+def _capability(target: str) -> int:
+    """Return the compute capability of an NVIDIA target, 0 for others."""
+    match = _CAPABILITY.match(target)
+    return int(match[1]) if match else 0
