@@ -13,7 +13,7 @@ ANSWERS = [
     pytest.param(example["value"], id=f"{method} {path} {status} {title}")
     for path in ("/v1/sweeps", "/v1/sweeps/{sweep_id}")
     for method, operation in PATHS[path].items()
-    if method != "head"
+    if (path, method) != ("/v1/sweeps", "get") and method != "head"  # a list of the caller's own
     for status, response in operation["responses"].items()
     if status in {"200", "202"}
     for title, example in response["content"]["application/json"]["examples"].items()
