@@ -23,7 +23,9 @@ def _summary(standing: Standing, over: int) -> Summary | None:
     end: dict[str, Any] = {"state": standing.state}
     if standing.record is not None:
         end = orjson.loads(standing.record)
-    plan = orjson.loads(standing.payload)["plan"]
+    plan = orjson.loads(standing.payload).get("plan")
+    if plan is None:  # the job of another version, which cannot be read here
+        return None
     base = plan["base"]
     kernel = base.get("compilation", {}) if plan["kind"] == "launches" else base
     return {
