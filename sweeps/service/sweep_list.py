@@ -1,11 +1,9 @@
 """The list of sweeps: a summary of each."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import orjson
 
 from service.lists.own_list import READ_BYTES, Collection, Summary
+from service.lists.summaries import Members, read_stored, summary_of
 from service.state import ServiceState
 from store.jobs.types import Standing
 from sweeps.stored_sweeps import Sweeps
@@ -18,22 +16,26 @@ async def _summaries(state: ServiceState, ids: Sequence[str]) -> list[Summary | 
 
 
 def _summary(standing: Standing, over: int) -> Summary | None:
-    if standing.payload is None:
+    summary = summary_of(standing, _of_end, _of_job)
+    job = None if standing.payload is None else read_stored(_of_job, standing.payload)
+    if summary is None or job is None:
         return None
-    end: dict[str, Any] = {"state": standing.state}
-    if standing.record is not None:
-        end = orjson.loads(standing.record)
-    plan = orjson.loads(standing.payload).get("plan")
-    if plan is None:  # the job of another version, which cannot be read here
-        return None
+    return {**job, **summary, "counts": {"over": over, **job["counts"]}}
+
+
+def _of_end(end: Members) -> Summary:
+    return {"state": end["state"]}
+
+
+def _of_job(job: Members) -> Summary:
+    plan = job["plan"]
     base = plan["base"]
     kernel = base.get("compilation", {}) if plan["kind"] == "launches" else base
     return {
-        "state": end["state"],
         "kind": plan["kind"],
         "kernel": kernel.get("kernel"),
         "target": kernel.get("target"),
-        "counts": {"over": over, "total": len(plan["chosen"])},
+        "counts": {"total": len(plan["chosen"])},
     }
 
 
