@@ -107,10 +107,13 @@ class SeePane {
     this.say(trace.problem ?? (wrong ? `Out of bounds: ${wrong.message}${some}` : went), trace.problem || wrong ? "bad" : "faint");
     this.stage.hidden = !count;
     this.arrays.clear();
-    const isLeft = (name: string, shape: number[]): boolean =>
-      trace.accesses.some((access) => access.argument === name && access.indices.some((index) => index && !isInside(index, shape)));
-    const shapes = [...trace.shapes].map(([name, shape]) => ({ name, shape, goesBeyond: isLeft(name, shape) }));
-    // start at the error
+    const leaves = ({ argument, indices }: Access): boolean => {
+      const shape = trace.shapes.get(argument)!;
+      return indices.some((index) => index && !isInside(index, shape));
+    };
+    const isLeft = (name: string): boolean => trace.accesses.some((access) => access.argument === name && leaves(access));
+    const shapes = [...trace.shapes].map(([name, shape]) => ({ name, shape, goesBeyond: isLeft(name) }));
+    // what is wrong comes first
     for (const { name, shape, goesBeyond } of shapes.sort((a, b) => Number(b.goesBeyond) - Number(a.goesBeyond))) {
       this.arrays.set(name, new ArrayPicture(name, shape, goesBeyond, (array, index) => this.tell(array, index)));
     }
@@ -118,7 +121,7 @@ class SeePane {
     const choices = menu([["", "all, in turn"], ...ran.map((program) => [program, `(${program})`] as const)], "");
     this.programs.replaceChildren(...choices.children);
     this.programs.value = "";
-    this.choose(wrong ? Infinity : 1);
+    this.choose(wrong ? trace.accesses.findIndex(leaves) + 1 : 1);
   }
 
   private choose(at = 1): void {

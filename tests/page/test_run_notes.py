@@ -71,7 +71,9 @@ def test_verdict_and_findings_stand_at_their_lines_until_the_next_run(visit: Vis
 
     expect(note_below(page, "def add_kernel")).to_have_text("out of bounds")
     expect(note_below(page, "x = tl.load(x_ptr")).to_contain_text("reads x_ptr[1000]")
-    expect(notes(page)).to_have_count(2)
+    expect(note_below(page, "y = tl.load(y_ptr")).to_contain_text("reads y_ptr[1000]")
+    expect(note_below(page, "tl.store(output_ptr")).to_contain_text("writes output_ptr[1000]")
+    expect(notes(page)).to_have_count(4)
     width = page.locator(".left .editor").bounding_box()["width"]
     assert all(note.bounding_box()["width"] < width for note in notes(page).all())
     assert violations(page) == []

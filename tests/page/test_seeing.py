@@ -80,7 +80,7 @@ def test_what_is_out_of_bounds_is_red_and_said(visit: Visit) -> None:
     expect(see.get_by_role("status")).to_contain_text(
         "Out of bounds: program (3, 0, 0) reads x_ptr[100]"
     )
-    expect(see).to_contain_text("Step 10 of 10: program (3, 0, 0), load of x_ptr")
+    expect(see).to_contain_text("Step 10 of 12: program (3, 0, 0), load of x_ptr")
     expect(see.get_by_role("caption")).to_have_text("32 lanes, 0 masked, 28 out of bounds")
     expect(see.get_by_role("row", name="[100] out of bounds")).to_have_class("bad")
     red = "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
@@ -109,7 +109,7 @@ def test_what_is_wrong_far_behind_is_found(visit: Visit) -> None:
     said = see.get_by_role("status")
     expect(said).to_contain_text("program (312, 0, 0) reads x_ptr[10000]")
     expect(said).to_contain_text("1 of 313 programs is drawn.")
-    expect(see).to_contain_text("Step 1 of 1: program (312, 0, 0), load of x_ptr")
+    expect(see).to_contain_text("Step 1 of 3: program (312, 0, 0), load of x_ptr")
     expect(see.get_by_role("caption")).to_have_text("32 lanes, 0 masked, 16 out of bounds")
 
 
