@@ -15,6 +15,7 @@ from launch.request.request_part import RequestPart
 ProofCheck = Literal["bounds", "overflow", "races"]
 CHECKS: tuple[ProofCheck, ...] = ("bounds", "overflow")
 """The checks of a request that names none; races take longer."""
+DEADLINE_S = 300.0
 MAX_CASES = 8
 MAX_ARGUMENTS = 256
 MAX_RANK = 8
@@ -126,5 +127,5 @@ class ProofRequest(LaunchedKernel):
     )
     limits: ProofLimits = Field(default_factory=ProofLimits)
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)] = Field(
-        default=300, description="for everything, from the post on"
+        default=DEADLINE_S, description="for everything, from the post on"
     )

@@ -9,6 +9,7 @@ from compiler.rejection import FieldError, RequestRejected
 from compiler.stages import BINARY
 from launch.request.launch_record import Launch, launch_url
 from sweeps.row import SweepRow
+from sweeps.row_proof import read_proof, with_proof
 from sweeps.row_reason import verdict_reason
 from sweeps.variant import Variant
 
@@ -57,6 +58,8 @@ def launched_row(row: SweepRow, launch: Launch) -> SweepRow:
             interval_us=launch.timing.interval_us,
             repeats=launch.timing.repeats,
         )
+    if launch.proof is not None:
+        row = with_proof(row, read_proof(launch.proof))
     return replace(
         row,
         state=launch.state,

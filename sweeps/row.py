@@ -40,6 +40,13 @@ class SweepRow:
         dict[str, Any] | None, Field(description="where `include` names it")
     ] = None
     compile_ms: float | None = None
+    proof: Annotated[
+        str | None, Field(description="for all sizes of the contract: proved, refuted, ...")
+    ] = None
+    proof_reason: Annotated[
+        str | None, Field(description="the first access that is not proved, or why none is")
+    ] = None
+    proof_url: str | None = None
     launch_id: str | None = None
     launch_url: str | None = None
     verdict: str | None = None

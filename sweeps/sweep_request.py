@@ -4,9 +4,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from compiler.proof.contract import ContractError
 from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import Json, Name
+from launch.contract.text import MOST_CHARACTERS, read_contract
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 from launch.request.request_part import ReadLater, RequestPart
 from sweeps.search.search_request import SearchRequest
@@ -65,6 +67,11 @@ class SweepRequest(RequestPart):
     budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
         default=None, description="rows that are not over after so many seconds are `pruned`"
     )
+    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
+        default=None,
+        description="what every launch keeps (docs/reference/proofs.md): each row says whether its "
+        "kernel is proved in bounds and free of overflow",
+    )
     include: list[Name] = Field(
         default_factory=list, max_length=8, description="`instruction_mix`: in each row"
     )
@@ -94,6 +101,16 @@ def kind_of_base(base: dict[str, Any]) -> Kind:
         )
         raise RequestRejected(FieldError("/base", message))
     return "launches" if launch else "compilations"
+
+
+def check_contract(contract: str | None) -> None:
+    """Refuse a contract with a mistake, with its place. Raises RequestRejected."""
+    if contract is None:
+        return
+    try:
+        read_contract(contract)
+    except ContractError as error:
+        raise RequestRejected(FieldError("/contract", str(error))) from None
 
 
 def check_included(include: list[str]) -> None:

@@ -13,12 +13,12 @@ from sweeps.row import STATES
 Rows = Sequence[Mapping[str, Any]]
 SORTABLE: Final = (
     "index", "state", "verdict", "cache", "registers", "spill_store_bytes", "spill_load_bytes",
-    "shared_bytes", "occupancy", "code_bytes", "compile_ms", "median_us", "repeats",
+    "shared_bytes", "occupancy", "code_bytes", "compile_ms", "proof", "median_us", "repeats",
 )  # fmt: skip
 COLUMNS: Final = (
     "state", "verdict", "registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes",
-    "occupancy", "code_bytes", "compile_ms", "median_us", "interval_us", "repeats", "cache",
-    "compilation_key", "launch_id",
+    "occupancy", "code_bytes", "compile_ms", "proof", "proof_reason", "median_us",
+    "interval_us", "repeats", "cache", "compilation_key", "launch_id",
 )  # fmt: skip
 MAX_SORTED: Final = 8
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -12,7 +12,7 @@ from jobs.kind import JobKind
 from worker.gpu.supervisor.launcher_process import LauncherCommand
 from worker.pool.idle_time import IdleTime
 from worker.pool.zygote_client import ZygoteToolchain
-from worker.worker_context import DescribeWorker, ProveLaunch, WorkerContext
+from worker.worker_context import DescribeWorker, ProveKernel, ProveLaunch, WorkerContext
 
 
 class Part(Protocol):
@@ -53,5 +53,7 @@ class WorkerFeature:
     """The context that it works in: children that it starts end with it."""
     prove_launch: ProveLaunch | None = None
     """Its way to prove the kernel of a launch."""
+    prove_kernel: ProveKernel | None = None
+    """Its way to prove a kernel with a contract."""
     program_launcher: LauncherCommand | None = None
     """The way to start its processes that run programs on a GPU."""

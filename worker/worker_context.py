@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel
 
+from compiler.job import CompileJob
 from jobs.deadline import Deadline
-from jobs.submission import JobClient
+from jobs.submission import JobClient, JobOrder
 from launch.request.launch_job import LaunchJob
 from store.compilations import Compilations, Derived
 from store.expected_outputs import ExpectedOutputs
@@ -21,6 +23,18 @@ from worker.pool.sandbox_report import ToolchainContext
 
 ProveLaunch = Callable[["WorkerContext", LaunchJob, Deadline], Awaitable[BaseModel]]
 """Returns the record of a proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedProof:
+    """A kernel to prove: the compilation that makes its TTIR, and the proof's job by its id."""
+
+    compile_job: CompileJob
+    order: Callable[[str], JobOrder[Any]]
+
+
+ProveKernel = Callable[[CompileJob | LaunchJob, str, str], WantedProof]
+"""Takes a kernel, its contract and whose proof it is."""
 DescribeWorker = Callable[[Worker], Worker]
 """Adds to what a worker says of itself."""
 
@@ -57,5 +71,7 @@ class WorkerContext:
     gpus: SharedGpus
     prove_launch: ProveLaunch | None = None
     """Proves the kernel of a launch; None if no feature does."""
+    prove_kernel: ProveKernel | None = None
+    """Makes the job that proves a kernel with a contract; None if no feature does."""
     program_launcher: LauncherCommand | None = None
     """Starts launchers of programs; None if no feature runs programs."""

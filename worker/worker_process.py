@@ -198,6 +198,9 @@ class WorkerProcess:
             prove_launch=next(
                 filter(None, (feature.prove_launch for feature in self._features)), None
             ),
+            prove_kernel=next(
+                filter(None, (feature.prove_kernel for feature in self._features)), None
+            ),
             program_launcher=next(
                 filter(None, (feature.program_launcher for feature in self._features)), None
             ),

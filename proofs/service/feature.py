@@ -3,6 +3,7 @@
 from proofs.proof_kind import PROOF
 from proofs.proof_request import ProofRequest
 from proofs.service import proof_routes
+from proofs.service.proof_submission import PROOFS as JOBS
 from proofs.stored_proofs import Proofs
 from service.feature import Feature
 
@@ -11,5 +12,6 @@ PROOFS = Feature(
     routers=(proof_routes.router,),
     bodies=(ProofRequest,),
     kinds=(PROOF,),
+    owned=(JOBS,),
     stores=(Proofs,),
 )

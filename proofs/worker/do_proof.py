@@ -21,6 +21,7 @@ from jobs.submission import JobClient, JobOrder
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof, ProofFix
+from proofs.stored_proofs import Proofs
 from proofs.worker.proof_answers import comparison_of, proved_accesses, verdict_of
 from proofs.worker.proof_report import read_proof_report, written_proof_report
 from proofs.worker.proposed_fix import tried
@@ -58,6 +59,7 @@ class ProofContext:
     blobs: Blobs
     kept: Derived
     events: Events
+    proofs: Proofs
     children: LazyPool
     ir_bounds: IrBounds
 
@@ -72,6 +74,7 @@ class _NoProof(Exception):
 
 async def do_proof(attempt: Attempt[ProofJob], context: ProofContext) -> None:
     """Do a proof and finish its job. Raises StoreUnavailable, ZygoteError."""
+    await context.proofs.create(attempt.job.id, attempt.job.caller)  # also if no request did
     run = _ProofRun(attempt, context)
     started = time.monotonic()
     try:

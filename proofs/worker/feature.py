@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from proofs.proof_kind import PROOF
+from proofs.worker.kernel_proof import kernel_proof
 from proofs.worker.launch_proof import prove_launch
 from proofs.worker.proof_children import proof_children
 from proofs.worker.proof_consumer import proof_consumer
@@ -22,4 +23,6 @@ async def _started(
         await children.close()
 
 
-PROOFS = WorkerFeature(kinds=(PROOF,), start=_started, prove_launch=prove_launch)
+PROOFS = WorkerFeature(
+    kinds=(PROOF,), start=_started, prove_launch=prove_launch, prove_kernel=kernel_proof
+)

@@ -3,6 +3,7 @@
 from functools import partial
 
 from proofs.proof_kind import PROOF
+from proofs.stored_proofs import Proofs
 from proofs.worker.do_proof import ProofContext, do_proof
 from store.compilations import Derived
 from store.events import Events
@@ -21,6 +22,7 @@ def proof_consumer(context: WorkerContext, children: LazyPool) -> Consumer:
         blobs=compiling.blobs,
         kept=Derived(compiling.blobs, "proof"),
         events=Events(context.queue.redis),
+        proofs=Proofs(context.queue.redis),
         children=children,
         ir_bounds=compiling.ir_bounds,
     )

@@ -36,6 +36,9 @@ async def _withdraw(state: ServiceState, caller: Caller, sweep_id: str, job_id: 
         case "launch":
             await LAUNCHES.cancel(state, caller, job_id)
             return
+        case "proofs":
+            await state.owned["proofs"].cancel(state, caller, job_id)
+            return
         case "compile":
             job = CompileJob.model_validate_json(payload)
             record = cancelled_record(job, await state.toolchains.find(job.toolchain_id))

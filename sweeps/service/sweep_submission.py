@@ -35,7 +35,7 @@ from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import SweepJob
 from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_plan import ABSENT
-from sweeps.sweep_request import SweepRequest, check_included
+from sweeps.sweep_request import SweepRequest, check_contract, check_included
 from sweeps.table import WrongQuery, check_sort
 from sweeps.variant import Kind
 from sweeps.where import read_where
@@ -74,6 +74,7 @@ async def _job(
     work: MeasuredWork,
 ) -> SweepJob:
     check_included(request.include)
+    check_contract(request.contract)
     check_base(request.base, kind)
     search = read_search(request.search, kind=kind, base=request.base)
     most = max_combinations(state.settings.max_sweep_variants, has_where=bool(request.where))
@@ -95,6 +96,7 @@ async def _job(
         launched=found.launched,
         search=search,
         budget_s=request.budget_s,
+        contract=request.contract,
         include=request.include,
         assumptions=[] if tuned is None else tuned.assumptions,
     )

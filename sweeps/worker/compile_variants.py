@@ -17,6 +17,7 @@ from sweeps.built_row import budget_row, compiled_row, refused_row
 from sweeps.row import SweepRow
 from sweeps.variant import Variant
 from sweeps.worker.instruction_mixes import is_wanted, with_mix
+from sweeps.worker.row_proofs import RowProofs
 from sweeps.worker.sweep_run import BUDGET_OVER, Compiled, SweepRun
 from sweeps.worker.under_way import UnderWay
 
@@ -40,7 +41,8 @@ class _Wanted:
 
 async def compile_variants(run: SweepRun) -> None:
     """Write a row for each variant. Raises AttemptRevoked, StoreUnavailable, CallerBytesFull."""
-    todo = iter(run.todo)
+    todo, proofs = iter(run.todo), RowProofs(run)
+    asks_more = is_wanted(run) or run.job.contract is not None
     async with UnderWay(COMPILED_AT_ONCE) as under_way:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):
             if run.is_over_budget:
@@ -49,15 +51,15 @@ async def compile_variants(run: SweepRun) -> None:
             # in a thread: a thousand sources take a while to hash
             wanted, refused = await asyncio.to_thread(_resolved, run, some)
             hits = await asyncio.gather(*(run.hit(one.job.key) for one in wanted))
-            if not is_wanted(run):
+            if not asks_more:
                 refused += await asyncio.to_thread(_hit_rows, wanted, hits)
             await run.write(refused)
             for one, hit in zip(wanted, hits, strict=True):
-                if hit is None or is_wanted(run):
-                    await under_way.begin(partial(_finish, run, one, hit))
+                if hit is None or asks_more:
+                    await under_way.begin(partial(_finish, run, proofs, one, hit))
 
 
-async def _finish(run: SweepRun, wanted: _Wanted, hit: bytes | None) -> None:
+async def _finish(run: SweepRun, proofs: RowProofs, wanted: _Wanted, hit: bytes | None) -> None:
     if run.is_over_budget:
         await run.write(_over_budget(run, wanted.rows))
         return
@@ -66,10 +68,12 @@ async def _finish(run: SweepRun, wanted: _Wanted, hit: bytes | None) -> None:
             compiled = Compiled(hit, "hit") if hit else await run.compiled(wanted.job, wanted.rows)
         made = Compilation.model_validate_json(compiled.record)
         rows = [compiled_row(variant, made, compiled.cache) for variant in wanted.variants]
-        await run.write([await with_mix(run, row, made) for row in rows])
+        rows = [await with_mix(run, row, made) for row in rows]
     except TimeoutError:
         await run.withdraw_from(wanted.job.key, BUDGET_OVER)
         await run.write(_over_budget(run, wanted.rows))
+        return
+    await run.write([await proofs.proved(row, wanted.job, made) for row in rows])
 
 
 def _over_budget(run: SweepRun, rows: Iterable[int]) -> list[SweepRow]:

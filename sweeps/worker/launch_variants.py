@@ -25,6 +25,7 @@ from sweeps.row import SweepRow
 from sweeps.sweep_job import LaunchDevice
 from sweeps.variant import Variant
 from sweeps.worker.instruction_mixes import with_mix
+from sweeps.worker.row_proofs import RowProofs
 from sweeps.worker.sweep_run import BUDGET_OVER, SweepRun
 from sweeps.worker.under_way import UnderWay
 from worker.compile.progress import CompilationFailed
@@ -35,16 +36,16 @@ LAUNCHED_AT_ONCE: Final = 32
 
 async def launch_variants(run: SweepRun) -> None:
     """Write a row for each variant. Raises AttemptRevoked, StoreUnavailable, CallerBytesFull."""
-    todo = iter(run.todo)
+    todo, proofs = iter(run.todo), RowProofs(run)
     async with UnderWay(LAUNCHED_AT_ONCE) as under_way:
         while some := list(itertools.islice(todo, READ_AT_ONCE)):
             queued, refused = await asyncio.to_thread(_queued, run, some)
             await run.write(refused)
             for variant, launch in queued:
-                await under_way.begin(partial(_launch, run, variant, launch))
+                await under_way.begin(partial(_launch, run, proofs, variant, launch))
 
 
-async def _launch(run: SweepRun, variant: Variant, launch: LaunchJob) -> None:
+async def _launch(run: SweepRun, proofs: RowProofs, variant: Variant, launch: LaunchJob) -> None:
     if run.is_over_budget:
         await _end_by_budget(run, variant)
         return
@@ -52,10 +53,12 @@ async def _launch(run: SweepRun, variant: Variant, launch: LaunchJob) -> None:
         async with asyncio.timeout(run.budget_left_s):
             row = await _built(run, variant, launch)
             record = await run.launched(launch, [variant.index])
-        await run.write([launched_row(row, Launch.model_validate_json(record))])
     except TimeoutError:
         await run.withdraw_from(launch.id, BUDGET_OVER)
         await _end_by_budget(run, variant)
+        return
+    row = launched_row(row, Launch.model_validate_json(record))
+    await run.write([await proofs.proved(row, launch)])
 
 
 async def _end_by_budget(run: SweepRun, variant: Variant) -> None:

@@ -157,7 +157,7 @@ class Measuring:
             self._search.failed(index)
         if made.state != "succeeded" or self._search.status(index).pruned is not None:
             await self._rows.write([index])
-        await self._rows.mix(index, made)
+        await self._rows.complete(index, made, queued)
 
     async def _leave_out(self, row: SweepRow) -> None:
         self._search.failed(row.index)

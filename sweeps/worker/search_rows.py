@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Final
 
 from compiler.compilation import Compilation
+from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
 from sweeps.built_row import compiled_row, launched_row
 from sweeps.row import SweepRow
 from sweeps.search.variant_search import VariantSearch
 from sweeps.variant import Variant
-from sweeps.worker.instruction_mixes import is_wanted, with_mix
+from sweeps.worker.instruction_mixes import with_mix
+from sweeps.worker.row_proofs import RowProofs
 from sweeps.worker.sweep_run import SweepRun
 
 NOT_RUN: Final = "pruned"
@@ -23,7 +25,8 @@ class SearchRows:
         self._run = run
         self._search = search
         self._bare: dict[int, SweepRow] = {}
-        self._mixed: dict[int, SweepRow] = {}
+        self._further: dict[int, SweepRow] = {}
+        self._proofs = RowProofs(run)
         self._launched: dict[str, SweepRow] = {}
         self._written: dict[int, SweepRow] = {}
 
@@ -31,13 +34,13 @@ class SearchRows:
         """Take note of what a variant compiles to, in whatever state that is."""
         self._bare[variant.index] = compiled_row(variant, made, cache)
 
-    async def mix(self, index: int, made: Compilation) -> None:
-        """Find out the instruction mix of a variant, where the sweep wants it.
+    async def complete(self, index: int, made: Compilation, launch: LaunchJob) -> None:
+        """Find out the instruction mix and the proof of a variant, where the sweep wants them.
 
         Raises AttemptRevoked, StoreUnavailable.
         """
-        if is_wanted(self._run):
-            self._mixed[index] = await with_mix(self._run, self._bare[index], made)
+        row = await with_mix(self._run, self._bare[index], made)
+        self._further[index] = await self._proofs.proved(row, launch)
 
     def launched(self, index: int, launch: Launch) -> None:
         """Take note of a launch of a variant that was built."""
@@ -57,10 +60,17 @@ class SearchRows:
         self._written.update({row.index: row for row in changed})
 
     def _row(self, index: int) -> SweepRow:
-        row, mixed = self._as_it_stands(index), self._mixed.get(index)
-        if mixed is None:
+        row, known = self._as_it_stands(index), self._further.get(index)
+        if known is None:
             return row
-        return replace(row, instruction_mix=mixed.instruction_mix, code_bytes=mixed.code_bytes)
+        return replace(
+            row,
+            instruction_mix=known.instruction_mix,
+            code_bytes=known.code_bytes,
+            proof=known.proof,
+            proof_reason=known.proof_reason,
+            proof_url=known.proof_url,
+        )
 
     def _as_it_stands(self, index: int) -> SweepRow:
         status = self._search.status(index)

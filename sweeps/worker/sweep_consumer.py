@@ -33,6 +33,7 @@ def sweep_consumer(context: WorkerContext) -> Consumer:
         LaunchCompilations(context.compiling),
         context.derivations,
         context.compiling.blobs,
+        context.prove_kernel,
     )
     return Consumer(
         context.queue,

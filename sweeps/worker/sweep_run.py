@@ -32,6 +32,7 @@ from sweeps.row import SweepRow
 from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import SweepJob
 from sweeps.worker.launch_compilation import LaunchCompilations
+from worker.worker_context import ProveKernel
 
 BUDGET_OVER: Final = "The budget of the sweep it belongs to is over."
 
@@ -53,6 +54,7 @@ class SweepStores:
     kernels: LaunchCompilations
     derivations: Derived
     blobs: Blobs
+    prove_kernel: ProveKernel | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,11 @@ class SweepRun:
         A launch of the same id that is under way or over is this one. Raises as `compiled`.
         """
         order = JobOrder(LAUNCH, job, self.job.caller, Priority.BATCH)
-        await self._note(order, rows)
-        kept = await self.stores.client.jobs.result(job.id)
-        if kept is not None:
-            self._under_way.pop(job.id, None)
-            return kept.record
-        _, record = await self._result(order, partial(self._submit_launch, order))
-        return record
+        return await self._owned(order, rows, partial(self._submit_launch, order))
+
+    async def proved(self, order: JobOrder[Any], row: int) -> bytes:
+        """Return the record of a proof when it is over, as `launched` does."""
+        return await self._owned(order, [row])
 
     async def derived(self, job: DeriveJob, row: int) -> bytes:
         """Return the record of what is derived for a row, when it is over. Raises as `compiled`."""
@@ -197,6 +197,17 @@ class SweepRun:
         if not await self.stores.sweeps.note_jobs(self.job.id, self.claim.token, noted):
             raise AttemptRevoked
         self._under_way[order.job_id] = order
+
+    async def _owned(
+        self, order: JobOrder[Any], rows: Iterable[int], submit: Submit | None = None
+    ) -> bytes:
+        await self._note(order, rows)
+        kept = await self.stores.client.jobs.result(order.job_id)
+        if kept is not None:
+            self._under_way.pop(order.job_id, None)
+            return kept.record
+        _, record = await self._result(order, submit)
+        return record
 
     async def _submit_launch(
         self, order: JobOrder[LaunchJob], *, waiting: Waiting | None = None

@@ -214,6 +214,7 @@ class Client:
         where: Iterable[str] = (),
         search: Mapping[str, Any] | None = None,
         budget_s: float | None = None,
+        contract: str | None = None,
         include: Iterable[str] = (),
         sort: str = "",
         wait_s: float = 600,
@@ -226,13 +227,20 @@ class Client:
         all combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or a list of
         changes for single variants, or `{"autotune": True}`. Only variants for which all of `where`
         are true are kept (`"BLOCK_SIZE >= num_warps"`). `search` selects how to find the fastest
-        one on a GPU, `budget_s` bounds its time; `sort` orders the rows, as in `sweeps.get`.
+        one on a GPU, `budget_s` bounds its time. With a `contract`, each row says if its kernel is
+        proved. `sort` orders the rows, as in `sweeps.get`.
 
         A failed variant is a row. Raises WaitExpired if rows are unfinished; with `check=False`
         the sweep is returned as it is.
         """
         request = sweep_request(
-            base, space, where=where, search=search, budget_s=budget_s, include=include
+            base,
+            space,
+            where=where,
+            search=search,
+            budget_s=budget_s,
+            contract=contract,
+            include=include,
         )
         return sweep_and_wait(self._connection, request, sort, wait_s, check, idempotency_key)
 

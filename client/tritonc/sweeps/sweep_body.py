@@ -32,6 +32,7 @@ def sweep_request(
     where: Iterable[str] = (),
     search: Mapping[str, Any] | None = None,
     budget_s: float | None = None,
+    contract: str | None = None,
     include: Iterable[str] = (),
 ) -> SweepRequest:
     """Return a sweep to post; `base` comes from `compile_request` or `launch_request`.
@@ -45,6 +46,7 @@ def sweep_request(
         "where": string_list(where) or None,
         "search": search,
         "budget_s": budget_s,
+        "contract": contract,
         "include": string_list(include) or None,
     }
     return SweepRequest({n: member for n, member in body.items() if member is not None}, uploads)

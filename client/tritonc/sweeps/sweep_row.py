@@ -12,7 +12,8 @@ from tritonc.members import read_members
 _EXPECTED = frozenset({"succeeded", "completed"})
 MEASURED = (
     "state", "registers", "spill_store_bytes", "spill_load_bytes", "shared_bytes", "occupancy",
-    "code_bytes", "compile_ms", "verdict", "reason", "median_us", "compilation_key",
+    "code_bytes", "compile_ms", "proof", "proof_reason", "verdict", "reason", "median_us",
+    "compilation_key",
 )  # fmt: skip
 """The members of a row beside its values."""
 _MOST_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
@@ -25,7 +26,7 @@ class SweepRow:
     `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label if the value is long.
     `state` is queued, running, succeeded (compiled), completed (ran), failed, refused, cancelled,
     or pruned (not worth running: `pruned` says why). `reason` explains the verdict in one line.
-    `occupancy` is between 0 and 1.
+    `occupancy` is between 0 and 1. `proof` is proved, refuted, possible or unknown, with a reason.
     """
 
     index: int
@@ -41,6 +42,9 @@ class SweepRow:
     code_bytes: int | None = None
     instruction_mix: Mapping[str, Any] | None = None
     compile_ms: float | None = None
+    proof: str | None = None
+    proof_reason: str | None = None
+    proof_url: str | None = None
     launch_id: str | None = None
     verdict: str | None = None
     reason: str | None = None
@@ -128,7 +132,7 @@ def _why(row: SweepRow) -> str:
     if row.pruned:
         return str(row.pruned.get("detail") or row.pruned.get("reason") or "")
     if row.problem is None:
-        return row.reason or ""
+        return row.reason or row.proof_reason or ""
     problems = [f"{f.pointer.rpartition('/')[2]}: {f.message}" for f in row.problem.errors]
     return "; ".join(problems) or row.problem.detail or row.problem.title
 
@@ -145,6 +149,7 @@ _CELLS: Mapping[str, Callable[[SweepRow], str]] = {
     "instructions": _instructions,
     "code bytes": lambda row: _number(row.code_bytes),
     "compile ms": lambda row: "" if row.compile_ms is None else f"{row.compile_ms:.0f}",
+    "proof": lambda row: row.proof or "",
     "verdict": lambda row: row.verdict or "",
     "median us": _time,
     "why": lambda row: _short(_why(row)),

@@ -148,3 +148,9 @@ def test_a_launch_without_the_check_has_no_proof(http: httpx.Client) -> None:
     kernel = {name: EXAMPLE[name] for name in ("source", "constexprs")}
     body = {"compilation": kernel, "device": "cpu", **CASES[0]}
     assert http.post("/v1/launches", params={"wait": 60}, json=body).json()["proof"] is None
+
+
+def test_a_batch_takes_proofs(http: httpx.Client) -> None:
+    body = {"kind": "proofs", "requests": [EXAMPLE, SHORT]}
+    batch = http.post("/v1/batches", params={"wait": 60}, json=body).json()
+    assert [item["result"]["verdict"] for item in batch["items"]] == ["proved", "refuted"]

@@ -57,9 +57,9 @@ def test_the_document_names_the_kinds_of_batches_that_features_bring() -> None:
 
     kinds = [schema["BatchRequest"]["properties"]["kind"]["enum"] for schema in schemas]
     assert kinds[0] == ["compilations", "launches"]
-    assert kinds[1] == [*kinds[0], "programs"]
+    assert kinds[1] == [*kinds[0], "programs", "proofs"]
     assert [schema["Batch"]["properties"]["kind"]["enum"] for schema in schemas] == kinds
     assert [schema["BatchItem"]["properties"]["url"]["description"] for schema in schemas] == [
         "URL of the compilation or launch; null if refused",
-        "URL of the compilation, launch or program; null if refused",
+        "URL of the compilation, launch, program or proof; null if refused",
     ]

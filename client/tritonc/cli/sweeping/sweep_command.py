@@ -23,7 +23,7 @@ from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source
 from tritonc.cli.recent_keys import remember
-from tritonc.cli.streams import STANDARD, write, write_json
+from tritonc.cli.streams import STANDARD, read, write, write_json
 from tritonc.cli.sweeping.sweep_outputs import (
     WINNERS,
     check_alone,
@@ -78,6 +78,8 @@ def add_command(commands: Any) -> None:
     add_launch(parser)
     add("--search", choices=["halving", "exhaustive"], help="find the fastest variant; GPU only")
     add("--budget-s", type=number, metavar="S", help="start no more variants after S seconds")
+    text = "file with a contract, or -: prove each variant for all sizes"
+    add("--contract", metavar="PATH", help=text)
     add("--instructions", action="store_true", help="also count machine instructions")
     add("--id", metavar="ID", help="show, and wait for, an earlier sweep")
     add("--sort", default="", metavar="COLUMNS", help="registers, or -occupancy,registers, ...")
@@ -159,6 +161,8 @@ def posted_sweep(
         swept["include"] = list(include)
     if given.search:
         swept["search"] = {**swept.get("search", {}), "kind": given.search}
+    if given.contract is not None:
+        swept["contract"] = read(given.contract)
     if given.budget_s is not None:
         swept["budget_s"] = given.budget_s
     return client.sweep(base, space, **swept, sort=given.sort, wait_s=0, check=False)

@@ -14,7 +14,7 @@ from tritonc.cli.terminal import Say
 from tritonc.compile_body import compile_request
 from tritonc.launch_body import LaunchRequest, launch_request
 
-SWEPT = ("space", "where", "search", "budget_s", "include")
+SWEPT = ("space", "where", "search", "budget_s", "contract", "include")
 """Members of a request file that belong to the sweep, not to its base."""
 _PLAIN = {name: name for name in ("target", "triton", "source", "grid", "arguments")}
 _PLAIN |= {f"{name}s": name for name in ("target", "triton", "source", "grid")}
