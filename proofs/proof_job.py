@@ -52,7 +52,8 @@ def new_proof(job: ProofJob, state: Any, **said: Any) -> Proof:
         contract=job.contract,
         is_inferred=job.is_inferred,
         compilation_key=job.compile_job.key,
-        **said,
+        target=job.compile_job.target_name,
+        **{"kernel": job.compile_job.kernel, **said},
     )
 
 

@@ -78,6 +78,8 @@ class Proof(Record):
         default_factory=list, description="what every proof of this kernel rests on"
     )
     compilation_key: str | None = None
+    kernel: str | None = Field(default=None, description="its name, once it is known")
+    target: str | None = None
     accesses: list[ProvedAccess] = Field(default_factory=list)
     equivalent: ProofAnswer | None = Field(
         default=None, description="of two kernels: `proved` if they store the same, else `unknown`"

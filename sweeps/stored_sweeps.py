@@ -1,12 +1,12 @@
 """Data of sweeps beside their jobs: owners, rows, and the jobs that rows wait for.
 
-A sweep is shown to its caller only. Only the attempt that counts writes; what a row says is not
+A sweep is shown to its caller only. Only the attempt that counts writes; of a row only its state is
 known here.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
@@ -14,8 +14,18 @@ from store import keys, scripts
 from store.launches import LIFE_S
 
 ROWS_AT_ONCE: Final = 500
+_ROWS: Final = b"rows:"
+"""The prefix of the fields of a sweep that count its rows by state; see `write_rows.lua`."""
 GONE_AFTER_MS: Final = 60_000
 """A sweep that has no job so long after it was noted counts as gone."""
+
+
+class WrittenRow(NamedTuple):
+    """A row to write, as JSON."""
+
+    row_index: int
+    state: str
+    row: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +62,11 @@ class Sweeps:
         owner: Any = await self._redis.hget(keys.SWEEP + sweep_id, "caller")
         return owner is not None and owner.decode() == caller
 
-    async def write_rows(self, sweep_id: str, token: int, rows: Mapping[int, bytes]) -> bool:
+    async def write_rows(self, sweep_id: str, token: int, rows: Sequence[WrittenRow]) -> bool:
         """Write rows, each with an event; False: the attempt with `token` does not count."""
-        listed = list(rows.items())
-        for start in range(0, len(listed), ROWS_AT_ONCE):
-            some = listed[start : start + ROWS_AT_ONCE]
-            words: list[int | bytes] = [word for row in some for word in row]
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[start : start + ROWS_AT_ONCE]
+            words: list[int | str | bytes] = [word for row in some for word in row]
             if not await self._write(args=[sweep_id, token, *words]):
                 return False
         return True
@@ -78,14 +87,25 @@ class Sweeps:
             {int(index): job.decode() for index, job in waiting.items()},
         )
 
-    async def rows_over(self, sweep_ids: Sequence[str]) -> list[int]:
-        """Return how many rows of each sweep are over, in one round trip."""
+    async def rows_over(self, sweep_ids: Sequence[str]) -> list[dict[str, int]]:
+        """Return how many rows of each sweep are over, in all and by state, in one round trip."""
         pipeline = self._redis.pipeline(transaction=False)
         for sweep_id in sweep_ids:
             pipeline.hlen(keys.SWEEP_ROWS + sweep_id)
-        return [int(count) for count in await pipeline.execute()]
+            pipeline.hgetall(keys.SWEEP + sweep_id)
+        found = await pipeline.execute()
+        return [
+            {"over": over, **_by_state(sweep)}
+            for over, sweep in zip(found[::2], found[1::2], strict=True)
+        ]
 
     async def written(self, sweep_id: str) -> frozenset[int]:
         """Return the indices of the rows that are written."""
         found: Any = await self._redis.hkeys(keys.SWEEP_ROWS + sweep_id)
         return frozenset(map(int, found))
+
+
+def _by_state(sweep: Mapping[bytes, bytes]) -> dict[str, int]:
+    """Return a sweep's counts of rows; none are kept by an earlier version."""
+    counted = {field: int(n) for field, n in sweep.items() if field.startswith(_ROWS)}
+    return {field.removeprefix(_ROWS).decode(): n for field, n in sorted(counted.items()) if n}

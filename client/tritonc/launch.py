@@ -32,6 +32,7 @@ class Launch:
     state: str
     queue_position: int | None = None
     verdict: str | None = None
+    kernel: str | None = None
     compilation: Compilation | None = None
     device: Mapping[str, Any] | None = None
     outputs: Mapping[str, Output] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tritonc.members import read_members
 
-KINDS = ("compilations", "launches", "programs", "batches", "sweeps")
+KINDS = ("compilations", "launches", "programs", "proofs", "batches", "sweeps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class ListItem:
     """One job in short; what is not known, or does not apply, is None.
 
     `id` is the key of a compilation. `counts` are a launch's cases by verdict, a batch's items by
-    state, or a sweep's rows that are `over`, of `total`.
+    state, or a sweep's rows that are `over`, of `total`, and those by state.
     """
 
     id: str

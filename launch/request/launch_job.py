@@ -217,5 +217,7 @@ def _fuzz_of(request: LaunchRequest) -> FuzzJob | None:
 
 def new_launch(job: LaunchJob, state: Any, problem: Problem | None = None) -> Launch:
     """Return the launch of `job` in `state`, without results."""
-    url = launch_url(job.id)
-    return Launch(id=job.id, url=url, state=state, device=job.device, problem=problem)
+    url, kernel = launch_url(job.id), job.compile_job.kernel
+    return Launch(
+        id=job.id, url=url, state=state, kernel=kernel, device=job.device, problem=problem
+    )

@@ -214,6 +214,9 @@ class Launch(Record):
     state: LaunchState
     queue_position: int | None = None
     verdict: Verdict | None = None
+    kernel: str | None = Field(
+        default=None, description="the kernel's name, once it is known; null for posted IR"
+    )
     compilation: Compilation | None = None
     device: Device | None = None
     outputs: dict[str, Output] | None = None

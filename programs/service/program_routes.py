@@ -22,7 +22,7 @@ from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
 from service.idempotency import HEADER
-from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
 from service.state import state_of
@@ -69,9 +69,10 @@ async def list_programs(
     limit: PageLimit = 20,
     after: After = None,
     state: States = [],  # noqa: B006
+    prefix: IdPrefix = "",
 ) -> Response:
     """Answer the programs that you posted, alone or in a batch."""
-    return await list_own(request, LISTED, (SCOPE,), limit, after, state)
+    return await list_own(request, LISTED, (SCOPE,), limit, after, state, prefix)
 
 
 @router.get(

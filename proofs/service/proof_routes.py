@@ -7,10 +7,12 @@ from pydantic import BaseModel
 from proofs.proof_record import Proof
 from proofs.proof_request import CASES_EXAMPLE, EXAMPLE, ProofRequest
 from proofs.service.proof_examples import ANSWERS, CANCELLED, UNDER_WAY
+from proofs.service.proof_list import LISTED
 from proofs.service.proof_submission import PROOFS
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, wait_parameter
 from service.idempotency import HEADER
+from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
 from service.routes.events import RESUMED, event_stream
 from service.routes.owned_job_routes import delete_owned, get_owned, post_owned
 from service.state import state_of
@@ -46,6 +48,22 @@ async def post_proof(request: Request) -> Response:
     confirmed at the sizes of the witness.
     """
     return await post_owned(request, PROOFS)
+
+
+@router.get(
+    "",
+    summary="List your own proofs, newest first",
+    response_model=OwnList,
+)
+async def list_proofs(
+    request: Request,
+    limit: PageLimit = 20,
+    after: After = None,
+    state: States = [],  # noqa: B006
+    prefix: IdPrefix = "",
+) -> Response:
+    """Answer the proofs that you posted."""
+    return await list_own(request, LISTED, (PROOFS.scope,), limit, after, state, prefix)
 
 
 @router.get(

@@ -30,6 +30,7 @@ from service.compilations.retrieval import read_compile_job
 from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
 from store.jobs.types import Membership, Priority, Submitted, Waiting
+from store.own_lists import Listing
 
 _TTIR = "ttir"
 _OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s", "equivalent"}
@@ -81,6 +82,7 @@ async def submit_proof(
         Priority(request.priority),
         queued_ms=int(request.deadline_s * 1000),
         membership=membership,
+        listing=Listing("proofs"),
     )
     submitted = await state.client.submit(order, waiting=waiting)
     await state.store(Proofs).create(proof_id, caller.id)

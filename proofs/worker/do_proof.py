@@ -120,7 +120,8 @@ class _ProofRun:
             await self._context.kept.write(key, b"{}", {_MADE: digest})
         report = read_proof_report(body)
         fix = await tried(job.compile_job, report, self._compiled, self._proved_again)
-        return self._recorded(report, "miss" if hit is None else "hit", fix)
+        proof = self._recorded(report, "miss" if hit is None else "hit", fix)
+        return amended(proof, kernel=compilation.kernel)
 
     async def _compiled(self, job: CompileJob) -> Compilation | None:
         """Return the compilation of a changed kernel, None if it does not compile."""

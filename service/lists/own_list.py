@@ -40,6 +40,11 @@ States = Annotated[
 ]
 
 
+IdPrefix = Annotated[
+    str, Query(pattern=r"^[0-9a-f]{0,64}$", description="items whose id begins so")
+]
+
+
 class ListItem(BaseModel):
     """One job of the caller in short. What is not known, or does not apply, is null."""
 
@@ -50,10 +55,10 @@ class ListItem(BaseModel):
     kind: str | None = Field(description="of the items of a batch, or the rows of a sweep")
     kernel: str | None
     target: str | None
-    verdict: str | None = Field(description="of a launch or program that is completed")
+    verdict: str | None = Field(description="of a launch, program or proof that is completed")
     counts: dict[str, int] | None = Field(
         description="cases by verdict; items of a batch by state, and those `left`; rows of a "
-        "sweep that are `over`, of `total`"
+        "sweep that are `over`, of `total`, and those that are over by state"
     )
 
 
@@ -87,13 +92,14 @@ async def list_own(
     limit: int,
     after: str | None,
     states: Sequence[str],
+    prefix: str,
 ) -> Response:
     """Answer a page of the caller's own. Raises ProblemRaised."""
     state = state_of(request)
     caller = await state.callers.identify(request, *scopes)
     at = None if after is None else _read_cursor(after)
     await state.lists.flush()  # the caller sees what this process has just answered it
-    page = await _page(state, collection, caller.id, limit, at, with_synonyms(states))
+    page = await _page(state, collection, caller.id, limit, at, with_synonyms(states), prefix)
     return Response(orjson.dumps(page), media_type="application/json")
 
 
@@ -104,15 +110,17 @@ async def _page(
     limit: int,
     after: Listed | None,
     states: frozenset[str],
+    prefix: str,
 ) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     while True:
         listed = await state.lists.page(collection.name, caller, after, READ_AT_ONCE)
         if not listed:
             return {"items": items, "next": None}
-        found = await collection.summaries(state, [job.id for job in listed])
+        wanted = [job for job in listed if job.id.startswith(prefix)]
+        found = await collection.summaries(state, [job.id for job in wanted]) if wanted else []
         gone = []
-        for job, summary in zip(listed, found, strict=False):
+        for job, summary in zip(wanted, found, strict=False):
             if summary is None:
                 gone.append(job.id)
             elif not states or summary["state"] in states:
@@ -121,9 +129,10 @@ async def _page(
             if len(items) == limit:
                 break
         await state.lists.remove(collection.name, caller, gone)
-        assert after is not None
-        if len(items) == limit or len(found) < len(listed):
+        if len(items) == limit or len(found) < len(wanted):
+            assert after is not None
             return {"items": items, "next": _cursor(after)}
+        after = listed[-1]
 
 
 def _item(collection: str, job: Listed, summary: Summary) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _launch_of_record(record: Members) -> Summary:
         "state": record["state"],
         "verdict": record["verdict"],
         "counts": record["counts"],
-        "kernel": compilation.get("kernel"),
+        "kernel": record.get("kernel") or compilation.get("kernel"),
         "target": device.get("target") or compilation.get("target"),
     }
 

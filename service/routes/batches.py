@@ -20,7 +20,7 @@ from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
-from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
 from service.lists.summaries import BATCHES
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
@@ -76,9 +76,10 @@ async def list_batches(
     limit: PageLimit = 20,
     after: After = None,
     state: States = [],  # noqa: B006
+    prefix: IdPrefix = "",
 ) -> Response:
     """Answer your batches."""
-    return await list_own(request, BATCHES, SCOPES, limit, after, state)
+    return await list_own(request, BATCHES, SCOPES, limit, after, state, prefix)
 
 
 @router.get(

@@ -16,7 +16,7 @@ from service.http.openapi import body_of, bytes_as, events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.idempotency import HEADER
 from service.launches.launch_submission import LAUNCHES
-from service.lists.own_list import After, OwnList, PageLimit, States, list_own
+from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
 from service.lists.summaries import LAUNCHES as LISTED
 from service.routes.artifacts import blob_response
 from service.routes.events import RESUMED, event_stream
@@ -92,9 +92,10 @@ async def list_launches(
     limit: PageLimit = 20,
     after: After = None,
     state: States = [],  # noqa: B006
+    prefix: IdPrefix = "",
 ) -> Response:
     """Answer the launches that you posted, alone or in a batch."""
-    return await list_own(request, LISTED, (SCOPE,), limit, after, state)
+    return await list_own(request, LISTED, (SCOPE,), limit, after, state, prefix)
 
 
 @router.get(

@@ -1,6 +1,7 @@
 #!lua
 -- An attempt at a sweep writes rows, each an event too; only the attempt whose token is still the job's may.
--- KEYS none. ARGV 1 sweep id, 2 token, then index and row (JSON) of each. Answers 1 | 0.
+-- Rows are counted by state, so that a list of sweeps reads none of them.
+-- KEYS none. ARGV 1 sweep id, 2 token, then index, state and row (JSON) of each. Answers 1 | 0.
 
 local id = ARGV[1]
 local life_ms = redis.call("PTTL", K.SWEEP .. id)
@@ -8,11 +9,18 @@ if redis.call("HGET", K.JOB .. id, "token") ~= ARGV[2] or life_ms <= 0 then
   return 0
 end
 local bytes = 0
-for at = 3, #ARGV, 2 do
-  redis.call("HSET", K.SWEEP_ROWS .. id, ARGV[at], ARGV[at + 1])
-  redis.call("HDEL", K.SWEEP_JOBS .. id, ARGV[at])
-  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", MOST_OF_SWEEP, "*", "type", "row", "data", ARGV[at + 1])
-  bytes = bytes + 2 * #ARGV[at + 1]
+for at = 3, #ARGV, 3 do
+  local index, state, row = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local before = redis.call("HGET", K.SWEEP_ROWS .. id, index)
+  local is_read, old = pcall(cjson.decode, before or "")
+  if is_read and old.state then
+    redis.call("HINCRBY", K.SWEEP .. id, "rows:" .. old.state, -1)
+  end
+  redis.call("HINCRBY", K.SWEEP .. id, "rows:" .. state, 1)
+  redis.call("HSET", K.SWEEP_ROWS .. id, index, row)
+  redis.call("HDEL", K.SWEEP_JOBS .. id, index)
+  redis.call("XADD", K.EVENTS .. id, "MAXLEN", "~", MOST_OF_SWEEP, "*", "type", "row", "data", row)
+  bytes = bytes + 2 * #row
 end
 keep_bytes(redis.call("HGET", K.SWEEP .. id, "caller"), bytes, life_ms)
 redis.call("PEXPIRE", K.SWEEP_ROWS .. id, life_ms)

@@ -1,6 +1,6 @@
 """The list of sweeps: a summary of each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from service.lists.own_list import READ_BYTES, Collection, Summary
 from service.lists.summaries import Members, read_stored, summary_of
@@ -12,15 +12,15 @@ from sweeps.stored_sweeps import Sweeps
 async def _summaries(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
     standings = await state.jobs.standings(ids, READ_BYTES)
     over = await state.store(Sweeps).rows_over(ids[: len(standings)])
-    return [_summary(standing, count) for standing, count in zip(standings, over, strict=True)]
+    return [_summary(standing, counts) for standing, counts in zip(standings, over, strict=True)]
 
 
-def _summary(standing: Standing, over: int) -> Summary | None:
+def _summary(standing: Standing, over: Mapping[str, int]) -> Summary | None:
     summary = summary_of(standing, _of_end, _of_job)
     job = None if standing.payload is None else read_stored(_of_job, standing.payload)
     if summary is None or job is None:
         return None
-    return {**job, **summary, "counts": {"over": over, **job["counts"]}}
+    return {**job, **summary, "counts": {**job["counts"], **over}}
 
 
 def _of_end(end: Members) -> Summary:

@@ -22,7 +22,15 @@ from service.http.query import (
 )
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
-from service.lists.own_list import After, OwnList, PageLimit, States, list_own, with_synonyms
+from service.lists.own_list import (
+    After,
+    IdPrefix,
+    OwnList,
+    PageLimit,
+    States,
+    list_own,
+    with_synonyms,
+)
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from sweeps.row import SweepRow
@@ -115,9 +123,11 @@ async def list_sweeps(
     limit: PageLimit = 20,
     after: After = None,
     state: States = [],  # noqa: B006
+    prefix: IdPrefix = "",
 ) -> Response:
     """Answer your sweeps; GET one for its rows."""
-    return await list_own(request, SWEEPS, tuple(SCOPE_OF_KIND.values()), limit, after, state)
+    scopes = tuple(SCOPE_OF_KIND.values())
+    return await list_own(request, SWEEPS, scopes, limit, after, state, prefix)
 
 
 @router.get(

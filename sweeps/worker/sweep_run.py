@@ -29,7 +29,7 @@ from store.jobs.types import (
 )
 from store.launches import Launches
 from sweeps.row import SweepRow
-from sweeps.stored_sweeps import Sweeps
+from sweeps.stored_sweeps import Sweeps, WrittenRow
 from sweeps.sweep_job import SweepJob
 from sweeps.worker.launch_compilation import LaunchCompilations
 from worker.worker_context import ProveKernel
@@ -88,7 +88,7 @@ class SweepRun:
 
     async def write(self, rows: Iterable[SweepRow]) -> None:
         """Keep rows that are over, and tell of each. Raises AttemptRevoked, StoreUnavailable."""
-        written = {row.index: row.to_json() for row in rows}
+        written = [WrittenRow(row.index, row.state, row.to_json()) for row in rows]
         if written and not await self.stores.sweeps.write_rows(
             self.job.id, self.claim.token, written
         ):

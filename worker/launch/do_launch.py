@@ -202,7 +202,8 @@ class _LaunchRun:
         return await self.cases.run(case, partial(fuzzing.fuzz, case) if fuzzing else None)
 
     def _on_device(self, launch: Launch) -> Launch:
-        """Return `launch` with its compilation (on the CPU one that failed), and its GPU."""
+        """Return `launch` with its kernel, compilation (on the CPU one that failed), and GPU."""
+        launch = amended(launch, kernel=self.cases.kernel)
         compilation = None if self._job.has_cases else self.cases.compilation
         facts = self._context.gpu.facts if self._context.gpu else None
         if facts is None:

@@ -68,8 +68,11 @@ def _newest(client: Client, kind: str, given: Namespace) -> list[ListItem]:
 
 def _row(kind: str, item: ListItem) -> list[str]:
     created = item.created_at[:19].replace("T", " ")
-    counts = item.counts or {}
-    verdict = item.verdict or ", ".join(f"{count} {name}" for name, count in counts.items())
+    counts = dict(item.counts or {})
+    if kind == "sweeps":
+        counts["left"] = counts.pop("total", 0) - counts.pop("over", 0)
+    named = (f"{count} {name}" for name, count in counts.items() if count)
+    verdict = item.verdict or ", ".join(named)
     return [
         *(created, kind, item.state, verdict, item.kernel or ""),
         *(item.target or "", item.id),

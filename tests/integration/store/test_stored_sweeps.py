@@ -5,7 +5,7 @@ import pytest
 from store import keys
 from store.events import Events
 from store.jobs.types import SWEEPS_LANE, Priority
-from sweeps.stored_sweeps import Sweeps
+from sweeps.stored_sweeps import Sweeps, WrittenRow
 
 SWEEP = "5" * 32
 
@@ -34,7 +34,7 @@ async def test_rows_are_kept_and_reported(sweeps, jobs, worker, events):
     claim = await begun(sweeps, jobs, worker)
     await sweeps.note_jobs(SWEEP, claim.token, {0: "a", 1: "b"})
 
-    assert await sweeps.write_rows(SWEEP, claim.token, {0: b'{"index":0}'})
+    assert await sweeps.write_rows(SWEEP, claim.token, [WrittenRow(0, "failed", b'{"index":0}')])
 
     stored = await sweeps.rows(SWEEP)
     assert (stored.written, stored.waiting) == ({0: b'{"index":0}'}, {1: "b"})
@@ -43,14 +43,27 @@ async def test_rows_are_kept_and_reported(sweeps, jobs, worker, events):
     assert [event.data for event in reported] == [b'{"index":0}']
 
 
+async def test_rows_are_counted_by_state_also_when_one_is_written_again(sweeps, jobs, worker):
+    claim = await begun(sweeps, jobs, worker)
+    first = [WrittenRow(0, "failed", b'{"state":"failed"}'), WrittenRow(1, "failed", b"{}")]
+    await sweeps.write_rows(SWEEP, claim.token, first)
+
+    await sweeps.write_rows(SWEEP, claim.token, [WrittenRow(0, "succeeded", b"{}")])
+
+    assert await sweeps.rows_over([SWEEP, "6" * 32]) == [
+        {"over": 2, "failed": 1, "succeeded": 1},
+        {"over": 0},
+    ]
+
+
 async def test_an_attempt_that_does_not_count_writes_nothing(sweeps, jobs, worker):
     late = await begun(sweeps, jobs, worker)
     await worker().release(SWEEP, late.token)
     now = await worker().claim([SWEEPS_LANE])
 
-    assert not await sweeps.write_rows(SWEEP, late.token, {0: b"late"})
+    assert not await sweeps.write_rows(SWEEP, late.token, [WrittenRow(0, "failed", b"late")])
     assert not await sweeps.note_jobs(SWEEP, late.token, {0: "late"})
-    assert await sweeps.write_rows(SWEEP, now.token, {0: b"now"})
+    assert await sweeps.write_rows(SWEEP, now.token, [WrittenRow(0, "failed", b"now")])
     assert (await sweeps.rows(SWEEP)).written == {0: b"now"}
 
 
@@ -86,7 +99,7 @@ async def test_all_rows_of_a_large_sweep_are_events_still_when_it_is_over(
     sweeps, jobs, worker, events
 ):
     claim = await begun(sweeps, jobs, worker)
-    rows = {index: b'{"index":%d}' % index for index in range(3000)}
+    rows = [WrittenRow(index, "failed", b'{"index":%d}' % index) for index in range(3000)]
 
     await sweeps.write_rows(SWEEP, claim.token, rows)
     await worker().finish(SWEEP, claim.token, b"{}", reusable=False, keep_s=60)

@@ -62,6 +62,8 @@ class Cases:
         self._judgement = Judgement(job, context, files, self._order, self._expect)
         self.compilation: Compilation | None = None
         """The compilation of the last case, or on the CPU device of a failed one."""
+        self.kernel = job.compile_job.kernel
+        """The kernel's name; None for IR, and before `prepare` if the request names none."""
         irs = KernelIrs(context.compiling, deadline, self._sources, context.known_irs)
         cpu = CpuDevice(context.children, context.compiling, job, deadline, irs)
         self._runs = KernelRuns(job, cpu, context.gpu, deadline, plain=plain)
@@ -77,7 +79,7 @@ class Cases:
         Raises CompilationFailed, DeadlinePassed.
         """
         if self._job.compile_job.source is not None:
-            await self._sources.read(self._job.compile_job)
+            self.kernel = (await self._sources.read(self._job.compile_job)).facts.name
 
     def close(self) -> None:
         """End the children of this launch alone."""
