@@ -83,6 +83,25 @@ class Batches:
         batch = self._post("programs", bodies, wait_s, check, idempotency_key)
         return _with_sources(batch, [program.sources for program in programs])
 
+    def submit(
+        self,
+        requests: Sequence[LaunchRequest | ProgramRequest | Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+    ) -> Batch:
+        """Post requests without waiting for their end, and return the batch's current state.
+
+        All come from `compile_request`, or all from `launch_request`, or from `program_request`.
+        Ask again with `get(batch.id, wait_s=60)`. Raises TypeError if they are of several kinds.
+        """
+        posts: dict[type, Any] = {LaunchRequest: self.launch, ProgramRequest: self.program}
+        kinds = {type(r) if type(r) in posts else Mapping for r in requests}
+        if len(kinds) > 1:
+            raise TypeError("a batch has requests of one kind; post others in a batch of their own")
+        post = posts.get(kinds.pop() if kinds else Mapping, self.compile)
+        batch: Batch = post(requests, wait_s=0, check=False, idempotency_key=idempotency_key)
+        return batch
+
     def get(self, batch_id: str, *, wait_s: float = 0) -> Batch:
         """Return the current state of a batch, waiting up to `wait_s` for its end."""
         whole = Request("GET", _path(batch_id), repeatable=True)

@@ -12,6 +12,7 @@ from tritonc import (
     WaitExpired,
     compile_request,
     launch_request,
+    program_request,
 )
 
 from tests.unit.client.fake_tritond import FakeTritond, compilation, failure, launch
@@ -39,6 +40,36 @@ def test_compile_requests_are_posted_together(client: Client, tritond: FakeTrito
     assert tritond.posted == {"kind": "compilations", "requests": requests}
     assert [item.good for item in made.items] == [True, False]
     assert isinstance(made.items[0].result, Compilation)
+
+
+@pytest.mark.parametrize(
+    ("request_", "kind"),
+    [
+        (compile_request(SOURCE, target="cuda:90"), "compilations"),
+        (launch_request(SOURCE, arguments={}, grid=[1]), "launches"),
+        (program_request(SOURCE), "programs"),
+    ],
+)
+def test_submit_posts_requests_of_a_kind_and_returns_at_once(
+    client: Client, tritond: FakeTritond, request_: Any, kind: str
+):
+    for _ in range(2):
+        tritond.will_answer(batch(item(0, None, 202)), status=202)
+
+    submitted = client.batches.submit([request_])
+
+    assert not submitted.finished
+    assert tritond.posted["kind"] == kind
+    assert [request.url.params.get("wait") for request in tritond.requests] == [None, None]
+
+
+def test_submit_refuses_requests_of_two_kinds(client: Client, tritond: FakeTritond):
+    requests = [compile_request(SOURCE, target="cuda:90"), program_request(SOURCE)]
+
+    with pytest.raises(TypeError, match="of one kind"):
+        client.batches.submit(requests)
+
+    assert not tritond.requests
 
 
 def test_waiting_asks_for_the_states_and_then_once_for_the_results(
