@@ -81,12 +81,12 @@ class Batch:
         return printable(f"<Batch {self.id}: {counts or 'no items'}>")
 
     def _repr_html_(self) -> str:
-        cells = [[str(item.index), item.state, _item_text(item)] for item in self.items]
+        cells = [[str(item.index), item.state, item_text(item)] for item in self.items]
         is_good = all(item.good or not item.finished for item in self.items)
         return framed(plain(repr(self), is_good=is_good), cells_pane(["#", "state", ""], cells))
 
 
-def _item_text(item: BatchItem) -> str:
+def item_text(item: BatchItem) -> str:
     """Return a summary of an item in one line."""
     return str(item.problem) if item.result is None and item.problem else repr(item.result)
 

@@ -147,6 +147,8 @@ SHOWING = [
     ["sweep", *COMPILE, "--space", "BLOCK=1"],
     ["program", "run", "kernel.py"],
     ["diff", KEY, KEY],
+    ["get", KEY],
+    ["cancel", "ab12" * 8],
     ["artifact", KEY, "ptx"],
     ["export", KEY, "c"],
     ["sass", KEY],
@@ -154,12 +156,12 @@ SHOWING = [
     ["targets"],
 ]
 IN_JSON_SHOWING = [
-    ["get", KEY],
-    ["get", "ab12"],
+    ["get", KEY, "--json"],
+    ["get", "ab12" * 8, "--json"],
     ["lines", KEY, "--json"],
     ["passes", KEY, "--json"],
     ["instructions", KEY, "--json"],
-    ["cancel", KEY],
+    ["cancel", KEY, "--json"],
     ["targets", "--json"],
     ["compile", *COMPILE, "--json"],
     ["launch", "kernel.py", "--grid", "1", "--json"],
@@ -207,7 +209,7 @@ def test_a_pipe_gets_the_bytes_as_they_are(url: str, words: list[str]):
 
 
 def test_a_pipe_gets_json_as_it_is(url: str):
-    command = [sys.executable, "-m", "tritonc", "--url", url, "get", KEY]
+    command = [sys.executable, "-m", "tritonc", "--url", url, "get", KEY, "--json"]
 
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
 

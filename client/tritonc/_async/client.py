@@ -289,13 +289,15 @@ class AsyncClient:
         state: Iterable[str] = (),
         limit: int = 20,
         after: str | None = None,
+        prefix: str = "",
     ) -> OwnList:
         """Return a page of the caller's own jobs of a kind, such as `launches`, newest first.
 
-        `state` keeps those in any of these states. `after` is `next` of the page before.
+        `state` keeps those in any of these states, `prefix` those whose ids begin so. `after` is
+        `next` of the page before.
         """
-        query = {"limit": str(limit)} | ({"after": after} if after is not None else {})
-        asked = query | ({"state": tuple(string_list(state))} if state else {})
+        said = {"after": after, "prefix": prefix, "state": tuple(string_list(state))}
+        asked = {"limit": str(limit)} | {name: value for name, value in said.items() if value}
         request = Request("GET", f"/v1/{quote(kind, safe='')}", query=asked, repeatable=True)
         return read(OwnList.from_json, await self._connection.send(request))
 

@@ -1,9 +1,8 @@
-"""Commands on existing results: the key of a compilation; the id of a launch or program."""
+"""Commands on the key of a compilation: its stages, and what is made of it."""
 
 import argparse
 import base64
-from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable
+from argparse import Namespace
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -13,9 +12,7 @@ from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import with_own_name
-from tritonc.service_errors import ProblemError
 
-KEY_DIGITS = 64  # of a compilation's key; other ids are shorter
 EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
 _ARTIFACTS = frozenset({"artifact", "sass", "numpy", "export"})
 _TABLES = frozenset({"lines", "instructions", "passes"})
@@ -30,9 +27,6 @@ _MADE = {
 
 def add_commands(commands: Any) -> None:
     """Add these commands to the parser's."""
-    either = "the key of a compilation, or the id of a launch, program or sweep; a prefix; @last"
-    text = "show a compilation, launch, program or sweep, as JSON"
-    add_wait(_add(commands, "get", text, either), default=0)
     artifact = _add(commands, "artifact", "write one stage to stdout")
     artifact.add_argument("stage", metavar="STAGE", help="ttir, ttgir, llir, ptx, cubin, ...")
     add_wait(artifact, default=60)
@@ -41,12 +35,10 @@ def add_commands(commands: Any) -> None:
     add_wait(export, default=60)
     for name, text in _MADE.items():
         add_wait(_add(commands, name, text), default=60)
-    text = "cancel a launch, program or sweep, or your interest in a compilation"
-    _add(commands, "cancel", text, either)
 
 
 def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Write the result of a key, or cancel its job; return True."""
+    """Write what is made of a compilation; return True."""
     wait_s = getattr(given, "wait_s", 0)
     with waiting(given, terminal, f"waiting for {given.command} of {given.key}", [given.key]):
         if given.command in _ARTIFACTS:
@@ -57,8 +49,6 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
             document = _document(given, client, wait_s)
     if given.command in _TABLES:
         show_tables(given, document, terminal)
-    elif given.command not in _ARTIFACTS:
-        write_json(document)
     elif given.json:
         write_json({"key": given.key, "artifact": _name(given), **_content(content)})
     else:
@@ -77,45 +67,12 @@ def _add(
 
 
 def _document(given: Namespace, client: Client, wait_s: float) -> Any:
-    has_id = len(given.key) < KEY_DIGITS
-    match given.command:
-        case "get" if has_id:
-            return _first_of(
-                given.key,
-                lambda: client.launches.get(given.key, wait_s=wait_s).raw,
-                lambda: client.programs.get(given.key, wait_s=wait_s).raw,
-                lambda: client.sweeps.get(given.key, wait_s=wait_s).raw,
-            )
-        case "get":
-            return client.get(given.key, wait_s=wait_s).raw
-        case "lines":
-            return client.lines(given.key, wait_s=wait_s)
-        case "instructions":
-            return client.instructions(given.key, wait_s=wait_s)
-        case "passes":
-            return client.passes(given.key, wait_s=wait_s)
-        case "cancel" if has_id:
-            return _first_of(
-                given.key,
-                lambda: client.launches.cancel(given.key).raw,
-                lambda: client.programs.cancel(given.key).raw,
-                lambda: client.sweeps.cancel(given.key).raw,
-            )
-    return client.cancel(given.key).raw
-
-
-def _first_of(asked_id: str, *asks: Callable[[], Any]) -> Any:
-    """Return the answer of the first request that knows the id: ids do not show their kind.
-
-    Raises ArgumentTypeError if no request knows it.
-    """
-    for ask in asks:
-        try:
-            return ask()
-        except ProblemError as error:
-            if error.slug != "not_found":
-                raise
-    raise ArgumentTypeError(f"404 not_found: you have no launch, program or sweep {asked_id}")
+    made = {
+        "lines": client.lines,
+        "instructions": client.instructions,
+        "passes": client.passes,
+    }
+    return made[given.command](given.key, wait_s=wait_s)
 
 
 def _artifact(given: Namespace, client: Client, wait_s: float) -> bytes:

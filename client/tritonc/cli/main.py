@@ -23,6 +23,7 @@ from tritonc.cli.interruption import Interrupted
 from tritonc.cli.parser import command_parser, joined
 from tritonc.cli.recent_keys import RecentKeys
 from tritonc.cli.refusal_words import refused
+from tritonc.cli.short_keys import whole_key
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import printable
@@ -116,7 +117,7 @@ def _run(
             given.recent = RecentKeys.of(environment, url)
             for name in _KEYS:
                 if (word := getattr(given, name, None)) and not Path(word).exists():
-                    setattr(given, name, given.recent.resolved(word))
+                    setattr(given, name, whole_key(word, given.recent, client))
             ended = given.run(given, client, terminal)
             if isinstance(ended, bool):
                 return Exit.DONE if ended else Exit.NOT_GOOD

@@ -9,6 +9,7 @@ from tritonc.cli import (
     diff_command,
     explain_command,
     gate_command,
+    get_command,
     key_commands,
     list_command,
     lookup_commands,
@@ -75,6 +76,7 @@ def command_parser() -> argparse.ArgumentParser:
     gate_command.add_command(commands)
     upgrade_command.add_command(commands)
     list_command.add_command(commands)
+    get_command.add_commands(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
     usage_command.add_command(commands)

@@ -156,7 +156,7 @@ def _proved(
     with waiting(given, terminal, "submitting the proof", going_on) as say:
         submitted = client.prove(kernel, **made, wait_s=0, check=False)
         going_on.append(submitted.id)
-        remember(given, [submitted.id])
+        remember(given, [submitted.id], name_of(given.source))
         if given.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"proof {submitted.id}: {submitted.state}")

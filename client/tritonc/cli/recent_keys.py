@@ -68,7 +68,7 @@ class RecentKeys:
         """
         if word == LAST:
             return self._last()
-        if not _PREFIX.fullmatch(word) or _is_whole(word):
+        if not is_prefix(word):
             return word
         found = [key for key in self.known() if key.startswith(word)]
         if not found:
@@ -102,5 +102,7 @@ def remember(given: Namespace, keys: Iterable[str], name: str = "") -> None:
         recent.add(keys, name)
 
 
-def _is_whole(word: str) -> bool:
-    return len(word) in (32, LONGEST_ID) or len(word) > LONGEST_ID
+def is_prefix(word: str) -> bool:
+    """Return whether a word may be the beginning of a key or id, and is not a whole one."""
+    is_whole = len(word) in (32, LONGEST_ID) or len(word) > LONGEST_ID
+    return bool(_PREFIX.fullmatch(word)) and not is_whole

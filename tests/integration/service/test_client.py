@@ -158,7 +158,7 @@ def test_the_command_shows_errors_in_the_file_that_was_given(
 def test_the_command_says_the_whole_answer_as_json(system: Deployment) -> None:
     words = ["compile", str(VECTOR_ADD), *WORDS, "BLOCK_SIZE=1024", "--json"]
     answer = json.loads(run(system.url, *words).stdout)
-    read = run(system.url, "get", answer["key"])
+    read = run(system.url, "get", answer["key"], "--json")
 
     assert json.loads(read.stdout) == answer | {"cache": None}
 

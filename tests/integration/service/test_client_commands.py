@@ -200,7 +200,7 @@ def test_the_version_needs_no_service():
         (["launch", "relu.py", "--grid", "x +", "--argument", "n=1"], "--grid: "),
         (["launch", "relu.py", "--grid", "1", "--trace", "a"], "--trace a: not a program id"),
         (["launch", "--request", "wrong.toml"], "wrong.toml, options.num_warps: 5 is not one of"),
-        (["get", "nothing"], "404 not_found: you have no launch, program or sweep nothing"),
+        (["get", "nothing"], "404 not_found: you have no job nothing"),
     ],
 )
 def test_what_is_wrong_is_reported_in_the_words_of_the_command(

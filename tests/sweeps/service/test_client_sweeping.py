@@ -154,7 +154,7 @@ def test_a_terminal_shows_the_table_while_it_fills_and_ctrl_c_leaves_it(
     with system.client() as http:
         counts = lambda: http.get(f"/v1/sweeps/{sweep_id}").json()["counts"]  # noqa: E731
         wait_until(lambda: counts().get("running"), "the other row runs")
-    seen = json.loads(run(system.url, "get", sweep_id).stdout)
+    seen = json.loads(run(system.url, "get", sweep_id, "--json").stdout)
     ended = run(system.url, "cancel", sweep_id)
 
     assert code == 130

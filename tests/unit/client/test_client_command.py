@@ -192,7 +192,7 @@ def test_the_api_key_comes_from_the_environment(tritond: FakeTritond):
 def test_get_shows_the_answer_as_json(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]):
     tritond.will_answer(compilation(cache=None))
 
-    assert run(tritond, "get", KEY) == 0
+    assert run(tritond, "get", KEY, "--json") == 0
     assert json.loads(capsys.readouterr().out)["kernel"] == "add_kernel"
 
 

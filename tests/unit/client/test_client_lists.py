@@ -74,7 +74,7 @@ def test_the_command_lists_all_kinds_that_the_key_may_see(
     older = ITEM | {"id": "5" * 32, "created_at": "2026-11-26T00:00:00.000Z", "verdict": "passed"}
     tritond.will_answer({"items": [ITEM], "next": None})
     tritond.will_answer({"items": [older], "next": None})
-    for _ in range(3):
+    for _ in range(4):
         tritond.will_answer(FORBIDDEN, status=403)
 
     assert run(tritond, "list") == 0

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from tritonc.cli.main import main
 from tritonc.cli.recent_keys import MOST_KEYS, RecentKeys
+from tritonc.own_list import KINDS
 
-from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, run
+from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, launch, run
+from tests.unit.client.sweeps.answered_sweeps import sweep
+from tests.unit.client.test_client_batches import batch
 
 OTHER = "0123" + "f" * 60
 URL = "http://env.test"
@@ -41,6 +44,63 @@ def test_an_ambiguous_prefix_is_an_error(
 
     assert run_at_home(tritond, tmp_path, "get", "0123") == 2
     assert "several recent keys start so: 0123456789ab, 0123ffffffff" in capsys.readouterr().err
+
+
+def test_a_prefix_that_is_not_recent_is_looked_up_in_the_lists_of_the_service(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = {"id": KEY, "url": "", "state": "succeeded"}
+    tritond.will_answer({"items": [item], "next": None})
+    for _ in KINDS[1:]:
+        tritond.will_answer({"items": [], "next": None})
+    tritond.will_answer(compilation(cache=None))
+
+    assert run_at_home(tritond, tmp_path, "get", KEY[:5]) == 0
+
+    assert {r.url.params.get("prefix") for r in tritond.requests[:-1]} == {KEY[:5]}
+    assert tritond.requests[-1].url.path == f"/v1/compilations/{KEY}"
+    assert f"key {KEY}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [([], "no result of yours begins so"), ([KEY, OTHER], "several of your results begin so")],
+)
+def test_a_listed_prefix_must_be_of_one_result(
+    tritond: FakeTritond,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    found: list[str],
+    said: str,
+) -> None:
+    items = [{"id": key, "url": "", "state": "succeeded"} for key in found]
+    tritond.will_answer({"items": items, "next": None})
+    for _ in KINDS[1:]:
+        tritond.will_answer({"items": [], "next": None})
+
+    assert run_at_home(tritond, tmp_path, "get", "0123") == 2
+    assert said in capsys.readouterr().err
+
+
+RESULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "launch": (launch(), "launch ab12: completed"),
+    "sweep": (sweep(rows=[]), "sweep 5eep: completed"),
+    "batch": (batch(), "item  state  result"),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_get_writes_a_report_for_people(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    answer, said = RESULTS[kind]
+    for _ in range(["launch", "program", "sweep", "proof", "batch"].index(kind)):
+        tritond.will_refuse(404, "not_found")
+    tritond.will_answer(answer)
+
+    assert run(tritond, "get", "b" * 32) == 0
+
+    assert said in capsys.readouterr().out
 
 
 def test_nothing_is_the_last_of_another_service(

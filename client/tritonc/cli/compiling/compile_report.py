@@ -22,7 +22,8 @@ def describe(compilation: Compilation, source_name: str) -> str:
     numbers = [f"{name} {number}" for name, number in resources.items() if is_number(number)]
     lines = [
         render_all(compilation.diagnostics, source_name),
-        f"{compilation.kernel or source_name} for {compilation.target}: {compilation.cache}",
+        f"{compilation.kernel or source_name} for {compilation.target}: "
+        f"{compilation.cache or compilation.state}",
         _assumed(compilation),
         f"key {compilation.key}",
         ", ".join(sizes),

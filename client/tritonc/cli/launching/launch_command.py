@@ -119,7 +119,7 @@ def _launched(
     with waiting(given, terminal, "submitting the launch", going_on) as say:
         submitted = client.launch(source, wait_s=0, check=False, **members)
         going_on.append(submitted.id)
-        remember(given, [submitted.id])
+        remember(given, [submitted.id], name_of(given.source or POSTED_SOURCE))
         if given.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"launch {submitted.id}: {submitted.state}")

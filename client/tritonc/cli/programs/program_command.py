@@ -221,7 +221,7 @@ def submit_and_wait(
             posted.members, reference=reference, wait_s=0, check=False, **members
         )
         going_on.append(submitted.id)
-        remember(given, [submitted.id])
+        remember(given, [submitted.id], posted.name)
         if given.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"program {submitted.id}: {submitted.state}")

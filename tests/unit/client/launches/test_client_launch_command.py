@@ -139,15 +139,16 @@ def test_what_cannot_be_written_is_reported_before_anything_is_launched(
 def test_a_launch_not_finished_in_time_exits_4_and_is_found_by_its_id(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
-    tritond.will_answer(launch("running"), status=202)
-    tritond.will_answer(launch())
-    tritond.will_answer(launch("cancelled"), status=202)
+    whole = "ab12" * 8
+    tritond.will_answer(launch("running", id=whole), status=202)
+    tritond.will_answer(launch(id=whole))
+    tritond.will_answer(launch("cancelled", id=whole), status=202)
 
     assert run(tritond, "launch", kernel, *ON_THE_CPU, "--wait-s", "0") == 4
-    assert "ask again for ab12" in capsys.readouterr().err
-    assert run(tritond, "get", "ab12") == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == "passed"
-    assert run(tritond, "cancel", "ab12") == 0
+    assert f"ask again for {whole}" in capsys.readouterr().err
+    assert run(tritond, "get", whole) == 0
+    assert "verdict: passed" in capsys.readouterr().out
+    assert run(tritond, "cancel", whole) == 0
     assert [r.method for r in tritond.requests] == ["POST", "GET", "DELETE"]
 
 
