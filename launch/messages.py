@@ -230,6 +230,8 @@ class ComparedOutput:
     summary: dict[str, Any] | None
     comparison: dict[str, Any] | None
     values: Any = None
+    expected: Any = None
+    """The expected elements where `values` are returned and do not match."""
     downgrade: Finding | None = None
     """The finding that the output has less precision than the reference."""
 

@@ -133,10 +133,14 @@ def _compared(
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
     meter = precision.meter(output)
     _go_through(ours, theirs, missing, summed, comparer, meter)
+    result = comparer.result() if comparer else None
+    listed = output.returned == "values"
+    shown = theirs if listed and result and not result["matches"] else None
     return ComparedOutput(
         summary=summed.result(actual.shape, output.dtype, missing.actual) if summed else None,
-        comparison=comparer.result() if comparer else None,
-        values=values(actual, output.dtype) if output.returned == "values" else None,
+        comparison=result,
+        values=values(actual, output.dtype) if listed else None,
+        expected=values(shown.elements.reshape(actual.shape), shown.dtype) if shown else None,
         downgrade=precision.answer(name, output, comparer, meter) if comparer and meter else None,
     )
 

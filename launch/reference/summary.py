@@ -55,7 +55,7 @@ class SummaryInPieces:
         }
 
 
-def values(actual: Array, dtype: str) -> Any:
+def values(actual: Array, dtype: str | None) -> Any:
     """Return the elements as nested lists, or None for more than `MOST_VALUES`."""
     if actual.size > MOST_VALUES:
         return None

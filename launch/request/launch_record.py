@@ -113,6 +113,9 @@ class Output(Record):
     summary: Summary | None = None
     comparison: Comparison | None = None
     values: Values | None = None
+    expected: Values | None = Field(
+        default=None, description="by the reference, where `values` are answered and do not match"
+    )
     url: str | None = None
 
 

@@ -201,6 +201,7 @@ def _output_of(reported: ComparedOutput, order: OutputOrder, note: str | None) -
         summary=reported.summary,
         comparison=comparison,
         values=reported.values,
+        expected=reported.expected,
     )
 
 

@@ -156,6 +156,7 @@ class ComparedOutput(Report):
     summary: Summary | None
     comparison: Comparison | None
     values: Any = None
+    expected: Any = None
     downgrade: Annotated[Finding, FromObject()] | None = None
 
 

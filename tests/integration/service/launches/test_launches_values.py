@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import httpx
 import numpy as np
@@ -19,6 +20,22 @@ def test_values_are_answered_as_nested_lists(launch: Launch) -> None:
     answer = launch(copy(arguments=shaped, **{"return": {"z_ptr": "values"}}))
 
     assert answer["outputs"]["z_ptr"]["values"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_what_was_expected_stands_beside_values_that_do_not_match(launch: Launch) -> None:
+    shaped = {"x_ptr": arange(2, 4), "z_ptr": output(2, 4)}
+
+    def copied(expected: str) -> dict[str, Any]:
+        reference = {"source": f"def reference(x_ptr, **_):\n    return {expected}\n"}
+        answer = launch(
+            copy(arguments=shaped, reference=reference, **{"return": {"z_ptr": "values"}})
+        )
+        found: dict[str, Any] = answer["outputs"]["z_ptr"]
+        return found
+
+    assert copied("x_ptr")["expected"] is None
+    assert copied("x_ptr + 1")["values"] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert copied("x_ptr + 1")["expected"] == [[1, 2, 3, 4], [5, 6, 7, 8]]
 
 
 def test_values_that_json_cannot_say_are_strings(launch: Launch) -> None:
