@@ -27,7 +27,7 @@ const result = await build({
 });
 const entry = (extension) =>
   Object.entries(result.metafile.outputs)
-    .filter(([, output]) => output.entryPoint)
+    .filter(([, output]) => /src\/(?:main\.ts|style\.css)$/.test(output.entryPoint ?? ""))
     .map(([path]) => basename(path))
     .find((name) => name.endsWith(extension));
 const template = await readFile(join(here, "src/index.html"), "utf8");

@@ -9,6 +9,8 @@ import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap } fr
 import { commonExtensions, compiledLines, LinkedLines, typedOverSelection } from "./code_view";
 import { languageCompletion } from "./completion";
 import { FollowedLines } from "./followed_lines";
+import { languageHover } from "./hover_texts";
+import { LanguageNames } from "./language_names";
 import { languageOf } from "./languages";
 import type { Selection } from "./line_links";
 import { lineNotes } from "./line_notes";
@@ -41,6 +43,7 @@ export class SourceEditor {
 
   constructor(parent: HTMLElement, options: EditorOptions) {
     this.linked = new LinkedLines(options.selection);
+    const names = new LanguageNames(options.version);
     const submit = (): boolean => {
       options.onSubmit();
       return true;
@@ -66,7 +69,8 @@ export class SourceEditor {
           EditorState.tabSize.of(4),
           highlightActiveLine(),
           highlightActiveLineGutter(),
-          autocompletion({ override: [languageCompletion(options.version)] }),
+          autocompletion({ override: [languageCompletion(names)] }),
+          languageHover(names),
           this.language.of(languageOf(options.language)),
           this.linked.extension,
           inspectedLines.field,

@@ -1,0 +1,108 @@
+// Texts under the pointer, or below the cursor with Ctrl+I: what an operation does, what `tl.` offers.
+
+import type { Extension } from "@codemirror/state";
+import { activateHover, closeHoverTooltips, EditorView, hasHoverTooltips, hoverTooltip, keymap } from "@codemirror/view";
+import { element } from "./dom";
+import { describedName, type LanguageNames } from "./language_names";
+import { BY_NAME } from "./stages";
+
+/** What is told of a part of a line; `said` is for screen readers. */
+export interface Told {
+  from: number;
+  to: number;
+  said: string;
+  draw(): HTMLElement;
+}
+
+/** Return what is told of a column of a line, null for nothing. */
+export type Tell = (line: string, column: number) => Promise<Told | null>;
+
+/** Return an extension that shows what `tell` finds; of several extensions, each shows its own. */
+export function hoverTexts(tell: Tell): Extension {
+  const toldAt = async (view: EditorView, position: number): Promise<Told | null> => {
+    const line = view.state.doc.lineAt(position);
+    const told = await tell(line.text, position - line.from);
+    return told && { ...told, from: line.from + told.from, to: line.from + told.to };
+  };
+  const shown = hoverTooltip(async (view, position) => {
+    const told = await toldAt(view, position);
+    return told && { pos: told.from, end: told.to, above: true, create: () => ({ dom: told.draw() }) };
+  });
+  const tellAtCursor = (view: EditorView): boolean => {
+    const { head } = view.state.selection.main;
+    activateHover(view, head, 1, { tooltip: shown, until: (transaction) => transaction.docChanged || Boolean(transaction.selection) });
+    void toldAt(view, head).then((told) => told && view.dispatch({ effects: EditorView.announce.of(told.said) }));
+    return false; // another extension may tell more
+  };
+  const close = (view: EditorView): boolean => {
+    if (!hasHoverTooltips(view.state)) return false;
+    view.dispatch({ effects: closeHoverTooltips });
+    return true;
+  };
+  return [shown, keymap.of([{ key: "Mod-i", run: tellAtCursor, preventDefault: true }, { key: "Escape", run: close }])];
+}
+
+/** Texts by name, for each syntax that has some. */
+type OperationTexts = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Where operations stand in a line: anywhere in MLIR, first in assemblies. */
+const OPERATIONS: Readonly<Record<string, RegExp>> = {
+  mlir: /(?<![\w#!%@.])(?:[a-z]\w*(?:\.\w+)+|module\b)/g,
+  ptx: /(?<=^\s*(?:\{\s*)?(?:@!?%\w+\s+)?)[a-z]\w*(?:(?:\.|::)\w+)*/g,
+  sass: /(?<=^\s*(?:\/\*[0-9a-f]+\*\/\s+)?(?:@!?U?P\w+\s+)?)[A-Z][A-Z0-9_]*(?:\.\w+)*/g,
+};
+let texts: Promise<OperationTexts> | null = null;
+
+/** Return the file of texts, which is loaded when it is first needed. */
+function operationTexts(): Promise<OperationTexts> {
+  texts ??= import("./operation_texts.json").then((module) => module.default);
+  texts.catch(() => (texts = null)); // ask again next time
+  return texts;
+}
+
+/** Return an extension that tells what the operations of an artifact do. */
+export function operationHover(stage: string): Extension {
+  const syntax = BY_NAME.get(stage)?.syntax ?? "";
+  const pattern = OPERATIONS[syntax];
+  if (!pattern) return [];
+  return hoverTexts(async (line, column) => {
+    const found = partAt(pattern, line, column);
+    if (!found) return null;
+    const [known, text] = textOf((await operationTexts())[syntax] ?? {}, found[0]);
+    if (!text) return null;
+    const rest = found[0].slice(known.length);
+    const draw = (): HTMLElement => element("div", { className: "described" }, element("code", {}, element("b", {}, known), rest), element("p", {}, ...withCode(text)));
+    return { from: found.index, to: found.index + found[0].length, said: `${known}: ${text.replaceAll("`", "")}`, draw };
+  });
+}
+
+/** Return an extension that tells signatures and documentation of what stands after `tl.`. */
+export function languageHover(names: LanguageNames): Extension {
+  const pattern = /\b(?:tl|triton\.language)\.(\w+)/g;
+  return hoverTexts(async (line, column) => {
+    const found = partAt(pattern, line, column);
+    const name = found && (await names.all()).find((each) => each.name === found[1]);
+    if (!name) return null;
+    return { from: found.index, to: found.index + found[0].length, said: `tl.${name.name}${name.signature ?? ""}: ${name.summary}`, draw: () => describedName(name) };
+  });
+}
+
+/** Return the match of a global pattern that has this column. */
+export function partAt(pattern: RegExp, line: string, column: number): RegExpMatchArray & { index: number } | null {
+  for (const found of line.matchAll(pattern)) {
+    if (found.index <= column && column <= found.index + found[0].length) return found as RegExpMatchArray & { index: number };
+  }
+  return null;
+}
+
+/** Return the text of an operation, and the name it is known by: `ld.global.v4.b32` is a `ld.global`. */
+function textOf(known: Readonly<Record<string, string>>, name: string): [string, string | undefined] {
+  let shorter = name;
+  while (shorter && !(shorter in known)) shorter = /^.*(?=\.|::)/.exec(shorter)?.[0] ?? "";
+  return [shorter, known[shorter]];
+}
+
+/** Return a text whose parts between backticks are code. */
+function withCode(text: string): (Node | string)[] {
+  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, part) : part));
+}

@@ -1,0 +1,64 @@
+"""Texts under the pointer, and below the cursor with Ctrl+I."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.page.conftest import Visit
+from tests.page.pages import SOURCE, add_pane, pane
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    return visit()
+
+
+def hover_word(page: Page, title: str, text: str) -> None:
+    """Move the pointer to an operation in a pane."""
+    word = pane(page, title).locator(".cm-line").get_by_text(text, exact=True).first
+    word.hover()
+
+
+@pytest.mark.parametrize(
+    ("title", "word", "told"),
+    [
+        ("PTX", "ld.param.b64", "ld.param.b64Loads a parameter of the kernel."),
+        ("TTIR", "tt.addptr", "tt.addptrAdds offsets to pointers"),
+        ("SASS", "S2R", "S2RCopies a special register"),
+    ],
+)
+def test_an_operation_is_explained(page: Page, title: str, word: str, told: str) -> None:
+    if pane(page, title).count() == 0:
+        add_pane(page, title)
+    hover_word(page, title, word)
+
+    expect(pane(page, title).locator(".described")).to_contain_text(told)
+
+
+def test_the_texts_are_loaded_when_they_are_first_needed(page: Page) -> None:
+    loaded = "performance.getEntriesByType('resource').map(each => each.name).join(' ')"
+    assert "operation_texts" not in page.evaluate(loaded)
+    hover_word(page, "TTIR", "tt.load")
+
+    expect(pane(page, "TTIR").locator(".described")).to_be_visible()
+    assert "operation_texts" in page.evaluate(loaded)
+
+
+def test_a_name_of_the_language_has_the_signature_and_text_of_the_chosen_triton(page: Page) -> None:
+    page.locator(f"{SOURCE} .cm-line").get_by_text("arange", exact=True).hover()
+    told = page.locator(".left .described")
+
+    expect(told).to_contain_text("tl.arange(start, end)")
+    expect(told).to_contain_text("Returns contiguous values")
+
+
+def test_the_keyboard_shows_and_hides_a_text(page: Page) -> None:
+    shown = pane(page, "TTIR")
+    shown.locator(".cm-line").get_by_text("tt.load", exact=True).first.click()
+    page.keyboard.press("Control+i")
+    expect(shown.locator(".described")).to_contain_text("tt.loadLoads elements from memory")
+    expect(shown.locator(".cm-announced")).to_contain_text("tt.load: Loads elements from memory")
+    page.keyboard.press("Escape")
+
+    expect(shown.locator(".described")).to_have_count(0)
