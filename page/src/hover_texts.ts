@@ -1,12 +1,12 @@
 // Texts under the pointer, or below the cursor with Ctrl+I: what an operation does, what `tl.` offers.
 
-import type { Extension } from "@codemirror/state";
+import { Prec, type Extension } from "@codemirror/state";
 import { activateHover, closeHoverTooltips, EditorView, hasHoverTooltips, hoverTooltip, keymap } from "@codemirror/view";
 import { element } from "./dom";
 import { describedName, type LanguageNames } from "./language_names";
 import { BY_NAME } from "./stages";
 
-/** What is told of a part of a line; `said` is for screen readers. */
+/** A text on a part of a line; `said` is for screen readers. */
 export interface Told {
   from: number;
   to: number;
@@ -14,7 +14,7 @@ export interface Told {
   draw(): HTMLElement;
 }
 
-/** Return what is told of a column of a line, null for nothing. */
+/** Find the text on a column of a line, null for none. */
 export type Tell = (line: string, column: number) => Promise<Told | null>;
 
 /** Return an extension that shows what `tell` finds; of several extensions, each shows its own. */
@@ -32,14 +32,15 @@ export function hoverTexts(tell: Tell): Extension {
     const { head } = view.state.selection.main;
     activateHover(view, head, 1, { tooltip: shown, until: (transaction) => transaction.docChanged || Boolean(transaction.selection) });
     void toldAt(view, head).then((told) => told && view.dispatch({ effects: EditorView.announce.of(told.said) }));
-    return false; // another extension may tell more
+    return true;
   };
   const close = (view: EditorView): boolean => {
     if (!hasHoverTooltips(view.state)) return false;
     view.dispatch({ effects: closeHoverTooltips });
     return true;
   };
-  return [shown, keymap.of([{ key: "Mod-i", run: tellAtCursor, preventDefault: true }, { key: "Escape", run: close }])];
+  // before CodeMirror's own use of the key, to select more
+  return [shown, Prec.high(keymap.of([{ key: "Mod-i", run: tellAtCursor, preventDefault: true }, { key: "Escape", run: close }]))];
 }
 
 /** Texts by name, for each syntax that has some. */
