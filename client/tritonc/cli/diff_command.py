@@ -25,9 +25,11 @@ from tritonc.cli.kernel_flags import (
     targets_of,
 )
 from tritonc.cli.posted_file import PostedFile, parameters_of, read_source, specialized
+from tritonc.cli.refusal_words import WRONG_REQUEST, is_wrong_request
 from tritonc.cli.streams import read, write_json
 from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Say, Terminal, has_colour, table
+from tritonc.compilation import Compilation
 from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.diff import Diff
 
@@ -40,13 +42,14 @@ A and B are keys or URLs of compilations, compile requests (.json, .toml), or ke
 which are compiled with the given flags. With A alone, it is compiled twice: give --before and
 --after, or two targets.
 
-exit codes: 0 both results are the same; 1 they differ; otherwise as for tritonc.
+exit codes: 0 both results are the same; 1 they differ, or do not compile; otherwise as for tritonc.
 
 examples:
   tritonc diff before.py after.py --target cuda:90 --like 'x_ptr=fp32[4096]' n=4096
   tritonc diff kernel.py --target cuda:90 --signature '*fp32:16,i32' \\
       --before num_warps=4 --after num_warps=8 --stage ptx
 """
+_CHANGES = "--before, --after"
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -74,12 +77,15 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
     """Compile what needs compiling, compare, and return whether both results are the same.
 
-    Raises the errors of reading files, sending requests and waiting.
+    Two kernels that fail are not the same; a wrong request is WRONG_REQUEST. Raises the errors of
+    reading files, sending requests and waiting.
     """
-    keys = _keys(given, client, terminal)
+    keys, made = _keys(given, client, terminal)
+    if any(is_wrong_request(compilation.problem) for compilation in made):
+        return WRONG_REQUEST
     shown = [name for word in given.stage for name in word.split(",") if name]
     with waiting(given, terminal, "comparing", keys):
         diff = client.diff(*keys, wait_s=given.wait_s)
@@ -90,28 +96,30 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.json:
         write_json(diff.raw)
     else:
-        _report(diff, shown, given.recent.name_of(keys[0]) or POSTED_SOURCE, terminal)
-    return diff.same
+        names = [given.recent.name_of(key) or POSTED_SOURCE for key in keys]
+        _report(diff, shown, names, terminal)
+    return diff.same and all(compilation.succeeded for compilation in made)
 
 
-def _keys(given: Namespace, client: Client, terminal: Terminal) -> list[str]:
-    """Return the keys of both sides, compiling where needed. Raises ArgumentTypeError."""
+def _keys(
+    given: Namespace, client: Client, terminal: Terminal
+) -> tuple[list[str], list[Compilation]]:
+    """Return the keys of both sides, and what was compiled for them. Raises ArgumentTypeError."""
     said: list[str] = []
     sides = _sides(given, client, said.append)
     for line in dict.fromkeys(said):
         terminal.say(line)
     wanted = [side for side in sides if isinstance(side, WantedCompilation)]
-    made = iter(compile_all(wanted, given, client, terminal) if wanted else [])
-    keys = []
-    for side in sides:
-        if isinstance(side, str):
-            keys.append(side)
-            continue
-        compilation = next(made)
-        keys.append(compilation.key)
-        if not compilation.succeeded:
-            terminal.say(report(side, compilation, given, client))
-    return keys
+    made = compile_all(wanted, given, client, terminal) if wanted else []
+    failed = [
+        report(side, compilation, given, client)
+        for side, compilation in zip(wanted, made, strict=True)
+        if not compilation.succeeded
+    ]
+    for text in dict.fromkeys(failed):  # both sides may fail alike
+        terminal.say(text)
+    keys = iter(made)
+    return [side if isinstance(side, str) else next(keys).key for side in sides], made
 
 
 def _sides(given: Namespace, client: Client, say: Say) -> list[WantedCompilation | str]:
@@ -195,23 +203,26 @@ def _change(
         inspection = client.inspect(source.text, files=source.files)
         facts = parameters_of(inspection, given.kernel or members.get("kernel"))
     for word, text in pairs:
-        group, _, name = axis_name(word, facts).partition(".")
+        group, _, name = axis_name(word, facts, _CHANGES).partition(".")
         if group in {"target", "triton"}:
             members[group] = text
         elif group in {"options", "constexprs"}:
             members[group] = {**(members.get(group) or {}), name: value(text)}
         else:
-            message = f"{word}: not an option, a constexpr, target or triton"
+            message = f"{_CHANGES} {word}: not an option, a constexpr, target or triton"
             raise ArgumentTypeError(message)
 
 
-def _report(diff: Diff, wanted: Sequence[str], name: str, terminal: Terminal) -> None:
-    """Write the differences: requests, numbers, source lines, and the text of stages."""
+def _report(diff: Diff, wanted: Sequence[str], names: Sequence[str], terminal: Terminal) -> None:
+    """Write the differences: requests, numbers, source lines, and the text of stages.
+
+    `names` are the files of both sides.
+    """
     rows = [*diff.differing(), *diff.instruction_counts()]
     if rows:
         cells = [[name, *changes.split(" -> ", 1)] for name, changes in rows]
         terminal.draw(table(["", "a", "b"], cells))
-    for line in _lines(diff, name):
+    for line in _lines(diff, names):
         terminal.text(line)
     if diff.same:
         terminal.text("both results are the same")
@@ -226,8 +237,8 @@ def _report(diff: Diff, wanted: Sequence[str], name: str, terminal: Terminal) ->
                 terminal.say(f"note: {stage.stage}: the diff is cut; there are more differences")
 
 
-def _lines(diff: Diff, name: str) -> Iterator[str]:
-    """Yield opcodes and lines of the file `name` whose instruction counts differ."""
+def _lines(diff: Diff, names: Sequence[str]) -> Iterator[str]:
+    """Yield opcodes, and lines of the files `names`, whose instruction counts differ."""
     found = diff.instructions or {}
     opcodes = (found.get("delta") or {}).get("by_opcode") or {}
     if opcodes:
@@ -236,12 +247,22 @@ def _lines(diff: Diff, name: str) -> Iterator[str]:
         yield f"opcodes: {', '.join(changes)}{more}"
     rows = found.get("by_line") or []
     for row in rows[:MOST_LINES]:
-        lines = " -> ".join(str(at) for at in dict.fromkeys((row["a_line"], row["b_line"])) if at)
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
-        file = name if row["file"] == POSTED_SOURCE else row["file"]
-        yield f"{file or 'no line'}:{lines}: {counts}"
+        yield f"{_place(row, names)}: {counts}"
     if len(rows) > MOST_LINES:
         yield f"and {len(rows) - MOST_LINES} more lines"
+
+
+def _place(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return a row's line on each side, by its own file; once where both are the same."""
+    if not row["file"]:
+        return "no line"
+    at: dict[str, list[str]] = {}  # line numbers by file
+    for name, line in zip(names, (row["a_line"], row["b_line"]), strict=True):
+        lines = at.setdefault(name if row["file"] == POSTED_SOURCE else row["file"], [])
+        if line and str(line) not in lines:
+            lines.append(str(line))
+    return " -> ".join(f"{file}:{' -> '.join(lines)}" for file, lines in at.items() if lines)
 
 
 def _show(text: str, terminal: Terminal) -> None:

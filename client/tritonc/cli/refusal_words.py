@@ -35,7 +35,10 @@ _FLAGS = {  # by request member: the flag, and the namespace attribute with its 
     "space": ("--space", "space"),
     "where": ("--where", "where"),
     "budget_s": ("--budget-s", "budget_s"),
+    "tolerance": ("--tolerance", ""),
 }
+_CHANGES = {"--before": "before", "--after": "after", "--space": "space"}
+"""Flags that give several values to options, constexprs, the target or Triton; see `place`."""
 _AROUND = frozenset({"compilation", "base"})
 _NAMED = frozenset(
     {"signature", "constexprs", "hints", "options", "files", "arguments", "return", "space"}
@@ -61,16 +64,37 @@ _FLAGS_OF_RESULTS = {  # by slug of a result: what only reading the source shows
 }
 
 
+_NO_ENTRY = "no_entry"
+"""The reason of a program without the function or class that the request names."""
+
+
 def is_wrong_request(problem: Problem | None) -> bool:
     """Return whether a result failed by a mistake in its request."""
-    return problem is not None and problem.slug in _FLAGS_OF_RESULTS
+    return bool(_flag_of(problem))
 
 
 def flag_line(problem: Problem | None) -> str:
     """Return a line with the flag to change, empty if the request is not wrong."""
-    if problem is None or problem.slug not in _FLAGS_OF_RESULTS:
+    if problem is None or not (flag := _flag_of(problem)):
         return ""
-    return f"tritonc: {_FLAGS_OF_RESULTS[problem.slug]}: {problem.detail or problem.title}"
+    return f"tritonc: {flag}: {problem.detail or problem.title}"
+
+
+def wrong_row(problem: Problem | None, given: Namespace) -> str:
+    """Return a line on a sweep's row that was refused, or failed by a mistake of the request."""
+    if problem is None or not problem.errors:
+        return flag_line(problem)
+    return f"tritonc: {place(problem.errors[0], given)}: {problem.errors[0].message}"
+
+
+def _flag_of(problem: Problem | None) -> str:
+    """Return the flag that caused the problem of a result, empty if none did."""
+    if problem is None:
+        return ""
+    if problem.reason == _NO_ENTRY:
+        is_reference = problem.raw.get("program") == "reference"
+        return "--reference-entry" if is_reference else "--entry"
+    return _FLAGS_OF_RESULTS.get(problem.slug, "")
 
 
 def refused(error: ProblemError, given: Namespace) -> str:
@@ -102,6 +126,10 @@ def place(error: FieldError, given: Namespace) -> str:
     if name is not None and parts[0] in {"signature", "constexprs", "hints"}:
         like = {named for named, _ in getattr(given, "like", None) or ()}
         flag = "--like" if name in like else flag
+    if parts[0] == "tolerance" and parts[1:]:
+        return f"--{parts[1]}"
+    if changed := _changed_by(given, name or parts[0]):
+        return f"{changed} {name or parts[0]}"
     if parts[0] == "space" and name is not None:
         typed = {typed for typed, _ in getattr(given, "space", None) or ()}
         name = name if name in typed else name.partition(".")[2] or name
@@ -110,6 +138,16 @@ def place(error: FieldError, given: Namespace) -> str:
     if not flag:
         return error.pointer
     return ", ".join([f"{flag} {name}" if name else flag, *(parts[2:] if name else ())])
+
+
+def _changed_by(given: Namespace, name: str) -> str:
+    """Return the flags that give several values to this name, empty if none does."""
+    flags = [
+        flag
+        for flag, attribute in _CHANGES.items()
+        if any(word.rpartition(".")[2] == name for word, _ in getattr(given, attribute, None) or ())
+    ]
+    return ", ".join(flags)
 
 
 def _is_typed(words: object, name: str | None) -> bool:

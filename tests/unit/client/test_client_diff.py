@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tritonc import Client
+from tritonc.cli.diff_command import _place
 from tritonc.cli.main import main
 
 from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, failure, run
@@ -213,6 +214,52 @@ def test_what_did_not_compile_is_reported_and_compared(
 
     assert run(tritond, "diff", kernel, OTHER, "--target", "cuda:90") == 1
     assert "error:" in capsys.readouterr().err
+
+
+def test_a_wrong_request_is_not_compared(
+    kernel: str, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = {"slug": "unknown_kernel", "title": "Which?", "detail": "there is no kernel b"}
+    for _ in range(2):
+        tritond.will_answer(compilation("failed", problem=problem))
+
+    words = ("--kernel", "b", "--target", "cuda:80,cuda:90")
+    assert run(tritond, "diff", kernel, *words) == 2
+
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("tritonc: --kernel: there is no kernel b")) == ("", 1)
+
+
+def test_two_kernels_that_fail_alike_are_not_the_same(kernel: str, tritond: FakeTritond) -> None:
+    for _ in range(2):
+        tritond.will_answer(failure())
+    tritond.will_answer(diff(**SAME))
+
+    assert run(tritond, "diff", kernel, "--target", "cuda:80,cuda:90") == 1
+
+
+def test_a_refused_setting_is_that_of_before_or_after(
+    kernel: str, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {"name": "x", "constexpr": False, "default": None, "proposal": None}
+    tritond.will_inspect({"kernels": [{"name": "k", "calls": [], "parameters": [facts]}]})
+    error = {"pointer": "/options/num_warps", "message": "5 is not one of 1, 2"}
+    tritond.will_refuse(422, "invalid_request", errors=[error])
+
+    words = ("--before", "num_warps=5", "--after", "num_stages=4", "--target", "cuda:90")
+    assert run(tritond, "diff", kernel, *words, "--signature", "x=*fp32") == 2
+
+    assert "--before num_warps: 5 is not one of 1, 2" in capsys.readouterr().err
+
+
+def test_each_line_is_of_its_own_file() -> None:
+    row = {"file": "user.py", "a_line": 11, "b_line": 12}
+
+    assert _place(row, ("a.py", "a.py")) == "a.py:11 -> 12"
+    assert _place(row, ("a.py", "b.py")) == "a.py:11 -> b.py:12"
+    assert _place({**row, "a_line": None}, ("a.py", "b.py")) == "b.py:12"
+    assert _place({**row, "file": "helpers.py", "b_line": 11}, ("a.py", "b.py")) == "helpers.py:11"
+    assert _place({**row, "file": None}, ("a.py", "b.py")) == "no line"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count, number
 from tritonc.cli.posted_file import PostedFile, read_source
 from tritonc.cli.recent_keys import remember
+from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
+from tritonc.cli.short_keys import whole_key
 from tritonc.cli.streams import STANDARD, name_of, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.local_imports import MAX_PROGRAM_FILES
@@ -105,8 +107,8 @@ def entry(word: str) -> dict[str, Any]:
     raise ArgumentTypeError(f"{word!r} is not one of {_KINDS}")
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Run and report; return whether the verdict is good.
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+    """Run and report; return whether the verdict is good, or WRONG_REQUEST.
 
     Raises ArgumentTypeError if the GPU is missing, WaitExpired, ProblemError, OSError.
     """
@@ -118,7 +120,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     else:
         reference_name = name_of(given.reference or "reference")
         terminal.text(program.render(name_of(given.source), reference_name))
-    return program.good
+    terminal.say(flag_line(program.problem))
+    return WRONG_REQUEST if is_wrong_request(program.problem) else program.good
 
 
 def run_members(given: Namespace, client: Client) -> dict[str, Any]:
@@ -153,15 +156,18 @@ def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ProgramFailed if it cannot be recorded, WaitExpired, ProblemError, OSError.
     """
-    program_id = given.source
     if given.source == STANDARD or Path(given.source).is_file():
         members = members_of(given) | {"stop_after": "tape"}
         program = submit_and_wait(given, client, terminal, members, reference_of(given))
+        if is_wrong_request(program.problem):
+            raise ArgumentTypeError(flag_line(program.problem).removeprefix("tritonc: "))
         if program.state != "completed":
             raise ProgramFailed(program)
         program_id = program.id
     elif Path(given.source).suffix == ".py":
         raise ArgumentTypeError(f"{given.source}: no such file")
+    else:
+        program_id = whole_key(given.source, given.recent, client)
     if given.json:
         write_json(client.programs.tape(program_id, of_reference=given.of_reference))
     else:

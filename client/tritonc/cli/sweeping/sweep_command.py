@@ -23,6 +23,7 @@ from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import read_source
 from tritonc.cli.recent_keys import remember
+from tritonc.cli.refusal_words import WRONG_REQUEST, wrong_row
 from tritonc.cli.streams import STANDARD, read, write, write_json
 from tritonc.cli.sweeping.sweep_outputs import (
     WINNERS,
@@ -39,6 +40,7 @@ from tritonc.sweeps.sweep import Sweep
 
 REFRESH_EVERY_S = 0.5
 MOST_ROWS = 100
+MOST_WRONG = 3
 _BESIDE_ROWS = 8  # terminal lines for headings, the bar and the prompt
 EPILOG = """\
 axes, with --space NAME=VALUE,VALUE,...:
@@ -49,7 +51,7 @@ axes, with --space NAME=VALUE,VALUE,...:
 All combinations run, except where --where is false: --where 'BLOCK_SIZE >= 32 * num_warps'.
 With --argument, --grid, --device, or a --request that has them, each variant is launched.
 
-exit codes: 0 the sweep is over and has a good row; 1 it has none; otherwise as for tritonc.
+exit codes: 0 the sweep is over and has a good row; 1 it has none; 2 the request is wrong for all.
 
 example:
   tritonc sweep vector_add.py --like 'x_ptr=fp32[4096]' 'y_ptr=fp32[4096]' \\
@@ -91,8 +93,8 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=600)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Sweep and show the table; return whether any row is good.
+def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+    """Sweep and show the table; return whether any row is good, or WRONG_REQUEST.
 
     Raises the errors of reading files, sending requests and waiting.
     """
@@ -117,8 +119,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 def _shown(
     given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
-) -> bool:
-    """Wait for a sweep, and write the requested outputs."""
+) -> bool | int:
+    """Wait for a sweep, and write the requested outputs; return what `run` does."""
     if not sweep.finished:
         _wait(given, client, terminal, sweep, going_on)
     if given.csv:
@@ -132,6 +134,10 @@ def _shown(
             form, of = file.request
             content = client.sweeps.winners(sweep.id, form, of=of, wait_s=given.wait_s)
         write(content, file.path)
+    wrong = [wrong_row(row.problem, given) for row in final.rows]
+    if wrong and all(wrong):  # no row could be any better
+        terminal.say("\n".join(dict.fromkeys(wrong[:MOST_WRONG])))
+        return WRONG_REQUEST
     return final.state == "completed" and any(row.good for row in final.rows)
 
 

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -18,6 +19,7 @@ SWEPT = ("space", "where", "search", "budget_s", "contract", "include")
 """Members of a request file that belong to the sweep, not to its base."""
 _PLAIN = {name: name for name in ("target", "triton", "source", "grid", "arguments")}
 _PLAIN |= {f"{name}s": name for name in ("target", "triton", "source", "grid")}
+NEARLY = 0.5
 _OPEN, _CLOSE = "[{(", "]})"
 
 
@@ -103,7 +105,7 @@ def _typed_axes(
     axes: dict[str, Any] = {}
     facts = _facts(given, posted, client)
     for word, text in given.space:
-        name = axis_name(word, facts)
+        name = axis_name(word, facts, "--space")
         if name in axes:
             raise ArgumentTypeError(f"--space {word}: this axis is given twice")
         axes[name] = _values(name, text)
@@ -127,14 +129,19 @@ def _scalars_of(given: Namespace) -> Iterator[tuple[str, Any]]:
             yield name, example
 
 
-def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]]) -> str:
+def axis_name(word: str, facts: Mapping[str, Mapping[str, Any]], flag: str) -> str:
     """Return the axis for a word, such as `constexprs.BLOCK_SIZE` for `BLOCK_SIZE`.
 
-    A name that is not a parameter of the kernel is an option.
+    A name that is not a parameter of the kernel is an option, and those are in lower case. Raises
+    ArgumentTypeError for others; its message begins with `flag`.
     """
     if "." in word or word in _PLAIN:
         return _PLAIN.get(word, word)
     fact = facts.get(word)
+    if fact is None and facts and word != word.lower():
+        close = get_close_matches(word, facts, n=1, cutoff=NEARLY)
+        known = f"did you mean {close[0]}?" if close else f"it has {', '.join(facts)}"
+        raise ArgumentTypeError(f"{flag} {word}: the kernel has no such parameter; {known}")
     if fact is None:
         return f"options.{word}"
     return f"constexprs.{word}" if fact.get("constexpr") else f"arguments.{word}"

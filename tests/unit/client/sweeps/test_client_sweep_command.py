@@ -1,13 +1,14 @@
 """`tritonc sweep`: axes on the command line, the posted request, and errors before posting."""
 
 import json
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
 from tritonc.cli.sweeping.sweep_space import axis_name, split_values
 
 from tests.unit.client.fake_tritond import FakeTritond, run
-from tests.unit.client.sweeps.answered_sweeps import inspection, sweep
+from tests.unit.client.sweeps.answered_sweeps import ROW, inspection, sweep
 
 LIKE = ["--signature", "x=*fp32", "--target", "cuda:90"]
 
@@ -29,11 +30,29 @@ def test_values_are_separated_by_commas_outside_of_brackets(text: str, values: l
 def test_a_word_is_the_axis_that_the_kernel_has():
     facts = {"BLOCK": {"constexpr": True}, "n": {"constexpr": False}}
 
-    assert axis_name("BLOCK", facts) == "constexprs.BLOCK"
-    assert axis_name("n", facts) == "arguments.n"
-    assert axis_name("num_warps", facts) == "options.num_warps"
-    assert axis_name("options.BLOCK", facts) == "options.BLOCK"
-    assert axis_name("targets", facts) == "target"
+    assert axis_name("BLOCK", facts, "--space") == "constexprs.BLOCK"
+    assert axis_name("n", facts, "--space") == "arguments.n"
+    assert axis_name("num_warps", facts, "--space") == "options.num_warps"
+    assert axis_name("options.BLOCK", facts, "--space") == "options.BLOCK"
+    assert axis_name("targets", facts, "--space") == "target"
+    with pytest.raises(ArgumentTypeError, match=r"--space BLOK: .* did you mean BLOCK\?"):
+        axis_name("BLOK", facts, "--space")
+
+
+def test_a_request_that_is_wrong_for_all_rows_exits_2_naming_the_flag(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    error = {"pointer": "/options/num_warps", "message": "5 is not one of 1, 2"}
+    refused = {"slug": "invalid_request", "title": "Not valid", "errors": [error]}
+    tritond.will_answer(inspection(x=False, BLOCK=True))
+    for _ in range(2):
+        tritond.will_answer(sweep(rows=[ROW | {"state": "refused", "problem": refused}]))
+
+    words = ("--signature", "x=*fp32", "--target", "cuda:90", "--space", "num_warps=5")
+    assert run(tritond, "sweep", kernel, *words) == 2
+
+    said = capsys.readouterr().err
+    assert said.endswith("tritonc: --space num_warps: 5 is not one of 1, 2\n")
 
 
 def test_the_command_posts_axes_targets_and_conditions(tritond: FakeTritond, kernel: str):

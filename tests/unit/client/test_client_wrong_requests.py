@@ -1,0 +1,45 @@
+"""A result that failed by a mistake in its request names the flag to change."""
+
+from argparse import Namespace
+
+import pytest
+from tritonc.cli.refusal_words import flag_line, is_wrong_request, place
+from tritonc.diagnostic import FieldError, Problem
+
+
+@pytest.mark.parametrize(
+    ("problem", "flag"),
+    [
+        ({"slug": "unknown_kernel"}, "--kernel"),
+        ({"slug": "not_recordable", "reason": "no_entry", "program": "program"}, "--entry"),
+        (
+            {"slug": "not_recordable", "reason": "no_entry", "program": "reference"},
+            "--reference-entry",
+        ),
+        ({"slug": "not_recordable", "reason": "bad_inputs"}, None),
+        ({"slug": "compile_error"}, None),
+    ],
+)
+def test_a_mistake_of_the_request_is_told_from_one_of_the_kernel(
+    problem: dict[str, str], flag: str | None
+) -> None:
+    read = Problem.from_json(problem | {"detail": "it is missing"})
+
+    assert is_wrong_request(read) == (flag is not None)
+    assert flag_line(read) == ("" if flag is None else f"tritonc: {flag}: it is missing")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "shown"),
+    [
+        ("/tolerance/rtol", "--rtol"),
+        ("/options/num_warps", "--before, --after num_warps"),
+        ("/options/num_stages", "--option num_stages"),
+        ("/target", "--before target"),
+    ],
+)
+def test_a_field_is_named_by_the_flag_that_gives_it(pointer: str, shown: str) -> None:
+    before, after = [("num_warps", "5"), ("target", "sm_x")], [("num_warps", "6")]
+    given = Namespace(before=before, after=after, option=[("num_stages", "9")])
+
+    assert place(FieldError(pointer, "is wrong"), given) == shown
