@@ -46,10 +46,11 @@ def test_the_wheel_of_the_server_is_its_packages(built: Path):
     assert in_wheel(built, "tritond") == of_git | built_page()
 
 
-def test_the_page_is_one_script_and_one_style(built: Path):
-    suffixes = sorted(name.rpartition(".")[2] for name in built_page() & in_wheel(built, "tritond"))
+def test_the_page_is_scripts_styles_and_its_preview(built: Path):
+    names = built_page() & in_wheel(built, "tritond")
 
-    assert suffixes == ["css", "html", "js"]
+    assert "service/page/built/index.html" in names
+    assert {name.rpartition(".")[2] for name in names} == {"css", "html", "js", "png"}
 
 
 def test_the_wheel_of_the_client_is_its_package_and_its_command(built: Path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.service.running import answers, free_port
+from tests.integration.service.running import free_port
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,8 @@ def url(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     with log.open("wb") as output:
         up = subprocess.Popen(command, cwd=folder, env={}, stdout=output, stderr=output)
     address = f"http://127.0.0.1:{port}"
-    wait_until(lambda: answers(f"{address}/readyz"), "up is ready", log.read_text)
+    ready = f"tritond is ready at {address} "
+    wait_until(lambda: ready in log.read_text(), "up is ready", log.read_text)
     yield address
     up.terminate()
     assert up.wait(30) == 0, log.read_text()
