@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Timer
+from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 from tritonc.diagnostic import printable
@@ -85,11 +86,17 @@ class Terminal:
         return is_terminal(sys.stderr, self.environment)
 
     @contextmanager
-    def progress(self, text: str, *, is_silent: bool = False) -> Iterator[Say]:
-        """Show a progress message after SHOW_AFTER_S, on a terminal only.
+    def progress(
+        self, text: str, *, is_silent: bool = False, line_every_s: float | None = None
+    ) -> Iterator[Say]:
+        """Show a progress message after SHOW_AFTER_S; the yielded function replaces it.
 
-        The yielded function replaces the message.
+        It is drawn on terminals only. Elsewhere messages are lines, one in `line_every_s`, and by
+        default none.
         """
+        if not is_silent and not self.is_live and line_every_s is not None:
+            yield self._lines_of_progress(line_every_s)
+            return
         if is_silent or not self.is_live:
             yield _say_nothing
             return
@@ -103,6 +110,18 @@ class Terminal:
             timer.cancel()
             timer.join()  # it may be about to start the status
             status.stop()
+
+    def _lines_of_progress(self, every_s: float) -> Say:
+        """Return a function that writes its message unless it wrote one less than that ago."""
+        last_s = monotonic()
+
+        def say(text: str) -> None:
+            nonlocal last_s
+            if monotonic() - last_s >= every_s:
+                last_s = monotonic()
+                self.say(text)
+
+        return say
 
     def _write(self, text: str, stream: TextIO) -> None:
         text = printable(text.rstrip("\n"))

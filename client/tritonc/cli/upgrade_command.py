@@ -2,6 +2,7 @@
 
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.file_kernels import DEFAULT_TARGET, file_kernels
 from tritonc.cli.kernel_flags import add_json, add_targets, add_wait, targets_of
+from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.gate.cells import OfferedTritons, version_order
 from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
+from tritonc.gate.measure_cells import AT_ONCE
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.gate.source_lines import SourceLines
 from tritonc.local_imports import ImportsTooLarge
@@ -23,6 +26,8 @@ from tritonc.upgrade.proposals import patch
 from tritonc.upgrade.upgrade_run import Upgrade, UpgradeRow, run_upgrade
 
 MOST_CLASSES = 3
+LINE_EVERY_S = 5.0
+"""How often progress is written where it cannot be drawn."""
 _UNREADABLE = (ArgumentTypeError, ImportsTooLarge, InvalidSignatureSource, OSError)
 """The errors of one file, which do not stop the others."""
 MOST_FILES = 2000
@@ -71,15 +76,18 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     tritons = _tritons(given.triton, client)
     targets = targets_of(given) or [DEFAULT_TARGET]
     paths = [path for word in given.sources for path in _paths(word)]
-    with terminal.progress("reading kernels") as say:
+    with terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say:
         kernels: list[GatedKernel] = []
-        for path in paths:
-            try:
-                kernels += _kernels(path, targets, client, terminal)
-            except _UNREADABLE as error:
-                if len(paths) == 1:
-                    raise
-                terminal.say(f"note: {path} is left out: {error}")
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            reading = [pool.submit(_kernels, path, targets, client, terminal) for path in paths]
+            for done, (path, read) in enumerate(zip(paths, reading, strict=True), 1):
+                try:
+                    kernels += read.result()
+                except _UNREADABLE as error:
+                    if len(paths) == 1:
+                        raise
+                    terminal.say(f"note: {path} is left out: {error}")
+                say(f"read {done} of {len(paths)} files")
         if not kernels:
             raise ArgumentTypeError(f"{', '.join(given.sources)}: there is no @triton.jit")
         upgrade = run_upgrade(client, kernels, tritons, given.wait_s, say)
@@ -130,22 +138,27 @@ def _package(name: str) -> Path | None:
 
 def _kernels(
     path: Path, targets: Sequence[str], client: Client, terminal: Terminal
-) -> Iterator[GatedKernel]:
-    """Yield the kernels of a file that no other kernel calls, with their types."""
-    for kernel in file_kernels(str(path), targets[0], client, terminal.say):
-        posted = kernel.posted
-        texts = {POSTED_SOURCE: posted.text, **posted.files}
-        yield GatedKernel(
+) -> list[GatedKernel]:
+    """Return the kernels of a file that no other kernel calls, with their types."""
+    return [
+        GatedKernel(
             name=kernel.name,
             place=f"{path}: {kernel.name}",
             path=path,
-            members={**kernel.members, **posted.members},
-            lines=SourceLines(path, texts, {name: path.parent / name for name in posted.files}),
+            members={**kernel.members, **kernel.posted.members},
+            lines=_source_lines(path, kernel.posted),
             launch=None,
             targets=tuple(targets),
             tritons=(),
             budgets=BudgetTable(),
         )
+        for kernel in file_kernels(str(path), targets[0], client, terminal.say)
+    ]
+
+
+def _source_lines(path: Path, posted: PostedFile) -> SourceLines:
+    texts = {POSTED_SOURCE: posted.text, **posted.files}
+    return SourceLines(path, texts, {name: path.parent / name for name in posted.files})
 
 
 def _report(upgrade: Upgrade, terminal: Terminal) -> None:

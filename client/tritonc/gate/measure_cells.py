@@ -158,7 +158,7 @@ class CellMeasuring:
         left = sum(not item.finished for item in batch.items)
         for event in self._client.batches.events(batch.id):
             left -= event.kind == "item"
-            self._say(f"{max(left, 0)} of {len(batch.items)} left")
+            self._say(f"compiled or run {len(batch.items) - max(left, 0)} of {len(batch.items)}")
             if monotonic() > self._until:
                 raise WaitExpired(batch.id, f"{left} are not finished", self._wait_s)
 

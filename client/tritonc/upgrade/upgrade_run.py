@@ -4,13 +4,14 @@ It uses the cells and measurements of the gate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tritonc._sync.client import Client
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell
 from tritonc.gate.gated_kernel import GatedKernel
-from tritonc.gate.measure_cells import CellMeasuring, Say
+from tritonc.gate.measure_cells import AT_ONCE, CellMeasuring, Say
 from tritonc.gate.metric_budget import Budgets
 from tritonc.service_errors import ProblemError
 from tritonc.upgrade.kernel_change import KernelChange, keeps_budget
@@ -77,15 +78,20 @@ def run_upgrade(
     ranked = sorted((c for c in changes if c not in both_failed), key=KernelChange.rank)
     worst = [change for change in ranked if change.is_worse][:MOST_EXPLAINED]
     found = _proposed(measuring, worst)
-    rows = [
-        UpgradeRow(
+
+    def compared(change: KernelChange) -> UpgradeRow:
+        return UpgradeRow(
             change,
             change.may_be_identical and _is_identical(client, change),
             _responsible(client, change) if change in worst else None,
             *found.get(change.cell, (None, None)),
         )
-        for change in ranked
-    ]
+
+    rows: list[UpgradeRow] = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for row in pool.map(compared, ranked):
+            rows.append(row)
+            say(f"compared {len(rows)} of {len(ranked)} kernels")
     return Upgrade(tuple(rows), tuple(both_failed))
 
 

@@ -95,3 +95,15 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(service: GateServic
     said = capsys.readouterr()
     assert "note: bad.py is left out: " in said.err
     assert "1 compared" in said.out
+
+
+def test_progress_is_written_where_it_cannot_be_drawn(
+    service: GateService, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tritonc.cli.upgrade_command.LINE_EVERY_S", 0.0)
+
+    upgrade(service)
+
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "read 1 of 1 files"
+    assert said[-1] == "compared 1 of 1 kernels"
