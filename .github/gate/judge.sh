@@ -9,13 +9,18 @@ read -r -d "" -a arguments <<< "$GATE_ARGUMENTS" || true  # on one line or sever
 url=$GATE_URL
 [ -n "$url" ] || { url=$(cat "$here/url"); key=""; }  # a tritond that this action started has no keys
 [[ $GATE_FILE == /* ]] || GATE_FILE="$GATE_DIRECTORY/$GATE_FILE"
-rm -f "$here/gate.md"  # from an earlier use in this job
+rm -f "$here/gate.md" "$here/gate.annotations"  # from an earlier use in this job
 stop_commands  # the output contains the user's names and lines
 TRITOND_API_KEY="$key" "$here/environment/bin/python" -I "$here/environment/bin/tritonc" --url "$url" \
     gate "$GATE_FILE" --checkout "$workspace" \
-    --markdown "$here/gate.md" --sarif "$here/gate.sarif" ${arguments[@]+"${arguments[@]}"}
+    --markdown "$here/gate.md" --sarif "$here/gate.sarif" --github "$here/gate.annotations" \
+    ${arguments[@]+"${arguments[@]}"}
 code=$?
 resume_commands
+# one command a line, which tritonc has escaped; code scanning shows the same where it gets them
+if [ "${GATE_UPLOAD_SARIF:-}" != true ] && [ -f "$here/gate.annotations" ]; then
+    cat "$here/gate.annotations"
+fi
 
 if [ -f "$here/gate.md" ]; then
     cat "$here/gate.md" >> "$GITHUB_STEP_SUMMARY"

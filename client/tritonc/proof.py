@@ -12,6 +12,7 @@ from tritonc.diagnostic import POSTED_SOURCE, Problem
 from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
 
+PROVED = "proved"
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
 
 
@@ -113,6 +114,13 @@ class Proof:
         """Parse a proof. Raises KeyError or TypeError if it is malformed."""
         accesses = tuple(map(ProvedAccess.from_json, body.get("accesses") or ()))
         return read_members(cls, body, accesses=accesses, problem=Problem.of(body), raw=body)
+
+    def unproved(self) -> Iterator[tuple[ProvedAccess, str, ProofAnswer]]:
+        """Yield what is not proved: an access, the check, and its answer."""
+        for access in self.accesses:
+            for check, answer in access.answers.items():
+                if answer.verdict != PROVED:
+                    yield access, check, answer
 
     @property
     def finished(self) -> bool:

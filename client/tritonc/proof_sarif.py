@@ -1,4 +1,4 @@
-"""A proof as SARIF 2.1.0, which code scanning shows at the kernel's own lines."""
+"""Unproved accesses at the lines of the kernel: as SARIF 2.1.0, and as annotations of GitHub."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,10 @@ from typing import Any
 from tritonc_version import __version__
 
 from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.gate.github_report import annotation
 from tritonc.gate.report_text import one_line, relative_uri
 from tritonc.gate.sarif_report import SCHEMA
-from tritonc.proof import Proof
+from tritonc.proof import Proof, ProofAnswer, ProvedAccess
 
 RULES = {
     "bounds": "every access stays in its buffer, for all sizes",
@@ -18,6 +19,7 @@ RULES = {
     "race": "no two programs meet in an element, for all grids",
 }
 _LEVELS = {"refuted": "error", "possible": "warning", "unknown": "note"}
+_OF_GITHUB = {"refuted": "error", "possible": "warning", "unknown": "notice"}
 
 
 def proof_sarif(proof: Proof, path: str) -> str:
@@ -37,21 +39,39 @@ def proof_sarif(proof: Proof, path: str) -> str:
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
+def proof_annotations(proof: Proof, path: str) -> str:
+    """Return GitHub's workflow commands; `path` is the kernel's file."""
+    return "".join(
+        annotation(
+            _OF_GITHUB.get(answer.verdict, "warning"),
+            _file(access, path),
+            access.line or 1,
+            f"tritonc prove: {check}",
+            _said(access, check, answer),
+        )
+        for access, check, answer in proof.unproved()
+    )
+
+
 def _results(proof: Proof, path: str) -> Iterator[dict[str, Any]]:
-    for access in proof.accesses:
-        for check, answer in access.answers.items():
-            if answer.verdict == "proved":
-                continue
-            file = path if access.file in (None, POSTED_SOURCE) else str(access.file)
-            region = {"startLine": access.line or 1, "startColumn": access.column or 1}
-            place = {
-                "artifactLocation": {"uri": relative_uri(Path(file)) or file},
-                "region": region,
-            }
-            said = f"{access.kind} of {access.argument}: {answer.sentence(check)}"
-            yield {
-                "ruleId": check,
-                "level": _LEVELS.get(answer.verdict, "warning"),
-                "message": {"text": one_line(said)},
-                "locations": [{"physicalLocation": place}],
-            }
+    for access, check, answer in proof.unproved():
+        file = _file(access, path)
+        region = {"startLine": access.line or 1, "startColumn": access.column or 1}
+        place = {
+            "artifactLocation": {"uri": relative_uri(file) or str(file)},
+            "region": region,
+        }
+        yield {
+            "ruleId": check,
+            "level": _LEVELS.get(answer.verdict, "warning"),
+            "message": {"text": one_line(_said(access, check, answer))},
+            "locations": [{"physicalLocation": place}],
+        }
+
+
+def _file(access: ProvedAccess, path: str) -> Path:
+    return Path(path if access.file in (None, POSTED_SOURCE) else str(access.file))
+
+
+def _said(access: ProvedAccess, check: str, answer: ProofAnswer) -> str:
+    return f"{access.kind} of {access.argument}: {answer.sentence(check)}"

@@ -20,6 +20,7 @@ from tritonc.gate.gate_file import DEFAULT_NAME
 from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.gate_run import BaselineFile, GateNotRun, GateRun, run_gate
 from tritonc.gate.gated_kernel import Matrix
+from tritonc.gate.github_report import github_report
 from tritonc.gate.judgement_json import judgement_json
 from tritonc.gate.markdown_report import markdown_report
 from tritonc.gate.report_text import one_line
@@ -37,6 +38,7 @@ docs/how-to/gate.md of tritond describes the file.
 REPORTS: dict[str, Callable[[GateJudgement], str]] = {
     "markdown": markdown_report,
     "sarif": sarif_report,
+    "github": github_report,
 }
 
 

@@ -25,7 +25,7 @@ from tritonc.cli.streams import name_of, read, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compile_body import members_json
 from tritonc.proof import Proof, ProofFailed
-from tritonc.proof_sarif import proof_sarif
+from tritonc.proof_sarif import proof_annotations, proof_sarif
 from tritonc.service_errors import WaitExpired
 
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
@@ -65,6 +65,9 @@ def add_command(commands: Any) -> None:
     add("--check", **WORDS, metavar="CHECK", help="bounds, overflow (default: both), races")
     add("--limit", **PAIRS, help="largest sizes: size=1073741824, elements=68719476736")
     add("--sarif", metavar="PATH", help="write what is not proved as SARIF, for code scanning")
+    add(
+        "--github", metavar="PATH", help="write it as annotations of a GitHub workflow; - is stdout"
+    )
     add("--target", default=_DEFAULT_TARGET, help=f"default {_DEFAULT_TARGET}")
     add_kernel(parser)
     add_like(parser)
@@ -100,6 +103,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
         beside.write_text(proof.contract)
     if given.sarif:
         write(proof_sarif(proof, name_of(given.source)).encode(), given.sarif)
+    if given.github:
+        write(proof_annotations(proof, name_of(given.source)).encode(), given.github)
     if given.json:
         write_json(proof.raw)
     else:

@@ -15,6 +15,7 @@ from tritonc.compilation import Compilation
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem
 from tritonc.gate.metric_budget import CLASSES, COMPILE_TIME, OPCODES, PTX, TIME
 from tritonc.launch import Launch
+from tritonc.proof import Proof
 
 MAX_NAMES = 2000  # classes, opcodes
 MAX_NAME_CHARS = 80
@@ -42,7 +43,8 @@ class CellNumbers:
 
     `failure` explains missing numbers; `line` is its location in the posted `file`. `intervals` has
     the confidence intervals of times by metric; a launch on the CPU device has none. `url` is that
-    of the compilation or launch. `settings` has the constexprs and options that were compiled.
+    of the compilation or launch. `settings` has the constexprs and options that were compiled,
+    `proof` what is proved for all sizes, if a budget asks for it.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class CellNumbers:
     key: str | None = None
     url: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    proof: Proof | None = None
 
     def opcodes(self, opcode: str) -> int:
         """Return the number of instructions with an opcode, with any modifiers."""

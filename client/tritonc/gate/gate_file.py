@@ -4,12 +4,14 @@ All errors that the file alone reveals are reported together, including budgets 
 judged.
 """
 
+import itertools
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from tritonc.gate.checkout import Checkout
 from tritonc.gate.gated_kernel import (
+    CONTRACT_SUFFIX,
     BudgetTable,
     GatedKernel,
     KernelTables,
@@ -17,7 +19,7 @@ from tritonc.gate.gated_kernel import (
     ReadArgument,
     budget_table,
 )
-from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, TIME, Budgets, merged
+from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, PROVED, TIME, Budgets, merged
 from tritonc.gate.toml_lines import KeyPath, key_lines, key_path, line_of
 from tritonc.gate.toml_reading import FileProblem, TomlTable
 from tritonc.service_errors import TritoncError
@@ -111,6 +113,18 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
                 place = f"{kernel.place}.budgets.{below}{metric}"
                 if not _is_reported(metric, kernel):
                     root.problems.append(FileProblem(place, _unreported(metric)))
+        if kernel.contract is None and _is_proved(gate_file, kernel):
+            beside = kernel.path.with_suffix(CONTRACT_SUFFIX)
+            message = (
+                f"`{PROVED}` needs a contract; write {beside} "
+                "(`tritonc prove --write-contract` infers one), or name another file"
+            )
+            root.problems.append(FileProblem(f"{kernel.place}.contract", message))
+
+
+def _is_proved(gate_file: GateFile, kernel: GatedKernel) -> bool:
+    cells = itertools.product(kernel.targets, kernel.tritons or ("",))
+    return any(gate_file.budgets_of(kernel, *cell).get(PROVED) for cell in cells)
 
 
 def _alone(budgets: Budgets) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.gate.baseline import Baseline, BaselineEntry
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell, CellKey, matching_version
@@ -17,6 +18,7 @@ from tritonc.gate.metric_budget import (
     BASELINE,
     CLASSES,
     OPCODES,
+    PROVED,
     PTX,
     TIME,
     TRITON,
@@ -136,6 +138,9 @@ class Judge:
         references = {budget.reference for bounds in cell.budgets.values() for budget in bounds}
         beside = {name: self._beside(cell, name) for name in references if name is not None}
         for metric, bounds in sorted(cell.budgets.items()):
+            if metric == PROVED and bounds and not cell.is_launch:
+                yield from _proof_checks(cell, measured)
+                continue
             for budget in bounds:
                 other = beside.get(budget.reference or "")
                 for name in _names(cell, metric, measured, other):
@@ -182,6 +187,28 @@ class Judge:
         path = lines[0].path if lines else cell.kernel.path
         line = lines[0].line if lines else kernel_line(cell, measured)
         return Check(cell, metric, state, summary, value, reference, lines, path, line)
+
+
+def _proof_checks(cell: Cell, measured: CellNumbers) -> Iterator[Check]:
+    """Yield a broken check for each answer that is no proof, or one that is kept."""
+    proof, path = measured.proof, cell.kernel.path
+    at = kernel_line(cell, measured)
+    if proof is None or proof.problem is not None:
+        why = "the service proved nothing" if proof is None else str(proof.problem)
+        yield Check(cell, PROVED, FAILED, why, None, None, (), path, at)
+    elif proof.verdict == "proved":
+        said = f"all {len(proof.accesses)} accesses, for all sizes"
+        yield Check(cell, PROVED, KEPT, said, None, None, (), path, at)
+    else:
+        for access, check, answer in proof.unproved():
+            file = cell.kernel.lines.path(access.file or POSTED_SOURCE)
+            said = f"{access.kind} of {access.argument}: {answer.sentence(check)}"
+            metric = f"{PROVED}.{check}"
+            line = access.line if isinstance(access.line, int) else at
+            yield Check(cell, metric, BROKEN, said, None, None, (), file, line)
+        if proof.reason:
+            said = f"{proof.verdict}: {proof.reason}"
+            yield Check(cell, PROVED, BROKEN, said, None, None, (), path, at)
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -30,7 +30,10 @@ KERNEL = (
     "options",
     "files",
     "local_imports",
+    "contract",
 )
+CONTRACT_SUFFIX = ".contract"
+"""Of the file beside a kernel's source that has its contract."""
 MATRIX = ("targets", "tritons")
 LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.keys()) | {
     "arguments",
@@ -84,6 +87,8 @@ class GatedKernel:
     targets: tuple[str, ...]
     tritons: tuple[str, ...]
     budgets: BudgetTable
+    contract: str | None = None
+    """The text of its contract, None if there is no file of one."""
     targets_at: str = ""
     tritons_at: str = ""
 
@@ -145,6 +150,7 @@ class KernelTables:
             targets,
             tritons,
             budgets,
+            self._contract(table, path),
             _at(table, "targets", self._instead.targets),
             _at(table, "tritons", self._instead.tritons),
         )
@@ -207,6 +213,13 @@ class KernelTables:
             reason = error.strerror if isinstance(error, OSError) else None
             table.add_problem(key, f"{path}: {reason}" if reason else str(error))
             return None
+
+    def _contract(self, table: TomlTable, source: Path) -> str | None:
+        """Return the text of the contract, None without a file."""
+        if (written := table.text("contract")) is not None:
+            return self._text(table, "contract", self._folder / written)
+        beside = source.with_suffix(CONTRACT_SUFFIX)
+        return self._text(table, "contract", beside) if beside.is_file() else None
 
     def _launch(self, table: TomlTable) -> dict[str, Any]:
         launch = table.table("launch")

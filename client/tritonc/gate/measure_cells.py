@@ -6,6 +6,7 @@ PTX and instructions cost more than records, so they are requested only if a bud
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
@@ -20,10 +21,11 @@ from tritonc.gate.cell_numbers import (
 )
 from tritonc.gate.cells import Cell, InspectedKernels, compile_body, launch_body
 from tritonc.gate.gated_kernel import GatedKernel
-from tritonc.gate.metric_budget import CLASSES, OPCODES, PTX
+from tritonc.gate.metric_budget import CLASSES, OPCODES, PROVED, PTX
 from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchRequest
+from tritonc.proof import Proof
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired
 from tritonc.signature_sources import chosen_kernel
 
@@ -68,7 +70,7 @@ class CellMeasuring:
             return self._client.batches.compile(requests, wait_s=0, check=False)
 
         measured = self._all(bodies, compiled, self._compilation)
-        return self.with_instructions(measured)
+        return self._with_proofs(self.with_instructions(measured))
 
     def launches(self, cells: Sequence[Cell]) -> dict[Cell, CellNumbers]:
         """Launch the cells."""
@@ -93,6 +95,27 @@ class CellMeasuring:
                 if answer is not None:
                     counted[cell] = _counted(cell, measured[cell], answer)
         return counted
+
+    def _with_proofs(self, measured: Mapping[Cell, CellNumbers]) -> dict[Cell, CellNumbers]:
+        """Return the measurements, with proofs of cells that have a budget of them."""
+        wanted = [cell for cell, numbers in measured.items() if numbers.key and _is_proved(cell)]
+        keys = [str(measured[cell].key) for cell in wanted]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            proofs = zip(wanted, pool.map(self._proof, wanted, keys), strict=True)
+            proved = {cell: replace(measured[cell], proof=proof) for cell, proof in proofs}
+        return {**measured, **proved}
+
+    def _proof(self, cell: Cell, key: str) -> Proof:
+        kernel = {"compilation": key, "priority": "batch"}
+        wait_s = self._remaining_s()
+        proof = self._client.prove(
+            kernel, contract=cell.kernel.contract, wait_s=wait_s, check=False
+        )
+        if not proof.finished:
+            self._client.proofs.cancel(proof.id)
+            raise WaitExpired(proof.id, f"it is {proof.state}", self._wait_s)
+        self._say(f"{cell.title}: {proof.verdict or proof.state}")
+        return proof
 
     def _all(
         self,
@@ -219,6 +242,10 @@ def _needs_instructions(cell: Cell, numbers: CellNumbers) -> bool:
         return False
     names = {metric.partition(".")[0] for metric in cell.budgets}
     return bool(names & OF_INSTRUCTIONS) or any(numbers.metrics.get(m) for m in names & SPILLED)
+
+
+def _is_proved(cell: Cell) -> bool:
+    return bool(cell.budgets.get(PROVED)) and not cell.is_reference
 
 
 def _understood(

@@ -13,6 +13,7 @@ from tritonc.gate.toml_reading import TomlTable, shown
 
 CLASSES, OPCODES = "instruction_classes", "opcodes"
 BASELINE, TRITON, UNCHANGED, ANY = "baseline", "triton ", "unchanged", "any"
+PROVED, ALL_SIZES = "proved", "all sizes"
 PTX, SPILLS, TIME, COMPILE_TIME = "ptx", "spills", "median_us", "compile_ms"
 BOTH, CUDA, HIP = ("cuda", "hip"), ("cuda",), ("hip",)
 NO_SPILLS = "none"
@@ -28,6 +29,7 @@ BACKENDS = {
     "instructions": BOTH,
     CLASSES: BOTH,
     OPCODES: BOTH,
+    PROVED: BOTH,
     PTX: CUDA,
     COMPILE_TIME: BOTH,
     TIME: (),
@@ -156,6 +158,11 @@ def _bound(table: TomlTable, key: str, metric: str, given: Any) -> MetricBudget 
             table.add_problem(key, f'{shown(given)} is not "unchanged", the only budget for PTX')
             return None
         return MetricBudget(metric, UNCHANGED, reference=BASELINE)
+    if metric == PROVED:
+        if given != ALL_SIZES:
+            table.add_problem(key, f'{shown(given)} is not "all sizes", the only budget of proofs')
+            return None
+        return MetricBudget(metric, ALL_SIZES)
     if isinstance(given, int | float) and not isinstance(given, bool):
         if given < 0 or given != given or given == float("inf"):
             table.add_problem(key, f"{shown(given)} is not a bound; write a number of at least 0")

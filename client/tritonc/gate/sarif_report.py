@@ -1,6 +1,7 @@
 """The result as SARIF 2.1.0, which code scanning shows at the user's own lines.
 
-A kernel has one result for each target, however many of its budgets are broken.
+A kernel has one result for each target, however many of its budgets are broken, and one for each
+access that is not proved, whatever the target.
 """
 
 import hashlib
@@ -12,7 +13,8 @@ from typing import Any
 from tritonc_version import __version__
 
 from tritonc.gate.gate_judgement import Check, GateJudgement
-from tritonc.gate.report_text import one_line, relative_uri
+from tritonc.gate.metric_budget import PROVED
+from tritonc.gate.report_text import one_line, relative_uri, shown_path
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -32,6 +34,7 @@ RULES = {
     "instructions": "instructions of the machine code",
     "instruction_classes": "instructions of a class",
     "opcodes": "instructions with an opcode",
+    PROVED: "every access is proved, for all sizes",
     "ptx": "the instructions of the PTX",
     "compile_ms": "compile time",
     "median_us": "time of a launch",
@@ -40,10 +43,7 @@ RULES = {
 
 def sarif_report(judgement: GateJudgement) -> str:
     """Return the document."""
-    bad: dict[tuple[str, str], list[Check]] = {}
-    for check in judgement.bad:
-        bad.setdefault(check.cell.key[:2], []).append(check)
-    results = [_result(checks) for checks in list(bad.values())[:MAX_RESULTS]]
+    results = [_result(checks) for checks in results_of(judgement)]
     used = {result["ruleId"] for result in results}
     driver = {
         "name": "tritonc gate",
@@ -64,9 +64,29 @@ def sarif_report(judgement: GateJudgement) -> str:
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
-def _result(checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the one result of a kernel and target: its first broken budget, then the others."""
+def results_of(judgement: GateJudgement) -> list[list[Check]]:
+    """Return the broken checks, those of one result together."""
+    bad: dict[tuple[str, ...], list[Check]] = {}
+    for check in judgement.bad:
+        bad.setdefault(_identity(check), []).append(check)
+    return list(bad.values())[:MAX_RESULTS]
+
+
+def _identity(check: Check) -> tuple[str, ...]:
+    """Return what the checks of one result have in common."""
+    name, target, _ = check.cell.key
+    if _rule(check) == PROVED:
+        # further lines say what a fix costs, which depends on the target
+        said = check.summary.partition("\n")[0]
+        return name, shown_path(check.path), str(check.line), check.metric, said
+    return name, target
+
+
+def message_of(checks: Sequence[Check]) -> str:
+    """Return the sentence of one result: its first broken budget, then the others."""
     first = checks[0]
+    if _rule(first) == PROVED:
+        return one_line(f"{first.cell.kernel.name}: {first.metric}: {first.summary}")
     said = "; ".join(
         f"Triton {check.cell.triton}: {check.metric}: {check.summary}" for check in checks
     )
@@ -74,7 +94,13 @@ def _result(checks: Sequence[Check]) -> dict[str, Any]:
     message = one_line(f"{first.cell.kernel.name} {how}: {said}")
     if first.lines:
         message += one_line(f"; {first.lines[0].counts()} at this line")
-    fingerprint = "\n".join(first.cell.key[:2])
+    return message
+
+
+def _result(checks: Sequence[Check]) -> dict[str, Any]:
+    first = checks[0]
+    message = message_of(checks)
+    fingerprint = "\n".join(_identity(first))
     result = {
         "ruleId": _rule(first),
         "level": "error",

@@ -92,3 +92,23 @@ def test_what_depends_on_data_is_unknown(
     assert prove(system, str(kernel), "--json") in (1, 2)
     proof = json.loads(capsys.readouterr().out)
     assert proof["accesses"][-1]["bounds"]["verdict"] == "unknown"
+
+
+def test_the_gate_fails_at_what_is_refuted(
+    system: Deployment, kernel: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(kernel.parent)
+    text = "sizes n_rows\nx_ptr: n_rows * stride\nn_cols <= stride\ngrid: n_rows\n"
+    kernel.with_suffix(".contract").write_text(text)
+    Path("kernels.toml").write_text(
+        'budgets.proved = "all sizes"\nmatrix.targets = ["cuda:80", "cuda:90"]\n[kernels.rows]\n'
+        'source = "rows.py"\nsignature = {x_ptr = "*fp32", stride = "i32", n_cols = "i32"}\n'
+        "constexprs = {BLOCK = 1024}\n"
+    )
+    assert main(["--url", system.url, "gate", "--github", "-"], environment={}) == 1
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("::error file=rows.py,line=9,title=tritonc gate::rows: proved.overflow")
+    assert "proved with: tl.store(x_ptr + row.to(tl.int64) * stride" in line
+
+    kernel.write_text(ROWS.replace("program_id(0)", "program_id(0).to(tl.int64)"))
+    assert main(["--url", system.url, "gate"], environment={}) == 0

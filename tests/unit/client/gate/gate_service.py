@@ -53,6 +53,7 @@ class GateService(httpx.MockTransport):
         self.refused: dict[str, Any] | None = None
         self.refusals = 10**6
         self.is_too_large = False
+        self.proof: dict[str, Any] = {"verdict": "proved"}
         self.made: dict[str, dict[str, Any]] = {}
         self.batches = 0
         self.proposals: dict[str, str] = {}
@@ -75,6 +76,8 @@ class GateService(httpx.MockTransport):
         if path == "/v1/inspect":
             kernels = [{"name": "double", "parameters": [self._fact("x_ptr"), self._fact("N")]}]
             return _json({"kernels": kernels, "problem": None})
+        if path == "/v1/proofs":
+            return _json({"id": "p1", "state": "completed", **self.proof})
         if request.method == "POST":
             body = json.loads(request.content)
             self.batches += 1
