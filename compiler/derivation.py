@@ -51,6 +51,7 @@ KINDS: Mapping[str, DerivationKind] = {
     "passes": DerivationKind(
         "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
     ),
+    "layouts": DerivationKind("application/json", "layouts.json", ("ttgir",)),
     AUTOTUNE_CACHE: DerivationKind(
         "application/json", "autotune.json", ("source", "ttir", "ttgir"), needs_request=True
     ),

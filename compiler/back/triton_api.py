@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import triton
 from triton import language
-from triton._C.libtriton import get_cache_invalidating_env_vars, ir
+from triton._C.libtriton import get_cache_invalidating_env_vars, gluon_ir, ir
 from triton.backends.compiler import GPUTarget, Language
 from triton.backends.nvidia import compiler as nvidia_compiler
 from triton.compiler import ASTSource, code_generator, make_backend
@@ -28,7 +28,7 @@ from compiler.target import Target
 if TYPE_CHECKING:
     from typing import Self  # not in Python 3.10, which Triton still supports
 
-__all__ = ["CompilationError", "GPUTarget", "JITFunction", "ir", "make_backend"]
+__all__ = ["CompilationError", "GPUTarget", "JITFunction", "gluon_ir", "ir", "make_backend"]
 
 USABLE = (
     language.constexpr, language.dtype, jit.KernelInterface, int, float, str, tuple, list, dict

@@ -8,6 +8,7 @@ from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
 from compiler.back.posted_ir import lower_posted_ir
 from compiler.back.triton_cache import triton_cache
+from compiler.back.type_layouts import layouts
 from compiler.front.autotune_cache import autotune_cache
 from compiler.front.autotuner import autotune
 from compiler.front.cache_key import cache_key
@@ -38,6 +39,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.HotLinesOrder, hot_lines),
         task_of(orders.LogOrder, log),
         task_of(orders.PassesOrder, passes),
+        task_of(orders.LayoutsOrder, layouts),
         task_of(orders.NumpyOrder, numpy),
         task_of(orders.ExportOrder, export),
         task_of(orders.CacheKeyOrder, cache_key),

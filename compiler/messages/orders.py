@@ -141,6 +141,17 @@ class PassesOrder(BackOrder):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LayoutsOrder(Order):
+    """Tell where the elements of each tensor of a TTGIR module are."""
+
+    task = "layouts"
+    profile = "back"
+    stages = frozenset({"layouts"})
+    target: Target
+    ir_bounds: IrBounds = IrBounds()
+
+
+@dataclass(frozen=True, kw_only=True)
 class NumpyOrder(Order):
     """Translate the IR of `stage` to NumPy.
 

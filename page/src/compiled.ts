@@ -1,6 +1,7 @@
 // A finished compilation; fetches artifacts, lines and passes once each.
 
 import { ask, events, made } from "./api";
+import type { TypeLayout } from "./layouts";
 import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
 import type { RequestText } from "./page_state";
 import type { RequestBody } from "./request";
@@ -11,6 +12,7 @@ export class Compiled {
   private readonly texts = new Map<string, Promise<string>>();
   private entries: Promise<LinesEntry[]> | null = null;
   private allPasses: Promise<Pass[]> | null = null;
+  private allLayouts: Promise<TypeLayout[]> | null = null;
 
   constructor(
     readonly request: RequestText,
@@ -59,6 +61,14 @@ export class Compiled {
       .then((answer) => answer.json() as Promise<{ passes: Pass[] }>)
       .then((answer) => answer.passes);
     return this.allPasses;
+  }
+
+  /** Return the layouts of the TTGIR's types. Raises ProblemAnswered. */
+  layouts(): Promise<TypeLayout[]> {
+    this.allLayouts ??= made(`${this.compilation.url}/layouts`)
+      .then((answer) => answer.json() as Promise<{ layouts: TypeLayout[] }>)
+      .then((answer) => answer.layouts);
+    return this.allLayouts;
   }
 
   private lines(): Promise<LinesEntry[]> {

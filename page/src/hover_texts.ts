@@ -17,12 +17,16 @@ export interface Told {
 /** Find the text on a column of a line, null for none. */
 export type Tell = (line: string, column: number) => Promise<Told | null>;
 
-/** Return an extension that shows what `tell` finds; of several extensions, each shows its own. */
-export function hoverTexts(tell: Tell): Extension {
+/** Return an extension that shows what the first of `tells` finds. */
+export function hoverTexts(...tells: readonly Tell[]): Extension {
   const toldAt = async (view: EditorView, position: number): Promise<Told | null> => {
     const line = view.state.doc.lineAt(position);
-    const told = await tell(line.text, position - line.from);
-    return told && { ...told, from: line.from + told.from, to: line.from + told.to };
+    for (const tell of tells) {
+      // a text that cannot be had is not worth an error
+      const told = await tell(line.text, position - line.from).catch(() => null);
+      if (told) return { ...told, from: line.from + told.from, to: line.from + told.to };
+    }
+    return null;
   };
   const shown = hoverTooltip(async (view, position) => {
     const told = await toldAt(view, position);
@@ -61,20 +65,19 @@ function operationTexts(): Promise<OperationTexts> {
   return texts;
 }
 
-/** Return an extension that tells what the operations of an artifact do. */
-export function operationHover(stage: string): Extension {
+/** Return the source of texts on the operations of an artifact. */
+export function operationTell(stage: string): Tell {
   const syntax = BY_NAME.get(stage)?.syntax ?? "";
   const pattern = OPERATIONS[syntax];
-  if (!pattern) return [];
-  return hoverTexts(async (line, column) => {
-    const found = partAt(pattern, line, column);
+  return async (line, column) => {
+    const found = pattern && partAt(pattern, line, column);
     if (!found) return null;
     const [known, text] = textOf((await operationTexts())[syntax] ?? {}, found[0]);
     if (!text) return null;
     const rest = found[0].slice(known.length);
     const draw = (): HTMLElement => element("div", { className: "described" }, element("code", {}, element("b", {}, known), rest), element("p", {}, ...withCode(text)));
     return { from: found.index, to: found.index + found[0].length, said: `${known}: ${text.replaceAll("`", "")}`, draw };
-  });
+  };
 }
 
 /** Return an extension that tells signatures and documentation of what stands after `tl.`. */

@@ -7,7 +7,7 @@ import { commonExtensions, LinkedLines, readOnly } from "./code_view";
 import type { Compiled } from "./compiled";
 import { button, element, field } from "./dom";
 import { tableOfLeft } from "./filters";
-import { operationHover } from "./hover_texts";
+import { hoverTexts, operationTell } from "./hover_texts";
 import { languageOf } from "./languages";
 import { tableOfMlir, type Selection } from "./line_links";
 import { isLocationLine, normalised } from "./normalised";
@@ -104,7 +104,7 @@ class PassesPane implements Content {
     for (const each of this.list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.pass === id));
     this.view?.destroy();
     const merge = unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 4, minSize: 8 } });
-    const extensions = [commonExtensions(`After ${pass.name}`), readOnly(), languageOf(stage), operationHover(stage), this.linked.extension, merge];
+    const extensions = [commonExtensions(`After ${pass.name}`), readOnly(), languageOf(stage), hoverTexts(operationTell(stage)), this.linked.extension, merge];
     this.view = new EditorView({ parent: this.code, state: EditorState.create({ doc: after, extensions }) });
     this.linked.attach(this.view);
     const { current } = this;

@@ -7,8 +7,9 @@ import { commonExtensions, compiledLines, LinkedLines, readOnly } from "./code_v
 import type { Compiled } from "./compiled";
 import { element } from "./dom";
 import { filtered, tableOfLeft, type Filters } from "./filters";
-import { operationHover } from "./hover_texts";
+import { hoverTexts, operationTell } from "./hover_texts";
 import { languageOf } from "./languages";
+import { layoutTell } from "./layout_hover";
 import type { Selection } from "./line_links";
 import type { Content, Shown } from "./pane_kinds";
 
@@ -17,7 +18,8 @@ export function text(name: string, title: string, selection: Selection, filters:
   const said = element("p", { className: "faint" }, "Nothing compiled yet.");
   const code = element("div", { className: "code", hidden: true });
   const linked = new LinkedLines(selection);
-  const extensions = [commonExtensions(title), readOnly(), languageOf(name), operationHover(name), linked.extension];
+  const hover = hoverTexts(operationTell(name), ...(name === "ttgir" ? [layoutTell(() => current)] : []));
+  const extensions = [commonExtensions(title), readOnly(), languageOf(name), hover, linked.extension];
   const view = new EditorView({ parent: code, state: EditorState.create({ extensions }) });
   let current: Compiled | null = null;
   let isNew = true;

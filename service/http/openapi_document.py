@@ -36,7 +36,16 @@ _PROBLEMS = {
 }
 _EXAMPLES = {"example", "examples"}
 _FILES = ("/outputs/", "/trace", "/tape")
-_OF_FINISHED = ("/tape", "/artifacts/", "/lines", "/instructions", "/diff/", "/passes", "/exports/")
+_OF_FINISHED = (
+    "/tape",
+    "/artifacts/",
+    "/lines",
+    "/instructions",
+    "/diff/",
+    "/passes",
+    "/layouts",
+    "/exports/",
+)
 SERVERS: Final = [{"url": "/", "description": "The service that answers this document"}]
 ADAPTERS_TITLE: Final = "tritond: APIs of other projects"
 

@@ -38,6 +38,23 @@ _INSTRUCTIONS = {
         {"file": None, "line": None, "total": 1, "by_class": {"control": 1}},
     ],
 }
+_LAYOUTS = {
+    "layouts": [
+        {
+            "type": "tensor<128xf32, #blocked>",
+            "shape": [128],
+            "kind": "distributed",
+            "bases": {
+                "register": [],
+                "lane": [[1], [2], [4], [8], [16]],
+                "warp": [[32], [64]],
+                "block": [],
+            },
+            "problem": None,
+        }
+    ],
+    "truncated": False,
+}
 
 
 @router.get(
@@ -95,6 +112,23 @@ async def get_instructions(request: Request, key: str) -> Response:
 async def get_passes(request: Request, key: str) -> Response:
     """Answer the passes in order. Passes that changed the module have its text."""
     return await _answer_derived(request, key, "passes")
+
+
+@router.get(
+    "/layouts",
+    summary="Tell which lane, register and warp holds each element of a TTGIR type",
+    responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _LAYOUTS}}}},
+    openapi_extra=_OPENAPI,
+)
+async def get_layouts(request: Request, key: str) -> Response:
+    """Answer the types that the TTGIR's tensors have, each with its layout in linear form.
+
+    `bases` holds offsets into the tensor: those of register 1, 2, 4 and so on, and the same for
+    lanes, warps and blocks of a cluster. The place of any register is the XOR of those whose bits
+    its number has, and likewise for lanes. For shared memory they are of element offsets in it,
+    for tensor memory of rows and columns. `problem` says why Triton does not tell a layout.
+    """
+    return await _answer_derived(request, key, "layouts")
 
 
 @router.get(

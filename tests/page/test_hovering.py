@@ -61,7 +61,7 @@ LISTEN = """() => {
       if (target.closest?.(".cm-announced")) window.announced += target.textContent;
   }).observe(document.body, { childList: true, subtree: true });
 }"""
-"""Keeps what screen readers are told, which stands in the page for a moment."""
+"""Keeps announcements to screen readers, which stand in the page for a moment."""
 
 
 def test_the_keyboard_shows_and_hides_a_text(page: Page) -> None:
@@ -75,3 +75,16 @@ def test_the_keyboard_shows_and_hides_a_text(page: Page) -> None:
     page.keyboard.press("Escape")
 
     expect(shown.locator(".described")).to_have_count(0)
+
+
+def test_a_layout_is_drawn_and_says_what_holds_an_element(page: Page) -> None:
+    add_pane(page, "TTGIR")
+    line = pane(page, "TTGIR").locator(".cm-line").filter(has_text="#blocked = ")
+    line.hover(position={"x": 30, "y": 6})
+    drawn = page.locator(".layout")
+    expect(drawn).to_contain_text("lane 0, register 0, warp 0")
+    drawn.locator("canvas").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+
+    expect(drawn).to_contain_text("[5]: lane 1, register 1, warp 0")

@@ -16,6 +16,7 @@ from compiler.messages.orders import (
     ExportOrder,
     FrontOrder,
     InstructionsOrder,
+    LayoutsOrder,
     LinesOrder,
     NumpyOrder,
     Order,
@@ -70,6 +71,8 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
             return await work.instructions()
         case "passes":
             return await work.passes()
+        case "layouts":
+            return await work.layouts()
         case "autotune-cache":
             return await work.autotune_cache()
         case "diff":
@@ -130,6 +133,12 @@ class _Derivation:
             front, text = await self._source(request)
             order = replace(order, language=front.language, locations=front.locations.as_message())
         return await self._made(order, {"ir": text})
+
+    async def layouts(self) -> bytes:
+        order = LayoutsOrder(
+            target=parse_target(self.compilation.target), ir_bounds=self.context.ir_bounds
+        )
+        return await self._made(order, await self._artifacts(["ttgir"]))
 
     async def autotune_cache(self) -> bytes:
         """Return the file that Triton's autotuner loads, with the folder it belongs in."""

@@ -23,7 +23,16 @@ def test_every_operation_has_a_summary():
 
 
 def test_an_operation_names_its_problems(subtests: pytest.Subtests):
-    finished = ("/tape", "/artifacts", "/lines", "/instructions", "/diff/", "/passes", "/exports")
+    finished = (
+        "/tape",
+        "/artifacts",
+        "/lines",
+        "/instructions",
+        "/diff/",
+        "/passes",
+        "/layouts",
+        "/exports",
+    )
     for name in OPERATIONS.keys() - {"GET /healthz", "HEAD /healthz"}:
         responses = OPERATIONS[name]["responses"]
         is_of_one = "{" in name or name.endswith(("/query", "/tasks/batch"))

@@ -1,0 +1,120 @@
+"""Where the elements of a TTGIR module's tensors are, as Triton's own drawings show them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+from triton._C.libtriton import gluon_ir
+from triton.experimental.gluon.language import _layouts as gluon
+from triton.experimental.gluon.language.amd import AMDMFMALayout
+
+from tests.integration.compiler.back.layout_views import drawn_by_triton, held_by, offset_of
+from tests.integration.compiler.children import Children
+
+HOPPER = {"backend": "cuda", "arch": 90, "warp_size": 32}
+MI300 = {"backend": "hip", "arch": "gfx942", "warp_size": 64}
+MMA_V2 = (
+    "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, "
+    "warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
+)
+MFMA = (
+    "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], "
+    "instrShape = [16, 16, 16], isTransposed = true}>"
+)
+ONE = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+BLOCKED = gluon.BlockedLayout([1, 2], [4, 8], [2, 2], [1, 0])
+MMA = gluon.NVMMADistributedLayout([2, 0], [2, 2], [16, 8])
+HELD = {
+    "tensor<16x32xf32, #b>": BLOCKED,
+    "tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #b}>>": gluon.SliceLayout(1, BLOCKED),
+    "tensor<32x32xf32, #m>": MMA,
+    "tensor<32x16xf16, #ttg.dot_op<{opIdx = 0, parent = #m, kWidth = 2}>>": (
+        gluon.DotOperandLayout(0, MMA, 2)
+    ),
+    "tensor<4x8xf32, #ttg.linear<{register = [[0, 1], [2, 0]], lane = [[0, 2], [0, 4], [1, 0], "
+    "[0, 0], [0, 0]], warp = [[0, 0], [0, 0]], block = []}>>": (
+        gluon.DistributedLinearLayout(
+            [[0, 1], [2, 0]], [[0, 2], [0, 4], [1, 0], [0, 0], [0, 0]], [[0, 0], [0, 0]], [], [4, 8]
+        )
+    ),
+}  # fmt: skip
+
+
+def module(types: str, mma: str = MMA_V2, threads: tuple[int, int] = (4, 8)) -> str:
+    """Return TTGIR whose kernel has parameters of these types."""
+    blocked = f"sizePerThread = [1, 2], threadsPerWarp = {list(threads)}, warpsPerCTA = [2, 2]"
+    attributes = f'"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = {math.prod(threads)} : i32'
+    return f"""
+#b = #ttg.blocked<{{{blocked}, order = [1, 0]}}>
+#m = {mma}
+#s = #ttg.swizzled_shared<{{vec = 2, perPhase = 1, maxPhase = 4, order = [1, 0]}}>
+#smem = #ttg.shared_memory
+module attributes {{{attributes}}} {{
+  tt.func public @k(%x: {types}) {{
+    tt.return
+  }}
+}}
+"""
+
+
+def told(children: Children, text: str, target: dict[str, Any] = HOPPER) -> list[dict[str, Any]]:
+    end = children.run({"task": "layouts", "target": target}, text.encode())
+    assert end.result
+    found: list[dict[str, Any]] = json.loads(end.stages["layouts"])["layouts"]
+    return found
+
+
+def shape_in(name: str) -> list[int]:
+    return [int(extent) for extent in re.findall(r"(\d+)x", name.partition(",")[0])]
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_registers_and_threads_are_those_of_tritons_drawing(children: Children, name: str) -> None:
+    (found,) = told(children, module(name))
+
+    assert found["problem"] is None
+    assert (found["type"], found["shape"], found["kind"]) == (name, shape_in(name), "distributed")
+    held = held_by(found["bases"], len(found["shape"]), 32)
+    assert held == drawn_by_triton(HELD[name], found["shape"])
+
+
+def test_an_mfma_layout_of_amd_has_64_lanes(children: Children) -> None:
+    text = module("tensor<32x32xf32, #m>", MFMA, (8, 8))
+    (found,) = told(children, text, MI300)
+
+    layout = AMDMFMALayout(3, [16, 16, 16], True, [2, 2])
+    assert held_by(found["bases"], 2, 64) == drawn_by_triton(layout, [32, 32])
+
+
+def test_offsets_in_shared_memory_are_those_of_tritons_drawing(children: Children) -> None:
+    name = "!ttg.memdesc<3x8x16xf16, #s, #smem, mutable>"
+    (found,) = told(children, module(name))
+
+    layout = gluon.SwizzledSharedLayout(2, 1, 4, [1, 0])
+    drawn = gluon_ir.get_layout_view(layout, [8, 16], True)
+    places = {
+        int(offset): [int(row), int(column)]
+        for offset, row, column in re.findall(r"Offset: (\d+) -> \(\s*(\d+),\s*(\d+)\)", drawn)
+    }
+    assert (found["shape"], found["kind"], len(places)) == ([8, 16], "shared", 128)
+    assert all(offset_of(found["bases"]["offset"], k, 2) == place for k, place in places.items())
+
+
+def test_a_barrier_and_a_descriptor_are_no_puzzle(children: Children) -> None:
+    types = f"!ttg.memdesc<2x1xi64, {ONE}, #smem>, %d: !tt.tensordesc<16x32xf32, #s>"
+    (found,) = told(children, module(types))
+
+    assert (found["shape"], found["bases"]) == ([1], {"offset": [], "block": []})
+
+
+def test_text_that_is_no_ttgir_is_refused_in_words(children: Children) -> None:
+    text = module("tensor<16x32xf32, #missing>")
+    end = children.run({"task": "layouts", "target": HOPPER}, text.encode())
+
+    assert end.last is not None
+    assert end.last["kind"] == "failure"
+    assert "cannot be parsed again" in end.last["message"]
