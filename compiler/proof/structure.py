@@ -72,7 +72,8 @@ def structure_of(module: Operation) -> Structure:
         found.owners[argument] = Owner("function", function)
     blocks = function.regions[0]
     for block in blocks:
-        _note_edges(found, blocks, block)
+        _note_edges(found, block)
+    _refuse_loops(found, blocks)
     for block in blocks:
         path: Path = () if len(blocks) == 1 else (("block", function, block.label),)
         _read_block(found, block, path)
@@ -81,17 +82,30 @@ def structure_of(module: Operation) -> Structure:
     return found
 
 
-def _note_edges(found: Structure, blocks: list[IrBlock], block: IrBlock) -> None:
-    labels = [one.label for one in blocks]
+def _note_edges(found: Structure, block: IrBlock) -> None:
     for operation in block.operations:
         if operation.name not in _BRANCHES:
             continue
         for number, (label, arguments) in enumerate(operation.successors):
-            if labels.index(label) <= labels.index(block.label):
-                raise Unsupported("a loop made of branches", line_of(operation))
             found.edges.setdefault(label, []).append(
                 Edge(block.label, operation, number, arguments)
             )
+
+
+def _refuse_loops(found: Structure, blocks: list[IrBlock]) -> None:
+    """Check that no block leads back to itself; the text may name them in any order."""
+    waits = {block.label: len(found.edges.get(block.label, ())) for block in blocks}
+    ready = [block for block in blocks if not waits[block.label]]
+    by_label = {block.label: block for block in blocks}
+    for block in ready:
+        for operation in (one for one in block.operations if one.name in _BRANCHES):
+            for label, _ in operation.successors:
+                waits[label] -= 1
+                if not waits[label]:
+                    ready.append(by_label[label])
+    if len(ready) < len(blocks):
+        looped = next(block for block in blocks if waits[block.label])
+        raise Unsupported("a loop made of branches", line_of(looped.end))
 
 
 def _read_block(found: Structure, block: IrBlock, path: Path) -> None:

@@ -190,3 +190,18 @@ def test_the_counter_of_an_empty_loop_proves_nothing_behind_it() -> None:
     types = {"x_ptr": "*fp32", "n": "i32", "m": "i32"}
     report = report_of(body, types, "any n\nx_ptr: max(n * m * BLOCK, 1)\n", {"BLOCK": 8})
     assert report.accesses[0].answers["bounds"].verdict != "proved"
+
+
+def test_early_returns_that_share_a_block_are_no_loop() -> None:
+    body = """def kernel(x_ptr, n, m):
+    row = tl.program_id(0)
+    if row >= n:
+        return
+    if row >= m:
+        return
+    tl.store(x_ptr + row, 0.0)
+"""
+    contract = "sizes rows\nx_ptr: min(n, m)\ngrid: rows\n"
+    [access] = proof_of(body, {"x_ptr": "*fp32", "n": "i32", "m": "i32"}, contract).accesses
+    assert access.bounds is not None
+    assert access.bounds.verdict == "proved"
