@@ -1,7 +1,7 @@
 """Memory of a replay that has extents but no bytes: every access is checked, none is stored.
 
 So a kernel runs at sizes that no machine has memory for. Loads give the witness's values where it
-has some, and a value of the buffer's range elsewhere.
+has some, and values of the buffer's range elsewhere.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from launch.cpu.programs import ProgramInstances
 
 Shape = tuple[int, ...]
 _MIDDLE = 1 << (SLOT_BITS - 1)
+_SPREAD = 0x9E3779B1
+"""A prime, so that neighbouring elements hold values far apart."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class VirtualMemory:
         space: VirtualSpace,
         location: Callable[[], KernelLocation],
         values: Mapping[str, Mapping[int, int]],
-        fill: Mapping[str, int],
+        fill: Mapping[str, range],
         most_accesses: int,
     ) -> None:
         self._programs, self._space, self._location = programs, space, location
@@ -105,7 +107,11 @@ class VirtualMemory:
             found[...] = np.broadcast_to(np.asarray(other), found.shape).astype(pointer.dtype)
         name = touched.argument
         if name is not None and touched.live.any():
-            found[touched.live] = np.asarray(self._fill.get(name, 0)).astype(pointer.dtype)
+            if name in self._fill:
+                within = _spread(touched.elements[touched.live], self._fill[name])
+                found[touched.live] = within.astype(pointer.dtype)
+            else:
+                found[touched.live] = 0
             for element, value in self._values.get(name, {}).items():
                 here = touched.live & (touched.elements == element)
                 found[here] = np.asarray(value).astype(pointer.dtype)
@@ -173,3 +179,9 @@ class VirtualMemory:
         if live.any():
             self.touched.append(found)
         return found
+
+
+def _spread(elements: Array, values: range) -> Array:
+    """Return a value of a range for each element, the same one each time."""
+    at = elements.astype(np.uint64) * np.uint64(_SPREAD) % np.uint64(len(values))
+    return at.astype(np.int64) + values.start

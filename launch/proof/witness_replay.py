@@ -58,7 +58,8 @@ class WitnessLaunch:
     scalars: Mapping[str, int]
     extents: Mapping[str, int]
     values: Mapping[str, Mapping[int, int]]
-    fill: Mapping[str, int]
+    fill: Mapping[str, range]
+    """The range of a buffer's values; without one, they are 0."""
     grid: Sequence[int]
     program: Sequence[int]
 

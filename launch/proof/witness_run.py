@@ -102,7 +102,10 @@ class WitnessRun:
             scalars=scalars,
             extents={name: _value(bound.extents[name], model) for name in buffers},
             values=values,
-            fill={name: _value(low, model) for name, (low, _) in bound.value_ranges.items()},
+            fill={
+                name: range(low := _value(ends[0], model), low + 1)
+                for name, ends in bound.value_ranges.items()
+            },
             grid=[_value(size, model) for size in bound.grid],
             program=[model[f"program#{axis}{mark}"] for axis in AXES],
         )

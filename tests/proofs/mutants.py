@@ -1,104 +1,207 @@
 """Breaks the kernels of the mix in usual ways, one place at a time, and proves each.
 
-    $ .venv/bin/python -m tests.proofs.mutants --mutants 40 --seed 1
+    $ .venv/bin/python -m tests.proofs.mutants --mutants 40 --seed 1 --results mutants.jsonl
 
-A mutant whose access leaves its buffer in a random launch must not be proved there.
+`refuted` says that the CPU device confirmed it. A mutant whose access leaves its buffer in a random
+launch must not be proved there. Mutants that stand in the results are not tried again; `--most`
+ends the process after some, as z3 keeps memory.
 """
 
 import argparse
 import ast
+import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from compiler.diagnostic import Failure
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
-from compiler.proof.prove import prove
-from compiler.ttir_to_numpy.generic_form import module_of
-from compiler.ttir_to_numpy.task import generic_form
-from launch.contract.text import read_contract
-from tests.proofs.compiled_ttir import TARGET
-from tests.proofs.random_launches import contradiction, mix_requests
+from compiler.proof.prove import AccessProof
+from compiler.proof.terms import SymbolicAccess, line_of
+from launch.proof.witness_replay import NotReplayed
+from launch.proof.witness_run import WitnessRun
+from tests.proofs.random_launches import (
+    ORDER,
+    ProvedKernel,
+    left_buffers,
+    mix_requests,
+    proved_kernel,
+    proved_places,
+)
 
 _ACCESSES = ("load", "store", "atomic_add")
-Undo = Callable[[], None]
+_SIGNS = {
+    ast.FloorDiv: ("// made *", "*"),
+    ast.Mod: ("% made +", "+"),
+    ast.BitAnd: ("& made |", "|"),
+    ast.Mult: ("* made +", "+"),
+}
 
 
-def mutants(source: str, kernel: str) -> Iterator[tuple[str, str]]:
-    """Yield what was changed, and the changed source."""
-    tree = ast.parse(source)
-    functions = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == kernel]
+def mutants(source: str, kernel: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind of a change, what was changed, and the changed source."""
+    functions = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)]
     for function in functions:
-        for node in ast.walk(function):
-            for kind, change in changes(node):
-                undo = change()
-                yield kind, ast.unparse(tree)
-                undo()
+        if function.name == kernel:
+            strides = [one.arg for one in function.args.args if "stride" in one.arg]
+            for node in ast.walk(function):
+                for kind, text in changes(node, strides):
+                    before, after = ast.unparse(node), _replaced(source, node, text)
+                    yield kind, f"line {node.lineno}:{node.col_offset}: {before} -> {text}", after
 
 
-def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], Undo]]]:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _ACCESSES and any(k.arg == "mask" for k in node.keywords):
-            kept = [k for k in node.keywords if k.arg not in ("mask", "other")]
-            yield "mask dropped", lambda: changed(node, "keywords", kept)
-        if node.func.attr == "to" and node.args and ast.unparse(node.args[0]) == "tl.int64":
-            narrow = ast.parse("tl.int32", mode="eval").body
-            yield "int64 removed", lambda: changed(node, "args", [narrow])
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt):
-        yield "< made <=", lambda: changed(node, "ops", [ast.LtE()])
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-        yield "// made *", lambda: changed(node, "op", ast.Mult())
+def changes(node: ast.AST, strides: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the changes of one place, as text."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _ACCESSES:
+            yield from _of_access(node)
+        case ast.Call():
+            yield from _of_call(node, ast.unparse(node))
+        case ast.Compare(left=left, ops=[ast.Lt()], comparators=[right]):
+            yield "< made <=", f"{ast.unparse(left)} <= {ast.unparse(right)}"
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _SIGNS:
+            kind, sign = _SIGNS[type(op)]
+            yield kind, f"(({ast.unparse(left)}) {sign} ({ast.unparse(right)}))"
+        case ast.Name(id=name, ctx=ast.Load()) if name in strides and len(strides) > 1:
+            yield "other stride", strides[(strides.index(name) + 1) % len(strides)]
 
 
-def changed(node: Any, name: str, value: Any) -> Undo:
-    before = getattr(node, name)
-    setattr(node, name, value)
-    return lambda: setattr(node, name, before)
+def _of_access(node: ast.Call) -> Iterator[tuple[str, str]]:
+    kept = [one for one in node.keywords if one.arg not in ("mask", "other")]
+    if len(kept) < len(node.keywords):
+        yield "mask dropped", _call(node, node.args, kept)
+    for sign, op in (("+", ast.Add()), ("-", ast.Sub())):
+        moved = ast.BinOp(node.args[0], op, ast.Constant(1))
+        yield f"address {sign} 1", _call(node, [moved, *node.args[1:]], node.keywords)
+
+
+def _of_call(node: ast.Call, text: str) -> Iterator[tuple[str, str]]:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="to"), args=[to]) if ast.unparse(to) == "tl.int64":
+            yield "int64 removed", text.removesuffix("(tl.int64)") + "(tl.int32)"
+        case ast.Call(func=ast.Attribute(attr="arange")):
+            yield "arange + 1", f"({text} + 1)"
+        case ast.Call(func=ast.Attribute(attr="program_id")):
+            yield "program + 1", f"({text} + 1)"
+        case ast.Call(func=ast.Attribute(attr="minimum")):
+            yield "minimum made maximum", text.replace("minimum", "maximum", 1)
+        case ast.Call(func=ast.Name(id="range"), args=[*first, end]) if len(first) <= 1:
+            further = ast.BinOp(end, ast.Add(), ast.Constant(1))
+            yield "a turn more", _call(node, [*first, further], [])
+
+
+def _call(node: ast.Call, arguments: list[ast.expr], keywords: list[ast.keyword]) -> str:
+    return ast.unparse(ast.Call(node.func, arguments, keywords))
+
+
+def _replaced(source: str, node: Any, text: str) -> str:
+    lines = source.splitlines(keepends=True)
+    before = "".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
+    after = lines[node.end_lineno - 1][node.end_col_offset :] + "".join(lines[node.end_lineno :])
+    return before + text + after
+
+
+def judged(kernel: ProvedKernel, drawn: random.Random, launches: int) -> dict[str, Any]:
+    """Return the worst verdict of a mutant, why, and whether random launches contradict it."""
+    answers = [
+        (one, answer)
+        for one in kernel.proof.accesses
+        for answer in (one.bounds, one.overflow)
+        if answer is not None
+    ]
+    found: dict[str, Any] = {"verdict": "proved"}
+    broken = [(one, answer) for one, answer in answers if answer.verdict == "refuted"]
+    left = [answer.reason for _, answer in answers if answer.verdict == "unknown"]
+    confirmed = next((text for one in broken if (text := _confirmed(kernel, *one))), "")
+    if confirmed:
+        found = {"verdict": "refuted", "why": confirmed}
+    elif broken:
+        found = {"verdict": "possible"}
+    elif left:
+        found = {"verdict": "unknown", "why": sorted(set(left))}
+    if confirmed:
+        return found
+    proved = proved_places(kernel.proof)
+    for _ in range(launches):
+        try:
+            for one in left_buffers(kernel, drawn):
+                found["left"] = f"{one.argument}[{one.element}] at line {one.place[0]}"
+                if one.place in proved:
+                    return found | {"verdict": "CONTRADICTED", "launch": str(one.launch)}
+        except LookupError:  # no sizes were found
+            continue
+    return found
+
+
+def _confirmed(kernel: ProvedKernel, proved: AccessProof, answer: Any) -> str:
+    """Return what the CPU device saw of a refuted answer, "" where it saw nothing."""
+    assert isinstance(proved.access, SymbolicAccess)
+    try:
+        run = WitnessRun(ORDER, kernel.text, kernel.proof, proved.access, answer)
+        said = run.witness(answer.model).message
+    except (NotReplayed, Failure):
+        return ""
+    return said and f"line {line_of(proved.access.operation)}: {said}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=40)
-    parser.add_argument("--launches", type=int, default=20, help="of each mutant")
+    parser.add_argument("--launches", type=int, default=60, help="of each that is not refuted")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--most", type=int, default=10**6, help="mutants of this process")
     given = parser.parse_args()
-    drawn = random.Random(given.seed)
-    found: list[tuple[Any, str, str, Any]] = []
+    given.results.touch()
+    done = {json.loads(line)["id"] for line in given.results.read_text().splitlines()}
+    for number, (kind, change, request, contract, benchmark) in drawn_mutants(given):
+        name = f"{request['kernel']}, {kind}, {change}"
+        if name in done or given.most <= 0:
+            continue
+        given.most -= 1
+        found = {"id": name, "kernel": request["kernel"], "kind": kind, "number": number}
+        found |= tried(request, contract, benchmark, given)
+        print(name, found["verdict"], flush=True)
+        with given.results.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+    lines = map(json.loads, given.results.read_text().splitlines())
+    counts = Counter(f"{one['kind']}: {one['verdict']}" for one in lines)
+    for text, count in sorted(counts.items()):
+        print(f"{count:4} {text}")
+    return 1 if any("CONTRADICTED" in text for text in counts) else 0
+
+
+def drawn_mutants(given: argparse.Namespace) -> Iterator[tuple[int, Any]]:
+    """Yield the mutants of the run, each with its number."""
+    found: list[Any] = []
+    seen: set[str] = set()
     for request, benchmark, contract in mix_requests():
-        for kind, source in mutants(request["source"], request["kernel"]):
-            found.append((request | {"source": source}, kind, contract, benchmark))
-    drawn.shuffle(found)
-    counts: Counter[tuple[str, str]] = Counter()
-    for request, kind, contract, benchmark in found[: given.mutants]:
-        verdict = judged(request, contract, benchmark, drawn, given.launches)
-        counts[kind, verdict] += 1
-        print(f"{request['kernel']:28} {kind:14} {verdict}", flush=True)
-    print(dict(counts))
-    return 1 if any(verdict == "CONTRADICTED" for _, verdict in counts) else 0
+        if request["kernel"] in seen:
+            continue
+        seen.add(request["kernel"])
+        for kind, change, source in mutants(request["source"], request["kernel"]):
+            found.append((kind, change, request | {"source": source}, contract, benchmark))
+    random.Random(given.seed).shuffle(found)
+    print(f"{len(found)} mutants of {len(seen)} kernels", flush=True)
+    yield from enumerate(found[: given.mutants])
 
 
-def judged(request: Any, contract: str, benchmark: Any, drawn: random.Random, launches: int) -> str:
-    """Return the worst verdict of a mutant, or that a launch contradicts its proof."""
+def tried(request: Any, contract: str, benchmark: Any, given: argparse.Namespace) -> dict[str, Any]:
+    """Compile and prove one mutant, and return what came of it."""
     constants = {n: v for n, v in request["constexprs"].items() if isinstance(v, int)}
     constants |= benchmark.ones(request["signature"])
     try:
         text = benchmark.ttir_of(request)
     except Exception as error:  # noqa: BLE001 - many changes do not compile
-        return f"does not compile: {type(error).__name__}"
-    module = module_of(generic_form(text, TARGET, "ttir")[0])
+        return {"verdict": "does not compile", "why": type(error).__name__}
     try:
-        proof = prove(module, read_contract(contract), constants, benchmark.LIMITS)
+        kernel = proved_kernel(request["kernel"], text, contract, constants, benchmark.LIMITS)
     except (Unsupported, ProofLimitReached) as refused:
-        return f"refused: {refused}"
-    for _ in range(launches):
-        with suppress(LookupError):  # z3 found no sizes for these wishes
-            if contradiction(proof, text, drawn) is not None:
-                return "CONTRADICTED"
-    answers = [one for access in proof.accesses for one in (access.bounds, access.overflow)]
-    verdicts = {one.verdict for one in answers if one is not None}
-    return next((v for v in ("refuted", "unknown", "possible") if v in verdicts), "proved")
+        return {"verdict": "refused", "why": str(refused)}
+    return judged(kernel, random.Random(f"{given.seed} {request['source']}"), given.launches)
 
 
 if __name__ == "__main__":
