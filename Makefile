@@ -251,6 +251,9 @@ corpus: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages beside triton.
 corpus-numpy: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages told in NumPy (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.numpy_coverage $(CORPUS_ARGS)
 
+corpus-proofs: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
+	PYTHONPATH=benchmarks:. $(PYTHON) benchmarks/proofs_of_corpus.py $(CORPUS_ARGS)
+
 corpus-autotuners: $(STAMP) ## autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
 
@@ -363,4 +366,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean

@@ -65,8 +65,13 @@ class DirectCompiler:
             self._process.stdin.flush()
             if not self._process.stdout.readline():
                 raise RuntimeError(f"plain.py ended, see {self._results.parent / 'direct.log'}")
-        stems = [results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16] for plan in plans]
-        return [None if _answer(stem)["guess"] is None else stem for stem in stems]
+        return made_before(results, plans)
+
+
+def made_before(results: Path, plans: list[Plan]) -> list[Path | None]:
+    """Return the path of each plan's files without suffix, `None` for those without."""
+    stems = [results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16] for plan in plans]
+    return [None if _answer(stem)["guess"] is None else stem for stem in stems]
 
 
 def _answer(stem: Path) -> dict[str, Any]:

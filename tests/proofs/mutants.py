@@ -11,6 +11,7 @@ import argparse
 import ast
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from tests.proofs.random_launches import (
 )
 
 _ACCESSES = ("load", "store", "atomic_add")
+_NUMBERED = re.compile(r"([a-z]+)#\d+(?!\d)")
 _SIGNS = {
     ast.FloorDiv: ("// made *", "*"),
     ast.Mod: ("% made +", "+"),
@@ -102,6 +104,16 @@ def _replaced(source: str, node: Any, text: str) -> str:
     before = "".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
     after = lines[node.end_lineno - 1][node.end_col_offset :] + "".join(lines[node.end_lineno :])
     return before + text + after
+
+
+def accesses_as_text(kernel: ProvedKernel) -> list[str]:
+    """Return what each access reaches and when, without the numbers of unknowns."""
+    texts = [
+        f"{one.access.pointer if isinstance(one.access, SymbolicAccess) else one.access.reason}"
+        f" {getattr(one.access, 'mask', '')} {getattr(one.access, 'path', '')}"
+        for one in kernel.proof.accesses
+    ]
+    return [_NUMBERED.sub(r"\1", text) for text in texts]
 
 
 def judged(kernel: ProvedKernel, drawn: random.Random, launches: int) -> dict[str, Any]:
@@ -183,7 +195,8 @@ def drawn_mutants(given: argparse.Namespace) -> Iterator[tuple[int, Any]]:
             continue
         seen.add(request["kernel"])
         for kind, change, source in mutants(request["source"], request["kernel"]):
-            found.append((kind, change, request | {"source": source}, contract, benchmark))
+            changed = request | {"source": source, "original": request["source"]}
+            found.append((kind, change, changed, contract, benchmark))
     random.Random(given.seed).shuffle(found)
     print(f"{len(found)} mutants of {len(seen)} kernels", flush=True)
     yield from enumerate(found[: given.mutants])
@@ -201,7 +214,18 @@ def tried(request: Any, contract: str, benchmark: Any, given: argparse.Namespace
         kernel = proved_kernel(request["kernel"], text, contract, constants, benchmark.LIMITS)
     except (Unsupported, ProofLimitReached) as refused:
         return {"verdict": "refused", "why": str(refused)}
-    return judged(kernel, random.Random(f"{given.seed} {request['source']}"), given.launches)
+    found = judged(kernel, random.Random(f"{given.seed} {request['source']}"), given.launches)
+    if found["verdict"] == "proved":
+        original = proved_kernel(
+            request["kernel"],
+            benchmark.ttir_of(request | {"source": request["original"]}),
+            contract,
+            constants,
+            benchmark.LIMITS,
+        )
+        is_same = accesses_as_text(kernel) == accesses_as_text(original)
+        found["why"] = "it changes no access" if is_same else "it reaches no further element"
+    return found
 
 
 if __name__ == "__main__":

@@ -1,0 +1,235 @@
+"""Proves kernels of PyPI packages against guessed contracts, and counts the answers.
+
+    $ make corpus-proofs                    # CORPUS_ARGS="--most 20 --package liger-kernel"
+
+Kernels are drawn and compiled as by `make corpus-numpy`. `whole` are kernels each of whose checks
+is proved, or refuted by a replay on the CPU device. `.cache/corpus/proofs` keeps each kernel's
+contract and answers, so that a second call continues; `--again` proves again. Its `kernels.jsonl`
+is for `tests.proofs.random_launches --kernels`.
+"""
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import re
+import resource
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from corpus.direct import DirectCompiler, made_before
+from corpus.guessed_contracts import LIMITS, NOT_GUESSED, guessed_contract
+from corpus.kernels import Kernel
+from corpus.launch_grids import launch_grid
+from corpus.packages import PACKAGES, Package, unpacked
+from corpus.plans import Plan, drawn, plan_of
+from deployment import ROOT
+
+from compiler.proof.contract import ContractError
+from compiler.proof.proof_limits import ProofLimitReached, Unsupported
+from compiler.target import Target
+from compiler.ttir_to_numpy.generic_form import module_of
+from compiler.ttir_to_numpy.task import generic_form
+from launch.proof.proof_messages import ProofReport, ProveOrder
+from launch.proof.prove_kernel import prove_kernel
+
+CACHE = ROOT / ".cache/corpus"
+RESULTS = CACHE / "proofs"
+TARGET = Target("cuda", 90, 32)
+CPU_S = 90
+"""The most CPU time of one kernel; it is refused afterwards."""
+MEMORY_BYTES = 3 << 30
+LEAST_WHOLE = 0.5
+VERDICTS = ("proved", "refuted", "possible", "unknown")
+SHOWN = 25
+Record = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=20, help="kernels of each package")
+    parser.add_argument("--package", action="append", help="only these packages")
+    parser.add_argument("--open", action="store_true", help="no package that is held out")
+    parser.add_argument("--compiled", action="store_true", help="compile no more kernels")
+    parser.add_argument("--again", action="store_true", help="prove what was proved before, too")
+    given = parser.parse_args()
+    chosen = [
+        one
+        for one in PACKAGES
+        if one.name in (given.package or [one.name]) and not (given.open and one.held_out)
+    ]
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    found: dict[Package, list[Record]] = {}
+    with nullcontext() if given.compiled else DirectCompiler(CACHE, to_ir=True) as direct:
+        for package in chosen:
+            found[package] = list(_records(package, direct, given))
+    _show(found)
+    _keep_kernels([one for records in found.values() for one in records])
+
+
+def _records(
+    package: Package, direct: DirectCompiler | None, given: argparse.Namespace
+) -> Iterator[Record]:
+    root = unpacked(package, CACHE)
+    kernels = drawn(package, root)[: given.most]
+    plans = [plan_of(kernel) for kernel in kernels]
+    if direct is None:
+        made = made_before(CACHE / "ir" / package.name, plans)
+    else:
+        made = direct.made(package, root, plans)
+    for kernel, plan, stem in zip(kernels, plans, made, strict=True):
+        if stem is None:
+            continue
+        path = RESULTS / f"{hashlib.sha256(kernel.id.encode()).hexdigest()[:16]}.json"
+        if given.again or not path.exists():
+            path.unlink(missing_ok=True)
+            record = _in_child(root, kernel, plan, stem, path)
+            print(f"{kernel.id}: {_said(record)}", flush=True)
+        yield json.loads(path.read_text())
+
+
+def _in_child(root: Path, kernel: Kernel, plan: Plan, stem: Path, path: Path) -> Record:
+    """Prove one kernel in a forked process with bounds, and return its record."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        try:
+            path.write_text(json.dumps(_record(root, kernel, plan, stem)))
+        except BaseException:  # noqa: BLE001 - a forked child must not return
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if code != 0:
+        why = "it takes too long" if code < 0 else "an error of the harness or the prover"
+        path.write_text(json.dumps({"id": kernel.id, "refused": why, "answers": []}))
+    found: Record = json.loads(path.read_text())
+    return found
+
+
+def _record(root: Path, kernel: Kernel, plan: Plan, stem: Path) -> Record:
+    said = json.loads(stem.with_suffix(".json").read_text())
+    guess = plan["guesses"][said["guess"]]
+    text = stem.with_suffix(".ttir").read_text()
+    constants = _constants(kernel.node) | {
+        name: value for name, value in guess["constexprs"].items() if type(value) is int
+    }
+    grid = launch_grid(root, kernel.file, kernel.node)
+    record: Record = {"id": kernel.id, "ttir": str(stem.with_suffix(".ttir")), "refused": ""}
+    record |= {"constants": constants, "grid": grid.axes, "answers": [], "contract": ""}
+    try:
+        module = module_of(generic_form(text, TARGET, "ttir")[0])
+        record["contract"] = guessed_contract(module, constants, grid.axes, grid.sizes)
+    except Unsupported as refusal:
+        return record | {"refused": refusal.what}
+    except (ProofLimitReached, ContractError) as refusal:
+        return record | {"refused": str(refusal)}
+    order = ProveOrder(
+        target=TARGET, files=["user.py"], contract=record["contract"], constants=constants,
+        checks=["bounds", "overflow"], most_size=LIMITS.size, most_elements=LIMITS.elements,
+    )  # fmt: skip
+    report = prove_kernel(order, text.encode(), lambda *_: None)
+    return record | _answers(report, record["contract"].splitlines())
+
+
+def _constants(node: ast.FunctionDef) -> dict[str, int]:
+    """Return the integer defaults of a kernel's parameters."""
+    positional = [*node.args.posonlyargs, *node.args.args]
+    defaults = zip(positional[::-1], node.args.defaults[::-1], strict=False)
+    return {
+        one.arg: value.value
+        for one, value in defaults
+        if isinstance(value, ast.Constant) and type(value.value) is int
+    }
+
+
+def _answers(report: ProofReport, contract: list[str]) -> Record:
+    answers: list[Record] = [
+        {
+            "line": access.line, "argument": access.argument, "kind": access.kind, "check": check,
+            "verdict": answer.verdict, "reason": answer.reason, "expression": answer.expression,
+            "witness": None if answer.witness is None else asdict(answer.witness),
+        }
+        for access in report.accesses
+        for check, answer in access.answers.items()
+    ]  # fmt: skip
+    for one in answers:
+        if one["check"] == "bounds" and f"{one['argument']}: {NOT_GUESSED}" in contract:
+            one |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}
+    mistake = report.contract_error
+    refused = report.refused or ("" if mistake is None else f"contract: {mistake['message']}")
+    return {"answers": answers, "refused": refused, "solver_ms": report.solver_ms}
+
+
+def _is_whole(record: Record) -> bool:
+    decided = all(one["verdict"] in ("proved", "refuted") for one in record["answers"])
+    return decided and not record["refused"] and bool(record["answers"])
+
+
+def _verdicts(record: Record) -> Counter[str]:
+    return Counter(one["verdict"] for one in record["answers"])
+
+
+def _said(record: Record) -> str:
+    whole = "whole" if _is_whole(record) else "not whole"
+    return record["refused"] or f"{whole}, {dict(_verdicts(record))}"
+
+
+def _show(found: dict[Package, list[Record]]) -> None:
+    print("\n| package | kernels | whole | proved | refuted | possible | unknown | refused |")
+    print("|---|---|---|---|---|---|---|---|")
+    for package, records in found.items():
+        print(_row(package.name, records))
+    for label, held_out in (("**open**", False), ("**held out**", True)):
+        records = [one for p, group in found.items() if p.held_out is held_out for one in group]
+        if records:
+            print(_row(label, records))
+            share = sum(map(_is_whole, records)) / len(records)
+            verdict = "met" if share >= LEAST_WHOLE else "NOT MET"
+            print(f"whole: {100 * share:.0f} %, at least {100 * LEAST_WHOLE:.0f} %: {verdict}")
+    every = [one for group in found.values() for one in group]
+    reasons = Counter[str]()
+    for record in every:
+        whys = {_kind(one["reason"]) for one in record["answers"] if one["verdict"] == "unknown"}
+        whys |= {"possible: " + _kind(one["reason"]) for one in record["answers"]
+                 if one["verdict"] == "possible"}  # fmt: skip
+        reasons.update(whys or ({_kind(record["refused"])} if record["refused"] else set()))
+    print("\n| kernels | not decided, since |\n|---|---|")
+    for why, count in reasons.most_common(SHOWN):
+        print(f"| {count} | {why} |")
+
+
+def _row(name: str, records: list[Record]) -> str:
+    counts = sum((_verdicts(one) for one in records), Counter[str]())
+    refused = sum(bool(one["refused"]) for one in records)
+    whole = sum(map(_is_whole, records))
+    cells = [len(records), whole, *(counts[one] for one in VERDICTS), refused]
+    return f"| {name} | {' | '.join(map(str, cells))} |"
+
+
+def _kind(reason: str) -> str:
+    """Return a reason without names and lines."""
+    reason = re.sub(r"line \d+", "a line", reason)
+    return re.sub(r"the values of \w+", "the values of a buffer", reason)[:160]
+
+
+def _keep_kernels(records: list[Record]) -> None:
+    """Write the kernels with a proof for random launches."""
+    with (RESULTS / "kernels.jsonl").open("w") as file:
+        for one in records:
+            if _verdicts(one)["proved"] and not one["refused"]:
+                kept = {"name": one["id"], "ttir": one["ttir"], "contract": one["contract"]}
+                kept |= {"constants": one["constants"], "most_size": LIMITS.size}
+                file.write(json.dumps(kept | {"most_elements": LIMITS.elements}) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
