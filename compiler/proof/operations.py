@@ -24,6 +24,7 @@ from compiler.proof.logic import (
 )
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import Unsupported
+from compiler.proof.reductions import reduced
 from compiler.proof.terms import (
     Indices,
     LoadedValue,
@@ -33,13 +34,14 @@ from compiler.proof.terms import (
     line_of,
 )
 from compiler.ttir_to_numpy.ir import Operation, Value
-from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
+from compiler.ttir_to_numpy.mlir_types import element_of, pointee_of, shape_of
 
 if TYPE_CHECKING:
     from compiler.proof.evaluator import Evaluator
 
 Reader = Callable[["Evaluator", Operation, Value, Indices], Term]
 _NUMBER = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?: :|$)", re.ASCII)
+_WIDTH = re.compile(r"[a-z]+(\d+)", re.ASCII)
 _SIGNED = 5
 """The largest predicate of arith.cmpi that compares as signed; 0 and 1 are == and !=."""
 _COMPARE: Mapping[int, Callable[[Polynomial, Polynomial], Formula]] = {
@@ -401,6 +403,24 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     return made
 
 
+def _bitcast(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Return the same pointer or integer, where the size of an element stays."""
+    source = operation.operands[0]
+    before, after = element_of(source.type), element_of(value.type)
+    widths = {_octets(pointee_of(one.type) or "") for one in (source, value)}
+    if len(widths) == 1 and 0 not in widths:
+        return e.pointer(source, indices)
+    if before == after and pointee_of(value.type) is None:
+        return e.term(source, indices)
+    return e.unknown(value, f"other bits of {before} at line {line_of(operation)}")
+
+
+def _octets(element: str) -> int:
+    """Return the bytes of an element in memory; 0 for a type that is not known."""
+    match = _WIDTH.match(element)
+    return 0 if match is None else -(-int(match[1]) // 8)
+
+
 def masked_operands(operation: Operation) -> tuple[Value | None, Value | None]:
     """Return the mask of an access, and what a load gives where it is false."""
     operands = operation.operands
@@ -440,6 +460,7 @@ READERS: Mapping[str, Reader] = {
     "arith.xori": _xori,
     "math.absi": _absi,
     "tt.addptr": _addptr,
+    "tt.bitcast": _bitcast,
     "tt.broadcast": _broadcast,
     "tt.expand_dims": _expand_dims,
     "tt.get_num_programs": _num_programs,
@@ -447,6 +468,7 @@ READERS: Mapping[str, Reader] = {
     "tt.join": _join,
     "tt.load": _load,
     "tt.make_range": _make_range,
+    "tt.reduce": reduced,
     "tt.reshape": _reshape,
     "tt.splat": _splat,
     "tt.split": _split,

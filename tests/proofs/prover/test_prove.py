@@ -205,3 +205,27 @@ def test_early_returns_that_share_a_block_are_no_loop() -> None:
     [access] = proof_of(body, {"x_ptr": "*fp32", "n": "i32", "m": "i32"}, contract).accesses
     assert access.bounds is not None
     assert access.bounds.verdict == "proved"
+
+
+def test_a_pointer_to_truth_values_is_the_same_as_bytes() -> None:
+    body = """def kernel(x_ptr, n):
+    row = tl.program_id(0)
+    tl.store(x_ptr + row, row > 0, mask=row < n)
+"""
+    contract = "sizes rows\nx_ptr: n\ngrid: rows\n"
+    [access] = proof_of(body, {"x_ptr": "*i1", "n": "i32"}, contract).accesses
+    assert access.bounds is not None
+    assert access.bounds.verdict == "proved"
+
+
+def test_the_index_of_a_largest_value_is_one_of_the_indices() -> None:
+    body = """def kernel(x_ptr, y_ptr, N: tl.constexpr):
+    values = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(y_ptr + tl.argmax(values, axis=0), 1.0)
+"""
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32"}
+    for size, verdict in (("N", "proved"), ("N - 1", "unknown")):
+        contract = f"x_ptr: N\ny_ptr: {size}\ngrid: 1\n"
+        _, store = proof_of(body, types, contract, {"N": 64}).accesses
+        assert store.bounds is not None
+        assert store.bounds.verdict == verdict
