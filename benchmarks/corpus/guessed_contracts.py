@@ -8,6 +8,7 @@ wraps, that no address is negative, and that no access goes beyond what the othe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ from compiler.proof.access_reader import accesses_of
 from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
-from compiler.proof.logic import AtLeastZero, Compound, Formula, conjuncts
+from compiler.proof.logic import AtLeastZero, Compound, Formula, conjuncts, units
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.prove import prover_of
 from compiler.proof.terms import SymbolicAccess
@@ -66,13 +67,14 @@ class _Guess:
     extents: dict[str, list[Polynomial]] = field(default_factory=dict)
     accesses: list[SymbolicAccess] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
+    relations: list[str] = field(default_factory=list)
 
     def text(self) -> str:
         """Return the contract as far as it is known."""
         sizes = set(self.sizes)
         sizes |= {f"programs_{axis}" for axis, text in enumerate(self.grid) if not text}
         grid = [text or f"programs_{axis}" for axis, text in enumerate(self.grid)]
-        lines = [f"grid: {', '.join(grid)}"]
+        lines = [f"grid: {', '.join(grid)}", *self.relations]
         for buffer in self.used:
             spans = self.extents.get(buffer)
             lines.append(f"{buffer}: {_largest(spans) if spans else NOT_GUESSED}")
@@ -97,21 +99,42 @@ class _Guess:
 
     def find_grid(self) -> None:
         """Read sizes of the grid from masks where no launch tells them."""
-        programs = [f"program#{letter}" for letter in AXES]
-        seen = {text for one in self.accesses for text in self._names_below(one.path, one.mask)} | {
-            text
-            for one in self.accesses
-            for case in one.pointer.cases
-            for text in self._closure(case.offset.names)
-        }
-        for axis, program in enumerate(programs):
-            if self.grid[axis]:
+        seen = self._names_below(*(part for one in self.accesses for part in (one.path, one.mask)))
+        seen |= self._closure(text for one in self._offsets() for text in one.names)
+        for axis, letter in enumerate(AXES):
+            program = f"program#{letter}"
+            if self.grid[axis] and not self._is_free(axis):
                 continue
             if program not in seen:
-                self.grid[axis] = "1"
+                self.grid[axis] = self.grid[axis] or "1"
                 continue
             tiles = (self._tiles(program, part) for one in self.accesses for part in _parts(one))
-            self.grid[axis] = next((text for text in tiles if text), "")
+            found = next((text for text in tiles if text), "")
+            self.grid[axis] = found or self.grid[axis]
+            tile = self._tile(program)
+            if not found and tile > 1:  # as many programs as the largest buffer has tiles
+                size = self.grid[axis] or f"programs_{axis}"
+                self.relations.append(f"({size}) * {tile} <= {LIMITS.elements}")
+
+    def _is_free(self, axis: int) -> bool:
+        """Return whether a size of the grid depends on more than the kernel's arguments."""
+        return bool(set(re.findall(r"\w+", self.grid[axis])) & self.sizes)
+
+    def _offsets(self) -> list[Polynomial]:
+        return [case.offset for one in self.accesses for case in one.pointer.cases]
+
+    def _tile(self, program: str) -> int:
+        """Return the largest number that what depends on a program is multiplied with."""
+        conditions = [one.polynomial for access in self.accesses for one in _units(access)]
+        return max(
+            (
+                abs(factor)
+                for polynomial in (*self._offsets(), *conditions)
+                for monomial, factor in polynomial.terms.items()
+                if len(monomial) == 1 and program in self._closure(monomial)
+            ),
+            default=1,
+        )
 
     def _names_below(self, *formulas: Formula) -> set[str]:
         return self._closure(text for one in formulas for text in _names(one))
@@ -155,6 +178,11 @@ class _Guess:
 
 def _parts(access: SymbolicAccess) -> list[Formula]:
     return [*conjuncts(access.mask), *conjuncts(access.path)]
+
+
+def _units(access: SymbolicAccess) -> list[AtLeastZero]:
+    found = [one for part in _parts(access) for one in units(part)]
+    return [one for one in found if isinstance(one, AtLeastZero)]
 
 
 def _names(formula: Formula) -> Iterator[str]:

@@ -80,7 +80,15 @@ def _unsigned(e: Evaluator, a: Polynomial, bits: int) -> Polynomial:
     """Return what the bits of a signed number are as an unsigned one."""
     if e.unknowns.is_sure(at_least(a)):
         return a
-    return e.unknowns.either(at_least(a), a, a + (1 << bits))
+    made = e.unknowns.either(at_least(a), a, a + (1 << bits))
+    low, high = a.interval(e.unknowns.interval)
+    half = 1 << (bits - 1)
+    if (
+        made.constant is None and -half <= low and high < half
+    ):  # it fits its type, whatever checks say
+        [text] = made.names
+        e.unknowns.known[text].bounds = 0, 2 * half - 1
+    return made
 
 
 def _constant(e: Evaluator, operation: Operation, value: Value, _: Indices) -> Term:

@@ -229,3 +229,16 @@ def test_the_index_of_a_largest_value_is_one_of_the_indices() -> None:
         _, store = proof_of(body, types, contract, {"N": 64}).accesses
         assert store.bounds is not None
         assert store.bounds.verdict == verdict
+
+
+def test_the_upper_bits_of_a_loaded_byte_are_in_a_table_of_16() -> None:
+    body = """def kernel(x_ptr, table_ptr, y_ptr, n):
+    row = tl.program_id(0)
+    value = tl.load(x_ptr + row)
+    tl.store(y_ptr + row, tl.load(table_ptr + (value >> 4)))
+"""
+    types = {"x_ptr": "*u8", "table_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    contract = "x_ptr: n\ntable_ptr: 16\ny_ptr: n\ngrid: n\n"
+    for one in proof_of(body, types, contract).accesses:
+        assert one.bounds is not None
+        assert one.bounds.verdict == "proved"
