@@ -186,7 +186,7 @@ class Unknowns:
     def quotient(self, a: Polynomial, b: Polynomial, *, floor: bool) -> Polynomial:
         """Return `a / b`, rounded down or (as MLIR's divsi does) to zero.
 
-        Where `b` may be 0 or less, nothing is known of it.
+        Where `b` is 0, or less and rounded down, nothing is known of it.
         """
         if a.constant is not None and b.constant:
             q = abs(a.constant) // abs(b.constant)
@@ -212,7 +212,7 @@ class Unknowns:
             facts = either(
                 both(at_least(b, 1), at_least(a), *down, at_least(ITSELF)),
                 both(at_least(b, 1), at_least(-1, a), of_negative),
-                at_least(0, b),
+                at_least(0, b) if floor else both(at_least(0, b), _by_negative(a, b)),
             )
             size = max(map(abs, a.interval(self.interval)))
             bounds = (-size, size) if is_positive else EVERYTHING
@@ -251,6 +251,17 @@ class Unknowns:
             return "remainder", (0, high), facts
 
         return self._define(("remainder", a, b, floor), make, (a, b, q))
+
+
+def _by_negative(a: Polynomial, b: Polynomial) -> Formula:
+    """Return what `a / b`, rounded to zero, is for a negative divisor; nothing for 0."""
+    of_natural = at_least(a, b * ITSELF), at_least(b * ITSELF - b - 1, a), at_least(-ITSELF)
+    of_negative = at_least(b * ITSELF, a), at_least(a, b * ITSELF + b + 1), at_least(ITSELF)
+    return either(
+        equal(b, 0),
+        both(at_least(-1, b), at_least(a), *of_natural),
+        both(at_least(-1, b), at_least(-1, a), *of_negative),
+    )
 
 
 ITSELF = name("#")

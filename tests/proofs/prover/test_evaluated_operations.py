@@ -198,6 +198,17 @@ def test_an_operation_gives_what_the_cpu_device_computes(operation: str) -> None
     assert exact >= 3
 
 
+@pytest.mark.parametrize("operation", ["divsi", "remsi"])
+def test_a_division_by_a_negative_number_rounds_to_zero(operation: str) -> None:
+    text = module_text(SCALARS[operation], "    tt.store %out, %r : !tt.ptr<i32>", "i32")
+    evaluator, value = stored(text)
+    made = evaluator.integer(value)
+    for a, b in ((7, -2), (-7, -2), (6, -3), (0, -5), (-1, -1), (5, -9), (-5, -9)):
+        on_device = int(device_value(text, 1, a, b)[0])
+        assert can_be(evaluator, equal(made, on_device), {"a": a, "b": b}), (a, b)
+        assert not can_be(evaluator, opposite(equal(made, on_device)), {"a": a, "b": b}), (a, b)
+
+
 @pytest.mark.parametrize("operation", TENSORS)
 def test_a_tensor_has_the_elements_of_the_cpu_device(operation: str) -> None:
     kind, body = TENSORS[operation]
