@@ -24,6 +24,8 @@ EXPORTS = "exports/"
 AUTOTUNE_CACHE = "autotune-cache"
 """For a sweep's winner: the file that Triton's autotuner loads, with its folder."""
 DIFF = "diff"
+EXPLAINED = ("ttgir", "ptx", "amdgcn")
+"""The stages that an explanation reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ KINDS: Mapping[str, DerivationKind] = {
     "sass": _of_stage("sass", suffix="sass"),
     "lines": DerivationKind("application/json", "lines.json", ("source", "ttir", "ttgir")),
     "instructions": DerivationKind("application/json", "instructions.json", ("cubin", "amdgcn")),
+    "explanation": DerivationKind("application/json", "explanation.json", EXPLAINED),
     "passes": DerivationKind(
         "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
     ),

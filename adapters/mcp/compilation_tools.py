@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
+from adapters.mcp.explain_kernel import explain_kernel
 from adapters.mcp.launch_tool import run_answer
 from adapters.mcp.remedies import remedy
 from adapters.mcp.short_answer import (
@@ -187,9 +188,7 @@ async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
     if found["problem"] is not None:
         return _failed(found, "compile")
     if arguments.line is None:
-        said = diagnosed(found["diagnostics"])
-        step = "name a line of the source to see its output"
-        return answer(head, _resources(found), *said, next_step=step, **_facts(found))
+        return await explain_kernel(request, found, head, _resources(found), _facts(found))
     stage = arguments.stage or _assembly_stage(found)
     return await _explain_line(request, arguments.key, arguments.line, stage)
 

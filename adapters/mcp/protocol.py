@@ -112,8 +112,9 @@ _TOOLS: Mapping[str, _Tool] = {
         compare,
     ),
     "explain": _Tool(
-        "Explain a line of a compiled source, a failed compilation, or what a launch, program or "
-        "sweep found.",
+        "Explain what makes a compiled kernel slow (spills, costly lines, matrix units, narrow "
+        "accesses, layout conversions), one line of it, a failed compilation, or what a launch, "
+        "program or sweep found.",
         words.ExplainArguments,
         explain,
     ),

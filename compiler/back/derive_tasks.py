@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from compiler.back import inline_assembly, mlir_log, nvdisasm
 from compiler.back.nvdisasm import NOT_DERIVABLE, disassembly
 from compiler.diagnostic import KERNEL_FOLDER, Failure
+from compiler.explain.explanation import explanation
 from compiler.export.c import c_header
 from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
@@ -20,6 +21,7 @@ from compiler.lines.hot_lines import hot_lines as hot_lines_of
 from compiler.lines.hot_lines import read_counters
 from compiler.lines.line_map import MAPS, line_maps, table
 from compiler.messages.orders import (
+    ExplanationOrder,
     ExportOrder,
     HotLinesOrder,
     InstructionsOrder,
@@ -67,6 +69,15 @@ def instructions(order: InstructionsOrder, body: bytes, send: Send) -> None:
         found = instruction_mix(stage, given[stage].decode(errors="replace"))
     data = json.dumps(found.as_json(), separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "instructions", "ms": 0.0}, data)
+
+
+def explain(order: ExplanationOrder, body: bytes, send: Send) -> None:
+    """Send what makes a kernel costly, as JSON."""
+    given = nvdisasm.split(body, order.sizes)
+    texts = {stage: text.decode(errors="replace") for stage, text in given.items()}
+    found = explanation(texts, order.target, order.num_warps)
+    data = json.dumps(found, separators=(",", ":")).encode()
+    send({"kind": "stage", "stage": "explanation", "ms": 0.0}, data)
 
 
 def hot_lines(order: HotLinesOrder, body: bytes, send: Send) -> None:

@@ -1,7 +1,7 @@
 """The tasks that a child can run, and a zygote's preparation before it forks."""
 
 from compiler.back.back import back
-from compiler.back.derive_tasks import export, hot_lines, instructions, lines, log
+from compiler.back.derive_tasks import explain, export, hot_lines, instructions, lines, log
 from compiler.back.describe import describe
 from compiler.back.diff_task import diff
 from compiler.back.nvdisasm import sass
@@ -35,6 +35,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.SassOrder, sass),
         task_of(orders.LinesOrder, lines),
         task_of(orders.InstructionsOrder, instructions),
+        task_of(orders.ExplanationOrder, explain),
         task_of(orders.DiffOrder, diff),
         task_of(orders.HotLinesOrder, hot_lines),
         task_of(orders.LogOrder, log),

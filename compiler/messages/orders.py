@@ -219,6 +219,21 @@ class InstructionsOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplanationOrder(Order):
+    """Find what makes a kernel costly; `sizes` are as in a `SassOrder`.
+
+    The parts are ttgir, and ptx or amdgcn.
+    """
+
+    task = "explanation"
+    profile = "back"
+    stages = frozenset({"explanation"})
+    sizes: Mapping[str, int]
+    target: str
+    num_warps: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class DiffSide:
     """One of two compilations to compare: its record as JSON, and the sizes of its parts by stage.
 

@@ -57,6 +57,45 @@ _LAYOUTS = {
 }
 
 
+_EXPLANATION = {
+    "matrix_products": [
+        {
+            "file": "user.py",
+            "line": 24,
+            "unit": "mma.sync",
+            "shape": "32x64x64 f16",
+            "reason": "wgmma needs M in 64s, not 32",
+            "message": "dot 32x64x64 f16: mma.sync: wgmma needs M in 64s, not 32",
+        }
+    ],
+    "tma": {
+        "copies": 0,
+        "reason": "the kernel has no tensor descriptor",
+        "message": "TMA: none; the kernel has no tensor descriptor",
+    },
+    "not_vectorised": [
+        {
+            "file": "user.py",
+            "line": 21,
+            "kind": "load",
+            "bytes_each": 2,
+            "count": 8,
+            "message": "not vectorised: 8 loads of 2 bytes",
+        }
+    ],
+    "layout_conversions": [
+        {
+            "file": "user.py",
+            "line": 27,
+            "count": 1,
+            "elements": 2048,
+            "largest": "32x64xf32 #mma -> #blocked",
+            "message": "layout conversion: 32x64xf32 #mma -> #blocked",
+        }
+    ],
+}
+
+
 @router.get(
     "/artifacts/sass",
     summary="Disassembled machine code, with its source lines",
@@ -101,6 +140,17 @@ async def get_lines(request: Request, key: str) -> Response:
 async def get_instructions(request: Request, key: str) -> Response:
     """Answer counts for SASS or AMD assembly. Each instruction counts once."""
     return await _answer_derived(request, key, "instructions")
+
+
+@router.get(
+    "/explanation",
+    summary="What makes the kernel costly, by source line",
+    responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _EXPLANATION}}}},
+    openapi_extra=_OPENAPI,
+)
+async def get_explanation(request: Request, key: str) -> Response:
+    """Answer which unit multiplies matrices and why no faster one, accesses, and conversions."""
+    return await _answer_derived(request, key, "explanation")
 
 
 @router.get(

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from compiler.cached_tuning import NotCacheable
 from compiler.compilation import Compilation
-from compiler.derivation import EXPORTS, Derivation, DeriveJob, key_of
+from compiler.derivation import EXPLAINED, EXPORTS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.messages.orders import (
     CacheKeyOrder,
+    ExplanationOrder,
     ExportOrder,
     FrontOrder,
     InstructionsOrder,
@@ -69,6 +70,8 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
             return await work.lines()
         case "instructions":
             return await work.instructions()
+        case "explanation":
+            return await work.explanation()
         case "passes":
             return await work.passes()
         case "layouts":
@@ -114,6 +117,16 @@ class _Derivation:
             needed = ("amdgcn",) if self._has("amdgcn") else ("cubin", "ptx")
             parts = await self._artifacts([name for name in needed if self._has(name)])
         return await self._made_and_sass(InstructionsOrder(sizes=_sizes(parts)), parts)
+
+    async def explanation(self) -> bytes:
+        parts = await self._artifacts([name for name in EXPLAINED if self._has(name)])
+        warps = (self.compilation.metadata or {}).get("num_warps")
+        order = ExplanationOrder(
+            sizes=_sizes(parts),
+            target=self.compilation.target,
+            num_warps=warps if isinstance(warps, int) else None,
+        )
+        return await self._made(order, parts)
 
     async def passes(self) -> bytes:
         request = self._request()

@@ -329,6 +329,10 @@ class AsyncClient:
         """Return the number of machine instructions by class, by opcode and by line."""
         return read(dict[str, Any], await derived(self._connection, key, "instructions", wait_s))
 
+    async def explain(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return, by line, units that multiply matrices, narrow accesses, and conversions."""
+        return read(dict[str, Any], await derived(self._connection, key, "explanation", wait_s))
+
     async def diff(
         self, a: Side, b: Side, *, stages: Iterable[str] = (), wait_s: float = 60
     ) -> Diff:

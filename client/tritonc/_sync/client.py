@@ -324,6 +324,10 @@ class Client:
         """Return the number of machine instructions by class, by opcode and by line."""
         return read(dict[str, Any], derived(self._connection, key, "instructions", wait_s))
 
+    def explain(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return, by line, units that multiply matrices, narrow accesses, and conversions."""
+        return read(dict[str, Any], derived(self._connection, key, "explanation", wait_s))
+
     def diff(self, a: Side, b: Side, *, stages: Iterable[str] = (), wait_s: float = 60) -> Diff:
         """Return the differences from `a` to `b`, with the texts of `stages`, by default of all."""
         return compared(self._connection, a, b, string_list(stages), wait_s)

@@ -1,13 +1,12 @@
 """The report of `tritonc explain`: one screen for people, one document for machines."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from tritonc.cli.terminal import Terminal, table
+from tritonc.explain.cost_finding import CostFinding, Place
 from tritonc.explain.explanation import SPILL, Explanation, Trial, matrix_opcodes
-from tritonc.explain.matrix_findings import FMA
-from tritonc.explain.stage_lines import Place
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.metric_budget import number
 from tritonc.gate.report_text import one_line, shown_path
@@ -43,10 +42,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "lines": [asdict(mix) for mix in explanation.costly_lines()],
         "now": dict(explanation.numbers.metrics),
         "trials": [_trial_json(trial, best) for trial in explanation.trials],
-        "matrix_products": [asdict(one) for one in explanation.products],
-        "tma": asdict(explanation.tma),
-        "not_vectorised": [asdict(one) for one in explanation.narrow],
-        "layout_conversions": [asdict(one) for one in explanation.conversions],
+        **explanation.found,
     }
 
 
@@ -154,23 +150,17 @@ def _findings(explanation: Explanation) -> Iterator[str]:
         yield "best: as it is; no setting that was tried needs less"
     if not explanation.products:
         yield "tl.dot: none"
-    for product in explanation.products[:MOST_FINDINGS]:
-        why = f": {product.reason}" if product.reason else ""
-        if not why and product.unit == FMA:
-            why = ": the stages do not show why"
-        yield f"{_at(explanation, product.place)}: dot {product.shape}: {product.unit}{why}"
-    yield from _more(len(explanation.products), "dots")
-    if explanation.tma.copies:
-        yield f"TMA: {explanation.tma.copies} copies in TTGIR"
-    elif explanation.tma.reason:
-        yield f"TMA: none; {explanation.tma.reason}"
-    for access in explanation.narrow[:MOST_FINDINGS]:
-        yield f"{_at(explanation, access.place)}: not vectorised: {access}"
-    yield from _more(len(explanation.narrow), "such accesses")
-    for one in explanation.conversions[:MOST_FINDINGS]:
-        noun = "layout conversion" if one.count == 1 else f"{one.count} layout conversions"
-        yield f"{_at(explanation, one.place)}: {noun}: {one.largest}"
-    yield from _more(len(explanation.conversions), "lines with conversions")
+    yield from _shown(explanation, explanation.products, "dots")
+    if explanation.tma:
+        yield explanation.tma
+    yield from _shown(explanation, explanation.narrow, "such accesses")
+    yield from _shown(explanation, explanation.conversions, "lines with conversions")
+
+
+def _shown(explanation: Explanation, found: Sequence[CostFinding], noun: str) -> Iterator[str]:
+    for one in found[:MOST_FINDINGS]:
+        yield f"{_at(explanation, one.place)}: {one.message}"
+    yield from _more(len(found), noun)
 
 
 def _more(count: int, noun: str) -> Iterator[str]:

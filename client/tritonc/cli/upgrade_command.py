@@ -27,7 +27,7 @@ from tritonc.upgrade.upgrade_run import Upgrade, UpgradeRow, run_upgrade
 
 MOST_CLASSES = 3
 LINE_EVERY_S = 5.0
-"""How often progress is written where it cannot be drawn."""
+"""The least seconds between two lines of progress, where it cannot be drawn."""
 _UNREADABLE = (ArgumentTypeError, ImportsTooLarge, InvalidSignatureSource, OSError)
 """The errors of one file, which do not stop the others."""
 MOST_FILES = 2000

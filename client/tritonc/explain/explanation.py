@@ -8,14 +8,7 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.compilation import Compilation
-from tritonc.explain.matrix_findings import MatrixProduct, TmaUse, matrix_products, tma_use
-from tritonc.explain.memory_findings import (
-    Conversion,
-    NarrowAccess,
-    conversions,
-    narrow_accesses,
-)
-from tritonc.explain.stage_lines import places_of
+from tritonc.explain.cost_finding import CostFinding, findings
 from tritonc.gate.cell_numbers import CellNumbers, LineMix, compilation_measured
 from tritonc.gate.cells import Cell
 from tritonc.gate.measure_cells import CellMeasuring, Say
@@ -28,7 +21,6 @@ SPILL = "local"  # the class of instructions
 MOST_REGISTERS = 255  # of a thread, on NVIDIA's GPUs
 REGISTERS_PER_BLOCK = 65536
 MOST_TRIED = 24
-_ASSEMBLY = ("ptx", "amdgcn")
 _OPCODES_BY_SPEED = (r"v_s?w?mfma|v_s?wmma|[A-Z]MMA", r"[A-Z]GMMA", r"UTC[A-Z]*MMA")
 """Opcodes that multiply matrices: those of `mma.sync`, wgmma, and tcgen05."""
 
@@ -52,10 +44,12 @@ class Explanation:
     cell: Cell
     numbers: CellNumbers
     trials: tuple[Trial, ...]
-    products: tuple[MatrixProduct, ...]
-    tma: TmaUse
-    narrow: tuple[NarrowAccess, ...]
-    conversions: tuple[Conversion, ...]
+    products: tuple[CostFinding, ...]
+    tma: str | None
+    narrow: tuple[CostFinding, ...]
+    conversions: tuple[CostFinding, ...]
+    found: Mapping[str, Any]
+    """The findings as the service answers them."""
 
     @property
     def best(self) -> Trial | None:
@@ -110,44 +104,20 @@ def explained(
         numbers = measuring.with_instructions({cell: first})[cell]
         tried = list(proposals(cell, numbers))[:MOST_TRIED]
         measured = measuring.compilations([one.cell for one in tried], {})
-        stages = [s for s in ("ttgir", *_ASSEMBLY) if s in compilation.artifacts]
-        texts = client.get(compilation.key, include=stages).included
-        lines = client.lines(compilation.key, wait_s=wait_s)
-        return _explained(
-            compilation, cell, numbers, _trials(tried, measured, numbers), texts, lines
+        found = client.explain(compilation.key, wait_s=wait_s)
+        return Explanation(
+            compilation,
+            cell,
+            numbers,
+            _trials(tried, measured, numbers),
+            findings(found["matrix_products"]),
+            found["tma"]["message"],
+            findings(found["not_vectorised"]),
+            findings(found["layout_conversions"]),
+            found,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UnexpectedAnswer(f"an answer on {cell.title} is malformed: {error!r}") from error
-
-
-def _explained(
-    compilation: Compilation,
-    cell: Cell,
-    numbers: CellNumbers,
-    trials: tuple[Trial, ...],
-    texts: Mapping[str, str | bytes],
-    lines: Mapping[str, Any],
-) -> Explanation:
-    ttgir = str(texts.get("ttgir", ""))
-    in_ttgir = places_of(lines, "ttgir")
-    narrow: list[NarrowAccess] = []
-    for stage in _ASSEMBLY:
-        if isinstance(text := texts.get(stage), str):
-            narrow += narrow_accesses(text, stage, places_of(lines, stage))
-    warps = compilation.metadata.get("num_warps")
-    products = matrix_products(
-        ttgir, in_ttgir, compilation.target, warps if isinstance(warps, int) else None
-    )
-    return Explanation(
-        compilation,
-        cell,
-        numbers,
-        trials,
-        tuple(products),
-        tma_use(ttgir, compilation.target),
-        tuple(narrow),
-        tuple(conversions(ttgir, in_ttgir)),
-    )
 
 
 def _trials(

@@ -185,6 +185,27 @@ async def test_what_is_wrong_in_a_request_is_named(system: Deployment) -> None:
     assert "There is no tool 'compiel'. Did you mean `compile`?" in misspelt
 
 
+async def test_explain_says_what_makes_a_kernel_costly(system: Deployment) -> None:
+    source = """import triton
+import triton.language as tl
+
+@triton.jit
+def k(x_ptr, out_ptr, N: tl.constexpr):
+    o = tl.arange(0, N)
+    tl.store(out_ptr + o, tl.load(x_ptr + o * 3))
+"""
+    signature = {"x_ptr": "*fp32:16", "out_ptr": "*fp32:16"}
+    kernel = {"source": source, "signature": signature, "constexprs": {"N": 512}}
+    key = key_in(await said(system, "compile", **kernel, target="cuda:90"))
+
+    text = await said(system, "explain", key=key)
+
+    assert "user.py:7: not vectorised: 4 loads of 4 bytes" in text
+    assert "4 global_load" in text or "global_load 4" in text
+    assert "TMA: none; the kernel has no tensor descriptor" in text
+    assert "sweep options.num_warps" in text
+
+
 async def test_explain_shows_what_a_line_became(system: Deployment) -> None:
     key = key_in(await said(system, "compile", **COMPILED))
     lines = VECTOR_ADD.split("\n")

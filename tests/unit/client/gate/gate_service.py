@@ -30,6 +30,12 @@ MIX = {
         {"file": None, "line": None, "total": 0, "by_class": {}},
     ],
 }
+EXPLANATION = {
+    "matrix_products": [],
+    "tma": {"copies": 0, "reason": None, "message": None},
+    "not_vectorised": [{"file": "user.py", "line": 7, "message": "not vectorised: 1 load"}],
+    "layout_conversions": [],
+}
 KERNEL = """import triton
 import triton.language as tl
 
@@ -102,8 +108,8 @@ class GateService(httpx.MockTransport):
             return _json(_same(*path.split("/")[3::2]))
         if path.endswith("/request"):
             return _json(self._keys[key])
-        if path.endswith("/lines"):
-            return _json({"lines": []})
+        if path.endswith("/explanation"):
+            return _json(EXPLANATION)
         if request.method == "POST":
             return _json(self._compilation(0, json.loads(request.content))["result"])
         return _json(self.made[key])

@@ -41,7 +41,7 @@ async def test_nothing_is_sliced() -> None:
     [(("x_ptr", "n"), ["x_ptr", "n"]), (("arg0", "arg1"), ["arg0", "arg1"])],
 )
 def test_a_gpu_names_arguments_as_the_launch_does(given: tuple[str, ...], named: list[str]) -> None:
-    """So do its findings, as on the CPU device: an address is told by these names."""
+    """So do its findings, as on the CPU device."""
     parameters = [
         Parameter(name=name, type=kind, role="runtime", hints=[], value=None)
         for name, kind in (("x_ptr", "*fp32"), ("n", "i32"))

@@ -1,11 +1,12 @@
-"""Findings of `tritonc explain` in PTX, AMD assembly and TTGIR, as recorded from Triton 3.9."""
+"""Findings of an explanation in PTX, AMD assembly and TTGIR, as recorded from Triton 3.9."""
 
 from __future__ import annotations
 
 import pytest
-from tritonc.explain.matrix_findings import FMA, MMA, WGMMA, matrix_products, tma_use
-from tritonc.explain.memory_findings import conversions, narrow_accesses
-from tritonc.explain.stage_lines import places_of
+
+from compiler.explain.matrix_findings import FMA, MMA, WGMMA, matrix_products, tma_use
+from compiler.explain.memory_findings import conversions, narrow_accesses
+from compiler.explain.stage_lines import places_of
 
 HERE = {1: ("user.py", 7)}
 LAYOUTS = """\

@@ -1,4 +1,4 @@
-"""The source lines of lines in a stage's text, from the answer of `Client.lines`."""
+"""The source lines of lines in a stage's text, from a table of lines."""
 
 from collections.abc import Mapping
 from typing import Any

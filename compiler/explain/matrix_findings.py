@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tritonc.explain.stage_lines import Place
+from compiler.explain.stage_lines import Place
 
 FMA, MMA, WGMMA, TCGEN05 = "FMA, no tensor cores", "mma.sync", "wgmma", "tcgen05.mma"
 FIRST_WITH_TF32, FIRST_WITH_TMA = 80, 90

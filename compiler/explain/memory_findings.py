@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tritonc.explain.stage_lines import Place
+from compiler.explain.stage_lines import Place
 
 NARROW_BYTES = 4
 """An instruction of at most this size, for one element, counts as not vectorised."""

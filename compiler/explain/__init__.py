@@ -1,0 +1,1 @@
+"""Findings on a kernel's cost in the texts of its stages, by source line; only texts are read."""
