@@ -30,6 +30,7 @@ EXAMPLE: dict[str, Any] = {
         "triton": None,
     },
     "kept": None,
+    "also_kept": [],
     "panes": ["ttir", "ptx"],
     "launch": None,
 }
@@ -102,5 +103,8 @@ class PageState(_Part):
     version: Literal[1] = Field(description="of this shape")
     request: RequestText = Field(description="what is on the page")
     kept: RequestText | None = Field(description="what it is compared with")
+    also_kept: Annotated[list[RequestText], Field(max_length=8, fail_fast=True)] = Field(
+        default=[], description="further requests that it is compared with"
+    )
     panes: Annotated[list[PaneKind], Field(max_length=24)] = Field(description="in their order")
     launch: LaunchText | None = Field(description="of the pane that runs the kernel")

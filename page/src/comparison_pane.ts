@@ -1,83 +1,115 @@
-// A pane that compares two compilations: the kept one and the current one.
+// A pane that compares compilations: the kept ones and the current one.
 
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { commonExtensions, lineClasses, readOnly } from "./code_view";
+import { comparisonTable, lineTable, type Column } from "./comparison_table";
 import type { Compiled } from "./compiled";
 import { element, field, menu } from "./dom";
 import { languageOf } from "./languages";
 import { differencesOf, type StageDifference } from "./differences";
-import { tables } from "./difference_tables";
 import type { Content, Shown } from "./pane_kinds";
-import { STAGES } from "./stages";
+import { BY_NAME, STAGES } from "./stages";
 import { wordsOf } from "./text_pane";
 
+const A = "A".charCodeAt(0);
 const SAME = "Both are the same.";
 const REGISTERS = "They differ only in their registers, in most lines.";
 const NARROW = window.matchMedia("(max-width: 60rem)");
 
-export function comparison(): Content {
-  return new ComparisonPane();
+/** Return the pane; `forget` drops a kept compilation, where that is possible. */
+export function comparison(forget: ((index: number) => void) | null): Content {
+  return new ComparisonPane(forget);
 }
 
 class ComparisonPane implements Content {
   readonly element: HTMLElement;
   private readonly said = element("p", { className: "faint" });
-  private readonly stages = menu(STAGES.map(({ name }) => [name, name] as const), "ptx", { "aria-label": "Stage" });
+  private readonly from = menu([], "", { "aria-label": "From" });
+  private readonly to = menu([], "", { "aria-label": "To" });
+  private readonly stages = menu(STAGES.map(({ name, title }) => [name, title] as const), "ptx", { "aria-label": "Stage" });
   private readonly asIs = element("input", { type: "checkbox" });
   private readonly controls: HTMLElement;
   private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "Differences" });
   private readonly code = element("div", { className: "code" });
-  private shown: Shown = { compiled: null, kept: null };
+  private readonly beside: HTMLElement;
+  private shown: Shown = { compiled: null, kept: [] };
+  private columns: Column[] = [];
   private closeCode = (): void => {};
 
-  constructor() {
-    this.controls = element("div", { className: "controls" }, this.stages, field("unchanged, with names and locations", this.asIs, "inline"));
-    this.element = element("div", { className: "body" }, this.controls, this.tables, this.said, this.code);
-    this.stages.addEventListener("change", () => this.redraw());
-    this.asIs.addEventListener("change", () => this.redraw());
+  constructor(private readonly forget: ((index: number) => void) | null) {
+    this.controls = element("div", { className: "controls" }, this.stages, field("from", this.from, "beside"), field("to", this.to, "beside"), field("unchanged, with names and locations", this.asIs, "inline"));
+    this.beside = element("div", { className: "compared-texts" }, this.controls, this.said, this.code);
+    this.element = element("div", { className: "body comparison" }, element("div", { className: "compared-beside" }, this.tables, this.beside));
+    for (const control of [this.from, this.to, this.stages, this.asIs]) control.addEventListener("change", () => this.redraw());
   }
 
   show(now: Shown): void {
-    if (this.shown.compiled === now.compiled && this.shown.kept === now.kept && this.code.childNodes.length) return;
-    this.shown = now;
-    this.redraw();
+    if (this.shown.compiled === now.compiled && same(this.shown.kept, now.kept) && this.code.childNodes.length) return;
+    this.shown = { compiled: now.compiled, kept: [...now.kept] };
+    this.redraw(true);
   }
 
   end(): void {
     this.closeCode();
   }
 
-  private redraw(): void {
-    this.draw().catch((error: unknown) => this.say(wordsOf(error)));
+  private redraw(isNew = false): void {
+    this.draw(isNew).catch((error: unknown) => this.say(wordsOf(error)));
   }
 
   private say(words: string): void {
     [this.said.textContent, this.said.hidden, this.code.hidden] = [words, !words, words !== ""];
   }
 
-  private async draw(): Promise<void> {
+  private async draw(isNew: boolean): Promise<void> {
     const { compiled, kept } = this.shown;
     this.closeCode();
     this.closeCode = () => {};
     this.code.replaceChildren();
-    this.tables.replaceChildren();
-    this.tables.hidden = this.controls.hidden = !compiled || !kept;
-    if (!kept) return this.say("Nothing kept yet. Compile, choose “Keep for comparison”, change something, then compile again.");
-    if (!compiled) return this.say("Kept. Compile again to compare.");
-    this.say("Comparing …");
-    const [stage, isAsIs] = [this.stages.value, this.asIs.checked];
-    const isCurrent = (): boolean => this.shown.compiled === compiled && this.shown.kept === kept && this.stages.value === stage && this.asIs.checked === isAsIs;
-    const differences = await differencesOf(kept, compiled);
+    const isOther = compiled !== null && !kept.some(({ compilation }) => compilation.key === compiled.compilation.key);
+    const all = kept.length && isOther ? [...kept, compiled] : kept;
+    this.tables.hidden = this.controls.hidden = all.length < 2;
+    if (!kept.length) return this.say("Nothing kept yet. Compile, choose “Keep for comparison”, change something, then compile again.");
+    if (all.length < 2) return this.say("Kept as A. Change something and compile to see it beside.");
+    if (isNew) {
+      this.say("Comparing …");
+      const columns = await Promise.all(all.map((each, index) => this.columnOf(each, index)));
+      if (this.shown.compiled !== compiled || !same(this.shown.kept, kept)) return;
+      this.columns = columns;
+      const names = columns.map(({ name }, index) => element("option", { value: index }, name));
+      this.from.replaceChildren(...names);
+      this.to.replaceChildren(...names.map((name) => name.cloneNode(true)));
+      [this.from.value, this.to.value] = ["0", String(columns.length - 1)];
+    }
+    await this.drawTexts(this.columns[Number(this.from.value)]!.compiled, this.columns[Number(this.to.value)]!.compiled);
+  }
+
+  private async columnOf(compiled: Compiled, index: number): Promise<Column> {
+    const { forget } = this;
+    const isKept = index < this.shown.kept.length;
+    const name = isKept ? String.fromCharCode(A + index) : "now";
+    // without counts, the rest is still useful
+    const instructions = await compiled.instructions().catch(() => null);
+    return { name, compiled, instructions, forget: isKept && forget ? () => forget(index) : null };
+  }
+
+  private async drawTexts(from: Compiled, to: Compiled): Promise<void> {
+    const chosen = (): string => [this.from.value, this.to.value, this.stages.value, this.asIs.checked].join();
+    const [asked, { columns }, stage] = [chosen(), this, this.stages.value];
+    const isCurrent = (): boolean => chosen() === asked && columns === this.columns;
+    this.tables.replaceChildren(comparisonTable(columns));
+    const differences = await differencesOf(from, to);
     if (!isCurrent()) return;
-    this.tables.replaceChildren(...tables(asked(kept), asked(compiled), differences));
-    const lacking = [kept, compiled].find((each) => !each.has(stage));
-    if (lacking) return this.say(`There is no ${stage} for ${lacking.compilation.target}.`);
+    const lines = lineTable(differences.instructions?.by_line ?? []);
+    if (lines) this.tables.append(lines);
+    const lacking = [from, to].find((each) => !each.has(stage));
+    if (lacking) return this.say(`There is no ${BY_NAME.get(stage)?.title} for ${lacking.compilation.target}.`);
     const compared = differences.stages.find((each) => each.stage === stage);
     // the service does not compare NumPy modules; unchanged texts are shown in full
-    if (isAsIs || !compared) {
-      const [a, b] = await Promise.all([kept.text(stage), compiled.text(stage)]);
+    if (this.asIs.checked || !compared) {
+      const [a, b] = await Promise.all([from.text(stage), to.text(stage)]);
       if (!isCurrent()) return;
       this.say(a === b ? SAME : "");
       if (a !== b) this.closeCode = sideBySide(this.code, stage, a, b);
@@ -88,9 +120,8 @@ class ComparisonPane implements Content {
   }
 }
 
-/** The request, as typed. */
-function asked({ request }: Compiled): Map<string, string> {
-  return new Map(Object.entries({ target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options }));
+function same(some: readonly Compiled[], others: readonly Compiled[]): boolean {
+  return some.length === others.length && some.every((each, index) => each === others[index]);
 }
 
 function sideBySide(parent: HTMLElement, stage: string, a: string, b: string): () => void {

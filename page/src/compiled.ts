@@ -8,10 +8,17 @@ import type { RequestBody } from "./request";
 import { BY_NAME, STAGES } from "./stages";
 import type { Compilation, LinesEntry, Pass } from "./wire";
 
+/** The machine instructions of a kernel. */
+export interface InstructionCounts {
+  total: number;
+  by_class: Record<string, number>;
+}
+
 export class Compiled {
   private readonly texts = new Map<string, Promise<string>>();
   private entries: Promise<LinesEntry[]> | null = null;
   private allPasses: Promise<Pass[]> | null = null;
+  private counts: Promise<InstructionCounts> | null = null;
   private allLayouts: Promise<TypeLayout[]> | null = null;
 
   constructor(
@@ -69,6 +76,14 @@ export class Compiled {
       .then((answer) => answer.json() as Promise<{ layouts: TypeLayout[] }>)
       .then((answer) => answer.layouts);
     return this.allLayouts;
+  }
+
+  /** Return the machine instructions, null without machine code. Raises ProblemAnswered. */
+  async instructions(): Promise<InstructionCounts | null> {
+    const { artifacts } = this.compilation;
+    if (!("cubin" in artifacts) && !("amdgcn" in artifacts)) return null;
+    this.counts ??= made(`${this.compilation.url}/instructions`).then((answer) => answer.json() as Promise<InstructionCounts>);
+    return this.counts;
   }
 
   private lines(): Promise<LinesEntry[]> {

@@ -10,7 +10,7 @@ import { mark } from "./mark";
 import { Filters } from "./filters";
 import { languageOf } from "./languages";
 import { Selection } from "./line_links";
-import { stateOf, type PageState, type RequestText } from "./page_state";
+import { keptIn, stateOf, type PageState, type RequestText } from "./page_state";
 import { isToRead, reading, TITLES, type Content } from "./pane_kinds";
 import { bodyOf } from "./request";
 import { wordsOf } from "./text_pane";
@@ -41,7 +41,7 @@ export class EmbeddedPage {
     try {
       const state = await stateOf(this.digest);
       const source = this.open(state);
-      const kept = state.kept && state.panes.includes("comparison") ? await compiledOf(state.kept, () => {}) : null;
+      const kept = state.panes.includes("comparison") ? await Promise.all(keptIn(state).map((each) => compiledOf(each, () => {}))) : [];
       const compiled = await compiledOf(state.request, ({ stage }) => this.say(stage ? `Compiling, ${stage} is made …` : "Compiling …", "running"));
       const { text, state: how } = outcomeOf(compiled);
       this.say(text, how);

@@ -15,7 +15,7 @@ import { IS_LEARNING, LessonPanel } from "./lesson_panel";
 import { Selection } from "./line_links";
 import { beginRun, runLines, showNotes } from "./line_notes";
 import { LiveCompiler, StatusLine } from "./live";
-import { initialState, leaveLink, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
+import { initialState, keptIn, leaveLink, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
 import { Panes } from "./panes";
 import { bodyOf, type RequestBody } from "./request";
 import { RequestForm } from "./request_form";
@@ -25,10 +25,13 @@ import { inspectedLines, SourceEditor } from "./source_editor";
 import { wordsOf } from "./text_pane";
 import type { FieldError, Inspection, Toolchain } from "./wire";
 
+/** The most compilations that are kept for comparison. */
+const MOST_KEPT = 6;
+
 class Page {
   private state: PageState = initialState();
   private compiled: Compiled | null = null;
-  private kept: Compiled | null = null;
+  private kept: Compiled[] = [];
   /** The number of states that are being opened: changes meanwhile are no edits. */
   private opening = 0;
   private readonly followers = new Set<() => void>();
@@ -69,6 +72,7 @@ class Page {
         launch: () => this.launch,
         body: () => this.body(),
         keep: () => this.edited(),
+        forget: (index) => this.keepAll(this.kept.filter((_, each) => each !== index)),
         goTo: (line) => this.goTo(line),
         kernelLine: () => this.form.kernel?.line ?? 1,
         beginRun: () => beginRun(this.editor.view),
@@ -131,7 +135,7 @@ class Page {
       const before = this.shared();
       this.live.stop();
       this.state = structuredClone(state);
-      [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, null, "", true];
+      [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, [], "", true];
       this.panes.reset([]); // remove buttons of the previous state
       this.editor.speak(state.request.language);
       if (writes) this.editor.write(before, state);
@@ -139,7 +143,8 @@ class Page {
       this.form.open(this.state.request);
       await this.inspectNow();
       this.panes.reset(state.panes); // after the launch form knows the kernel
-      if (state.kept) this.kept = await this.compiledOf(state.kept).catch(() => null);
+      const kept = await Promise.all(keptIn(state).map((each) => this.compiledOf(each).catch(() => null)));
+      this.kept = kept.filter((each) => each !== null);
     } finally {
       this.opening -= 1;
     }
@@ -173,7 +178,7 @@ class Page {
   private openLesson(request: RequestText, launch: LaunchText): void {
     this.status.say("Write the kernel, then run it.", "");
     this.said.replaceChildren();
-    void this.open({ version: 1, request, launch, kept: null, panes: ["run", "see"] }, { compiles: false });
+    void this.open({ version: 1, request, launch, kept: null, also_kept: [], panes: ["run", "see"] }, { compiles: false });
   }
 
   /** Handle the end of a run; compile a kernel without a verdict, to show its errors. */
@@ -344,12 +349,20 @@ class Page {
   }
 
   private keepCompiled(): void {
-    if (!this.compiled) return;
-    this.kept = this.compiled;
-    this.state.kept = structuredClone(this.compiled.request);
+    const { compiled, kept } = this;
+    if (!compiled) return;
+    const isKept = kept.some(({ compilation }) => compilation.key === compiled.compilation.key);
+    if (kept.length >= MOST_KEPT && !isKept) return this.status.say(`${MOST_KEPT} are kept; forget one of them first.`, "succeeded");
     this.panes.ensure("comparison");
-    this.panes.show({ compiled: this.compiled, kept: this.kept });
+    this.keepAll(isKept ? kept : [...kept, compiled]);
     this.status.say("Kept. Change something to compare.", "succeeded");
+  }
+
+  private keepAll(kept: Compiled[]): void {
+    this.kept = kept;
+    const [first = null, ...others] = kept.map(({ request }) => structuredClone(request));
+    [this.state.kept, this.state.also_kept] = [first, others];
+    this.panes.show({ compiled: this.compiled, kept });
     this.edited();
   }
 

@@ -30,7 +30,7 @@ export function matrix(context: MatrixContext): Content {
   const axis = menu([], "", {});
   const values = element("input", { spellcheck: false, autocomplete: "off" });
   const status = element("p", { role: "status", className: "faint" });
-  const table = element("table", { className: "numbers" });
+  const table = element("table", { className: "numbers matrix" });
   const start = button("Compile all", () => void go(), { className: "primary" });
 
   const offer = (): void => {
@@ -72,7 +72,7 @@ export function matrix(context: MatrixContext): Content {
     element: element(
       "div",
       { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Matrix" },
-      element("div", { className: "controls" }, field("Vary", axis), field("Values", values), start),
+      element("div", { className: "controls" }, field("Vary", axis), field("Values", values, "field values"), start),
       status,
       table,
     ),
@@ -98,7 +98,9 @@ async function all(requests: RequestBody[]): Promise<Item[]> {
 
 function rows(axis: string, texts: string[], items: Item[]): HTMLElement[] {
   const numbers = items.map(({ result }) => (result ? numbersOf(result) : new Map<string, string>()));
-  const highest = COLUMNS.map((name) => Math.max(0, ...numbers.map((each) => parseFloat(each.get(name) ?? "0"))));
+  const values = COLUMNS.map((name) => numbers.map((each) => parseFloat(each.get(name) ?? "0")));
+  // bars of equal lengths would say nothing
+  const highest = values.map((each) => (new Set(each).size > 1 ? Math.max(0, ...each) : 0));
   const head = element("tr", {}, ...[axis, ...COLUMNS].map((name) => element("th", { scope: "col" }, name)));
   const body = items.map((item, index) => {
     const label = element("th", { scope: "row" }, texts[index]!);
@@ -111,12 +113,15 @@ function rows(axis: string, texts: string[], items: Item[]): HTMLElement[] {
   return [element("thead", {}, head), element("tbody", {}, ...body)];
 }
 
-/** A number with a bar that compares it with the others of its column. */
+/** A number, first, and a bar that compares it with the others of its column. */
 function cell(text: string, highest: number): HTMLElement {
   const value = parseFloat(text);
-  const shown = element("td", {}, text);
+  const number = /^[\d.]+(?: %)?/.exec(text)?.[0] ?? "";
+  const shown = element("td", {}, element("b", {}, number), text.slice(number.length));
   if (highest > 0 && Number.isFinite(value)) {
-    shown.append(element("meter", { min: 0, max: highest, value, "aria-hidden": "true" }));
+    const bar = element("span", { className: "bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${Math.round((100 * value) / highest)}%`);
+    shown.append(bar);
   }
   return shown;
 }

@@ -47,8 +47,9 @@ export interface PageState {
   version: 1;
   /** The text in the editor. */
   request: RequestText;
-  /** The compilation kept for comparison. */
+  /** What is kept for comparison: the first, and the others. */
   kept: RequestText | null;
+  also_kept: RequestText[];
   panes: string[];
   launch: LaunchText | null;
 }
@@ -67,6 +68,7 @@ export function initialState(): PageState {
     version: 1,
     request: structuredClone(EXAMPLES[0]!.request),
     kept: null,
+    also_kept: [],
     panes: ["ttir", "ptx", "resources"],
     launch: structuredClone(EXAMPLES[0]!.launch),
   };
@@ -107,9 +109,15 @@ export async function share(state: PageState): Promise<{ digest: string; url: st
   return { digest, url: location.href, short: short.href };
 }
 
-/** Add members that older states lack: cases. */
+/** Add members that older states lack: cases, and further kept requests. */
 function whole(state: PageState): PageState {
-  return state.launch ? { ...state, launch: { ...state.launch, cases: state.launch.cases ?? [] } } : state;
+  const launch = state.launch && { ...state.launch, cases: state.launch.cases ?? [] };
+  return { ...state, also_kept: state.also_kept ?? [], launch };
+}
+
+/** Return all requests that are kept for comparison. */
+export function keptIn({ kept, also_kept }: PageState): RequestText[] {
+  return kept ? [kept, ...also_kept] : [];
 }
 
 /** Return the SHA-256 of a text; `crypto.subtle` exists on https and localhost only. */

@@ -26,7 +26,8 @@ export const TITLES: ReadonlyMap<string, string> = new Map(KINDS);
 /** The current compilation and forms. */
 export interface Shown {
   compiled: Compiled | null;
-  kept: Compiled | null;
+  /** Those kept for comparison, in their order. */
+  kept: readonly Compiled[];
 }
 
 /** The content of a pane: it receives compilations, and ends with its pane. */
@@ -39,6 +40,8 @@ export interface Content {
 export interface PaneContext extends RunContext, SeeContext {
   selection: Selection;
   filters: Filters;
+  /** Keep a compilation for comparison no longer. */
+  forget(index: number): void;
 }
 
 /** Panes that send their own requests, which depend on the forms. */
@@ -52,18 +55,18 @@ export function isToRead(kind: string): boolean {
 /** Return the content of a pane. */
 export function contentOf(kind: string, context: PaneContext): Content {
   const act = ACTING[kind];
-  return act ? act(context) : reading(kind, TITLES.get(kind)!, context.selection, context.filters);
+  return act ? act(context) : reading(kind, TITLES.get(kind)!, context.selection, context.filters, context.forget);
 }
 
 /** Return the content of a pane that only shows the compilation. */
-export function reading(kind: string, title: string, selection: Selection, filters: Filters): Content {
+export function reading(kind: string, title: string, selection: Selection, filters: Filters, forget: PaneContext["forget"] | null = null): Content {
   switch (kind) {
     case "passes":
       return passes(selection);
     case "resources":
       return resources();
     case "comparison":
-      return comparison();
+      return comparison(forget);
     default:
       return text(kind, title, selection, filters);
   }

@@ -16,6 +16,9 @@ const BESIDE: Readonly<Record<string, string>> = { see: "run", run: "see" };
 const LEAST_BESIDE = 300;
 /** The first heights of panes that need less or more room than others. */
 const HEIGHTS: Readonly<Record<string, number>> = { resources: LEAST_HEIGHT, run: 380, see: 380 };
+/** Panes with tables as wide as all panes together, and the share of their height. */
+const WIDE: ReadonlySet<string> = new Set(["comparison", "matrix"]);
+const SHARE = 0.55;
 
 /** The inside of one pane. */
 class Pane implements IContentRenderer {
@@ -67,7 +70,7 @@ export class Panes {
   readonly element = element("div", { className: "panes" });
   private readonly opened = new Map<string, Pane>();
   private readonly dock: DockviewApi;
-  private shown: Shown = { compiled: null, kept: null };
+  private shown: Shown = { compiled: null, kept: [] };
   private outdated = "";
   private isArranging = false;
 
@@ -162,6 +165,9 @@ export class Panes {
     const [columns, rows] = [Math.max(1, Math.floor(dock.width / LEAST_WIDTH)), Math.max(1, Math.floor(dock.height / LEAST_HEIGHT))];
     const count = dock.groups.length;
     if (!count) return dock.addPanel(options);
+    const wide = dock.panels.find(({ id: other }) => WIDE.has(this.opened.get(other)?.kind ?? ""));
+    if (WIDE.has(kind) && wide) return dock.addPanel({ ...options, position: { referenceGroup: wide.group, direction: "within" } });
+    if (WIDE.has(kind)) return dock.addPanel({ ...options, initialHeight: dock.height * SHARE, position: { direction: "below" } });
     const beside = dock.panels.find(({ id: other }) => this.opened.get(other)?.kind === BESIDE[kind]);
     if (beside && dock.width > 2 * LEAST_BESIDE) return dock.addPanel({ ...options, position: { referenceGroup: beside.group, direction: "right" } });
     if (count < columns * rows) {

@@ -172,7 +172,7 @@ def test_a_comparison_counts_resources_and_instructions(page: Page) -> None:
     compile_now(page)
     shown = pane(page, "Comparison")
 
-    expect(shown.get_by_role("row", name=re.compile(r"^num_warps\W+8"))).to_be_visible()
+    expect(shown.get_by_role("row", name="num_warps default 8")).to_be_visible()
     expect(shown.get_by_role("row", name=re.compile(r"^registers \d+ \d+"))).to_be_visible()
     expect(shown.get_by_role("row", name=re.compile(r"^global load \d+ \d+ .\d+"))).to_be_visible()
     expect(shown.get_by_role("row", name=re.compile(r"^\d+ .\d+$")).first).to_be_attached()
@@ -180,12 +180,26 @@ def test_a_comparison_counts_resources_and_instructions(page: Page) -> None:
     expect(shown.locator(".diff-removed").first).to_be_attached()
 
 
+def test_several_are_kept_and_their_numbers_judged(page: Page) -> None:
+    for size in ("512", "256"):
+        page.get_by_role("button", name="Keep for comparison").click()
+        page.get_by_label("BLOCK_SIZE", exact=True).fill(size)
+        compile_now(page)
+    shown = pane(page, "Comparison")
+
+    expect(shown.get_by_role("row", name="BLOCK_SIZE 1024 512 256")).to_be_visible()
+    registers = shown.get_by_role("row", name=re.compile(r"^registers"))
+    expect(registers.locator(".delta.good")).to_have_count(2)
+    shown.get_by_role("button", name="Forget A").click()
+    expect(shown.get_by_role("row", name="BLOCK_SIZE 512 256")).to_be_visible()
+
+
 def test_what_only_one_target_has_is_said(page: Page) -> None:
     page.get_by_role("button", name="Keep for comparison").click()
     page.get_by_label("Target", exact=True).select_option("hip:gfx942")
     compile_now(page)
 
-    expect(pane(page, "Comparison")).to_contain_text("There is no ptx for hip:gfx942.")
+    expect(pane(page, "Comparison")).to_contain_text("There is no PTX for hip:gfx942.")
 
 
 def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> None:

@@ -1,0 +1,116 @@
+// The numbers of several compilations beside each other; the first one is what others are compared with.
+
+import type { Compiled, InstructionCounts } from "./compiled";
+import type { LineDelta } from "./differences";
+import { button, element } from "./dom";
+
+const MOST_LINES = 12;
+/** Numbers of which less is better, and more is better; of others neither is. */
+const LESS = new Set(["registers", "vgpr", "sgpr", "spill store bytes", "spill load bytes", "vgpr spills", "sgpr spills", "stack bytes", "shared bytes", "instructions"]);
+const MORE = new Set(["occupancy"]);
+/** The numbers that are shown even where all are alike. */
+const ALWAYS = new Set(["registers", "vgpr", "spill store bytes", "shared bytes", "occupancy", "instructions"]);
+
+/** One column: a kept compilation by its letter, or the current one. */
+export interface Column {
+  name: string;
+  compiled: Compiled;
+  instructions: InstructionCounts | null;
+  forget: (() => void) | null;
+}
+
+interface Row {
+  name: string;
+  texts: (string | null)[];
+  numbers: (number | null)[];
+}
+
+/** Return the table: what was asked for, resources, and instructions by class. */
+export function comparisonTable(columns: readonly Column[]): HTMLElement {
+  const asked = columns.map(({ compiled }) => askedOf(compiled));
+  const used = columns.map(({ compiled }) => resourcesOf(compiled));
+  const classes = columns.map(({ instructions }) => Object.fromEntries(Object.entries(instructions?.by_class ?? {}).map(([name, count]) => [name.replaceAll("_", " "), count])));
+  const total: Row = { name: "instructions", texts: [], numbers: columns.map(({ instructions }) => instructions?.total ?? null) };
+  const parts: [string, Row[]][] = [
+    ["Asked for", rowsOf(asked.map((each) => Object.fromEntries(each)), "default")],
+    ["Resources", rowsOf(used)],
+    ["Instructions", [total, ...rowsOf(classes)]],
+  ];
+  const head = element("tr", {}, element("td"), ...columns.map(headOf));
+  const bodies = parts.map(([title, rows]) => [title, rows.filter(isShown)] as const).filter(([, rows]) => rows.length);
+  return element(
+    "table",
+    { className: "numbers compared" },
+    element("thead", {}, head),
+    ...bodies.map(([title, rows]) => element("tbody", {}, element("tr", { className: "part" }, element("th", { colSpan: columns.length + 1, scope: "rowgroup" }, title)), ...rows.map(rowShown))),
+  );
+}
+
+/** Return the source lines of which two compilations have most unlike numbers of instructions. */
+export function lineTable(lines: readonly LineDelta[]): HTMLElement | null {
+  const shown = lines.filter(({ delta }) => delta.total).slice(0, MOST_LINES);
+  if (!shown.length) return null;
+  const rows = shown.map((line) => element("tr", {}, element("th", { scope: "row" }, placeOf(line)), element("td", { className: line.delta.total < 0 ? "good" : "bad" }, signed(line.delta.total))));
+  const head = element("tr", {}, element("th", { scope: "col" }, "at line"), element("th", { scope: "col" }, "instructions"));
+  return element("table", { className: "numbers" }, element("thead", {}, head), element("tbody", {}, ...rows));
+}
+
+function headOf({ name, forget }: Column): HTMLElement {
+  const head = element("th", { scope: "col" }, name);
+  if (forget) head.append(button("×", forget, { className: "head", "aria-label": `Forget ${name}` }));
+  return head;
+}
+
+function rowShown({ name, texts, numbers }: Row): HTMLElement {
+  const first = numbers[0] ?? null;
+  const cells = numbers.map((number, index) => {
+    const cell = element("td", {}, texts[index] ?? (number === null ? "none" : String(number)));
+    const more = number === null || first === null || index === 0 ? 0 : number - first;
+    if (more) cell.append(" ", element("span", { className: `delta ${judged(name, more)}` }, signed(more)));
+    return cell;
+  });
+  return element("tr", {}, element("th", { scope: "row" }, name), ...cells);
+}
+
+function judged(name: string, more: number): string {
+  if (LESS.has(name)) return more < 0 ? "good" : "bad";
+  return MORE.has(name) ? (more > 0 ? "good" : "bad") : "";
+}
+
+function isShown({ name, texts, numbers }: Row): boolean {
+  const values = numbers.map((number, index) => texts[index] ?? number);
+  return values.some((value) => value !== values[0]) || (ALWAYS.has(name) && values[0] !== null);
+}
+
+/** Return a row for each name that any column has; `lacking` stands for what a column has not. */
+function rowsOf(columns: readonly Record<string, string | number>[], lacking: string | null = null): Row[] {
+  const names = [...new Set(columns.flatMap((each) => Object.keys(each)))];
+  return names.map((name) => {
+    const values = columns.map((each) => each[name] ?? lacking);
+    const texts = values.map((value) => (typeof value === "string" ? value : name === "occupancy" && value !== null ? `${value} %` : null));
+    return { name, texts, numbers: values.map((value) => (typeof value === "number" ? value : null)) };
+  });
+}
+
+/** The request, as typed. */
+function askedOf({ request }: Compiled): [string, string][] {
+  return Object.entries({ target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options });
+}
+
+function resourcesOf({ compilation }: Compiled): Record<string, string | number> {
+  const { occupancy, ...rest } = compilation.resources ?? {};
+  const numbers = Object.entries(rest).filter(([, value]) => typeof value === "number" || typeof value === "string");
+  const held = occupancy as { ratio: number; limited_by: string } | null | undefined;
+  const ratio: Record<string, string | number> = held ? { occupancy: Math.round(held.ratio * 100), "limited by": held.limited_by } : {};
+  return { ...Object.fromEntries(numbers.map(([name, value]) => [name.replaceAll("_", " "), value as number])), ...ratio };
+}
+
+function placeOf({ file, a_line, b_line }: LineDelta): string {
+  if (a_line === null && b_line === null) return "no source line";
+  const own = a_line === b_line || b_line === null ? `${a_line}` : a_line === null ? `${b_line}` : `${a_line}, now ${b_line}`;
+  return file && file !== "user.py" ? `${file}: ${own}` : own;
+}
+
+function signed(count: number): string {
+  return count > 0 ? `+${count}` : `−${-count}`;
+}
