@@ -47,7 +47,7 @@ export interface PageState {
   version: 1;
   /** The text in the editor. */
   request: RequestText;
-  /** What is kept for comparison: the first, and the others. */
+  /** The requests kept for comparison: the first, and the others. */
   kept: RequestText | null;
   also_kept: RequestText[];
   panes: string[];

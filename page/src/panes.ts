@@ -6,6 +6,7 @@ import { element, settled } from "./dom";
 import type { Compiled } from "./compiled";
 import { contentOf, isToRead, TITLES, type Content, type PaneContext, type Shown } from "./pane_kinds";
 import { groupActions, tabOf } from "./pane_heads";
+import { describeSplitters, listenForArrows } from "./splitters";
 
 const LAYOUT = "tritond-layout";
 /** A pane is no smaller, where it can be avoided. */
@@ -89,7 +90,9 @@ export class Panes {
       createRightHeaderActionComponent: (group) => groupActions(group),
     });
     const keepLayout = settled(() => keep("localStorage", LAYOUT, JSON.stringify(this.dock.toJSON())), 500);
+    listenForArrows(this.element);
     this.dock.onDidLayoutChange(() => {
+      describeSplitters(this.element);
       if (!this.isArranging) keepLayout();
     });
     this.dock.onDidRemovePanel(() => {

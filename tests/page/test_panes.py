@@ -321,3 +321,14 @@ def test_a_matrix_of_a_constexpr_says_which_value_is_wrong(page: Page) -> None:
 
     expect(shown.get_by_role("status")).to_have_text("2 of 3 succeeded.")
     expect(shown.get_by_role("row", name="300")).to_contain_text("power of 2")
+
+
+def test_arrow_keys_move_the_border_between_panes(page: Page) -> None:
+    border = page.get_by_role("separator", name="Height of panes").first
+    heights = "[...document.querySelectorAll('.pane')].map(each => each.clientHeight)"
+    before = page.evaluate(heights)
+    border.focus()
+    page.keyboard.press("ArrowDown")
+
+    wait_until(lambda: page.evaluate(heights)[0] > before[0], "the upper pane is higher")
+    assert int(border.get_attribute("aria-valuenow") or 0) > 0
