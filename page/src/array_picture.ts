@@ -1,19 +1,25 @@
-// Draws an array as a grid of elements; accessed ones have the colour of their program.
+// Draws an array as a grid of elements; accessed ones have the colour of their program, and their values where they fit.
 
 import { element } from "./dom";
-import { isInside, numberOf, sizeOf } from "./trace";
+import { indexOf, isInside, numberOf, sizeOf } from "./trace";
+import { brief } from "./value_text";
 
-/** Elements in one row of a vector. */
+/** Elements in one row of a vector; fewer, where their values then fit. */
 const WRAPPED_AT = 32;
+const WRAPPED_WITH_VALUES = [32, 16, 8] as const;
 const MOST_ROWS = 128;
 const MOST_COLUMNS = 160;
 /** Arrays of up to this size are drawn larger. */
 const FEW_ROWS = 8;
+/** Arrays of more rows are drawn without values. */
+const MOST_ROWS_WITH_VALUES = 16;
 /** Rows below the array, for accesses out of bounds. */
 const ROWS_BEYOND = 3;
 const WRONG = "#d32f2f";
+/** The size of a cell with a value, and of its text. */
+const [VALUE_WIDTH, VALUE_HEIGHT, VALUE_TEXT] = [28, 18, 10];
 
-/** The layout of an array: matrices side by side, a vector in rows of 32. */
+/** The layout of an array: matrices side by side, a vector in rows. */
 interface Layout {
   rows: number;
   columns: number;
@@ -30,31 +36,55 @@ export interface Drawn {
   colour: string;
   /** Numbers of the elements to draw red. */
   wrong?: ReadonlySet<number>;
+  /** Known values, by element number. */
+  values?: ReadonlyMap<number, unknown>;
 }
 
 export class ArrayPicture {
   readonly element: HTMLElement;
-  private readonly canvas: HTMLCanvasElement;
-  private readonly layout: Layout;
-  private readonly cell_px: number;
+  private readonly canvas = element("canvas", { className: "array", role: "img", tabIndex: 0 });
+  private readonly words = element("figcaption", {});
+  private layout: Layout;
+  private hasValues = false;
+  /** Width and height of a cell, and the gap between two, in pixels of the screen, so that none is drawn blurred. */
+  private cell: [number, number] = [0, 0];
+  private gap = 1;
+  private fitted = "";
   private marked = -1;
   private drawn: Drawn = { before: new Map(), now: [], colour: "" };
 
   constructor(
     private readonly name: string,
     private readonly shape: readonly number[],
-    goesBeyond: boolean,
+    private readonly goesBeyond: boolean,
     private readonly tell: (name: string, index: number[]) => void,
   ) {
-    this.layout = layoutOf(shape);
-    const [rows, columns] = this.shown();
-    this.cell_px = Math.max(4, Math.min(rows > FEW_ROWS ? 7 : 14, Math.floor(560 / columns)));
-    const height = (rows + (goesBeyond ? ROWS_BEYOND : 0)) * this.cell_px;
-    this.canvas = element("canvas", { width: columns * this.cell_px, height, className: "array", role: "img", tabIndex: 0 });
+    this.layout = layoutOf(shape, WRAPPED_AT);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("keydown", (event) => this.move(event));
     this.canvas.addEventListener("focus", () => this.mark(Math.max(this.marked, 0)));
-    this.element = element("figure", {}, element("figcaption", {}, this.caption()), this.canvas);
+    this.element = element("figure", {}, this.words, element("div", { className: "canvas" }, this.canvas));
+  }
+
+  /** Choose the size of cells for a width of the page. */
+  fit(width: number): void {
+    const ratio = devicePixelRatio;
+    if (this.fitted === `${width} ${ratio}`) return;
+    this.fitted = `${width} ${ratio}`;
+    const wraps = this.shape.length > 1 ? [WRAPPED_AT] : WRAPPED_WITH_VALUES;
+    const fitting = (this.drawn.values ? wraps : []).map((wrap) => layoutOf(this.shape, wrap)).find(({ rows, columns }) => columns * VALUE_WIDTH <= width && rows <= MOST_ROWS_WITH_VALUES);
+    this.hasValues = fitting !== undefined;
+    this.layout = fitting ?? layoutOf(this.shape, WRAPPED_AT);
+    const [rows, columns] = this.shown();
+    const side = Math.max(4, Math.min(rows > FEW_ROWS ? 9 : 14, Math.floor(width / columns)));
+    this.cell = (this.hasValues ? [VALUE_WIDTH, VALUE_HEIGHT] : [side, side]).map((each) => Math.floor(each * ratio)) as [number, number];
+    this.gap = Math.max(1, Math.round(ratio));
+    this.canvas.width = columns * this.cell[0];
+    this.canvas.height = (rows + (this.goesBeyond ? ROWS_BEYOND : 0)) * this.cell[1];
+    this.canvas.style.width = `${this.canvas.width / ratio}px`;
+    this.canvas.style.height = `${this.canvas.height / ratio}px`;
+    this.words.textContent = this.caption();
+    this.paint();
   }
 
   /** Draw a step; `label` describes it in words. */
@@ -67,43 +97,65 @@ export class ArrayPicture {
   /** Draw again with the page's current colours. */
   paint(): void {
     const painter = this.canvas.getContext("2d");
-    if (!painter) return;
-    const size_px = this.cell_px - 1;
+    if (!painter || !this.cell[0]) return;
+    const [across, down] = [this.cell[0] - this.gap, this.cell[1] - this.gap];
     const ink = getComputedStyle(document.body).color;
     const fill = (place: readonly [number, number] | null, colour: string, alpha: number): void => {
       if (!place) return;
       painter.globalAlpha = alpha;
       painter.fillStyle = colour;
-      painter.fillRect(place[1] * this.cell_px, place[0] * this.cell_px, size_px, size_px);
+      painter.fillRect(place[1] * this.cell[0], place[0] * this.cell[1], across, down);
     };
     painter.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    const { before, wrong, colour, values } = this.drawn;
+    const now = new Set(this.drawn.now.filter((index) => isInside(index, this.shape)).map((index) => numberOf(index, this.shape)));
     const [rows, columns] = this.shown();
+    if (this.hasValues) {
+      painter.font = `${Math.round(VALUE_TEXT * devicePixelRatio)}px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace`;
+      painter.textAlign = "center";
+      painter.textBaseline = "middle";
+    }
     for (let row = 0; row < rows; row += 1) {
       for (let column = 0; column < columns; column += 1) {
         const number = this.numberAt(row, column);
         if (number === null) continue;
-        const before = this.drawn.before.get(number);
-        if (this.drawn.wrong?.has(number)) fill([row, column], WRONG, 1);
-        else fill([row, column], before ?? ink, before ? 0.45 : 0.12);
+        const isRed = wrong?.has(number) ?? false;
+        const isStrong = isRed || now.has(number);
+        const earlier = before.get(number);
+        if (isRed) fill([row, column], WRONG, 1);
+        else if (now.has(number)) fill([row, column], colour, 1);
+        else fill([row, column], earlier ?? ink, earlier ? 0.45 : 0.12);
+        const value = this.hasValues ? values?.get(number) : undefined;
+        if (value === undefined) continue;
+        painter.globalAlpha = 1;
+        painter.fillStyle = isStrong ? readableOn(isRed ? WRONG : colour) : ink;
+        painter.fillText(brief(value), column * this.cell[0] + across / 2, row * this.cell[1] + down / 2 + this.gap / 2);
       }
     }
     for (const index of this.drawn.now) {
-      if (isInside(index, this.shape)) fill(this.placeOf(numberOf(index, this.shape)), this.drawn.colour, 1);
-      else fill(this.beyond(index), WRONG, 1);
+      if (!isInside(index, this.shape)) fill(this.beyond(index), WRONG, 1);
     }
     const marked = this.marked < 0 ? null : this.placeOf(this.marked);
     if (!marked) return;
     painter.globalAlpha = 1;
     painter.strokeStyle = ink;
-    painter.lineWidth = 2;
-    painter.strokeRect(marked[1] * this.cell_px, marked[0] * this.cell_px, size_px, size_px);
+    painter.lineWidth = 2 * this.gap;
+    painter.strokeRect(marked[1] * this.cell[0], marked[0] * this.cell[1], across, down);
+  }
+
+  /** Mark an element, and tell of it. */
+  mark(number: number): void {
+    if (number < 0 || number >= sizeOf(this.shape) || !this.placeOf(number)) return;
+    this.marked = number;
+    this.paint();
+    this.tell(this.name, indexOf(number, this.shape));
   }
 
   private caption(): string {
     const { rows, columns } = this.layout;
     const [shownRows, shownColumns] = this.shown();
     const isCut = shownRows < rows || shownColumns < columns;
-    const what = this.shape.length === 1 && rows > 1 ? `, in rows of ${WRAPPED_AT}` : this.shape.length > 2 ? ", its matrices side by side" : "";
+    const what = this.shape.length === 1 && rows > 1 ? `, in rows of ${columns}` : this.shape.length > 2 ? ", its matrices side by side" : "";
     const cut = isCut ? `; cut: the first ${shownRows} of ${rows} rows and ${shownColumns} of ${columns} columns are drawn` : "";
     return `${this.name} [${this.shape.join(", ")}]${what}${cut}`;
   }
@@ -149,9 +201,8 @@ export class ArrayPicture {
   }
 
   private point(event: PointerEvent): void {
-    const scale = this.canvas.width / this.canvas.clientWidth / this.cell_px;
-    const [row, column] = [Math.floor(event.offsetY * scale), Math.floor(event.offsetX * scale)];
-    const number = this.numberAt(row, column);
+    const ratio = this.canvas.width / this.canvas.clientWidth;
+    const number = this.numberAt(Math.floor((event.offsetY * ratio) / this.cell[1]), Math.floor((event.offsetX * ratio) / this.cell[0]));
     if (number !== null) this.mark(number);
   }
 
@@ -162,28 +213,22 @@ export class ArrayPicture {
     event.stopPropagation();
     this.mark(this.marked + by);
   }
-
-  private mark(number: number): void {
-    if (number < 0 || number >= sizeOf(this.shape) || !this.placeOf(number)) return;
-    this.marked = number;
-    this.paint();
-    const index: number[] = [];
-    for (let axis = this.shape.length - 1, left = number; axis >= 0; axis -= 1) {
-      index.unshift(left % this.shape[axis]!);
-      left = Math.floor(left / this.shape[axis]!);
-    }
-    this.tell(this.name, index);
-  }
 }
 
-function layoutOf(shape: readonly number[]): Layout {
+function layoutOf(shape: readonly number[], wrap: number): Layout {
   const size = sizeOf(shape);
   if (shape.length <= 1) {
-    const columns = Math.max(1, Math.min(size, WRAPPED_AT));
-    const rows = Math.max(1, Math.ceil(size / WRAPPED_AT));
+    const columns = Math.max(1, Math.min(size, wrap));
+    const rows = Math.max(1, Math.ceil(size / wrap));
     return { rows, columns, matrix: [rows, columns] };
   }
   const [down, across] = [shape.at(-2)!, shape.at(-1)!];
   const matrices = shape.length > 2 ? sizeOf(shape.slice(0, -2)) : 1;
   return { rows: down, columns: shape.length > 2 ? matrices * (across + 1) - 1 : across, matrix: [Math.max(down, 1), Math.max(across, 1)] };
+}
+
+/** Black or white, whichever can be read on a colour such as #0072b2. */
+function readableOn(colour: string): string {
+  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.21 * red! + 0.72 * green! + 0.07 * blue! > 0.2 ? "#000000" : "#ffffff";
 }

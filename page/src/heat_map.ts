@@ -15,7 +15,10 @@ const CELL_PX = 8;
 export function heatMap(name: string, map: MismatchMap): HTMLElement {
   const [down, across] = [map.mismatched.length, map.mismatched[0]?.length ?? 0];
   const label = `Where ${name} differs: ${map.rows} rows by ${map.columns} columns, in ${down} by ${across} cells`;
-  const canvas = element("canvas", { width: across * CELL_PX, height: down * CELL_PX, className: "heat", role: "img", "aria-label": label });
+  // whole pixels of the screen, so that no cell is drawn blurred
+  const cell = Math.max(2, Math.floor(CELL_PX * devicePixelRatio));
+  const canvas = element("canvas", { width: across * cell, height: down * cell, className: "heat", role: "img", "aria-label": label });
+  canvas.style.width = `${canvas.width / devicePixelRatio}px`;
   const painter = canvas.getContext("2d");
   const style = getComputedStyle(document.body);
   if (painter) {
@@ -25,7 +28,7 @@ export function heatMap(name: string, map: MismatchMap): HTMLElement {
         const size = (top[1] - top[0]) * (left[1] - left[0]);
         painter.globalAlpha = count ? 0.25 + (0.75 * count) / size : 0.08;
         painter.fillStyle = count ? "#d32f2f" : style.color;
-        painter.fillRect(x * CELL_PX, y * CELL_PX, CELL_PX - 1, CELL_PX - 1);
+        painter.fillRect(x * cell, y * cell, cell - 1, cell - 1);
       }),
     );
   }

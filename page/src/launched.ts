@@ -30,12 +30,16 @@ export interface Comparison {
   first_mismatch: Mismatch | null;
   mismatch_map: MismatchMap | null;
   note: string | null;
+  rtol: number | null;
+  atol: number | null;
 }
 
 export interface Output {
   summary: Record<string, unknown> | null;
   comparison: Comparison | null;
   values?: unknown;
+  /** Elements of the reference, where values were asked for. */
+  expected?: unknown;
 }
 
 export interface Timing {
@@ -73,6 +77,7 @@ export interface Launch extends Run {
   stdout: string;
   timings_ms: Record<string, number> | null;
   device: { model: string | null; interpreter: boolean } | null;
+  compilation: { diagnostics: Diagnostic[] } | null;
 }
 
 /** Launch, and wait until it is over. Raises ProblemAnswered. */

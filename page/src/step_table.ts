@@ -1,7 +1,8 @@
 // One access in words: a table of its lanes, and the values that its program computed before.
 
 import { element } from "./dom";
-import { computedBefore, isInside, loadedBy, type Step, type Traced } from "./trace";
+import { computedBefore, indexOf, isInside, type Step, type Traced } from "./trace";
+import { written } from "./value_text";
 
 const MOST_LANES = 64;
 const MOST_VALUES = 8;
@@ -10,15 +11,15 @@ const MOST_VALUES = 8;
 export function stepTable(trace: Traced, number: number): HTMLElement {
   const access = trace.accesses[number]!;
   const shape = trace.shapes.get(access.argument) ?? [];
-  const values = loadedBy(trace, number);
+  const values = trace.loaded.get(number) ?? null;
   const rows = access.indices.slice(0, MOST_LANES).map((index, lane) => {
     const isWrong = index !== null && !isInside(index, shape);
     const where = index === null ? "masked" : isWrong ? `[${index.join(", ")}] out of bounds` : `[${index.join(", ")}]`;
     const value = values && lane < values.length ? written(values[lane]) : "";
-    return element("tr", { className: isWrong ? "bad" : index === null ? "faint" : "" }, element("td", {}, laneOf(lane, access.shape)), element("td", {}, where), element("td", {}, value));
+    return element("tr", { className: isWrong ? "bad" : index === null ? "faint" : "" }, element("td", {}, indexOf(lane, access.shape).join(", ") || "0"), element("td", {}, where), element("td", {}, value));
   });
   const [live, wrong] = [access.indices.filter((index) => index !== null), access.indices.filter((index) => index && !isInside(index, shape))];
-  const counts = [`${access.indices.length} lanes`, `${access.indices.length - live.length} masked`];
+  const counts = [`${access.indices.length} lane${access.indices.length === 1 ? "" : "s"}`, `${access.indices.length - live.length} masked`];
   if (wrong.length) counts.push(`${wrong.length} out of bounds`);
   if (access.indices.length > MOST_LANES) counts.push(`the first ${MOST_LANES} are listed`);
   const heads = ["lane", access.argument, values ? "value" : ""].map((head) => (head ? element("th", { scope: "col" }, head) : element("td", {})));
@@ -40,21 +41,4 @@ function typeOf({ dtype, shape }: Step): string {
 
 function shown({ values }: Step): string {
   return values.slice(0, MOST_VALUES).map(written).join(" ") + (values.length > MOST_VALUES ? " …" : "");
-}
-
-/** A value as text; for a pointer, its target. */
-function written(value: unknown): string {
-  if (value === null || typeof value !== "object") return typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value);
-  const { argument, index } = value as { argument: string; index: number[] };
-  return `${argument}[${index.join(", ")}]`;
-}
-
-function laneOf(number: number, shape: readonly number[]): string {
-  const index: number[] = [];
-  let left = number;
-  for (const extent of [...shape].reverse()) {
-    index.unshift(left % extent);
-    left = Math.floor(left / extent);
-  }
-  return index.join(", ") || "0";
 }

@@ -1,102 +1,89 @@
-// A pane that draws a launch on the CPU device: arrays as grids, and each access step by step.
+// A launch on the CPU device, drawn: arrays as grids, and each access step by step.
 
 import { ArrayPicture } from "./array_picture";
 import { button, element, field, menu } from "./dom";
-import { launchBody } from "./launch";
 import { stepTable, valuesBefore } from "./step_table";
-import type { Content } from "./pane_kinds";
-import type { RequestBody } from "./request";
-import type { RunContext } from "./run_pane";
-import { wordsOf } from "./text_pane";
-import { isInside, loadedBy, numberOf, outOfBounds, traced, type Access, type Traced } from "./trace";
-
-export interface SeeContext extends RunContext {
-  /** Call `draw` with each run to draw; return a function that stops it. */
-  drawing(draw: (body: RequestBody, trace: Traced | null) => void): () => void;
-}
+import { indexOf, isInside, numberOf, outOfBounds, type Access, type Traced } from "./trace";
+import { written } from "./value_text";
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#9a8c00", "#8057c9", "#8c564b"];
-const NOTHING = "Run the kernel here to see the reads and writes of its programs, step by step.";
+/** Steps in a second. */
+const SPEEDS = [["1", "slow"], ["4", "normal"], ["16", "fast"]] as const;
+const MOST_WRONG = 6;
 
-export function see(context: SeeContext): Content {
-  const pane = new SeePane(context);
-  return { element: pane.element, show() {}, end: () => pane.end() };
-}
-
-class SeePane {
+export class StepView {
   readonly element: HTMLElement;
-  private readonly status = element("p", { role: "status", className: "faint" }, NOTHING);
+  private readonly status = element("p", { role: "status", className: "faint" });
   private readonly told = element("p", { className: "told" });
-  private readonly stage = element("div", {});
+  private readonly stage = element("div", { className: "stage" });
   private readonly pictures = element("div", { className: "arrays" });
   private readonly what = element("p", { className: "step" });
   private readonly words = element("div", {});
+  private readonly wrong = element("div", {});
   private readonly slider = element("input", { type: "range", min: "1", value: "1" });
   private readonly programs = element("select");
-  private readonly start = button("See", () => void this.go(() => traced(this.form())));
-  private readonly stopFollowing: () => void;
+  private readonly speed = menu(SPEEDS, "4", { "aria-label": "Speed" });
+  private readonly player = button("Play", () => this.play());
   private readonly arrays = new Map<string, ArrayPicture>();
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   private readonly themed = new MutationObserver(() => this.repaint());
+  private readonly resized = new ResizeObserver(() => this.fit());
+  private readonly fit = (): void => {
+    const width = this.pictures.clientWidth;
+    for (const picture of this.drawnArrays()) picture.fit(width);
+  };
   private readonly repaint = (): void => {
-    for (const picture of [this.lanes, ...this.arrays.values()]) picture?.paint();
+    for (const picture of this.drawnArrays()) picture.paint();
   };
   private lanes: ArrayPicture | null = null;
   private trace: Traced | null = null;
-  /** The number of started runs. */
-  private runs = 0;
   /** Numbers of the accesses to step through. */
   private chosen: number[] = [];
+  private timer = 0;
 
-  constructor(private readonly context: SeeContext) {
+  constructor(private readonly goTo: (line: number) => void) {
     const back = button("◀", () => this.step(-1), { "aria-label": "Step back", title: "Left arrow" });
     const forward = button("▶", () => this.step(1), { "aria-label": "Step forward", title: "Right arrow" });
-    this.slider.addEventListener("input", () => this.draw());
+    this.slider.addEventListener("input", () => this.moved());
     this.programs.addEventListener("change", () => this.choose());
+    this.speed.addEventListener("change", () => {
+      if (this.timer) this.start();
+    });
     this.stage.append(
-      element("div", { className: "controls" }, back, forward, field("Step", this.slider, "beside"), field("Program", this.programs, "beside")),
+      element("div", { className: "controls" }, back, forward, this.player, this.speed, field("Step", this.slider, "beside"), field("Program", this.programs, "beside")),
       this.what,
       this.pictures,
       this.told,
+      this.wrong,
       this.words,
     );
-    this.stage.hidden = true;
-    this.element = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "The launch, drawn" }, element("div", { className: "controls" }, this.start), this.status, this.stage);
+    this.element = element("div", { className: "steps" }, this.status, this.stage);
     this.element.addEventListener("keydown", (event) => this.pressed(event));
-    this.stopFollowing = context.drawing((body, trace) => void this.go(() => (trace ? Promise.resolve(trace) : traced(body))));
     this.dark.addEventListener("change", this.repaint);
     this.themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    this.resized.observe(this.pictures);
+    window.addEventListener("resize", this.fit); // the ratio of pixels may have changed
+    this.clear("");
   }
 
   end(): void {
-    this.stopFollowing();
+    this.stop();
     this.themed.disconnect();
+    this.resized.disconnect();
+    window.removeEventListener("resize", this.fit);
     this.dark.removeEventListener("change", this.repaint);
   }
 
-  /** The launch of the forms, without further cases. */
-  private form(): RequestBody {
-    return launchBody({ ...this.context.launch(), cases: [] }, this.context.body(), "cpu");
+  /** Draw nothing, and say why. */
+  clear(why: string, tone = "faint"): void {
+    this.stop();
+    this.stage.hidden = true;
+    this.say(why, tone);
   }
 
-  /** Draw `trace`, unless a newer run has started. */
-  private async go(trace: () => Promise<Traced>): Promise<void> {
-    const number = (this.runs += 1);
-    this.start.disabled = true;
-    this.say("Running …", "faint");
-    try {
-      const found = await trace();
-      if (number === this.runs) this.show(found);
-    } catch (error) {
-      if (number !== this.runs) return;
-      this.stage.hidden = true;
-      this.say(wordsOf(error), "bad");
-    } finally {
-      if (number === this.runs) this.start.disabled = false;
-    }
-  }
-
-  private show(trace: Traced): void {
+  /** Draw a run, from its first access on; one that went wrong from where it did. */
+  show(trace: Traced): void {
+    this.stop();
     this.trace = trace;
     const wrong = outOfBounds(trace);
     const count = trace.accesses.length;
@@ -121,7 +108,52 @@ class SeePane {
     const choices = menu([["", "all, in turn"], ...ran.map((program) => [program, `(${program})`] as const)], "");
     this.programs.replaceChildren(...choices.children);
     this.programs.value = "";
-    this.choose(wrong ? trace.accesses.findIndex(leaves) + 1 : 1);
+    const first = this.firstWrong();
+    this.choose((wrong ? trace.accesses.findIndex(leaves) : (first?.writer ?? 0)) + 1);
+    this.wrong.replaceChildren(...this.wrongWords());
+    if (!wrong && first && count) this.arrays.get(first.name)?.mark(first.number);
+  }
+
+  /** Say what is drawn, or why nothing is. */
+  say(text: string, tone: string): void {
+    [this.status.textContent, this.status.className] = [text, tone];
+  }
+
+  private drawnArrays(): ArrayPicture[] {
+    return [...this.arrays.values(), ...(this.lanes ? [this.lanes] : [])];
+  }
+
+  /** The first element that is off, and the last access that wrote it. */
+  private firstWrong(): { name: string; number: number; writer: number | undefined } | null {
+    for (const [name, numbers] of this.trace!.wrong) {
+      const [number] = numbers;
+      if (number !== undefined) return { name, number, writer: this.trace!.writers.get(name)?.get(number) };
+    }
+    return null;
+  }
+
+  /** Name the first elements that are off, what they are and what they should be, each with its step. */
+  private wrongWords(): HTMLElement[] {
+    const trace = this.trace!;
+    return [...trace.wrong].flatMap(([name, numbers]) => {
+      if (!numbers.size) return [];
+      const rows = [...numbers].slice(0, MOST_WRONG).map((number) => {
+        const writer = trace.writers.get(name)?.get(number);
+        const go = writer === undefined ? "never written" : button(`step ${writer + 1}`, () => this.goToWrong(name, number, writer), { className: "place" });
+        const cells = [written(trace.written.get(name)?.[number]), written(trace.expected.get(name)?.[number])];
+        return element("tr", {}, element("th", { scope: "row" }, `${name}[${indexOf(number, trace.shapes.get(name)!).join(", ")}]`), ...cells.map((text) => element("td", {}, text)), element("td", {}, go));
+      });
+      const heads = ["element", "got", "expected", "written at"].map((head) => element("th", { scope: "col" }, head));
+      const more = numbers.size > MOST_WRONG ? `, the first ${MOST_WRONG}` : "";
+      return [element("table", { className: "numbers wrong" }, element("caption", {}, `${numbers.size} wrong in ${name}${more}`), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows))];
+    });
+  }
+
+  private goToWrong(name: string, number: number, writer: number): void {
+    this.stop();
+    this.programs.value = "";
+    this.choose(writer + 1);
+    this.arrays.get(name)?.mark(number);
   }
 
   private choose(at = 1): void {
@@ -135,7 +167,35 @@ class SeePane {
 
   private step(by: number): void {
     this.slider.value = String(Number(this.slider.value) + by);
+    this.moved();
+  }
+
+  /** The user moves: playing ends. */
+  private moved(): void {
+    this.stop();
     this.draw();
+  }
+
+  private play(): void {
+    if (this.timer) return this.stop();
+    if (this.slider.value === this.slider.max) this.slider.value = "1";
+    this.draw();
+    this.start();
+  }
+
+  private start(): void {
+    clearInterval(this.timer);
+    this.player.textContent = "Pause";
+    this.timer = window.setInterval(() => {
+      this.slider.value = String(Number(this.slider.value) + 1);
+      this.draw();
+      if (this.slider.value === this.slider.max) this.stop();
+    }, 1000 / Number(this.speed.value));
+  }
+
+  private stop(): void {
+    clearInterval(this.timer);
+    [this.timer, this.player.textContent] = [0, "Play"];
   }
 
   private pressed(event: KeyboardEvent): void {
@@ -155,19 +215,21 @@ class SeePane {
     const colour = this.colourOf(access);
     for (const [name, array] of this.arrays) {
       const now = name === access.argument ? access.indices.filter((index) => index !== null) : [];
+      const { before, values, wrong } = this.upTo(name, at);
       const touched = now.length ? `, ${now.length} elements accessed now` : "";
-      array.draw({ before: this.before(name, at), now, colour }, `${name}, shape ${trace.shapes.get(name)!.join(" by ")}${touched}`);
+      array.draw({ before, now, colour, values, wrong }, `${name}, shape ${trace.shapes.get(name)!.join(" by ")}${touched}${wrong.size ? `, ${wrong.size} wrong` : ""}`);
     }
     this.slider.setAttribute("aria-valuetext", `${at + 1} of ${this.chosen.length}`);
     this.told.textContent = "";
     const swatch = element("span", { className: "swatch" });
     swatch.style.background = colour;
     const { line } = access;
-    const place = line ? button(`line ${line}`, () => this.context.goTo(line), { className: "place" }) : null;
+    const place = line ? button(`line ${line}`, () => this.goTo(line), { className: "place" }) : null;
     this.what.replaceChildren(swatch, ` Step ${at + 1} of ${this.chosen.length}: program (${access.program.join(", ")}), ${access.op} of ${access.argument} `, place ?? "");
     this.words.replaceChildren(stepTable(trace, number), valuesBefore(trace, number));
     this.lanes = this.lanesOf(access, colour);
-    this.pictures.replaceChildren(...[...this.arrays.values(), this.lanes].map((picture) => picture.element));
+    this.pictures.replaceChildren(...this.drawnArrays().map((picture) => picture.element));
+    this.fit();
   }
 
   /** Draw the block itself: active lanes, masked lanes, and lanes out of bounds. */
@@ -185,18 +247,28 @@ class SeePane {
     return picture;
   }
 
-  /** Colours of an array's elements accessed by earlier steps. */
-  private before(name: string, at: number): Map<number, string> {
-    const shape = this.trace!.shapes.get(name)!;
-    const touched = new Map<number, string>();
-    for (const number of this.chosen.slice(0, at)) {
-      const access = this.trace!.accesses[number]!;
+  /** Return colours, values and wrong elements of an array as of step `at`. */
+  private upTo(name: string, at: number): { before: Map<number, string>; values: Map<number, unknown>; wrong: Set<number> } {
+    const trace = this.trace!;
+    const shape = trace.shapes.get(name)!;
+    const [before, values] = [new Map<number, string>(), new Map<number, unknown>()];
+    const [writers, final] = [trace.writers.get(name)!, trace.written.get(name)];
+    const now = this.chosen[at]!;
+    for (const number of this.chosen.slice(0, at + 1)) {
+      const access = trace.accesses[number]!;
       if (access.argument !== name) continue;
-      for (const index of access.indices) {
-        if (index && isInside(index, shape)) touched.set(numberOf(index, shape), this.colourOf(access));
-      }
+      const loaded = trace.loaded.get(number);
+      access.indices.forEach((index, lane) => {
+        if (!index || !isInside(index, shape)) return;
+        const element = numberOf(index, shape);
+        if (number !== now) before.set(element, this.colourOf(access));
+        // a stored value is known only if it is the last one
+        if (access.op === "load" && loaded && lane < loaded.length) values.set(element, loaded[lane]);
+        else if (access.op !== "load" && writers.get(element) === number && final) values.set(element, final[element]);
+      });
     }
-    return touched;
+    const wrong = [...(trace.wrong.get(name) ?? [])].filter((element) => (writers.get(element) ?? -1) <= now);
+    return { before, values, wrong: new Set(wrong) };
   }
 
   private colourOf({ program }: Access): string {
@@ -214,16 +286,12 @@ class SeePane {
       if (access.argument !== name) continue;
       const lane = access.indices.findIndex((each) => each !== null && String(each) === String(index));
       if (lane < 0) continue;
-      const value = access.op === "load" ? loadedBy(trace, number)?.[lane] : undefined;
-      said.push(`${access.op} by program (${access.program.join(", ")})${value === undefined ? "" : `: ${String(value)}`}`);
+      const value = access.op === "load" ? trace.loaded.get(number)?.[lane] : undefined;
+      said.push(`${access.op} by program (${access.program.join(", ")})${value === undefined ? "" : `: ${written(value)}`}`);
     }
     const end = trace.written.get(name)?.[position];
-    const atTheEnd = end === undefined ? "" : `; ${String(end)} at the end`;
+    const isWrong = trace.wrong.get(name)?.has(position) ?? false;
+    const atTheEnd = end === undefined ? "" : isWrong ? `; got ${written(end)}, expected ${written(trace.expected.get(name)?.[position])}` : `; ${written(end)} at the end`;
     this.told.textContent = `${name}[${index.join(", ")}]: ${said.length ? said.slice(-3).join(", ") : "not accessed so far"}${atTheEnd}`;
-  }
-
-  private say(text: string, tone: string): void {
-    this.status.textContent = text;
-    this.status.className = tone;
   }
 }

@@ -2,7 +2,7 @@
 
 import { ask } from "./api";
 import { extentsOf } from "./grid_expression";
-import { launched, type Finding, type Launch } from "./launched";
+import { launched, type Finding, type Launch, type Output } from "./launched";
 import type { RequestBody } from "./request";
 
 const MOST_PROGRAMS = 64;
@@ -36,12 +36,20 @@ export interface Step {
 export interface Traced {
   accesses: Access[];
   steps: Step[];
+  /** True if later accesses are not stored. */
   truncated: boolean;
   findings: Finding[];
   /** By buffer. */
   shapes: Map<string, number[]>;
-  /** The final elements of outputs, in order. */
+  /** The final elements of outputs, in order, and those that the reference expects. */
   written: Map<string, unknown[]>;
+  expected: Map<string, unknown[]>;
+  /** By output, the numbers of the elements that do not match the reference. */
+  wrong: Map<string, Set<number>>;
+  /** By access, the loaded values of its lanes, if stored. */
+  loaded: Map<number, unknown[]>;
+  /** By output, the last access that wrote each element. */
+  writers: Map<string, Map<number, number>>;
   /** The number of programs in the grid, and of traced ones. */
   programs: number | null;
   chosen: number;
@@ -95,18 +103,54 @@ export function outOfBounds({ findings }: Traced): Finding | undefined {
 async function read(body: RequestBody, launch: Launch, chosen: number[][]): Promise<Traced> {
   const kept = launch.problem ? NOTHING_KEPT : ((await (await ask(`${launch.url}/trace`)).json()) as Kept);
   const all = extents(body);
+  const outputs = Object.entries(launch.outputs ?? {});
+  const shapes = new Map(buffersOf(body).map(({ name, shape }) => [name, shape]));
   return {
     accesses: kept.accesses,
     steps: kept.steps,
-    truncated: kept.truncated || kept.steps_truncated,
+    truncated: kept.truncated,
     findings: launch.findings ?? [],
-    shapes: new Map(buffersOf(body).map(({ name, shape }) => [name, shape])),
-    written: new Map(Object.entries(launch.outputs ?? {}).map(([name, { values }]) => [name, flat(values)])),
+    shapes,
+    written: new Map(outputs.map(([name, { values }]) => [name, flat(values)])),
+    expected: new Map(outputs.map(([name, { expected }]) => [name, flat(expected)])),
+    wrong: new Map(outputs.map(([name, output]) => [name, wrongIn(output)])),
+    loaded: loadedBy(kept),
+    writers: writersOf(kept, shapes),
     programs: all && sizeOf(all),
     chosen: chosen.length,
     problem: launch.problem ? `${launch.problem.title}: ${launch.problem.detail}` : null,
     programOrder: new Map([...new Set(kept.accesses.map(({ program }) => String(program)))].map((program, index) => [program, index])),
   };
+}
+
+/** Return the numbers of the elements that are off, as the service compares them. */
+function wrongIn({ values, expected, comparison }: Output): Set<number> {
+  if (!comparison || comparison.matches) return new Set();
+  const [ours, theirs] = [flat(values).map(Number), flat(expected).map(Number)];
+  const isRight = (own: number, right: number): boolean => own === right || Math.abs(own - right) <= (comparison.atol ?? 0) + (comparison.rtol ?? 0) * Math.abs(right);
+  return new Set(theirs.flatMap((right, number) => (isRight(ours[number]!, right) ? [] : [number])));
+}
+
+/** The first step of a program after a load is its result. */
+function loadedBy({ accesses, steps }: Kept): Map<number, unknown[]> {
+  const loaded = new Map<number, unknown[]>();
+  for (const { accesses: count, program, op, values } of steps) {
+    const number = count - 1;
+    if (/load|atomic/.test(op) && !loaded.has(number) && String(accesses[number]?.program) === String(program)) loaded.set(number, values);
+  }
+  return loaded;
+}
+
+function writersOf({ accesses }: Kept, shapes: Traced["shapes"]): Traced["writers"] {
+  const writers = new Map([...shapes.keys()].map((name) => [name, new Map<number, number>()]));
+  accesses.forEach(({ argument, op, indices }, number) => {
+    if (op === "load") return;
+    const shape = shapes.get(argument)!;
+    for (const index of indices) {
+      if (index && isInside(index, shape)) writers.get(argument)!.set(numberOf(index, shape), number);
+    }
+  });
+  return writers;
 }
 
 function extents(body: RequestBody): number[] | null {
@@ -117,13 +161,6 @@ function extents(body: RequestBody): number[] | null {
 function buffersOf(body: RequestBody): { name: string; shape: number[]; output: boolean }[] {
   const given = body.arguments as Record<string, { shape?: number[]; output?: boolean } | number | null>;
   return Object.entries(given).flatMap(([name, value]) => (value && typeof value === "object" && value.shape ? [{ name, shape: value.shape, output: value.output ?? false }] : []));
-}
-
-/** Return the loaded values by lane, if stored. */
-export function loadedBy(trace: Traced, number: number): unknown[] | null {
-  const program = String(trace.accesses[number]?.program);
-  const made = trace.steps.find((step) => step.accesses === number + 1 && String(step.program) === program);
-  return made && /load|atomic/.test(made.op) ? made.values : null;
 }
 
 /** Return the steps of an access's program since its previous access. */
@@ -145,6 +182,17 @@ export function sizeOf(shape: readonly number[]): number {
 /** Return an element's number in row-major order. */
 export function numberOf(index: readonly number[], shape: readonly number[]): number {
   return index.reduce((number, each, axis) => number * shape[axis]! + each, 0);
+}
+
+/** Return the index of an element by its number in row-major order. */
+export function indexOf(number: number, shape: readonly number[]): number[] {
+  const index: number[] = [];
+  let left = number;
+  for (const extent of [...shape].reverse()) {
+    index.unshift(left % extent);
+    left = Math.floor(left / extent);
+  }
+  return index;
 }
 
 function programsOf(extents: number[] | null): number[][] {
