@@ -1,10 +1,9 @@
 // The bar at the top: what the page does, examples and drafts, the API key, and links.
 
-import { apiKey, keepApiKey } from "./api";
-import { button, element, menu, settled } from "./dom";
+import { button, element, menu } from "./dom";
 import { drafts, type Draft } from "./drafts";
 import { EXAMPLES, type Example } from "./examples";
-import { IS_LEARNING } from "./lesson_panel";
+import { KeyField } from "./key_field";
 import { mark } from "./mark";
 import { KINDS } from "./pane_kinds";
 import { themeMenu } from "./theme";
@@ -28,34 +27,28 @@ interface Controls {
 
 export class Header {
   readonly element: HTMLElement;
-  private readonly keyField: HTMLElement;
-  private readonly key = element("input", { type: "password", autocomplete: "off", placeholder: "none", value: apiKey(), id: "api-key" });
+  private readonly key: KeyField;
 
   constructor(act: HeaderActions, { live, filters, keep }: Controls) {
-    const changed = settled(() => act.keyChanged(), 300);
-    this.key.addEventListener("input", () => {
-      keepApiKey(this.key.value.trim());
-      this.key.removeAttribute("aria-invalid");
-      changed();
-    });
+    this.key = new KeyField(() => act.keyChanged());
     const add = menu([["", "Add a pane"], ...KINDS], "", { "aria-label": "Add a pane" });
     add.addEventListener("change", () => {
       act.addPane(add.value);
       add.value = "";
     });
-    this.keyField = element("span", { className: "inline", hidden: !apiKey() }, element("label", { htmlFor: this.key.id }, "API key"), this.key);
     this.element = element(
       "header",
       {},
       element("h1", {}, mark(), "tritond"),
-      IS_LEARNING ? null : button("Compile", () => act.compile(), { className: "primary", title: "Ctrl+Enter" }),
-      IS_LEARNING ? null : live,
-      IS_LEARNING ? null : examplesMenu(act),
+      button("Compile", () => act.compile(), { className: "primary", title: "Ctrl+Enter" }),
+      live,
+      examplesMenu(act),
       add,
-      ...(IS_LEARNING ? [] : [filters, keep]),
+      filters,
+      keep,
       button("Share", () => act.share()),
       element("span", { className: "space" }),
-      this.keyField,
+      this.key.element,
       themeMenu(),
       element("nav", { "aria-label": "More" }, ...links()),
     );
@@ -63,9 +56,7 @@ export class Header {
 
   /** Ask for an API key; once it is entered, what failed is repeated. */
   askForKey(): void {
-    this.keyField.hidden = false;
-    this.key.setAttribute("aria-invalid", "true");
-    this.key.focus();
+    this.key.ask();
   }
 }
 
@@ -103,6 +94,5 @@ function ago(at_ms: number): string {
 }
 
 function links(): HTMLElement[] {
-  const named = { ...(IS_LEARNING ? { Explorer: "." } : { Learn: "learn" }), API: "docs", System: "v1/system" };
-  return Object.entries(named).map(([name, href]) => element("a", { href }, name));
+  return Object.entries({ Learn: "learn", API: "docs", System: "v1/system" }).map(([name, href]) => element("a", { href }, name));
 }

@@ -11,7 +11,6 @@ import { errorsIn } from "./field_errors";
 import { Filters } from "./filters";
 import { Header } from "./header";
 import { launchOf } from "./launch";
-import { IS_LEARNING, LessonPanel } from "./lesson_panel";
 import { Selection } from "./line_links";
 import { beginRun, runLines, showNotes } from "./line_notes";
 import { LiveCompiler, StatusLine } from "./live";
@@ -23,7 +22,7 @@ import type { SeeContext } from "./see_pane";
 import { shareDialog } from "./share_dialog";
 import { inspectedLines, SourceEditor } from "./source_editor";
 import { wordsOf } from "./text_pane";
-import type { FieldError, Inspection, Toolchain } from "./wire";
+import type { Inspection, Toolchain } from "./wire";
 
 /** The most compilations that are kept for comparison. */
 const MOST_KEPT = 6;
@@ -45,7 +44,6 @@ class Page {
   private readonly notice = element("p", { className: "notice", role: "status", hidden: true });
   private readonly keepButton = button("Keep for comparison", () => this.keepCompiled(), { disabled: true });
   private inspected = "";
-  private readonly lessons = IS_LEARNING ? new LessonPanel((request, launch) => this.openLesson(request, launch)) : null;
   private readonly form: RequestForm;
   private readonly editor: SourceEditor;
   private readonly panes: Panes;
@@ -62,7 +60,7 @@ class Page {
       version: () => this.state.request.triton,
       onChange: (text) => this.sourceChanged(text),
       onReopen: (state) => void this.open(state, { writes: false }),
-      onSubmit: () => this.submit(),
+      onSubmit: () => void this.compile(),
     });
     this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser));
     this.panes = new Panes(
@@ -78,8 +76,10 @@ class Page {
         beginRun: () => beginRun(this.editor.view),
         note: (notes, heat) => showNotes(this.editor.view, notes, heat),
         isDrawn: () => this.drawers.size > 0,
-        ran: (verdict) => this.ran(verdict),
-        refuse: (errors) => this.refuse(errors),
+        ran: (verdict) => {
+          if (verdict === null) void this.compile(); // to show its errors
+        },
+        refuse: (errors) => this.form.refuse(errors),
         draw: (body, trace) => {
           for (const draw of this.drawers) draw(body, trace);
         },
@@ -106,10 +106,10 @@ class Page {
       },
       { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
     );
-    const left = element("div", { className: "left" }, this.lessons?.element, editorBox, this.status.element, this.notice, this.said, this.lessons ? null : this.form.element);
+    const left = element("div", { className: "left" }, editorBox, this.status.element, this.notice, this.said, this.form.element);
     document.body.replaceChildren(this.header.element, element("main", {}, left, this.panes.element), share.element);
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) this.submit();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
     });
     window.addEventListener("hashchange", () => void this.start());
   }
@@ -117,11 +117,8 @@ class Page {
   /** Show the requested state and compile it. */
   async start(): Promise<void> {
     void this.loadTargets();
-    if (this.lessons && location.hash.length < 2) return this.lessons.start();
     try {
-      const state = await openState();
-      this.lessons?.visit(state);
-      await this.open(state);
+      await this.open(await openState());
     } catch (error) {
       await this.open(initialState());
       this.notify(wordsOf(error), null);
@@ -129,7 +126,7 @@ class Page {
   }
 
   /** Show a state. `writes`: its text, too, in one step to undo. */
-  private async open(state: PageState, { writes = true, compiles = true } = {}): Promise<void> {
+  private async open(state: PageState, { writes = true } = {}): Promise<void> {
     this.opening += 1;
     try {
       const before = this.shared();
@@ -148,7 +145,7 @@ class Page {
     } finally {
       this.opening -= 1;
     }
-    if (compiles) await this.compile();
+    await this.compile();
   }
 
   private openExample({ request, launch }: Example): void {
@@ -175,22 +172,9 @@ class Page {
     this.notice.hidden = false;
   }
 
-  private openLesson(request: RequestText, launch: LaunchText): void {
-    this.status.say("Write the kernel, then run it.", "");
-    this.said.replaceChildren();
-    void this.open({ version: 1, request, launch, kept: null, also_kept: [], panes: ["run", "see"] }, { compiles: false });
-  }
-
-  /** Handle the end of a run; compile a kernel without a verdict, to show its errors. */
-  private ran(verdict: string | null): void {
-    if (verdict === null) void this.compile();
-    this.lessons?.ran(verdict, this.launch);
-  }
-
   private sourceChanged(text: string): void {
     if (text === this.state.request.source) return;
     this.state.request.source = text;
-    this.lessons?.wrote(text);
     this.inspect();
     this.edited();
     this.outdate("Source changed.");
@@ -206,31 +190,20 @@ class Page {
   /** Something was changed that a draft keeps, and that no link leads to. */
   private edited(): void {
     if (this.opening) return;
-    if (!this.lessons) leaveLink();
+    leaveLink();
     this.draft();
   }
 
   private keepDraft(): void {
-    if (!this.lessons) keepDraft(this.form.kernel?.name ?? this.state.request.language, this.shared());
+    keepDraft(this.form.kernel?.name ?? this.state.request.language, this.shared());
   }
 
   /** The result on the page is of another text or request: say so, and compile. */
   private outdate(why: string): void {
-    if (this.opening || this.lessons) return;
+    if (this.opening) return;
     this.panes.outdate(why);
     if (this.live.isOn || !this.status.isWaiting) this.status.say(this.live.isOn ? why : `${why} Ctrl+Enter compiles.`, "changed");
     this.live.changed();
-  }
-
-  /** Do what the page is for: compile, or run the lesson. */
-  private submit(): void {
-    if (this.lessons) this.panes.run();
-    else void this.compile();
-  }
-
-  /** Show errors at fields; return those without one. Lessons have no forms. */
-  private refuse(errors: readonly FieldError[]): FieldError[] {
-    return this.lessons ? [...errors] : this.form.refuse(errors);
   }
 
   private cancel(): void {
@@ -310,7 +283,7 @@ class Page {
   /** Show why there is no result: nothing of an earlier one may look current. */
   private refused(error: unknown): void {
     const problem = error instanceof ProblemAnswered ? error.problem : null;
-    const unplaced = this.refuse(problem?.errors ?? []);
+    const unplaced = this.form.refuse(problem?.errors ?? []);
     const isOfFields = Boolean(problem?.errors?.length) && !unplaced.length;
     this.panes.outdate("Not compiled.");
     this.editor.linked.link(null, new Map());
@@ -326,7 +299,7 @@ class Page {
     const { text, state } = outcomeOf(compiled);
     this.status.say(text, state);
     this.keepButton.disabled = false;
-    const unplaced = this.refuse(errorsIn(compilation.diagnostics));
+    const unplaced = this.form.refuse(errorsIn(compilation.diagnostics));
     const placed = new Set(errorsIn(compilation.diagnostics).filter((each) => !unplaced.includes(each)).map(({ pointer }) => pointer));
     const said = compilation.diagnostics.filter((each) => !errorsIn([each]).some(({ pointer }) => placed.has(pointer)));
     const isOfText = compiled.request.source === this.editor.text;
@@ -376,4 +349,11 @@ class Page {
   }
 }
 
-void (EMBEDDED ? new EmbeddedPage(EMBEDDED) : new Page()).start();
+async function start(): Promise<void> {
+  if (EMBEDDED) return new EmbeddedPage(EMBEDDED).start();
+  // lessons and their texts are loaded where they are read
+  if (location.pathname.endsWith("/learn")) return new (await import("./learn_page")).LearnPage().start();
+  return new Page().start();
+}
+
+void start();

@@ -131,11 +131,6 @@ export class Panes {
     if (!this.kinds.includes(kind)) this.open(kind);
   }
 
-  /** Run the kernel, as the pane's button does. */
-  run(): void {
-    this.element.querySelector<HTMLButtonElement>("button.run")?.click();
-  }
-
   show(shown: Shown): void {
     this.shown = shown;
     this.outdate("");

@@ -7,9 +7,8 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import Visit, compiled
+from tests.page.lessons import ADD_IN_BLOCKS, open_lesson, run, solved, write_body
 from tests.page.pages import SOURCE, pane, source_of, write
-from tests.page.solutions import SOLUTIONS
-from tests.page.test_lessons import run_with
 from tests.page.test_sharing import permalink
 from tests.waiting import wait_until
 
@@ -90,27 +89,34 @@ def test_a_short_link_leads_to_the_same(visit: Visit) -> None:
 
 
 def test_a_shared_lesson_shows_the_lesson_and_leaves_the_reader_s_own_work(visit: Visit) -> None:
-    page = visit("learn", waits=False)
-    page.get_by_label("Lesson", exact=True).select_option(index=1)
-    run_with(page, SOLUTIONS["Puzzle 2"])
-    expect(page.get_by_text("Solved. 1 of 13")).to_be_visible()
+    page = open_lesson(visit, "add_ten_in_blocks")
+    write_body(page, ADD_IN_BLOCKS)
     link = permalink(page)
-    reader = visit("learn", waits=False)
-    reader.get_by_label("Lesson", exact=True).select_option(index=1)
-    expect(reader.locator(SOURCE)).to_contain_text("add_ten_in_blocks")
-    write(reader, source_of(reader).replace("pass", "return"))
+    reader = open_lesson(visit, "add_ten_in_blocks")
+    write_body(reader, "    return  # mine")
+    reader.get_by_label("Lesson", exact=True).select_option("outer_sum")
+    expect(reader.locator(SOURCE)).to_contain_text("def outer_sum(")
     reader.goto("about:blank")
     reader.goto(link)
 
     expect(reader.locator(SOURCE)).to_contain_text("offsets < N0")
-    expect(reader.get_by_label("Lesson", exact=True)).to_have_value(re.compile("Puzzle 2"))
+    expect(reader.get_by_label("Lesson", exact=True)).to_have_value("add_ten_in_blocks")
+    expect(reader.get_by_role("article")).to_contain_text("Constant add in blocks")
     write(reader, source_of(reader) + "# theirs\n")
-    pane(reader, "Run").get_by_role("button", name="Run", exact=True).click()
-    expect(pane(reader, "Run").get_by_role("status")).to_have_text("passed")
-    expect(reader.get_by_text("Solved.")).to_have_count(0)
+    run(reader)
+    expect(solved(reader)).to_be_visible()
+    expect(reader.get_by_text("0 of 22 solved")).to_be_visible()
     reader.get_by_role("button", name="Back to mine").click()
-    expect(reader.locator(SOURCE)).to_contain_text("return  # your turn")
+    expect(reader.locator(SOURCE)).to_contain_text("return  # mine")
     expect(reader.locator(SOURCE)).not_to_contain_text("# theirs")
+
+
+def test_a_shared_kernel_of_no_lesson_opens_in_the_explorer(visit: Visit) -> None:
+    link = permalink(visit())
+    page = visit(link.replace("#", "learn#"))
+
+    expect(page.locator(SOURCE)).to_contain_text("def add_kernel")
+    assert page.url == link
 
 
 def test_a_key_is_asked_for_once_and_then_all_goes_on_by_itself(visit: Visit) -> None:

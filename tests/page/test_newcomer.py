@@ -5,9 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit, compiled
+from tests.page.lessons import open_lesson, run, solved, take_solution, write_body
 from tests.page.pages import SOURCE, compile_now, pane, source_of
-from tests.page.solutions import SOLUTIONS
-from tests.page.test_lessons import run_with
 from tests.page.test_run_notes import note_below
 from tests.page.test_sharing import permalink
 
@@ -15,15 +14,15 @@ from tests.page.test_sharing import permalink
 def test_puzzle_1_wrong_and_right_two_block_sizes_and_a_link_that_shows_the_same(
     visit: Visit,
 ) -> None:
-    page = visit("learn", waits=False)
-    right = SOLUTIONS["Puzzle 1"]
-    run_with(page, right.replace(" + 10", ""))
-    expect(pane(page, "Run").get_by_role("status")).to_have_text("mismatch")
+    page = open_lesson(visit, "add_ten")
+    write_body(page, "    i = tl.arange(0, B0)\n    tl.store(z_ptr + i, tl.load(x_ptr + i))")
+    expect(run(page)).to_have_text("Not solved yet: mismatch.")
     expect(note_below(page, "tl.store(z_ptr")).to_contain_text("program (0, 0, 0) leaves z_ptr[0]")
-    expect(pane(page, "See").get_by_role("status")).to_have_text("2 accesses.")
+    expect(page.locator(".steps").get_by_role("status")).to_have_text("2 accesses.")
     page.get_by_role("button", name="Start over").click()
-    run_with(page, right)
-    expect(page.get_by_text("Solved. 1 of 13")).to_be_visible()
+    take_solution(page)
+    run(page)
+    expect(solved(page)).to_be_visible()
 
     page.get_by_role("link", name="Explorer").click()
     compiled(page)
