@@ -13,7 +13,14 @@ from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
 
 PROVED = "proved"
+_LIMITS = "scalars and sizes"
+_EXTENT = ": its extent"
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
+
+
+def _is_of_all(statement: str) -> bool:
+    """Return whether proofs nearly always rest on a statement: they are said once, at the end."""
+    return statement.startswith(_LIMITS) or statement.endswith(_EXTENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,8 @@ class ProofAnswer:
     def sentence(self, check: str) -> str:
         """Return the answer in a line."""
         if self.verdict == "proved":
-            under = f" ({', '.join(self.proved_under)})" if self.proved_under else ""
-            return f"proved for all sizes{under}"
+            own = ", ".join(text for text in self.proved_under if not _is_of_all(text))
+            return f"proved for all sizes ({own})" if own else "proved for all sizes"
         if self.verdict != "refuted" or self.replay is None:
             return f"{self.verdict}: {self.reason or 'no reason given'}"
         sizes = self.replay.get("sizes") or {}
@@ -134,7 +141,7 @@ class Proof:
     def _lines(self, name: str) -> Iterator[str]:
         if self.problem is not None:
             yield f"{self.problem.title}: {self.problem.detail}"
-        for access in self.accesses:
+        for access in (one for one in self.accesses if one.answers):
             file = name if access.file in (None, POSTED_SOURCE) else access.file
             yield f"{file}:{access.line}  {self._text_of(access)}"
             for check, answer in access.answers.items():
@@ -142,7 +149,12 @@ class Proof:
         if self.reason:
             yield f"{name}: not read: {self.reason}"
         if self.verdict is not None:
-            yield f"verdict: {self.verdict}"
+            answers = [answer for access in self.accesses for answer in access.answers.values()]
+            under = (text for answer in answers for text in answer.proved_under)
+            limits = [text for text in dict.fromkeys(under) if text.startswith(_LIMITS)]
+            is_proved = self.verdict == PROVED and limits
+            where = f", where {' and '.join(limits)}" if is_proved else ""
+            yield f"verdict: {self.verdict}{where}"
 
     def _text_of(self, access: ProvedAccess) -> str:
         lines = self.sources.get(access.file or POSTED_SOURCE, "").splitlines()

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Values = tuple[int, ...]
 """One number for each case."""
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 _MOST_FACTORS = 3
 _MOST_ATOMS = 24
 
@@ -77,9 +79,15 @@ class _Inference:
         fixed = [line for name, values in scalars.items() if (line := self._fixed(name, values))]
         any_names = [name for name, values in scalars.items() if min(values) < 1]
         grid = [self._axis(axis) for axis in range(len(self.cases[0].grid))]
+        said = {name for line in (*extents, *grid, *fixed) for name in _NAME.findall(line)}
+        bounds = [
+            f"{name} <= {pitch}"
+            for name, values in scalars.items()
+            if name not in said and (pitch := self._pitch(values))
+        ]
         head = [f"sizes {' '.join(self.sizes)}"] if self.sizes else []
         head += [f"any {' '.join(any_names)}"] if any_names else []
-        return "\n".join([*head, *fixed, *extents, f"grid: {', '.join(grid)}"]) + "\n"
+        return "\n".join([*head, *fixed, *extents, *bounds, f"grid: {', '.join(grid)}"]) + "\n"
 
     def _each(self, value: Callable[[InferenceCase], int]) -> Values:
         return tuple(map(value, self.cases))
@@ -93,6 +101,17 @@ class _Inference:
         steps = [self._named(self._stride(name, a), f"{name}_stride_{a}") for a in axes]
         parts = [f"({n} - 1) * {s}" for n, s in zip(lengths, steps, strict=True)]
         return f"{name}: {' + '.join(parts)} + 1"
+
+    def _pitch(self, values: Values) -> str:
+        """Return the length of a buffer's last axis that was never exceeded, "" if there is none.
+
+        A scalar that no extent names, such as a number of columns, must be bounded by something.
+        """
+        buffers = self.cases[0].buffers
+        last = [self._shape(name, len(one.shape) - 1) for name, one in buffers.items() if one.shape]
+        fitting = [at for at in last if at in self.symbols and _is_within(values, at)]
+        is_size = min(values) > 0 and len(set(values)) > 1
+        return self.symbols[min(fitting)] if fitting and is_size else ""
 
     def _shape(self, name: str, axis: int) -> Values:
         return self._each(lambda case: case.buffers[name].shape[axis])
@@ -167,6 +186,10 @@ def _product(values: Values, atoms: Mapping[Values, str]) -> str:
             if _times(*(part[0] for part in parts)) == values:
                 return " * ".join(part[1] for part in parts)
     return ""
+
+
+def _is_within(values: Values, limits: Values) -> bool:
+    return all(value <= limit for value, limit in zip(values, limits, strict=True))
 
 
 def _times(*factors: Iterable[int]) -> Values:

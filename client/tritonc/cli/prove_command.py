@@ -1,5 +1,6 @@
 """`tritonc prove`: writes what is proved of a kernel, for all sizes, to standard output."""
 
+import re
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,10 +27,12 @@ from tritonc.cli.terminal import Terminal
 from tritonc.compile_body import members_json
 from tritonc.proof import Proof, ProofFailed
 from tritonc.proof_sarif import proof_annotations, proof_sarif
-from tritonc.service_errors import WaitExpired
+from tritonc.service_errors import ProblemError, WaitExpired
 
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
 CONTRACT_SUFFIX = ".contract"
+_PLACE = re.compile(r"line (\d{1,9}), column (\d{1,9}): (.*)", re.DOTALL)
+"""How the service names a place in a contract."""
 _DEFAULT_TARGET = "cuda:90"
 _EPILOG = """\
 The contract is what every launch keeps: how many elements buffers have, how sizes relate, the grid.
@@ -96,9 +99,13 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     made["cases"] = [] if contract is not None else cases_of(request)
     if contract is None and not made["cases"]:
         raise ArgumentTypeError(
-            f"{given.source}: no contract and no cases; give --contract, or --request with cases"
+            f"{given.source}: no contract and no cases; write {beside.name}, or give --contract, "
+            "or --request with cases"
         )
-    proof = _proved(given, client, terminal, kernel, made)
+    try:
+        proof = _proved(given, client, terminal, kernel, made)
+    except (ProblemError, ProofFailed) as error:
+        raise placed(error, contract or "", given.contract or str(beside)) from error
     if given.write_contract and proof.is_inferred and proof.contract:
         beside.write_text(proof.contract)
     if given.sarif:
@@ -124,6 +131,21 @@ def _request(given: Namespace) -> dict[str, Any]:
         return read_request(given.request)
     found = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
     return read_request(next((str(path) for path in found if path.is_file()), None))
+
+
+def placed(error: ProblemError | ProofFailed, contract: str, path: str) -> Exception:
+    """Return the error with its place in the contract's file, itself if it has none."""
+    texts = [str(error)]
+    if isinstance(error, ProblemError):
+        texts = [each.message for each in error.errors if each.pointer == "/contract"]
+    found = next(filter(None, map(_PLACE.search, texts)), None)
+    if found is None or not contract:
+        return error
+    line, column = int(found[1]), int(found[2])
+    lines = contract.splitlines()
+    text = lines[line - 1] if 0 < line <= len(lines) else ""
+    shown = f"\n  {text}\n  {' ' * (column - 1)}^" if text else ""
+    return ArgumentTypeError(f"{path}:{line}:{column}: {found[3]}{shown}")
 
 
 def cases_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -34,6 +34,15 @@ def test_a_size_that_no_argument_has_gets_a_name() -> None:
     assert inferred_contract(cases, {}) == "sizes x_0\nx: x_0 * n\ngrid: x_0\n"
 
 
+def test_a_size_that_no_buffer_has_is_bounded_by_the_rows_that_it_never_exceeded() -> None:
+    cases = [
+        InferenceCase({"x": CaseBuffer((m, n))}, {"stride": n, "n_cols": n // 2, "seed": 7}, [m])
+        for m, n, _ in SIZES
+    ]
+    text = inferred_contract(cases, {})
+    assert text == "sizes x_0\nx: x_0 * stride\nn_cols <= stride\ngrid: x_0\n"
+
+
 def test_strides_bound_how_far_a_buffer_reaches() -> None:
     cases = [
         InferenceCase({"x": CaseBuffer((m, n), (2 * n, 1))}, {"n": n}, [m]) for m, n, _ in SIZES

@@ -112,3 +112,25 @@ def test_the_gate_fails_at_what_is_refuted(
 
     kernel.write_text(ROWS.replace("program_id(0)", "program_id(0).to(tl.int64)"))
     assert main(["--url", system.url, "gate"], environment={}) == 0
+
+
+@pytest.mark.parametrize(
+    ("contract", "said"),
+    [
+        ("sizes n\nx_ptr: n *\n", "rows.contract:2:11: expected a number, a name or '('"),
+        ("x_ptr: stride\ny_ptr: stride\n", "rows.contract:2:1: the kernel has no buffer y_ptr"),
+        (
+            "x_ptr: n_rows * stride\n",
+            "rows.contract:1:8: n_rows is no integer argument and no size",
+        ),
+    ],
+)
+def test_a_mistake_in_the_contract_is_shown_at_its_place(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str], contract: str, said: str
+) -> None:
+    kernel.with_suffix(".contract").write_text(contract)
+    words = ("--signature", "x_ptr=*fp32", "stride=i32", "n_cols=i32", "--constexpr", "BLOCK=1024")
+    assert prove(system, str(kernel), *words) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.splitlines()[-1].strip() == "^"
