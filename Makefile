@@ -6,6 +6,7 @@ DIST := .cache/dist
 COVERAGE := .cache/coverage
 EXPORTS := .cache/exports
 TORCH := .cache/torch
+TORCH_RELEASE := torch==2.13.0
 CORPUS := .cache/corpus/venv
 EVALUATORS := .cache/evaluators
 SCHEMATHESIS := .cache/schemathesis
@@ -205,6 +206,8 @@ test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is no
 
 gpu: $(VENV)/.gpu ## install the requirements of `make run` for launches on this machine's NVIDIA GPUs
 
+torch: $(VENV)/.torch ## install torch for `make run`, which then records and runs PyTorch programs
+
 lint: $(STAMP) ## formatting, lint, types, import contracts, workflows
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style
 
@@ -290,13 +293,17 @@ $(VENV)/.gpu: $(STAMP)
 	$(VENV)/$(LOCKED) -r requirements/gpu.txt
 	@touch $@
 
+$(VENV)/.torch: $(STAMP)
+	$(VENV)/$(INSTALL) --no-build-isolation -e '.[worker]' $(TORCH_RELEASE)
+	@touch $@
+
 $(TORCH)/.installed: pyproject.toml client/pyproject.toml $(LOCKS)
 	python3 -m venv $(TORCH)
 	$(TORCH)/$(LOCKED) $(SETS)
 	$(TORCH)/$(OURS)
 	@# torch is no dependency of ours, and its build is whatever the machine's pip finds; naming ours beside it
 	@# keeps Triton and NumPy as they are, or fails
-	$(TORCH)/$(INSTALL) --no-build-isolation -e '.[worker]' torch==2.13.0
+	$(TORCH)/$(INSTALL) --no-build-isolation -e '.[worker]' $(TORCH_RELEASE)
 	@touch $@
 
 $(EVALUATORS)/.installed: client/pyproject.toml
@@ -366,4 +373,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean

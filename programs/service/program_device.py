@@ -160,7 +160,8 @@ async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
         return _try_again()
     message = (
         "no worker of this deployment records programs. Install torch beside a worker's Triton (a "
-        "CPU build is enough) and restart that worker. GET /v1/targets shows under `programs` "
-        "where programs are recorded, and GET /v1/system shows under `recording` why not"
+        "CPU build is enough; in a checkout: `make torch`) and restart that worker. "
+        "GET /v1/targets shows under `programs` where programs are recorded, and "
+        "GET /v1/system shows under `recording` why not"
     )
     return RequestRejected(FieldError("", message))

@@ -32,7 +32,8 @@ def write_gate_file(given: Namespace, client: Client, terminal: Terminal) -> Non
         found += [FoundKernel(source, k.name, _members(k, terminal)) for k in kernels]
     path.write_text(gate_file_text(found, targets, given.triton), encoding="utf-8")
     count = f"{len(found)} kernel{'' if len(found) == 1 else 's'}"
-    terminal.say(f"wrote {path} with {count}; `tritonc gate --update-baseline` writes the baseline")
+    next_step = "" if given.update_baseline else "; `tritonc gate --update-baseline` comes next"
+    terminal.say(f"wrote {path} with {count}{next_step}")
 
 
 def _members(kernel: FileKernel, terminal: Terminal) -> dict[str, Any]:
