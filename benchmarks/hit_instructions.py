@@ -3,7 +3,7 @@
     $ .venv/bin/python benchmarks/hit_instructions.py
 
 The application is called as the server calls it, without the server itself, whose part no change
-of ours alters. Two runs that differ in the number of hits alone cancel what a start costs.
+of ours alters. Instructions are counted between its first hits and its end alone.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from service.composition import composed_app
 from service.settings import ServiceSettings
 from store.embedded import EmbeddedValkey
 
-FEW, MANY = 100, 500
+WARM, COUNTED = 100, 400
 BODY = b'{"source": "' + b"x" * 2000 + b'"}'
 ANSWER = b'{"state":"succeeded","included":"' + b"x" * 24_000 + b'"}'
 HEADERS = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
 
 
 def main() -> None:
-    if len(sys.argv) == 3:
-        asyncio.run(hits(sys.argv[1], int(sys.argv[2])))
+    if len(sys.argv) == 2:
+        asyncio.run(hits(sys.argv[1]))
         return
     with tempfile.TemporaryDirectory() as folder:
         print(f"{asyncio.run(per_hit(Path(folder))):.0f} instructions a hit")
@@ -39,39 +39,62 @@ def main() -> None:
 
 async def per_hit(folder: Path) -> float:
     async with EmbeddedValkey(folder) as valkey:
-        few, many = [await asyncio.to_thread(instructions, valkey.url, n) for n in (FEW, MANY)]
-    return (many - few) / (MANY - FEW)
+        return await asyncio.to_thread(instructions, valkey.url) / COUNTED
 
 
-def instructions(redis_url: str, count: int) -> int:
-    """Return the instructions of a process that answers `count` hits."""
+def instructions(redis_url: str) -> int:
+    """Return the instructions of `COUNTED` hits."""
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    command += [sys.executable, __file__, redis_url, str(count)]
-    environment = os.environ | {"PYTHONHASHSEED": "0"}
-    said = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    found = re.search(r"Collected : (\d+)", said.stderr)
-    if found is None:
-        raise RuntimeError(f"callgrind said nothing of instructions: {said.stderr[-2000:]}")
+    command += ["--instr-atstart=no", sys.executable, __file__, redis_url]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONHASHSEED": "0"},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for counting in ("on", "off"):
+            if process.stdout.readline() != "\n":
+                break  # it failed, and says why below
+            control = ["callgrind_control", f"--instr={counting}", str(process.pid)]
+            subprocess.run(control, capture_output=True, check=True)
+            process.stdin.write("\n")
+            process.stdin.flush()
+        said = process.communicate()[1]
+    found = re.search(r"Collected : (\d+)", said)
+    if process.returncode or found is None:
+        raise RuntimeError(f"callgrind said nothing of instructions: {said[-2000:]}")
     return int(found[1])
 
 
-async def hits(redis_url: str, count: int) -> None:
+async def hits(redis_url: str) -> None:
     lifespan.FLUSH_S = 1e6  # what is written every few seconds is no part of a hit
     app = composed_app(ServiceSettings(redis_url=redis_url))
     async with app.router.lifespan_context(app):
         state = app.state.service
         toolchains = await state.toolchains.current()
         state.toolchains.current = _returning(toolchains)  # its clock is not that of a hit
-        answer = Answer("0" * 64, "succeeded", ANSWER, "hit").rendered
-        state.responses.put(request_digest("", toolchains.digest, BODY), answer)
         await asyncio.sleep(1)  # until it hears of changes of API keys
         caller = await state.callers._find("")
         if caller is not ANONYMOUS:
             raise RuntimeError("the hits must be anonymous")
         state.callers._find = _returning(caller)
-        for _ in range(count):
-            if await status(app) != 200:
-                raise RuntimeError("that was no hit")
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for other in others:  # what the service does by the clock is no part of a hit
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        answer = Answer("0" * 64, "succeeded", ANSWER, "hit").rendered
+        state.responses.put(request_digest("", toolchains.digest, BODY), answer)
+        for count in (WARM, COUNTED):
+            for _ in range(count):
+                if await status(app) != 200:
+                    raise RuntimeError("that was no hit")
+            print(flush=True)  # has the counting begin, and end
+            sys.stdin.readline()
+        os._exit(0)  # nothing is left that could end as the service does
 
 
 def _returning(value: Any) -> Any:
