@@ -18,7 +18,7 @@ CASES = [(name, arch) for name in NAMES for arch in (80, 90)]
 CASES += [("matmul", 86), ("matmul", 100)]  # which is lowered differently for each
 
 
-QUICK = [("vector_add", 80), ("matmul", 90), ("helpers", 90)]
+QUICK = [("vector_add", 80), ("helpers", 90)]
 
 
 @pytest.mark.parametrize(("name", "arch"), slow_except(QUICK, CASES))

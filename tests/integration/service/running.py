@@ -157,7 +157,10 @@ class Deployment:
         return worker
 
     def wait_for_workers(self, count: int = 1, within_s: float = LIMIT_S) -> None:
-        wait_until(lambda: self._worker_count() >= count, f"{count} worker(s)", self.said, within_s)
+        key = self._settings.get("TRITOND_ADMIN_KEY", "")
+        with self.client(**({"authorization": f"Bearer {key}"} if key else {})) as http:
+            enough = lambda: worker_count(http) >= count  # noqa: E731
+            wait_until(enough, f"{count} worker(s)", self.said, within_s)
         asyncio.run(note_tried(self.redis_url))
 
     def stop_workers(self) -> None:
@@ -178,12 +181,6 @@ class Deployment:
 
     def said(self) -> str:
         return "".join(log.read_text() for log in sorted(self.folder.glob("*.log")))
-
-    def _worker_count(self) -> int:
-        key = self._settings.get("TRITOND_ADMIN_KEY", "")
-        with self.client(**({"authorization": f"Bearer {key}"} if key else {})) as http:
-            counts: dict[str, int] = http.get("/v1/system").json()["workers"]
-        return counts["compile"]
 
     def _start(self, module: str, root: Path = ROOT, **settings: str) -> Process:
         log = self.folder / f"{module}.log"
@@ -238,6 +235,11 @@ def ended(client: httpx.Client, url: str) -> dict[str, Any]:
     wait_until(is_over, f"{url} has ended")
     found: dict[str, Any] = client.get(url).json()
     return found
+
+
+def worker_count(http: httpx.Client) -> int:
+    counts: dict[str, int] = http.get("/v1/system").json()["workers"]
+    return counts["compile"]
 
 
 def answers(url: str) -> bool:

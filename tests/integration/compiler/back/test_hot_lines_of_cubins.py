@@ -14,6 +14,7 @@ from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Compiled, compile_kernel, read
 
 HELPERS = KERNELS / "good" / "helpers.py"
+Instructions = list[tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,8 @@ def compiled(children: Children) -> Compiled:
     return compile_kernel(children, read(HELPERS))
 
 
-def disassembled(children: Children, compiled: Compiled) -> list[tuple[int, str]]:
+@pytest.fixture(scope="module")
+def disassembled(children: Children, compiled: Compiled) -> Instructions:
     body = compiled.stages["cubin"]
     order = {"task": "sass", "sizes": {"cubin": len(body)}}
     text = children.run(order, body).stages["sass"].decode()
@@ -43,13 +45,10 @@ def folded(
 
 
 def test_every_instruction_that_does_something_has_a_line(
-    children: Children, compiled: Compiled
+    children: Children, compiled: Compiled, disassembled: Instructions
 ) -> None:
     assert compiled.sliced is not None
-    rows = [
-        CountedInstruction(at, text, 1, 32, {"wait": 1})
-        for at, text in disassembled(children, compiled)
-    ]
+    rows = [CountedInstruction(at, text, 1, 32, {"wait": 1}) for at, text in disassembled]
 
     found = folded(children, compiled, rows, compiled.sliced["kernel"])
 
@@ -60,11 +59,13 @@ def test_every_instruction_that_does_something_has_a_line(
     assert found["samples"] == len(rows)
 
 
-def test_a_store_is_hot_on_the_line_that_stores(children: Children, compiled: Compiled) -> None:
+def test_a_store_is_hot_on_the_line_that_stores(
+    children: Children, compiled: Compiled, disassembled: Instructions
+) -> None:
     assert compiled.sliced is not None
     rows = [
         CountedInstruction(at, text, 10 * text.startswith("STG"), 1, {"lg_throttle": 10})
-        for at, text in disassembled(children, compiled)
+        for at, text in disassembled
     ]
 
     hottest = folded(children, compiled, rows, compiled.sliced["kernel"])["lines"][0]
@@ -73,8 +74,10 @@ def test_a_store_is_hot_on_the_line_that_stores(children: Children, compiled: Co
     assert (hottest["samples_percent"], hottest["top_stall"]) == (100.0, "lg_throttle")
 
 
-def test_of_another_entry_no_line_is_made_up(children: Children, compiled: Compiled) -> None:
-    rows = [CountedInstruction(at, text, 1, 1, {}) for at, text in disassembled(children, compiled)]
+def test_of_another_entry_no_line_is_made_up(
+    children: Children, compiled: Compiled, disassembled: Instructions
+) -> None:
+    rows = [CountedInstruction(at, text, 1, 1, {}) for at, text in disassembled]
 
     (row,) = folded(children, compiled, rows, "another")["lines"]
 

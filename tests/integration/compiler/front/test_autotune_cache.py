@@ -54,6 +54,7 @@ def test_another_call_is_benchmarked(children: Children, tmp_path: Path, name: s
     assert run_autotuned(tmp_path, target, **OTHERWISE[name]) == {"benchmarked": True}
 
 
+@pytest.mark.slow
 def test_what_is_not_in_the_key_changes_nothing(children: Children, tmp_path: Path) -> None:
     target = parse_target("cuda:90")
     cached(children, target, tmp_path / "cache")

@@ -30,7 +30,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", slow_except(["member of an enum", "computed number"], KINDS))
+@pytest.mark.parametrize("kind", slow_except(["member of an enum"], KINDS))
 def test_a_default_reaches_the_kernel_as_it_is(
     children: Children,
     directly: TritonCompile,

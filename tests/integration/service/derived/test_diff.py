@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 from tests.integration.service.derived.compiled import compiled, line_of
@@ -31,7 +32,7 @@ def stage_of(found: dict[str, Any], name: str) -> dict[str, Any]:
     return stage
 
 
-@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+@pytest.mark.parametrize("target", slow_except(["cuda:90"], ["cuda:90", "hip:gfx942"]))
 def test_a_comment_and_other_names_are_no_difference(
     http: httpx.Client, post: Post, target: str
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import httpx
+import pytest
 
 from store.connection import connect
 from tests.integration.service import bodies
@@ -57,6 +58,7 @@ def test_a_derivation_of_lost_artifacts_is_gone(
     assert get(http, compilation, "artifacts/sass").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_diff_is_made_again_while_what_it_is_of_is_there(
     system: Deployment, http: httpx.Client, post: Post
 ) -> None:

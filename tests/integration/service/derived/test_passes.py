@@ -23,9 +23,7 @@ def passes_of(http: httpx.Client, compilation: dict[str, Any]) -> list[dict[str,
     return passes
 
 
-@pytest.mark.parametrize(
-    "name", slow_except(["vector_add", "matmul"], ["vector_add", "matmul", "loops"])
-)
+@pytest.mark.parametrize("name", slow_except(["vector_add"], ["vector_add", "matmul", "loops"]))
 def test_the_last_change_of_a_stage_is_its_artifact(
     http: httpx.Client, post: Post, name: str
 ) -> None:

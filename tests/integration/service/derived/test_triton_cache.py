@@ -93,7 +93,10 @@ def triton_jit() -> Iterator[Jit]:
 
 @pytest.mark.parametrize(
     ("name", "kernel", "arguments"),
-    [("vector_add", "add_kernel", VECTOR_ADD), ("matmul", "matmul_kernel", MATMUL)],
+    [
+        ("vector_add", "add_kernel", VECTOR_ADD),
+        pytest.param("matmul", "matmul_kernel", MATMUL, marks=pytest.mark.slow),
+    ],
 )
 def test_the_jit_finds_what_was_installed(
     http: httpx.Client,
@@ -124,6 +127,7 @@ def test_other_constants_are_compiled(
     assert answer["cache_hit"] == [False]
 
 
+@pytest.mark.slow
 def test_options_count(http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit) -> None:
     cache = installed(http, compiled(post, "vector_add", options={"num_warps": 8}), tmp_path)
     source = bodies.good("vector_add")["source"]
@@ -133,6 +137,7 @@ def test_options_count(http: httpx.Client, post: Post, tmp_path: Path, triton_ji
     assert answer["cache_hit"] == [True]
 
 
+@pytest.mark.slow
 def test_an_amd_gpu_finds_its_own(
     http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit
 ) -> None:
@@ -171,6 +176,7 @@ def copy(source, target, pair, stride: tl.int64, BLOCK: tl.constexpr):
 """
 
 
+@pytest.mark.slow
 def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
     http: httpx.Client, post: Post, tmp_path: Path, triton_jit: Jit
 ) -> None:

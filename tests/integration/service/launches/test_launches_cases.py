@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.integration.service.launches import bodies
 from tests.integration.service.launches.bodies import output, uniform
@@ -121,6 +122,7 @@ def test_each_case_has_its_own_files_and_trace(launch: Launch, http: httpx.Clien
         assert [access["op"] for access in traced["accesses"]] == ["load", "load", "store"]
 
 
+@pytest.mark.slow
 def test_a_hundred_cases_are_done(launch: Launch) -> None:
     cases = [of_size(size) for size in range(1, 101)]
 

@@ -116,6 +116,7 @@ def test_arguments_must_keep_the_promises_of_a_compilation(
     assert answer["findings"][0]["case"]["arguments"]["n"] % 16 == 0
 
 
+@pytest.mark.slow
 def test_posted_ir_is_fuzzed_by_position(launch: Launch) -> None:
     right = ir_launch()
     wrong = ir_launch(TTIR.replace("arith.addf", "arith.maximumf"))
@@ -147,6 +148,7 @@ def test_a_kernel_without_masks_reads_past_the_end(launch: Launch) -> None:
     assert finding["message"].startswith("With M = 1, N = 1, K = 1, ")
 
 
+@pytest.mark.slow
 def test_nan_are_tried_where_the_reference_says_what_they_mean(launch: Launch) -> None:
     text = "@triton.jit\ndef kernel(x_ptr, z_ptr, n, BLOCK: tl.constexpr):\n"
     text += "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"

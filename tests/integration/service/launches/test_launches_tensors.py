@@ -114,6 +114,7 @@ def test_a_file_that_does_not_fit_its_argument_is_the_launchs_problem(
     assert said in answer["problem"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_file_of_80_megabytes_is_used(launch: Launch, http: httpx.Client) -> None:
     data = npy(np.zeros(20_000_000, np.float32))
     put(http, data)
