@@ -5,7 +5,7 @@ Types are text here; nothing is imported from Triton to know them.
 
 import re
 
-from compiler.rejection import did_you_mean, shown
+from compiler.rejection import ALIKE_AMONG_FEW, closest, shown
 
 MAX_TYPE_CHARS = 256
 SCALAR_BYTES = {
@@ -68,16 +68,24 @@ class UnknownType(ValueError):
         """Return the message. It computes suggestions late: many errors are never shown."""
         if self.why:
             return f"{shown(self.written)} {self.why}"
-        meant = did_you_mean(_element(self.written).lower(), SCALARS)
         return (
-            f"{shown(self.written)} is not a Triton type.{meant} "
+            f"{shown(self.written)} is not a Triton type.{_meant_by(self.written)} "
             f"Scalars are {' '.join(sorted(SCALARS))}; a pointer is written *fp32, "
             "a pointer to const *kfp32, a descriptor tensordesc<fp16[64,64]>."
         )
 
 
-def _element(written: str) -> str:
-    return _PREFIX.sub("", written[:MAX_TYPE_CHARS].strip().lstrip("*k"))
+def _meant_by(written: str) -> str:
+    """Return what may have been meant: a pointer for a pointer, unless only its star is wrong."""
+    text = written[:MAX_TYPE_CHARS].strip().lower()
+    element = text.lstrip("*k")
+    marks = text[: len(text) - len(element)]
+    name = _PREFIX.sub("", element)
+    meant = closest(name, SCALARS, ALIKE_AMONG_FEW)
+    if meant is None:
+        return ""
+    is_pointer_meant = marks.startswith("*") and name != meant
+    return f" Did you mean `{marks if is_pointer_meant else ''}{meant}`?"
 
 
 def canonical_dtype(written: str) -> str:

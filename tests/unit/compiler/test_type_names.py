@@ -90,7 +90,7 @@ def test_an_unknown_type_is_answered_with_what_can_be_written():
         canonical_type("*fp23")
 
     assert str(unknown.value) == (
-        '"*fp23" is not a Triton type. Did you mean `fp32`? Scalars are bf16 fp16 fp32 fp64 '
+        '"*fp23" is not a Triton type. Did you mean `*fp32`? Scalars are bf16 fp16 fp32 fp64 '
         "fp8e4b15 fp8e4b8 fp8e4nv fp8e5 fp8e5b16 i1 i16 i32 i64 i8 u16 u32 u64 u8; a pointer is "
         "written *fp32, a pointer to const *kfp32, a descriptor tensordesc<fp16[64,64]>."
     )
@@ -111,7 +111,7 @@ def test_a_suggestion_does_not_depend_on_case():
 
 
 def test_a_dtype_is_no_pointer():
-    with pytest.raises(UnknownType):
+    with pytest.raises(UnknownType, match="Did you mean `fp32`"):
         canonical_dtype("*fp32")
 
 
