@@ -63,10 +63,9 @@ function showAt(control: HTMLInputElement | HTMLSelectElement, message: string):
   openAround(control);
 }
 
-/** Replace the name in a type; a pointer's star and its hints stay. */
+/** Replace the name in a type; its hints stay. */
 function spelled(written: string, meant: string): string {
-  const [, star, hints] = /^(\*?k?)[^:]*(:.*)?$/.exec(written) ?? [];
-  return meant.startsWith("*") || !star ? `${meant}${hints ?? ""}` : `${star}${meant}${hints ?? ""}`;
+  return `${meant}${/:.*$/.exec(written)?.[0] ?? ""}`;
 }
 
 function clear(control: HTMLElement): void {
