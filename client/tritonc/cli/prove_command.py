@@ -32,7 +32,7 @@ from tritonc.service_errors import ProblemError, WaitExpired
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
 CONTRACT_SUFFIX = ".contract"
 _PLACE = re.compile(r"line (\d{1,9}), column (\d{1,9}): (.*)", re.DOTALL)
-"""How the service names a place in a contract."""
+"""The place of a mistake in a contract, as the service names it."""
 _DEFAULT_TARGET = "cuda:90"
 _EPILOG = """\
 The contract is what every launch keeps: how many elements buffers have, how sizes relate, the grid.
