@@ -12,7 +12,7 @@ import { CHAPTERS, LESSONS } from "./lessons";
 import { Selection } from "./line_links";
 import { beginRun, runLines, showNotes, type LineNote } from "./line_notes";
 import { mark } from "./mark";
-import { openState, type PageState } from "./page_state";
+import { openState, store, type PageState } from "./page_state";
 import { bodyOf } from "./request";
 import { notesOf } from "./run_notes";
 import { shareDialog } from "./share_dialog";
@@ -39,7 +39,8 @@ export class LearnPage {
   private readonly visit = element("p", { className: "notice", hidden: true }, "This is a shared kernel. Yours is as you left it. ", button("Back to mine", () => this.choose(this.lesson), { className: "small" }));
   private readonly solved = element("div", { className: "solved", hidden: true });
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
-  private readonly steps = new StepView((line) => this.goTo(line));
+  private readonly picture = element("section", { className: "picture scrolls", tabIndex: 0, "aria-label": "The run, drawn" });
+  private readonly steps = new StepView((line) => this.goTo(line), this.picture);
   private readonly key = new KeyField(() => void this.run());
 
   constructor() {
@@ -59,9 +60,9 @@ export class LearnPage {
     );
     const bar = element("div", { className: "run-bar" }, this.runButton, element("div", { className: "status" }, this.state), button("Start over", () => this.startOver()));
     const code = element("section", { className: "left code-column", "aria-label": "The kernel" }, this.visit, this.editorBox, element("div", { className: "dock-bar" }, this.solved, bar), this.said);
-    const picture = element("section", { className: "picture scrolls", tabIndex: 0, "aria-label": "The run, drawn" }, this.steps.element);
+    this.picture.append(this.steps.element);
     document.body.classList.add("learn");
-    document.body.replaceChildren(header, element("main", {}, this.text, code, picture), share.element);
+    document.body.replaceChildren(header, element("main", {}, this.text, code, this.picture), share.element);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.run();
     });
@@ -182,8 +183,18 @@ export class LearnPage {
     const cells = Array.from({ length: 24 }, (_, index) => element("i", { className: `program-${index % 8}` }));
     const go = next ? [button(`Next: ${next.title}`, () => this.choose(next), { className: "primary next" })] : [element("span", {}, "That was the last lesson. Well done!")];
     this.runButton.classList.toggle("primary", !next);
-    this.solved.replaceChildren(element("div", { className: "flourish", "aria-hidden": "true" }, ...cells), element("b", {}, "Solved"), ...go);
+    const explore = button("See its PTX", () => void this.explore());
+    this.solved.replaceChildren(element("div", { className: "flourish", "aria-hidden": "true" }, ...cells), element("b", {}, "Solved"), element("span", { className: "space" }), explore, ...go);
     this.solved.hidden = false;
+  }
+
+  /** Go on with the kernel in the explorer. */
+  private async explore(): Promise<void> {
+    try {
+      location.assign(`.#${await store({ ...this.shared(), panes: ["ttir", "ptx", "resources", "run"] })}`);
+    } catch (error) {
+      this.say(wordsOf(error), "failed");
+    }
   }
 
   /** Take back the judgement of an earlier text or run. */

@@ -98,11 +98,17 @@ export function leaveLink(): void {
   if (location.hash) history.pushState(null, "", location.pathname + location.search);
 }
 
-/** Store the state under its digest, show it in the URL, and return both links. */
-export async function share(state: PageState): Promise<{ digest: string; url: string; short: string }> {
+/** Store the state under its digest, which is returned. Raises ProblemAnswered. */
+export async function store(state: PageState): Promise<string> {
   const body = JSON.stringify(state);
   const digest = digestOf(body);
   await ask(`v1/states/${digest}`, { method: "PUT", body });
+  return digest;
+}
+
+/** Store the state under its digest, show it in the URL, and return both links. */
+export async function share(state: PageState): Promise<{ digest: string; url: string; short: string }> {
+  const digest = await store(state);
   history.replaceState(null, "", `#${digest}`);
   const short = new URL(location.href);
   short.hash = digest.slice("sha256:".length).slice(0, SHORT);

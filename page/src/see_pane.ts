@@ -17,7 +17,8 @@ export interface SeeContext extends RunContext {
 const NOTHING = "Run the kernel here to see the reads and writes of its programs, step by step.";
 
 export function see(context: SeeContext): Content {
-  const steps = new StepView((line) => context.goTo(line));
+  const shown = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "The launch, drawn" });
+  const steps = new StepView((line) => context.goTo(line), shown);
   steps.clear(NOTHING);
   /** The number of started runs. */
   let runs = 0;
@@ -39,7 +40,7 @@ export function see(context: SeeContext): Content {
     }
   };
   const stopFollowing = context.drawing((body, trace) => void go(() => (trace ? Promise.resolve(trace) : traced(body))));
-  const shown = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "The launch, drawn" }, element("div", { className: "controls" }, start), steps.element);
+  shown.append(element("div", { className: "controls" }, start), steps.element);
   return {
     element: shown,
     show() {},

@@ -41,7 +41,11 @@ export class StepView {
   private chosen: number[] = [];
   private timer = 0;
 
-  constructor(private readonly goTo: (line: number) => void) {
+  /** `around` takes the arrow keys, too. */
+  constructor(
+    private readonly goTo: (line: number) => void,
+    around: HTMLElement,
+  ) {
     const back = button("◀", () => this.step(-1), { "aria-label": "Step back", title: "Left arrow" });
     const forward = button("▶", () => this.step(1), { "aria-label": "Step forward", title: "Right arrow" });
     this.slider.addEventListener("input", () => this.moved());
@@ -58,7 +62,7 @@ export class StepView {
       this.words,
     );
     this.element = element("div", { className: "steps" }, this.status, this.stage);
-    this.element.addEventListener("keydown", (event) => this.pressed(event));
+    around.addEventListener("keydown", (event) => this.pressed(event));
     this.dark.addEventListener("change", this.repaint);
     this.themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.resized.observe(this.pictures);
@@ -104,6 +108,8 @@ export class StepView {
     for (const { name, shape, goesBeyond } of shapes.sort((a, b) => Number(b.goesBeyond) - Number(a.goesBeyond))) {
       this.arrays.set(name, new ArrayPicture(name, shape, goesBeyond, (array, index) => this.tell(array, index)));
     }
+    this.lanes = null;
+    this.pictures.replaceChildren(...this.drawnArrays().map((picture) => picture.element));
     const ran = [...new Set(trace.accesses.map(({ program }) => program.join(", ")))];
     const choices = menu([["", "all, in turn"], ...ran.map((program) => [program, `(${program})`] as const)], "");
     this.programs.replaceChildren(...choices.children);
@@ -227,8 +233,10 @@ export class StepView {
     const place = line ? button(`line ${line}`, () => this.goTo(line), { className: "place" }) : null;
     this.what.replaceChildren(swatch, ` Step ${at + 1} of ${this.chosen.length}: program (${access.program.join(", ")}), ${access.op} of ${access.argument} `, place ?? "");
     this.words.replaceChildren(stepTable(trace, number), valuesBefore(trace, number));
+    // arrays stay, and with them the focus; each step has lanes of its own
+    this.lanes?.element.remove();
     this.lanes = this.lanesOf(access, colour);
-    this.pictures.replaceChildren(...this.drawnArrays().map((picture) => picture.element));
+    this.pictures.append(this.lanes.element);
     this.fit();
   }
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.page.conftest import Visit
+from tests.page.conftest import Visit, compiled
 from tests.page.lessons import (
     ADD_IN_BLOCKS,
     KERNELS,
@@ -17,7 +17,7 @@ from tests.page.lessons import (
     take_solution,
     write_body,
 )
-from tests.page.pages import SOURCE, source_of, write
+from tests.page.pages import SOURCE, source_of, text_of, write
 from tests.page.test_run_notes import note_below
 
 
@@ -96,6 +96,19 @@ def test_a_failed_run_or_an_edit_never_stands_beside_solved(visit: Visit) -> Non
     expect(solved(page)).to_be_hidden()
     expect(page.locator("button.primary:visible")).to_have_text(["Run"])
     expect(page.get_by_label("Target", exact=True)).to_have_count(0)
+
+
+def test_a_solved_kernel_goes_on_to_its_ptx_and_back(visit: Visit) -> None:
+    page = open_lesson(visit, "add_ten_in_blocks")
+    write_body(page, ADD_IN_BLOCKS)
+    run(page)
+    page.get_by_role("button", name="See its PTX").click()
+
+    compiled(page)
+    assert "ld.global" in text_of(page, "PTX")
+    page.go_back()
+    expect(page.get_by_role("article")).to_contain_text("Constant add in blocks")
+    expect(page.locator(SOURCE)).to_contain_text("offsets < N0")
 
 
 def test_what_is_not_proved_is_said_at_its_line_with_sizes(visit: Visit) -> None:

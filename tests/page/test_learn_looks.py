@@ -53,6 +53,16 @@ def test_a_mismatch_jumps_to_its_step_with_both_values(visit: Visit) -> None:
     expect(steps.locator(".told")).to_contain_text("z_ptr[51]")
 
 
+def test_arrow_keys_step_wherever_the_picture_has_the_focus(visit: Visit) -> None:
+    page = open_lesson(visit, "add_ten")
+    take_solution(page)
+    run(page)
+    page.get_by_role("region", name="The run, drawn").focus()
+    page.keyboard.press("ArrowRight")
+
+    expect(page.locator(".steps")).to_contain_text("Step 2 of 2")
+
+
 def test_the_steps_play_at_a_chosen_speed(visit: Visit) -> None:
     page = open_lesson(visit, "add_ten_in_blocks")
     write_body(page, ADD_IN_BLOCKS)
