@@ -161,7 +161,11 @@ class _Guess:
         return size.text() if step == -1 else f"cdiv({size.text()}, {-step})"
 
     def find_extents(self) -> None:
-        """Find how far the accesses of each buffer reach."""
+        """Find how far the accesses of each buffer reach, and the indices that they depend on."""
+        reached = self._names_below(*(part for one in self.accesses for part in _parts(one)))
+        reached |= self._closure(text for one in self._offsets() for text in one.names)
+        loaded = self.evaluator.loaded
+        self.indices |= {loaded[text].base for text in reached if text in loaded}
         for access in self.accesses:
             for case in access.pointer.cases:
                 if not isinstance(case.base, str):

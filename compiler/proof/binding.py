@@ -164,6 +164,7 @@ class _Binding:
                 at_least(size, name(text) + 1),
             ]
             self._unknowns.known[text].support = frozenset(["grid"])
+            self._fact("", at_least(size, 1))  # whatever runs is a program of the grid
             self._fact(f"the grid has at most {most:,} programs along {axis}", at_least(most, size))
 
     def _fact(self, label: str, formula: Formula) -> None:

@@ -242,3 +242,14 @@ def test_the_upper_bits_of_a_loaded_byte_are_in_a_table_of_16() -> None:
     for one in proof_of(body, types, contract).accesses:
         assert one.bounds is not None
         assert one.bounds.verdict == "proved"
+
+
+def test_the_grid_of_a_witness_has_programs_on_each_axis() -> None:
+    body = """def kernel(x_ptr, n):
+    tl.store(x_ptr + tl.program_id(0), 0.0)
+"""
+    contract = "sizes heads\nx_ptr: n - 1\ngrid: n, heads // 2\n"
+    [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, contract).accesses
+    witness = store.answers["bounds"].witness
+    assert witness is not None
+    assert witness.grid == [1, 1, 1]
