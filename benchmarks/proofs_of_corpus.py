@@ -89,12 +89,26 @@ def _records(
         if stem is None:
             continue
         path = RESULTS / f"{hashlib.sha256(kernel.id.encode()).hexdigest()[:16]}.json"
-        was_whole = path.exists() and _is_whole(json.loads(path.read_text()))
+        was_whole = path.exists() and _is_whole(_counted(path))
         if given.again or not path.exists() or (given.undecided and not was_whole):
             path.unlink(missing_ok=True)
             record = _in_child(root, kernel, plan, stem, path)
             print(f"{kernel.id}: {_said(record)}", flush=True)
-        yield json.loads(path.read_text())
+        yield _counted(path)
+
+
+def _counted(path: Path) -> Record:
+    """Return a record without answers that are the guess's alone."""
+    record: Record = json.loads(path.read_text())
+    contract = record.get("contract", "").splitlines()
+    for one in record["answers"]:
+        is_guessed = f"{one['argument']}: {NOT_GUESSED}" not in contract
+        if not is_guessed and (one["check"] == "bounds" or one["verdict"] == "refuted"):
+            one |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}
+        elif one["verdict"] == "refuted" and one["witness"]["values"]:
+            why = "sizes break it with values of a buffer, of which only a range is guessed"
+            one |= {"verdict": "unknown", "reason": why}
+    return record
 
 
 def _in_child(root: Path, kernel: Kernel, plan: Plan, stem: Path, path: Path) -> Record:
@@ -113,8 +127,7 @@ def _in_child(root: Path, kernel: Kernel, plan: Plan, stem: Path, path: Path) ->
     if code != 0:
         why = "it takes too long" if code < 0 else "an error of the harness or the prover"
         path.write_text(json.dumps({"id": kernel.id, "refused": why, "answers": []}))
-    found: Record = json.loads(path.read_text())
-    return found
+    return _counted(path)
 
 
 def _record(root: Path, kernel: Kernel, plan: Plan, stem: Path) -> Record:
@@ -139,7 +152,7 @@ def _record(root: Path, kernel: Kernel, plan: Plan, stem: Path) -> Record:
         checks=["bounds", "overflow"], most_size=LIMITS.size, most_elements=LIMITS.elements,
     )  # fmt: skip
     report = prove_kernel(order, text.encode(), lambda *_: None)
-    return record | _answers(report, record["contract"].splitlines())
+    return record | _answers(report)
 
 
 def _constants(node: ast.FunctionDef) -> dict[str, int]:
@@ -153,7 +166,7 @@ def _constants(node: ast.FunctionDef) -> dict[str, int]:
     }
 
 
-def _answers(report: ProofReport, contract: list[str]) -> Record:
+def _answers(report: ProofReport) -> Record:
     answers: list[Record] = [
         {
             "line": access.line, "argument": access.argument, "kind": access.kind, "check": check,
@@ -163,9 +176,6 @@ def _answers(report: ProofReport, contract: list[str]) -> Record:
         for access in report.accesses
         for check, answer in access.answers.items()
     ]  # fmt: skip
-    for one in answers:
-        if one["check"] == "bounds" and f"{one['argument']}: {NOT_GUESSED}" in contract:
-            one |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}
     mistake = report.contract_error
     refused = report.refused or ("" if mistake is None else f"contract: {mistake['message']}")
     return {"answers": answers, "refused": refused, "solver_ms": report.solver_ms}
