@@ -43,7 +43,7 @@ from launch.proof.prove_kernel import prove_kernel
 CACHE = ROOT / ".cache/corpus"
 RESULTS = CACHE / "proofs"
 TARGET = Target("cuda", 90, 32)
-CPU_S = 90
+CPU_S = 45
 """The most CPU time of one kernel; it is refused afterwards."""
 MEMORY_BYTES = 3 << 30
 LEAST_WHOLE = 0.5
