@@ -144,7 +144,6 @@ class _Binding:
             if top > most:
                 self._fact(self._limits.size_label(), at_least(most, name(text)))
             self._fact(AT_LEAST_1, at_least(name(text), 1))
-            self._unknowns.known[text].support = frozenset()
         for one in contract.sizes:
             self._found.sizes.append(one.text)
             self._unknowns.define(one.text, (1, most))
@@ -163,7 +162,7 @@ class _Binding:
                 at_least(name(text)),
                 at_least(size, name(text) + 1),
             ]
-            self._unknowns.known[text].support = frozenset(["grid"])
+            self._unknowns.known[text].label = "grid"
             self._fact("", at_least(size, 1))  # whatever runs is a program of the grid
             self._fact(f"the grid has at most {most:,} programs along {axis}", at_least(most, size))
 

@@ -8,7 +8,7 @@ nothing; it never shows a difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.proof.access_reader import accesses_of, lanes
 from compiler.proof.logic import (
@@ -20,7 +20,7 @@ from compiler.proof.logic import (
     names_of,
     replaced,
 )
-from compiler.proof.obligations import Conclusion, Prover
+from compiler.proof.obligations import Conclusion, Prover, Shown
 from compiler.proof.operations import masked_operands
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
@@ -54,7 +54,7 @@ class StoredValues:
     base: str
     tree: Tree
     extent: Polynomial
-    under: frozenset[str]
+    shown: Shown
 
 
 def equivalent(a: Prover, b: Prover) -> Conclusion:
@@ -69,7 +69,7 @@ def equivalent(a: Prover, b: Prover) -> Conclusion:
         return Conclusion("unknown", reason=f"{one.base} has another extent in each contract")
     if one.tree != other.tree:
         return Conclusion("unknown", reason="their values are other trees of operations")
-    return Conclusion("proved", one.under | other.under)
+    return Conclusion("proved", one.shown | other.shown)
 
 
 def stored_values(prover: Prover) -> StoredValues:
@@ -90,13 +90,13 @@ def stored_values(prover: Prover) -> StoredValues:
     reader = _TreeReader(prover, base, offset, given)
     value = store.operation.operands[1]
     tree = reader.tree(value, lanes(prover.unknowns, shape_of(value.type)))
-    under = _covers(prover, store, offset, extent)
+    shown = _covers(prover, store, offset, extent)
     for access in accesses:
         finding = None if isinstance(access, UnreadAccess) else prover.overflow(access)
         if finding is None or finding.verdict != "proved":
             line = line_of(access.operation)
             raise NotComparable(f"the integers of the access at line {line} are not proved exact")
-    return StoredValues(base, tree, extent, under | reader.under)
+    return StoredValues(base, tree, extent, shown | reader.shown)
 
 
 @dataclass
@@ -105,7 +105,7 @@ class _TreeReader:
     base: str
     offset: Polynomial
     given: list[Formula]
-    under: frozenset[str] = frozenset()
+    shown: Shown = field(default_factory=Shown)
     _read: int = 0
 
     def tree(self, value: Value, at: Indices) -> Tree:
@@ -158,17 +158,15 @@ class _TreeReader:
         mask, _ = masked_operands(operation)
         if mask is not None:
             live = evaluator.truth(mask, at if shape_of(mask.type) else ())
-            labels = self.prover.linear.prove(live, self.given)
-            if labels is None:
+            found = self.prover.shown(live, self.given)
+            if found is None:
                 line = line_of(operation)
                 raise NotComparable(f"the load at line {line} may be masked where the store is not")
-            self.under |= labels
+            self.shown |= found
         return ("load", case.base, case.offset - self.offset, element_of(value.type))
 
 
-def _covers(
-    prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: Polynomial
-) -> frozenset[str]:
+def _covers(prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: Polynomial) -> Shown:
     """Return what shows that each element is stored. Raises NotComparable.
 
     Element k is stored by the program, lane and turn that are its digits, in the radix that the
@@ -202,7 +200,7 @@ def _covers(
     for one, digit in digits.items():
         goal = replaced(goal, one, digit)
     left = {one for one in names_of(goal) if one in digits}
-    labels = None if left else prover.linear.prove(goal, ())
-    if labels is None:
+    found = None if left else prover.shown(goal, ())
+    if found is None:
         raise NotComparable("nothing shows that every element is stored")
-    return labels
+    return found

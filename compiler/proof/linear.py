@@ -1,7 +1,7 @@
 """Proves `facts => goal` by linear arithmetic over products, case by case where a fact says "or".
 
 The facts of one place in a kernel are handed to the solver once; each goal of that place is one
-question about them.
+question about them. Each answer comes with its grounds, for a certificate.
 """
 
 from __future__ import annotations
@@ -11,6 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.proof.binding import Fact
+from compiler.proof.grounds import (
+    Assumed,
+    CaseSplit,
+    Ground,
+    Lemma,
+    Premise,
+    Refutation,
+    Replaced,
+    Stated,
+    Unexplained,
+    parts_of,
+)
 from compiler.proof.logic import (
     FALSE,
     TRUE,
@@ -25,32 +37,51 @@ from compiler.proof.logic import (
     replaced,
 )
 from compiler.proof.polynomial import Polynomial, name
-from compiler.proof.products import Labels, Multiplier, products_in
+from compiler.proof.premises import Premises
+from compiler.proof.products import Inequalities, Multiplier, products_in
+from compiler.proof.refuting import refutation
 from compiler.proof.solver import Effort, LinearQuestion
-from compiler.proof.unknowns import INFINITY, Unknowns
+from compiler.proof.unknowns import Unknowns
 
-GIVEN: Labels = frozenset()
 _DEEPEST = 4
 _MOST_WAYS = 3
 _MOST_COMPARED = 12
+_PATH = "where it runs"
 
 
 @dataclass(frozen=True)
-class _Known:
-    """One fact with the statements that say so; `defines` is the name that it defines."""
+class Known:
+    """A formula that holds, and why; `defines` is the name that it defines."""
 
-    formula: Formula
-    labels: Labels
+    reason: Ground
     defines: str | None = None
+
+    @property
+    def formula(self) -> Formula:
+        """The formula."""
+        return self.reason.formula
+
+
+@dataclass(frozen=True)
+class GoalEvidence:
+    """Why a goal holds: what is denied contradicts these, or is refuted case by case."""
+
+    goal: Formula
+    denied: Assumed
+    by: tuple[Ground, ...] | Refutation
 
 
 @dataclass
 class _Place:
     """The facts of one place, with the products that its goals need."""
 
-    known: Sequence[_Known]
+    known: Sequence[Known]
     question: LinearQuestion
-    labels: list[Labels]
+    reasons: list[Ground]
+
+    def core(self, numbers: frozenset[int]) -> tuple[Ground, ...]:
+        """Return the reasons of what contradicts a goal."""
+        return tuple(self.reasons[number] for number in sorted(numbers))
 
 
 @dataclass
@@ -60,109 +91,96 @@ class LinearProver:
     unknowns: Unknowns
     facts: Sequence[Fact]
     effort: Effort = field(default_factory=Effort)
+    statements: Premises = field(init=False)
     _places: dict[tuple[tuple[Formula, ...], frozenset[Polynomial]], _Place] = field(
         default_factory=dict
     )
+    _always: dict[Formula, GoalEvidence | None] = field(default_factory=dict)
 
-    def prove(
+    def __post_init__(self) -> None:
+        self.statements = Premises(self.unknowns, self.facts)
+
+    def evidence(
         self, goal: Formula, given: Sequence[Formula], beside: Iterable[Formula] = ()
-    ) -> Labels | None:
-        """Return the statements that a proof of `goal` rests on, None where there is none.
+    ) -> list[GoalEvidence] | None:
+        """Return why each part of `goal` holds where `given` does; None where that is not known.
 
         `beside` are other goals of the same place: their products are made in one go.
         """
-        if goal == TRUE:
-            return GIVEN
-        found: Labels = GIVEN
+        found = []
         for part in conjuncts(goal):
-            made = self._prove_part(part, given, beside)
+            made = self._of_part(part, given, beside)
             if made is None:
                 return None
-            found |= made
+            found.append(made)
         return found
 
-    def _prove_part(
+    def always(self, formula: Formula) -> GoalEvidence | None:
+        """Return why an inequality follows from the contract alone, None if it does not."""
+        if formula not in self._always:
+            found = self.evidence(formula, ())
+            self._always[formula] = found[0] if found else None
+        return self._always[formula]
+
+    def _of_part(
         self, goal: Formula, given: Sequence[Formula], beside: Iterable[Formula]
-    ) -> Labels | None:
-        if self._is_within(goal):
-            return self._bounds_of(goal)
+    ) -> GoalEvidence | None:
+        denied = Assumed(opposite(goal))
+        if self.unknowns.is_within(goal):
+            [line] = polynomials(goal)
+            return GoalEvidence(goal, denied, (denied, *self.statements.within(line)))
         parts = tuple(part for one in given for part in conjuncts(one))
         if FALSE in parts:
-            return GIVEN
+            return GoalEvidence(goal, denied, (_given(FALSE),))
         goals = list(dict.fromkeys([goal, *beside]))
         # first without products: most goals need none, and the solver's work is theirs alone
         for with_products in (False, True):
             place = self._place(parts, goals, with_products=with_products)
             core = place.question.refutes([opposite(goal)])
             if core is not None:
-                return self._labels(place, core)
+                return GoalEvidence(goal, denied, (denied, *place.core(core)))
             if not with_products and not products_in(
                 p for f in (*parts, goal, *(k.formula for k in place.known)) for p in polynomials(f)
             ):
                 break
-        denied = opposite(goal)
         known = self.known([*parts, goal])
-        known += self._compared_quotients(parts, goal, known)
-        alone = self._alone(denied, parts, known)
-        return self._by_cases(denied, parts, known, _DEEPEST) if alone is None else alone
+        here = [Known(_given(part)) for part in parts]
+        known = [*here, *known, *self._compared_quotients(goal, [*here, *known])]
+        core_alone = self._alone(denied, known)
+        if core_alone is not None:
+            return GoalEvidence(goal, denied, core_alone)
+        by_cases = self._by_cases(denied, known, _DEEPEST)
+        return None if by_cases is None else GoalEvidence(goal, denied, by_cases)
 
-    def _compared_quotients(
-        self, given: tuple[Formula, ...], goal: Formula, known: Sequence[_Known]
-    ) -> list[_Known]:
+    def _compared_quotients(self, goal: Formula, known: Sequence[Known]) -> list[Known]:
         """Return the order of quotients by one number, which products can then use.
 
         Linear arithmetic knows that 128 q < 128 c; that q <= c - 1 takes whole numbers.
         """
-        names = {text for one in (*given, goal) for text in names_of(one)}
-        names |= {text for one in known for text in names_of(one.formula)}
+        names = {text for one in known for text in names_of(one.formula)} | names_of(goal)
         quotients = self.unknowns.quotients
         divided = sorted(text for text in names if text in quotients)
-        found: list[_Known] = []
+        found: list[Known] = []
         place: _Place | None = None
         for a, b in itertools.permutations(divided[:_MOST_COMPARED], 2):
             divisor = quotients[a][1]
             if divisor.constant is None or divisor != quotients[b][1]:
                 continue
-            place = place or self._loaded(
-                [*(_Known(one, GIVEN) for one in given), *known], [], None
-            )
+            place = place or self._loaded(known, [], None)
             for distance in (1, 0):
                 order = at_least(name(b), name(a) + distance)
                 core = place.question.refutes([opposite(order)])
                 if core is not None:
-                    found.append(_Known(order, self._labels(place, core)))
+                    denied = Assumed(opposite(order))
+                    found.append(Known(Lemma(order, denied, (denied, *place.core(core)))))
                     break
         return found
 
-    def _alone(
-        self, denied: Formula, given: Sequence[Formula], known: Sequence[_Known]
-    ) -> Labels | None:
+    def _alone(self, denied: Ground, known: Sequence[Known]) -> tuple[Ground, ...] | None:
         """Refute one denied goal, whose products with what is known count too."""
-        hypotheses = [_Known(denied, GIVEN), *(_Known(one, GIVEN) for one in given), *known]
-        place = self._loaded(hypotheses, [], frozenset())
+        place = self._loaded([Known(denied), *known], [], frozenset())
         core = place.question.refutes([])
-        return None if core is None else self._labels(place, core)
-
-    def _is_within(self, goal: Formula) -> bool:
-        return (
-            isinstance(goal, AtLeastZero)
-            and goal.polynomial.interval(self.unknowns.interval)[0] >= 0
-        )
-
-    def _bounds_of(self, goal: Formula) -> Labels:
-        """Return what the intervals of the names in a goal rest on."""
-        return self.unknowns.support_of(goal) | self._scalar_labels(goal)
-
-    def _scalar_labels(self, goal: Formula) -> Labels:
-        """Return the default statements about the scalars and sizes in a goal."""
-        mentioned = names_of(goal)
-        return frozenset(
-            fact.label
-            for fact in self.facts
-            if isinstance(fact.formula, AtLeastZero)
-            and len(fact.formula.polynomial.names) == 1
-            and fact.formula.polynomial.names <= mentioned
-        )
+        return None if core is None else place.core(core)
 
     def _place(
         self, given: tuple[Formula, ...], goals: Sequence[Formula], *, with_products: bool
@@ -172,42 +190,42 @@ class LinearProver:
         )
         key = given, wanted or frozenset()
         if key not in self._places:
-            known = [_Known(part, GIVEN) for part in given]
+            known = [Known(_given(part)) for part in given]
             known += self.known([*given, *goals])
             self._places[key] = self._loaded(known, [opposite(goal) for goal in goals], wanted)
         return self._places[key]
 
     def _loaded(
         self,
-        known: Sequence[_Known],
+        known: Sequence[Known],
         denied: Sequence[Formula],
         wanted: frozenset[Polynomial] | None,
     ) -> _Place:
-        question, labels = LinearQuestion(self.effort), list[Labels]()
+        question, reasons = LinearQuestion(self.effort), list[Ground]()
         for one in known:
             question.add(one.formula)
-            labels.append(one.labels)
+            reasons.append(one.reason)
         if wanted is not None:
-            for polynomial, of in self._products(known, denied).items():
-                question.add(AtLeastZero(polynomial))
-                labels.append(of)
+            for reason in self._products(known, denied).values():
+                question.add(reason.formula)
+                reasons.append(reason)
         question.load()
-        return _Place(known, question, labels)
+        return _Place(known, question, reasons)
 
-    def _products(
-        self, known: Sequence[_Known], denied: Sequence[Formula]
-    ) -> dict[Polynomial, Labels]:
+    def _products(self, known: Sequence[Known], denied: Sequence[Formula]) -> Inequalities:
         """Return inequalities that follow from the known ones."""
-        units: dict[Polynomial, Labels] = {}
+        units: Inequalities = {}
         for one in known:
-            for part in conjuncts(one.formula):
-                if isinstance(part, AtLeastZero):
-                    units.setdefault(part.polynomial, one.labels)
-        multiplier = Multiplier(self.unknowns.interval, self.unknowns.quotients)
+            for part in parts_of(one.reason):
+                if isinstance(part.formula, AtLeastZero):
+                    units.setdefault(part.formula.polynomial, part)
+        multiplier = Multiplier(
+            self.unknowns.interval, self.unknowns.quotients, self.statements.natural
+        )
         names = {text for unit in units for text in unit.names}
         digits = multiplier.digits(units, names)
-        for polynomial, labels in digits.items():
-            units.setdefault(polynomial, labels)
+        for polynomial, reason in digits.items():
+            units.setdefault(polynomial, reason)
         formulas = [*(one.formula for one in known), *denied]
         wanted = products_in(p for formula in formulas for p in polynomials(formula))
         if not wanted:
@@ -215,97 +233,84 @@ class LinearProver:
         made = multiplier.directed(units, wanted)
         return digits | multiplier.pairs(units, wanted, made)
 
-    def known(self, formulas: Iterable[Formula]) -> list[_Known]:
+    def known(self, formulas: Iterable[Formula]) -> list[Known]:
         """Return all that holds of the names in formulas, and in the facts of these names."""
-        found = [_Known(fact.formula, frozenset([fact.label]) - {""}) for fact in self.facts]
+        found = {one.formula: one for one in map(Known, self.statements.of_contract())}
         pending = [text for one in formulas for text in names_of(one)]
-        pending += [text for one in found for text in names_of(one.formula)]
+        pending += [text for one in found for text in names_of(one)]
         seen: set[str] = set()
         while pending:
             text = pending.pop()
             if text in seen or text not in self.unknowns.known:
                 continue
             seen.add(text)
-            unknown = self.unknowns.known[text]
-            for fact in unknown.facts:
-                found.append(_Known(fact, unknown.support, text))
-                pending += names_of(fact)
-            if "#" in text:
-                low, high = unknown.bounds
-                bounds = [at_least(name(text), int(low))] if low > -INFINITY else []
-                bounds += [at_least(int(high), name(text))] if high < INFINITY else []
-                found += [_Known(bound, unknown.support) for bound in bounds]
-        return list(dict.fromkeys(found))
-
-    def _labels(self, place: _Place, core: frozenset[int]) -> Labels:
-        found: Labels = GIVEN
-        for number in core:
-            found |= place.labels[number]
-        return found
+            for reason in self.statements.of_name(text):
+                found.setdefault(reason.formula, Known(reason, text))
+                pending += names_of(reason.formula)
+        return list(found.values())
 
     # case by case
 
-    def _by_cases(
-        self, denied: Formula, given: Sequence[Formula], known: list[_Known], depth: int
-    ) -> Labels | None:
+    def _by_cases(self, denied: Ground, known: list[Known], depth: int) -> Refutation | None:
         """Prove it in each case of a fact that says "or": of a minimum, a choice, a division."""
         if depth == 0:
             return None
         for number, one in enumerate(known):
-            for way in conjuncts(one.formula):
-                if not isinstance(way, Compound) or not 1 < len(way.parts) <= _MOST_WAYS:
+            if one.defines is None:
+                continue
+            parts = parts_of(one.reason)
+            for way in parts:
+                choice = way.formula
+                if not isinstance(choice, Compound) or not 1 < len(choice.parts) <= _MOST_WAYS:
                     continue
                 rest = known[:number] + known[number + 1 :]
-                rest += [
-                    _Known(part, one.labels, one.defines)
-                    for part in conjuncts(one.formula)
-                    if part is not way
-                ]
-                found: Labels | None = one.labels
-                for case in way.parts:
-                    made = self._in_case(
-                        denied, given, rest, _Known(case, one.labels, one.defines), depth
-                    )
+                rest += [Known(part, one.defines) for part in parts if part is not way]
+                ways = []
+                for case in map(Assumed, choice.parts):
+                    made = self._in_case(denied, rest, Known(case, one.defines), depth)
                     if made is None:
-                        found = None
-                        break
-                    assert found is not None
-                    found |= made
-                return found
+                        return None
+                    ways.append((case, made))
+                return CaseSplit(way, tuple(ways))
         return None
 
     def _in_case(
-        self,
-        denied: Formula,
-        given: Sequence[Formula],
-        rest: Sequence[_Known],
-        case: _Known,
-        depth: int,
-    ) -> Labels | None:
+        self, denied: Ground, rest: Sequence[Known], case: Known, depth: int
+    ) -> Refutation | None:
         known = [*rest, case]
-        if case.defines is not None and (by := _value_in(case.formula, case.defines)) is not None:
-            text = case.defines
-            known = [_Known(replaced(k.formula, text, by), k.labels, k.defines) for k in known]
-            given = [replaced(one, text, by) for one in given]
-            denied = replaced(denied, text, by)
+        if case.defines is not None and (equality := _value_in(case.reason, case.defines)):
+            known = [Known(_replaced(k.reason, case.defines, equality), k.defines) for k in known]
+            denied = _replaced(denied, case.defines, equality)
         known = [one for one in known if one.formula != TRUE]
-        if FALSE in (denied, *given, *(one.formula for one in known)):
-            return case.labels
-        alone = self._alone(denied, given, known)
-        if alone is not None:
-            return alone | case.labels
-        return self._by_cases(denied, given, known, depth - 1)
+        for reason in (denied, *(one.reason for one in known)):
+            if reason.formula == FALSE:
+                return CaseSplit(reason, ())
+        core = self._alone(denied, known)
+        if core is not None:
+            return refutation(core, self.effort) or Unexplained(core)
+        return self._by_cases(denied, known, depth - 1)
 
 
-def _value_in(case: Formula, text: str) -> Polynomial | None:
-    """Return what a name equals in a case, if the case says so."""
-    parts = conjuncts(case)
-    for part in parts:
-        if not isinstance(part, AtLeastZero):
+def _given(formula: Formula) -> Stated:
+    return Stated(formula, Premise(formula, _PATH))
+
+
+def _replaced(reason: Ground, text: str, equality: tuple[Ground, Ground]) -> Ground:
+    [line] = polynomials(equality[0].formula)
+    made = replaced(reason.formula, text, name(text) - line)
+    return reason if made == reason.formula else Replaced(made, reason, text, equality)
+
+
+def _value_in(case: Ground, text: str) -> tuple[Ground, Ground] | None:
+    """Return why a name is at least, and at most, what it equals in a case, if the case says so."""
+    parts = {part.formula: part for part in parts_of(case)}
+    for formula, part in parts.items():
+        if not isinstance(formula, AtLeastZero):
             continue
-        polynomial = part.polynomial
+        polynomial = formula.polynomial
         if polynomial.terms.get((text,)) != 1 or sum(text in m for m in polynomial.terms) != 1:
             continue
-        if at_least(-polynomial) in parts:
-            return name(text) - polynomial
+        other = parts.get(at_least(-polynomial))
+        if other is not None:
+            return part, other
     return None

@@ -8,6 +8,7 @@ from typing import Literal
 
 from compiler.proof.binding import BoundContract
 from compiler.proof.evaluator import Evaluator
+from compiler.proof.ledger import Ledger
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import TRUE, Formula, at_least, conjuncts, names_of, opposite
 from compiler.proof.solver import Model
@@ -21,11 +22,22 @@ Verdict = Literal["proved", "refuted", "possible", "unknown"]
 
 
 @dataclass(frozen=True)
+class Shown:
+    """The statements of the contract that a proof rests on, and its claims in the ledger."""
+
+    under: frozenset[str] = frozenset()
+    claims: frozenset[int] = frozenset()
+
+    def __or__(self, other: Shown) -> Shown:
+        return Shown(self.under | other.under, self.claims | other.claims)
+
+
+@dataclass(frozen=True)
 class Conclusion:
     """The answer to one obligation; `refuted` is the solver's word, to be replayed first."""
 
     verdict: Verdict
-    proved_under: frozenset[str] = frozenset()
+    shown: Shown = Shown()
     reason: str = ""
     model: Model | None = None
     check: Check | None = None
@@ -40,6 +52,8 @@ class Prover:
     unknowns: Unknowns
     contract: BoundContract
     linear: LinearProver
+    ledger: Ledger
+    _shown: dict[tuple[Formula, tuple[Formula, ...]], Shown | None] = field(default_factory=dict)
     _checked: dict[tuple[Check, tuple[Formula, ...]], Conclusion] = field(default_factory=dict)
     _reached: dict[tuple[Formula, ...], bool] = field(default_factory=dict)
 
@@ -61,7 +75,7 @@ class Prover:
 
     def bounds(self, access: SymbolicAccess) -> Conclusion:
         """Return whether an access stays in its buffer, for all sizes."""
-        under: frozenset[str] = frozenset()
+        shown = Shown()
         for case in access.pointer.cases:
             if not isinstance(case.base, str):
                 return Conclusion("unknown", reason=case.why_unknown or "an address of no argument")
@@ -76,13 +90,13 @@ class Prover:
                 made = self._answer(goal, given, beside)
                 if made.verdict != "proved":
                     return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
-                under |= made.proved_under
-            under |= {f"{case.base}: its extent"}
-        return Conclusion("proved", under)
+                shown |= made.shown
+            shown |= Shown(frozenset([f"{case.base}: its extent"]))
+        return Conclusion("proved", shown)
 
     def overflow(self, access: SymbolicAccess) -> Conclusion:
         """Return whether every integer of an access is exact, wherever it counts."""
-        under: frozenset[str] = frozenset()
+        shown = Shown()
         masks = sorted(access.mask_checks, key=_order)
         addresses = sorted(access.address_checks, key=_order)
         first: Conclusion | None = None
@@ -93,12 +107,12 @@ class Prover:
                 refuted.append(made)
             elif made.verdict == "unknown":
                 first = first or made
-            under |= made.proved_under
+            shown |= made.shown
             if len(refuted) == _MOST_REFUTED:
                 break
         if refuted:  # of a product and a sum that wrap, the one that does so first
             return min(refuted, key=self._size_of)
-        return first or Conclusion("proved", under)
+        return first or Conclusion("proved", shown)
 
     def _goals_beside(self, access: SymbolicAccess) -> list[Formula]:
         """Return the goals of an access's integers, for one question about all of them.
@@ -128,7 +142,7 @@ class Prover:
     def _of_check(
         self, check: Check, access: SymbolicAccess | None, given: tuple[Formula, ...]
     ) -> Conclusion:
-        under: frozenset[str] = frozenset()
+        shown = Shown()
         beside = list(check.goals)
         if access is not None:
             beside += self._goals_beside(access)
@@ -140,16 +154,29 @@ class Prover:
             made = self._answer(goal, given, beside)
             if made.verdict != "proved":
                 return Conclusion(made.verdict, reason=made.reason, model=made.model, check=check)
-            under |= made.proved_under
-        return Conclusion("proved", under, check=check)
+            shown |= made.shown
+        return Conclusion("proved", shown, check=check)
 
     def _answer(
         self, goal: Formula, given: tuple[Formula, ...], beside: Sequence[Formula]
     ) -> Conclusion:
-        labels = self.linear.prove(goal, given, beside)
-        if labels is not None:
-            return Conclusion("proved", labels - {""})
+        shown = self.shown(goal, given, beside)
+        if shown is not None:
+            return Conclusion("proved", shown)
         return self.broken([opposite(goal), *given], "no proof was found, and no sizes break it")
+
+    def shown(
+        self, goal: Formula, given: Sequence[Formula], beside: Sequence[Formula] = ()
+    ) -> Shown | None:
+        """Prove `goal` where `given` holds; None where no proof is found."""
+        key = goal, tuple(given)
+        if key not in self._shown:
+            evidence = self.linear.evidence(goal, given, beside)
+            self._shown[key] = None
+            if evidence is not None:
+                claims = frozenset(map(self.ledger.claim, evidence))
+                self._shown[key] = Shown(self.ledger.labels(claims), claims)
+        return self._shown[key]
 
     def broken(self, formulas: Sequence[Formula], otherwise: str) -> Conclusion:
         """Return the sizes that keep `formulas`, which break something, or why it is unknown."""

@@ -78,7 +78,7 @@ def _bits(value: Value) -> int:
 
 def _unsigned(e: Evaluator, a: Polynomial, bits: int) -> Polynomial:
     """Return what the bits of a signed number are as an unsigned one."""
-    if e.unknowns.is_sure(at_least(a)):
+    if e.unknowns.decides(at_least(a)):
         return a
     made = e.unknowns.either(at_least(a), a, a + (1 << bits))
     low, high = a.interval(e.unknowns.interval)
@@ -191,6 +191,7 @@ def _andi(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
         highest = min(x.interval(e.unknowns.interval)[1] for x in (a, b))
         known.bounds = 0, min(known.bounds[1], highest)
         known.facts = [at_least(a, made), at_least(b, made), at_least(made)]
+        known.needs = at_least(a), at_least(b)
     return made
 
 
@@ -220,6 +221,7 @@ def _joined_bits(
         if keeps_both:
             known.facts += [at_least(made, a), at_least(made, b)]
         known.bounds = 0, min(known.bounds[1], (a + b).interval(e.unknowns.interval)[1])
+        known.needs = at_least(a), at_least(b)
     return made
 
 
@@ -407,7 +409,7 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
         beside = TRUE if other is None else equal(made, e.integer(other, indices))
         known.facts = [either(opposite(live), inside), either(live, beside)]
     known.origin = None
-    known.support = frozenset([f"values {base}"])
+    known.label = f"values {base}"
     return made
 
 

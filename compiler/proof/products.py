@@ -8,17 +8,19 @@ is chosen is only a matter of speed.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from compiler.proof.polynomial import Interval, Monomial, Polynomial, name
+from compiler.proof.grounds import Always, Assumed, Ground, Lemma, Product
+from compiler.proof.logic import AtLeastZero, Formula, at_least, opposite, polynomials
+from compiler.proof.polynomial import Interval, Monomial, Polynomial, lift, name
 from compiler.proof.proof_limits import ProofLimitReached
 
-Labels = frozenset[str]
-Inequalities = dict[Polynomial, Labels]
-"""Polynomials that are at least 0, with the statements that say so."""
+Inequalities = dict[Polynomial, Ground]
+"""Polynomials that are at least 0, each with the reason why."""
 
 MOST_PRODUCTS = 500
 _MOST_DIRECTED_TERMS = 6
@@ -33,25 +35,29 @@ class Multiplier:
 
     interval: Callable[[str], Interval]
     quotients: Mapping[str, tuple[Polynomial, Polynomial]]
+    natural: Callable[[str], Ground]
+    """Returns why a name is at least 0."""
 
-    def digits(self, units: Mapping[Polynomial, Labels], names: AbstractSet[str]) -> Inequalities:
+    def digits(self, units: Mapping[Polynomial, Ground], names: AbstractSet[str]) -> Inequalities:
         """Return the bounds of digits: a // b <= e - 1 where a <= b * e - 1."""
         found: Inequalities = {}
         for text in sorted(names & self.quotients.keys()):
             a, b = self.quotients[text]
             if b.constant is not None:
                 continue
-            for unit, labels in units.items():
+            for unit, why in units.items():
                 try:
+                    rounded = _polynomial(at_least(a, b * name(text)))
                     e = (unit + a + 1).divided_by(b)
+                    if e is not None and rounded in units:
+                        digit = _digit(e - name(text), b, (why, units[rounded]))
+                        found[_polynomial(digit.formula)] = digit
                 except ProofLimitReached:
                     continue
-                if e is not None:
-                    found[e - 1 - name(text)] = labels
         return found
 
     def directed(
-        self, units: Mapping[Polynomial, Labels], wanted: AbstractSet[Monomial]
+        self, units: Mapping[Polynomial, Ground], wanted: AbstractSet[Monomial]
     ) -> Inequalities:
         """Return each bound of x, times what x stands beside in a wanted product."""
         by_name = _by_name(units)
@@ -62,22 +68,23 @@ class Multiplier:
                 rest.remove(x)
                 if any(self.interval(one)[0] < 0 for one in rest):
                     continue
-                beside = Polynomial({tuple(rest): 1})
-                for unit, labels in by_name.get(x, ()):
+                beside = [self.natural(one) for one in rest]
+                for unit, why in by_name.get(x, ()):
                     if len(made) >= MOST_PRODUCTS:
                         return made
                     if unit.degree + len(rest) <= _MOST_PRODUCT_DEGREE + 1:
-                        made[unit * beside] = labels
+                        product = functools.reduce(product_of, beside, why)
+                        made[_polynomial(product.formula)] = product
         return made
 
     def pairs(
-        self, units: Mapping[Polynomial, Labels], wanted: AbstractSet[Monomial], made: Inequalities
+        self, units: Mapping[Polynomial, Ground], wanted: AbstractSet[Monomial], made: Inequalities
     ) -> Inequalities:
         """Add products of two inequalities to `made`: those without new monomials first."""
         letters = {one for monomial in wanted for one in monomial}
         factors = [
-            (unit, labels)
-            for unit, labels in units.items()
+            (unit, why)
+            for unit, why in units.items()
             if unit.degree <= _MOST_FACTOR_DEGREE
             and len(unit.terms) <= _MOST_FACTOR_TERMS
             and unit.names & letters
@@ -89,25 +96,46 @@ class Multiplier:
                     return made
                 if a.degree + b.degree > _MOST_PRODUCT_DEGREE or not _stays(a, b, known, spare):
                     continue
-                product = a * b
-                if product not in made and product not in units:
-                    made[product] = of_a | of_b
+                product = product_of(of_a, of_b)
+                if not isinstance(product.formula, AtLeastZero):
+                    continue
+                polynomial = _polynomial(product.formula)
+                if polynomial not in made and polynomial not in units:
+                    made[polynomial] = product
             if spare == 0:
                 known |= {m for product in made for m in product.terms if len(m) > 1}
         return made
 
 
+def _digit(above: Polynomial, divisor: Polynomial, rounding: tuple[Ground, Ground]) -> Lemma:
+    """Return why a digit is below its end: else the divisor times what it is above is natural."""
+    digit = at_least(above, 1)
+    denied = Assumed(opposite(digit))
+    product = product_of(Always(at_least(divisor, 1)), denied)
+    return Lemma(digit, denied, (denied, product, *rounding))
+
+
 def _by_name(
-    units: Mapping[Polynomial, Labels],
-) -> dict[str, list[tuple[Polynomial, Labels]]]:
+    units: Mapping[Polynomial, Ground],
+) -> dict[str, list[tuple[Polynomial, Ground]]]:
     """Return short inequalities by the names that stand alone in them."""
-    found: dict[str, list[tuple[Polynomial, Labels]]] = {}
-    for unit, labels in units.items():
+    found: dict[str, list[tuple[Polynomial, Ground]]] = {}
+    for unit, why in units.items():
         if len(unit.terms) <= _MOST_DIRECTED_TERMS:
             for monomial in unit.terms:
                 if len(monomial) == 1:
-                    found.setdefault(monomial[0], []).append((unit, labels))
+                    found.setdefault(monomial[0], []).append((unit, why))
     return found
+
+
+def product_of(a: Ground, b: Ground) -> Product:
+    """Return the product of two inequalities, divided by what its coefficients share."""
+    return Product(at_least(_polynomial(a.formula) * _polynomial(b.formula)), (a, b))
+
+
+def _polynomial(formula: Formula) -> Polynomial:
+    """Return the polynomial of an inequality; 0 for what always holds."""
+    return next(polynomials(formula), lift(0))
 
 
 def _stays(a: Polynomial, b: Polynomial, known: AbstractSet[Monomial], spare: int) -> bool:

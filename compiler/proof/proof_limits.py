@@ -19,6 +19,8 @@ SEARCH_EFFORT = 1_500_000
 TOTAL_EFFORT = 200_000_000
 """The same of all questions about one kernel."""
 SOLVER_MIB = 512
+MOST_CERTIFICATE_BYTES = 1 << 20
+"""Of the certificate of one kernel, as JSON."""
 
 
 class ProofLimitReached(Exception):

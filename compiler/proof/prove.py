@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler.proof.access_reader import accesses_of, written_buffers
 from compiler.proof.binding import BoundContract, SizeLimits, bind
 from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
+from compiler.proof.ledger import Ledger
 from compiler.proof.linear import LinearProver
-from compiler.proof.obligations import Conclusion, Prover
+from compiler.proof.obligations import Conclusion, Prover, Shown
 from compiler.proof.race_prover import RaceProver
 from compiler.proof.structure import structure_of
 from compiler.proof.terms import SymbolicAccess, UnreadAccess
@@ -54,7 +55,24 @@ def prove(
         race = None if races is None else races.race(number)
         bounds, overflow = _answers(prover, access, checks)
         found.append(AccessProof(access, bounds, overflow, race))
-    return KernelProof(found, prover.contract, prover)
+    return KernelProof(_with_choices(found, prover), prover.contract, prover)
+
+
+def _with_choices(found: list[AccessProof], prover: Prover) -> list[AccessProof]:
+    """Return the answers, which also rest on what was shown to read the kernel."""
+    claims = frozenset(map(prover.ledger.shown, prover.unknowns.decided))
+    if not claims:
+        return found
+    choices = Shown(prover.ledger.labels(claims), claims)
+
+    def amended(one: Conclusion | None) -> Conclusion | None:
+        is_proved = one is not None and one.verdict == "proved"
+        return replace(one, shown=one.shown | choices) if one and is_proved else one
+
+    return [
+        AccessProof(one.access, amended(one.bounds), amended(one.overflow), amended(one.race))
+        for one in found
+    ]
 
 
 def _answers(
@@ -95,6 +113,6 @@ def prover_of(
     ranges = {} if written is None else bound.value_ranges
     kept = {text: ends for text, ends in ranges.items() if text not in (written or ())}
     linear = LinearProver(unknowns, bound.facts)
-    unknowns.prove = lambda formula: linear.prove(formula, ())
+    unknowns.prove = lambda formula: linear.always(formula) is not None
     evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid, kept)
-    return Prover(evaluator, unknowns, bound, linear)
+    return Prover(evaluator, unknowns, bound, linear, Ledger(linear.effort, linear.always))

@@ -20,7 +20,7 @@ from compiler.proof.logic import (
     names_of,
     renamed,
 )
-from compiler.proof.obligations import Conclusion, Prover
+from compiler.proof.obligations import Conclusion, Prover, Shown
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.proof_limits import ProofLimitReached
 from compiler.proof.terms import PointerCase, SymbolicAccess, UnreadAccess
@@ -50,15 +50,15 @@ class RaceProver:
             return None
         if isinstance(access, UnreadAccess):
             return Conclusion("unknown", reason=access.reason)
-        under: frozenset[str] = frozenset()
+        shown = Shown()
         for other, beside in enumerate(self.accesses):
             if isinstance(beside, UnreadAccess):
                 return Conclusion("unknown", reason=beside.reason)
             made = self._pair(number, other, access, beside)
             if made.verdict != "proved":
                 return made
-            under |= made.proved_under
-        return Conclusion("proved", under)
+            shown |= made.shown
+        return Conclusion("proved", shown)
 
     def _pair(self, number: int, other: int, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
         key = min(number, other), max(number, other)
@@ -72,7 +72,7 @@ class RaceProver:
     def _of_pair(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
         if _commutes(a) and _commutes(b) and a.operation.attributes == b.operation.attributes:
             return Conclusion("proved")
-        under: frozenset[str] = frozenset()
+        shown = Shown()
         for one in a.pointer.cases:
             for other in b.pointer.cases:
                 made = self._of_cases(a, one, b, other)
@@ -80,8 +80,8 @@ class RaceProver:
                     return Conclusion("possible", reason=_IN_ANY_ORDER)
                 if made.verdict != "proved":
                     return made
-                under |= made.proved_under
-        return Conclusion("proved", under)
+                shown |= made.shown
+        return Conclusion("proved", shown)
 
     def _of_cases(
         self, a: SymbolicAccess, one: PointerCase, b: SymbolicAccess, other: PointerCase
@@ -94,35 +94,33 @@ class RaceProver:
         given = [a.path, a.mask, one.condition]
         given += [renamed(part, self._twin) for part in (b.path, b.mask, other.condition)]
         given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
-        under: frozenset[str] = frozenset()
+        shown = Shown()
         # what a stride counts must be the same in both
         for letter in sorted(offset.names & set(self.prover.contract.sizes)):
             digits = _counted(offset, letter), _counted(beside, letter)
             if digits[0] is None or digits[1] is None:
                 continue
             same = equal(digits[0], digits[1])
-            labels = self.prover.linear.prove(same, given)
-            if labels is not None:
+            found = self.prover.shown(same, given)
+            if found is not None:
                 given.append(same)
-                under |= labels
-        return self._same_program(given, under, one)
+                shown |= found
+        return self._same_program(given, shown, one)
 
-    def _same_program(
-        self, given: list[Formula], under: frozenset[str], case: PointerCase
-    ) -> Conclusion:
+    def _same_program(self, given: list[Formula], shown: Shown, case: PointerCase) -> Conclusion:
         grid = self.prover.contract.grid
         left = [axis for axis, size in zip(AXES, grid, strict=True) if size.constant != 1]
         for _ in range(len(left)):  # an axis that is shown equal helps with the next
             for axis in list(left):
                 mine = name(f"program#{axis}")
                 same = equal(mine, mine.renamed(self._twin))
-                labels = self.prover.linear.prove(same, given)
-                if labels is not None:
+                found = self.prover.shown(same, given)
+                if found is not None:
                     left.remove(axis)
                     given.append(same)
-                    under |= labels
+                    shown |= found
         if not left:
-            return Conclusion("proved", under - {""})
+            return Conclusion("proved", shown)
         pairs = [(name(f"program#{axis}"), name(self._twin(f"program#{axis}"))) for axis in left]
         differ = either(
             *(at_least(x, y + 1) for x, y in pairs), *(at_least(y, x + 1) for x, y in pairs)
@@ -157,7 +155,8 @@ class RaceProver:
             unknowns.define(made, unknowns.interval(text))
             copy = unknowns.known[made]
             if unknown is not None:
-                copy.origin, copy.support = unknown.origin, unknown.support
+                copy.origin, copy.label = unknown.origin, unknown.label
+                copy.needs = tuple(renamed(one, self._twin) for one in unknown.needs)
                 copy.facts = [
                     part for fact in unknown.facts for part in conjuncts(renamed(fact, self._twin))
                 ]

@@ -38,7 +38,7 @@ class Effort:
     questions: int = 0
     _before: int | None = None
 
-    def note(self, solver: z3.Solver) -> None:
+    def note(self, solver: z3.Solver | z3.Optimize) -> None:
         """Count one question. Raises ProofLimitReached."""
         self.questions += 1
         statistics = solver.statistics()
@@ -82,11 +82,11 @@ class Script:
                 constant = factor
                 continue
             text = self._monomial(monomial)
-            parts.append(text if factor == 1 else f"(* {_number(factor)} {text})")
+            parts.append(text if factor == 1 else f"(* {number(factor)} {text})")
         if not parts:
             return "true" if constant >= 0 else "false"
         total = parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
-        return f"(>= {total} {_number(-constant)})"
+        return f"(>= {total} {number(-constant)})"
 
     def _monomial(self, monomial: Monomial) -> str:
         if self.is_linear or len(monomial) == 1:
@@ -204,5 +204,6 @@ class WitnessSearch:
         return self._names[name]
 
 
-def _number(value: int) -> str:
+def number(value: int) -> str:
+    """Return a number as text of SMT-LIB."""
     return str(value) if value >= 0 else f"(- {-value})"

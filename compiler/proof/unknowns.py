@@ -42,21 +42,25 @@ class Unknown:
     """Where its value comes from, if no formula says what it is: a load, or a reduction."""
     loops: Loops = frozenset()
     """The loops in whose turns it differs."""
-    support: frozenset[str] = frozenset()
-    """The statements of the contract that its facts were found with."""
+    label: str = ""
+    """The statement of the contract that its facts are."""
+    needs: tuple[Formula, ...] = ()
+    """Formulas that were shown before its facts could be said."""
 
 
 @dataclass(slots=True)
 class Unknowns:
-    """All names of one kernel. `prove` shows a formula from what always holds, and says by what."""
+    """All names of one kernel. `prove` tells whether a formula follows from what always holds."""
 
-    prove: Callable[[Formula], frozenset[str] | None] | None = None
+    prove: Callable[[Formula], bool] | None = None
     known: dict[str, Unknown] = field(default_factory=dict)
     quotients: dict[str, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     """Dividend (at least 0) and divisor (at least 1) of a quotient."""
     _defined: dict[tuple[object, ...], Polynomial] = field(default_factory=dict)
-    _sure: dict[Formula, frozenset[str] | None] = field(default_factory=dict)
-    _support: frozenset[str] = frozenset()
+    decided: dict[Formula, None] = field(default_factory=dict)
+    """Formulas that were shown to say a value simply: which side of a minimum is the smaller."""
+    _sure: dict[Formula, bool] = field(default_factory=dict)
+    _needs: list[Formula] = field(default_factory=list)
 
     def fresh(
         self,
@@ -95,25 +99,28 @@ class Unknowns:
         """Return whether a formula always holds: by intervals first, then by the solver."""
         if formula == TRUE:
             return True
-        if isinstance(formula, AtLeastZero) and formula.polynomial.interval(self.interval)[0] >= 0:
-            self._support |= self.support_of(formula)
-            return True
-        if formula == FALSE or self.prove is None:
+        if formula == FALSE:
             return False
         if formula not in self._sure:
-            self._sure[formula] = self.prove(formula)
-        labels = self._sure[formula]
-        if labels is None:
-            return False
-        self._support |= labels | self.support_of(formula)
-        return True
+            is_within = self.is_within(formula)
+            if not is_within and self.prove is None:  # the contract is not read to its end
+                return False
+            self._sure[formula] = is_within or (self.prove is not None and self.prove(formula))
+        if self._sure[formula]:
+            self._needs.append(formula)
+        return self._sure[formula]
 
-    def support_of(self, formula: Formula) -> frozenset[str]:
-        """Return the statements of the contract that the names in a formula rest on."""
-        found: frozenset[str] = frozenset()
-        for text in names_of(formula):
-            if text in self.known:
-                found |= self.known[text].support
+    def is_within(self, formula: Formula) -> bool:
+        """Return whether an inequality holds by the bounds of its names alone."""
+        return (
+            isinstance(formula, AtLeastZero) and formula.polynomial.interval(self.interval)[0] >= 0
+        )
+
+    def decides(self, formula: Formula) -> bool:
+        """Return whether a formula always holds, where a value is then said without a name."""
+        found = self.is_sure(formula)
+        if found and formula != TRUE:
+            self.decided[formula] = None
         return found
 
     def _define(
@@ -124,16 +131,16 @@ class Unknowns:
     ) -> Polynomial:
         """Return the name that `key` defines; `make` says of what kind it is, and its facts."""
         if key not in self._defined:
-            outer, self._support = self._support, frozenset()
+            outer, self._needs = self._needs, []
             made = make()
             if not isinstance(made, Polynomial):
                 kind, bounds, facts = made
                 text = self.fresh(kind, bounds, loops=self.loops_of(parts))
                 self.known[text].facts = [replaced(fact, "#", name(text)) for fact in facts]
-                self.known[text].support = self._support
+                self.known[text].needs = tuple(dict.fromkeys(self._needs))
                 made = name(text)
             self._defined[key] = made
-            self._support |= outer
+            self._needs = outer
         return self._defined[key]
 
     def either(self, condition: Formula, a: Polynomial, b: Polynomial) -> Polynomial:
@@ -166,9 +173,9 @@ class Unknowns:
             return lift((min if smallest else max)(a.constant, b.constant))
 
         def make() -> tuple[str, Interval, list[Formula]] | Polynomial:
-            if self.is_sure(at_least(a, b)):
+            if self.decides(at_least(a, b)):
                 return b if smallest else a
-            if self.is_sure(at_least(b, a)):
+            if self.decides(at_least(b, a)):
                 return a if smallest else b
             ends = [a.interval(self.interval), b.interval(self.interval)]
             of = min if smallest else max
@@ -199,7 +206,7 @@ class Unknowns:
         rounding = "natural" if is_natural else "down" if floor else "to zero"
 
         def make() -> tuple[str, Interval, list[Formula]]:
-            # asked again, so that the statements it rests on are noted with this name
+            # asked again, so that they are noted as what this name needs
             self.is_sure(at_least(b, 1))
             self.is_sure(at_least(a))
             down = [at_least(a, b * ITSELF), at_least(b * ITSELF + b - 1, a)]

@@ -14,7 +14,11 @@ from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import ContractError
 from compiler.proof.equivalence import equivalent
 from compiler.proof.obligations import Conclusion
-from compiler.proof.proof_limits import ProofLimitReached, Unsupported
+from compiler.proof.proof_limits import (
+    MOST_CERTIFICATE_BYTES,
+    ProofLimitReached,
+    Unsupported,
+)
 from compiler.proof.prove import AccessProof, KernelProof, prove, prover_of
 from compiler.proof.terms import SymbolicAccess, line_of
 from compiler.ttir_to_numpy.generic_form import module_of
@@ -64,7 +68,8 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         return _refused(str(refusal), None, started)
     except RecursionError:
         return _refused("it is nested too deeply", None, started)
-    reporter = _Reporter(order, text, proof)
+    certificate = _certificate_of(proof)
+    reporter = _Reporter(order, text, proof, has_certificate=certificate is not None)
     accesses = [reporter.access(one) for one in proof.accesses]
     effort = proof.prover.linear.effort
     return ProofReport(
@@ -74,7 +79,16 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         questions=effort.questions,
         effort=effort.spent,
         solver_ms=_ms_since(started),
+        certificate=certificate,
     )
+
+
+def _certificate_of(proof: KernelProof) -> str | None:
+    """Return what shows all answers, None where there is nothing to show, or too much."""
+    answers = (x for one in proof.accesses for x in (one.bounds, one.overflow, one.race) if x)
+    claims = frozenset[int]().union(*(one.shown.claims for one in answers))
+    certificate = proof.prover.ledger.written(claims)
+    return certificate if len(certificate) <= MOST_CERTIFICATE_BYTES else None
 
 
 def _module(order: ProveOrder, text: str) -> Operation:
@@ -104,7 +118,7 @@ def _compared(
         solver_ms=_ms_since(started),
         equivalent=AnswerReport(
             verdict=found.verdict,
-            proved_under=sorted(found.proved_under),
+            proved_under=sorted(found.shown.under),
             reason=found.reason,
             line=None,
             expression="",
@@ -130,6 +144,7 @@ class _Reporter:
     order: ProveOrder
     text: str
     proof: KernelProof
+    has_certificate: bool
 
     def access(self, proved: AccessProof) -> AccessReport:
         """Return the report of one access."""
@@ -171,11 +186,12 @@ class _Reporter:
                 reason = f"the CPU device cannot run the sizes that break it: {failure}"
         return AnswerReport(
             verdict=said,  # type: ignore[arg-type]
-            proved_under=sorted(finding.proved_under),
+            proved_under=sorted(finding.shown.under),
             reason=reason,
             line=line,
             expression=_readable(expression),
             witness=witness,
+            claims=sorted(finding.shown.claims) if self.has_certificate else None,
             proposals=self._proposals(finding) if said == "refuted" else [],
         )
 

@@ -3,6 +3,7 @@
 Runs in the worker's own process, which reads neither source nor IR.
 """
 
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof, ProofFix
 from proofs.stored_proofs import Proofs
+from proofs.worker.checked_report import checked_report
 from proofs.worker.proof_answers import comparison_of, proved_accesses, verdict_of
 from proofs.worker.proof_report import read_proof_report, written_proof_report
 from proofs.worker.proposed_fix import tried
@@ -155,6 +157,7 @@ class _ProofRun:
             reason=reason,
             accesses=accesses,
             assumptions=_ASSUMED,
+            certificate=json.loads(report.certificate) if report.certificate else None,
             cache=cache,
             solver_ms=report.solver_ms,
             effort=report.effort,
@@ -269,7 +272,7 @@ def _body_of(outcome: ChildOutcome) -> bytes:
     """Return the report of a child. Raises _NoProof."""
     if outcome.result is not None:
         try:
-            return written_proof_report(read_proof_report(outcome.result))
+            return written_proof_report(checked_report(read_proof_report(outcome.result)))
         except Malformed as error:
             raise _NoProof(
                 failure_problem("compiler_crashed", f"The prover's report: {error}")

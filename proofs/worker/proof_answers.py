@@ -61,6 +61,7 @@ def _answer(said: AnswerReport, job: ProofJob, written: set[str | None]) -> Proo
     return ProofAnswer(
         verdict=said.verdict,
         proved_under=said.proved_under,
+        certificate=said.claims if said.verdict == "proved" else None,
         reason=said.reason or None,
         line=said.line,
         expression=said.expression or None,

@@ -60,7 +60,7 @@ def test_a_proof_names_the_statements_that_it_rests_on() -> None:
     proof = proof_of(ROWS.replace("CAST", ".to(tl.int64)"), ROWS_TYPES, ROWS_CONTRACT, {"BLOCK": 8})
     [access] = proof.accesses
     assert access.bounds is not None
-    assert "n_cols <= stride" in access.bounds.proved_under
+    assert "n_cols <= stride" in access.bounds.shown.under
 
 
 def test_an_access_that_never_runs_is_not_called_proved() -> None:
@@ -78,7 +78,7 @@ def test_buffers_below_a_limit_cannot_make_a_row_wrap() -> None:
     [access] = proof.accesses
     assert access.overflow is not None
     assert access.overflow.verdict == "proved"
-    assert limits.elements_label() in access.overflow.proved_under
+    assert limits.elements_label() in access.overflow.shown.under
 
 
 GATHER = """def kernel(x_ptr, i_ptr, y_ptr, n, m, BLOCK: tl.constexpr):

@@ -1,0 +1,90 @@
+"""The statements that proofs of one kernel begin with, each with what it comes from."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from compiler.proof.binding import AT_LEAST_1, Fact
+from compiler.proof.grounds import Ground, Premise, Stated
+from compiler.proof.logic import Formula, at_least
+from compiler.proof.polynomial import Monomial, Polynomial, name
+from compiler.proof.products import product_of
+from compiler.proof.unknowns import INFINITY, Unknowns
+
+_TYPE = "the type of an argument"
+
+
+@dataclass
+class Premises:
+    """Makes statements of a contract's facts, and of what is known of names."""
+
+    unknowns: Unknowns
+    facts: Sequence[Fact]
+    _labels: dict[Formula, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._labels = {one.formula: one.label for one in self.facts}
+
+    def of_contract(self) -> list[Ground]:
+        """Return the contract's statements, as formulas."""
+        return [_stated(one.formula, one.label or _TYPE, one.label) for one in self.facts]
+
+    def of_name(self, text: str) -> list[Ground]:
+        """Return what is known of a name. The facts of a contract say it of scalars and sizes."""
+        known = self.unknowns.known[text]
+        found = [_stated(fact, text, known.label, known.needs) for fact in known.facts]
+        return [*found, *(self.bounds(text) if "#" in text else ())]
+
+    def bounds(self, text: str) -> list[Ground]:
+        """Return the least and the largest value of a name, where it has any."""
+        low, high = self.unknowns.interval(text)
+        found = [self._bound(text, at_least(name(text), int(low)))] if low > -INFINITY else []
+        return found + (
+            [self._bound(text, at_least(int(high), name(text)))] if high < INFINITY else []
+        )
+
+    def natural(self, text: str) -> Ground:
+        """Return why a name is at least 0."""
+        formula = at_least(name(text))
+        if at_least(name(text), 1) in self._labels:
+            return _stated(formula, AT_LEAST_1, AT_LEAST_1)
+        return self._bound(text, formula)
+
+    def _bound(self, text: str, formula: Formula) -> Ground:
+        if formula in self._labels:
+            label = self._labels[formula]
+            return _stated(formula, label or _TYPE, label)
+        known = self.unknowns.known.get(text)
+        if known is None or "#" not in text:
+            return _stated(formula, _TYPE)
+        return _stated(formula, text, known.label, known.needs)
+
+    def within(self, line: Polynomial) -> Iterator[Ground]:
+        """Yield what bounds each monomial of a polynomial: bounds of names, and their products."""
+        for monomial in line.terms:
+            if len(monomial) == 1:
+                yield from self.bounds(monomial[0])
+            elif monomial:
+                yield from self._of_product(monomial)
+
+    def _of_product(self, monomial: Monomial) -> Iterator[Ground]:
+        """Yield the bounds of one name, times what stands beside it, and so on."""
+        # what may be negative first: what is multiplied by must be at least 0
+        first, *rest = sorted(monomial, key=lambda text: self.unknowns.interval(text)[0])
+        ends = self.bounds(first)
+        if self.unknowns.interval(rest[0])[0] < 0:
+            for one, other in itertools.product(ends, self.bounds(rest[0])):
+                yield product_of(one, other)
+            return
+        beside = self.natural(rest[0])
+        for text in rest[1:]:
+            beside = product_of(beside, self.natural(text))
+        for one in ends:
+            yield product_of(one, beside)
+        yield from self.within(Polynomial({tuple(rest): 1}))
+
+
+def _stated(formula: Formula, why: str, label: str = "", needs: tuple[Formula, ...] = ()) -> Ground:
+    return Stated(formula, Premise(formula, why, label, needs))
