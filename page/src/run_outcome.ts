@@ -59,6 +59,9 @@ function differing({ outputs }: Run): string {
   return compared.length ? String(compared.reduce((sum, each) => sum + each, 0)) : "";
 }
 
+const COUNTS: ReadonlySet<string> = new Set(["nan", "inf", "unwritten"]);
+const DIGITS = 5;
+
 function finding(each: Finding, goTo: GoTo): HTMLElement {
   const { line } = each;
   const place = line ? button(`line ${line}`, () => goTo(line), { className: "place" }) : null;
@@ -66,8 +69,7 @@ function finding(each: Finding, goTo: GoTo): HTMLElement {
 }
 
 function outputShown(name: string, { summary, comparison }: Output, verdict: string | null): HTMLElement {
-  const numbers = Object.entries(summary ?? {}).map(([what, value]) => `${what} ${JSON.stringify(value)}`);
-  const shown = element("div", {}, element("h2", {}, name), element("p", { className: "faint" }, numbers.join(", ")));
+  const shown = element("div", {}, element("h2", {}, name), element("p", { className: "faint" }, summary ? summaryOf(summary) : ""));
   if (comparison) {
     const unwritten = unwrittenIn(name, comparison);
     const different = comparison.mismatched - comparison.unwritten;
@@ -81,4 +83,12 @@ function outputShown(name: string, { summary, comparison }: Output, verdict: str
     if (comparison.mismatch_map) shown.append(heatMap(name, comparison.mismatch_map));
   }
   return shown;
+}
+
+/** Return an output's summary in words; counts of what is wrong only where there are any. */
+function summaryOf({ shape, dtype, ...numbers }: Record<string, unknown>): string {
+  const told = Object.entries(numbers).filter(([what, value]) => value !== null && !(COUNTS.has(what) && value === 0));
+  const words = told.map(([what, value]) => `${what} ${typeof value === "number" ? Number(value.toPrecision(DIGITS)) : String(value)}`);
+  const size = Array.isArray(shape) && shape.length ? `${shape.join(" × ")} ` : "";
+  return [`${size}${String(dtype)}`, ...words].join(", ");
 }
