@@ -52,7 +52,7 @@ REQUESTS = ("request-0", "request-1")
 REAPERS = ("reaper-0", "reaper-1")
 LIMITS = QueueLimits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
 PAYLOAD = b" " * 150
-EXAMPLES = int(os.environ.get("TRITOND_FUZZ_JOBS", "12"))
+EXAMPLES = int(os.environ.get("TRITOND_FUZZ_JOBS", "6"))
 """`make test-slow` tries more."""
 
 job_ids, callers = st.sampled_from(JOBS), st.sampled_from(CALLERS)
