@@ -40,6 +40,11 @@ REPORTS: dict[str, Callable[[GateJudgement], str]] = {
     "sarif": sarif_report,
     "github": github_report,
 }
+_REPORTED = {
+    "markdown": "a summary in Markdown",
+    "sarif": "SARIF, for code scanning,",
+    "github": "GitHub's annotations of a pull request",
+}
 
 
 def add_command(commands: Any) -> None:
@@ -69,8 +74,8 @@ def add_command(commands: Any) -> None:
     add("--checkout", metavar="FOLDER", help=text)
     text = "treat cells that are new, or only in the baseline, as broken"
     add("--strict", action="store_true", help=text)
-    for name in REPORTS:
-        add(f"--{name}", metavar="PATH", help=f"write the {name} report to PATH, - is stdout")
+    for name, text in _REPORTED.items():
+        add(f"--{name}", metavar="PATH", help=f"write {text} to PATH, - is stdout")
     add_json(parser)
     add_wait(parser, default=900)
 

@@ -26,7 +26,7 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
     add("--hint", **PAIRS, help="x_ptr=divisible_by_16, ...; several with commas")
     add("--option", **PAIRS, help="num_warps=4, num_stages=3, ...")
     add("--triton", metavar="VERSION", help="a Triton version that the service offers")
-    add("--language", choices=["ttir", "ttgir"], help="of IR in FILE; default: by its text")
+    add("--language", choices=["ttir", "ttgir"], help="of IR in FILE; default: by name or text")
     add_files(parser)
 
 
