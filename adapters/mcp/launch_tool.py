@@ -162,4 +162,11 @@ async def program(request: Request, arguments: ProgramArguments) -> ToolAnswer:
         body["timing"] = {}
     wait_s = host_of(request).max_wait_s
     asked = await ask_itself(request, "POST", PROGRAMS, body, {"wait": wait_s})
-    return refused(asked.json) if asked.is_problem else ran_answer(asked, "program")
+    if not asked.is_problem:
+        return ran_answer(asked, "program")
+    errors = asked.json.get("errors") or ()
+    if errors and not any(error["pointer"] for error in errors):  # it is no argument's fault
+        step = "leave the source as it is; ask the operator for this, or launch a single kernel"
+        detail = short(errors[0]["message"])
+        return answer("Refused.", detail, next_step=step, is_refusal=True, fault="service")
+    return refused(asked.json)

@@ -156,6 +156,9 @@ def _try_again(what: str = "it can record programs") -> ProblemRaised:
 
 async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
     """Return the reason why no worker records programs."""
+    if not await state.workers.list():
+        detail = f"No worker runs at the moment. Start one, or post again in {_TRYING_S} s"
+        return ProblemRaised("no_toolchain", detail, headers={"Retry-After": _TRYING_S})
     if await _is_being_tried(state):
         return _try_again()
     message = (

@@ -159,7 +159,9 @@ async def test_a_program_is_run_or_refused_with_the_reason(system: Deployment) -
 
     # no worker of this deployment has torch
     assert answered.is_error
-    assert "records programs" in answered.content[0].text
+    text = answered.content[0].text
+    assert "Install torch beside a worker's Triton" in text
+    assert "Next: leave the source as it is; ask the operator" in text
 
 
 async def test_a_failure_reports_its_line_and_a_next_step(system: Deployment) -> None:
