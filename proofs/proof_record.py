@@ -29,6 +29,9 @@ class ProofFix(Record):
     verdict: Verdict = Field(description="of the kernel with the change")
     target: str
     registers: list[int | None] = Field(description="before and after")
+    instructions: list[dict[str, int] | None] = Field(
+        default_factory=list, description="by class, before and after; null where none are counted"
+    )
 
 
 class ProofAnswer(Record):

@@ -82,7 +82,7 @@ class AnswerReport:
     claims: list[int] | None = None
     """The claims of the report's certificate that show it; None where it has none."""
     proposals: list[str] = field(default_factory=list)
-    """The user's text with 64-bit integers where one wraps; nothing is proved of them yet."""
+    """The user's text with 64-bit integers, or a mask; nothing is proved of these yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,12 +20,13 @@ from compiler.proof.proof_limits import (
     Unsupported,
 )
 from compiler.proof.prove import AccessProof, KernelProof, prove, prover_of
-from compiler.proof.terms import SymbolicAccess, line_of
+from compiler.proof.terms import SymbolicAccess, UnreadAccess, line_of
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
+from launch.proof.masking import masked
 from launch.proof.proof_messages import (
     AccessReport,
     AnswerReport,
@@ -192,17 +193,27 @@ class _Reporter:
             expression=_readable(expression),
             witness=witness,
             claims=sorted(finding.shown.claims) if self.has_certificate else None,
-            proposals=self._proposals(finding) if said == "refuted" else [],
+            proposals=self._proposals(proved.access, finding) if said == "refuted" else [],
         )
 
-    def _proposals(self, finding: Conclusion) -> list[str]:
-        if finding.check is None or not self.order.source:
-            return []
-        operation = finding.check.operation
+    def _proposals(self, access: SymbolicAccess | UnreadAccess, finding: Conclusion) -> list[str]:
+        """Return the source with a change that may prove what is refuted."""
+        operation = access.operation if finding.check is None else finding.check.operation
         [place, *_] = operation.locations or (None,)
-        if place is None or file_in_kernel(place.file) != USER_FILE:
+        if place is None or file_in_kernel(place.file) != USER_FILE or not self.order.source:
             return []
+        if finding.check is None:
+            extent = self._extent(_argument_of(access) or "")
+            return list(masked(self.order.source, place.line, place.column, extent))
         return list(widened(self.order.source, operation.name, place.line, place.column))
+
+    def _extent(self, argument: str) -> str:
+        """Return the contract's words for the elements of a buffer."""
+        for line in self.order.contract.splitlines():
+            name, colon, extent = line.partition("#")[0].partition(":")
+            if colon and name.strip() == argument:
+                return extent.strip()
+        return ""
 
 
 def _readable(expression: str) -> str:

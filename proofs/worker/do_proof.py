@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.compilation import Compilation, amended
+from compiler.derivation import KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.labelled_digest import labelled_digest
 from compiler.messages.orders import IrBounds
 from compiler.problem import Problem, failure_problem
 from compiler.target import parse_target
-from jobs.core_kinds import COMPILATION
+from jobs.core_kinds import COMPILATION, DERIVATION
 from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
@@ -26,7 +27,7 @@ from proofs.stored_proofs import Proofs
 from proofs.worker.checked_report import checked_report
 from proofs.worker.proof_answers import comparison_of, proved_accesses, verdict_of
 from proofs.worker.proof_report import read_proof_report, written_proof_report
-from proofs.worker.proposed_fix import tried
+from proofs.worker.proposed_fix import SourceChange, tried
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
 from store.errors import CallerBytesFull, StoreUnavailable
@@ -41,6 +42,7 @@ from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.lazy_pool import LazyPool
 
 _TTIR = "ttir"
+_COUNTED = "instructions"
 MOST_SOURCE_CHARS = 200_000
 _MADE = "made"
 """The name of the one blob of a kept proof."""
@@ -121,7 +123,9 @@ class _ProofRun:
             digest = await self._context.blobs.put(body)
             await self._context.kept.write(key, b"{}", {_MADE: digest})
         report = read_proof_report(body)
-        fix = await tried(job.compile_job, report, self._compiled, self._proved_again)
+        fix = await tried(
+            job.compile_job, report, self._compiled, self._proved_again, self._instructions
+        )
         proof = self._recorded(report, "miss" if hit is None else "hit", fix)
         return amended(proof, kernel=compilation.kernel)
 
@@ -132,11 +136,36 @@ class _ProofRun:
         except _NoProof:
             return None
 
+    async def _instructions(self, compilation: Compilation) -> dict[str, int] | None:
+        """Return a kernel's instructions by class, derived as for any caller; None for none."""
+        if not any(stage in compilation.artifacts for stage in KINDS[_COUNTED].needs):
+            return None
+        order = JobOrder(
+            DERIVATION,
+            DeriveJob(
+                key=key_of(compilation, _COUNTED),
+                what=_COUNTED,
+                compilation=compilation,
+                compile_job=None,
+            ),
+            self._job.caller,
+            Priority(self._job.priority),
+            queued_ms=self._deadline.left_ms,
+        )
+        record = await self._context.client.done_within(self._deadline, order)
+        derived = Derivation.model_validate_json(record)
+        content = await self._context.blobs.get(derived.digest) if derived.digest else None
+        if content is None:
+            return None
+        return {name: count for name, count in json.loads(content)["by_class"].items() if count}
+
     async def _proved_again(self, compilation: Compilation) -> ProofReport:
         constants = constants_of(compilation)
         return read_proof_report(await self._proved(compilation, constants, None))
 
-    def _recorded(self, report: ProofReport, cache: str, fix: tuple[int, ProofFix] | None) -> Proof:
+    def _recorded(
+        self, report: ProofReport, cache: str, fix: tuple[SourceChange, ProofFix] | None
+    ) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
             where = f"line {mistake['line']}, column {mistake['column']}"

@@ -7,6 +7,7 @@ from compiler.compilation import amended
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
 from proofs.proof_job import ProofJob
 from proofs.proof_record import ProofAnswer, ProofFix, ProofReplay, ProvedAccess, Verdict
+from proofs.worker.proposed_fix import SourceChange
 
 MOST_WRITTEN = 4_096
 """Elements of a buffer whose contents a witness's launch lists."""
@@ -15,16 +16,18 @@ _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
 def proved_accesses(
-    report: ProofReport, job: ProofJob, fix: tuple[int, ProofFix] | None
+    report: ProofReport, job: ProofJob, fix: tuple[SourceChange, ProofFix] | None
 ) -> list[ProvedAccess]:
-    """Return the answers about every access; `fix` is for the overflow of one of them."""
+    """Return the answers about every access; `fix` is for one of them."""
     written = {one.argument for one in report.accesses if one.kind != "load"}
     found = [_access(one, job, written) for one in report.accesses]
     if fix is not None:
-        number, change = fix
-        overflow = found[number].overflow
-        if overflow is not None:
-            found[number] = amended(found[number], overflow=amended(overflow, fix=change))
+        change, made = fix
+        access = found[change.access]
+        answer = access.bounds if change.check == "bounds" else access.overflow
+        if answer is not None:
+            members = {change.check: amended(answer, fix=made)}
+            found[change.access] = amended(access, **members)
     return found
 
 

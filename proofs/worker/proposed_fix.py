@@ -12,7 +12,11 @@ from proofs.proof_record import ProofFix
 
 Compile = Callable[[CompileJob], Awaitable[Compilation | None]]
 Prove = Callable[[Compilation], Awaitable[ProofReport]]
-MOST_TRIED = 2
+Count = Callable[[Compilation], Awaitable[dict[str, int] | None]]
+"""Returns the instructions of a kernel by class."""
+MOST_TRIED = 4
+CHECKS = ("bounds", "overflow")
+"""The answers that a change may prove, the first refuted one alone."""
 
 
 @dataclass(frozen=True)
@@ -20,23 +24,25 @@ class SourceChange:
     """A changed source, and the access that it is to prove."""
 
     access: int
+    check: str
     source: str
 
 
 def proposals_of(report: ProofReport) -> Iterator[SourceChange]:
-    """Yield the proposals for the first access whose integers wrap."""
+    """Yield the proposals for the first access that leaves its buffer, or whose integers wrap."""
     for number, access in enumerate(report.accesses):
-        answer = access.answers.get("overflow")
-        if answer is not None and answer.proposals:
-            for source in answer.proposals[:MOST_TRIED]:
-                yield SourceChange(number, source)
-            return
+        for check in CHECKS:
+            answer = access.answers.get(check)
+            if answer is not None and answer.proposals:
+                for source in answer.proposals[:MOST_TRIED]:
+                    yield SourceChange(number, check, source)
+                return
 
 
 async def tried(
-    job: CompileJob, report: ProofReport, compile_: Compile, prove: Prove
-) -> tuple[int, ProofFix] | None:
-    """Return the first proposal that proves its access, with the access's number; None for none."""
+    job: CompileJob, report: ProofReport, compile_: Compile, prove: Prove, count: Count
+) -> tuple[SourceChange, ProofFix] | None:
+    """Return the first proposal that proves its access, with its patch and cost; None for none."""
     for proposal in proposals_of(report):
         changed = _with(job, source=proposal.source)
         compilation = await compile_(changed)
@@ -47,11 +53,12 @@ async def tried(
             continue
         last = job.target.stages[-1]
         costs = [await compile_(_with(one, stop_after=last)) for one in (job, changed)]
-        return proposal.access, ProofFix(
+        return proposal, ProofFix(
             patch=_patch(job.source or "", proposal.source),
             verdict="proved",
             target=job.target_name,
             registers=[_registers(one) for one in costs],
+            instructions=[None if one is None else await count(one) for one in costs],
         )
     return None
 

@@ -154,3 +154,18 @@ def test_a_batch_takes_proofs(http: httpx.Client) -> None:
     body = {"kind": "proofs", "requests": [EXAMPLE, SHORT]}
     batch = http.post("/v1/batches", params={"wait": 60}, json=body).json()
     assert [item["result"]["verdict"] for item in batch["items"]] == ["proved", "refuted"]
+
+
+def test_a_forgotten_mask_is_proposed_as_a_patch_that_proves_it(http: httpx.Client) -> None:
+    source = EXAMPLE["source"].replace(
+        "tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)"
+    )
+    assert source != EXAMPLE["source"]
+    proof = proof_of(http, EXAMPLE | {"source": source})
+    fix = proof["accesses"][0]["bounds"]["fix"]
+    assert fix["verdict"] == "proved"
+    assert "mask=offsets < n_elements" in fix["patch"]
+    assert len([one for one in fix["registers"] if one]) == 2
+    before, after = fix["instructions"]
+    assert set(before) & set(after)
+    assert sum(before.values()) > 0

@@ -1,0 +1,53 @@
+"""Masks that are proposed for an access, as text; what proves it is another's word."""
+
+import pytest
+
+from launch.proof.masking import masked
+from tests.proofs.compiled_ttir import HEAD, proof_of
+
+FORGOTTEN = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    tl.store(y_ptr + offsets, x, mask=offsets < n)
+"""
+TYPES = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+CONTRACT = "x_ptr: n\ny_ptr: n\ngrid: cdiv(n, BLOCK)\n"
+BEFORE = HEAD.count("\n")
+
+
+def proposals(body: str, line: int, call: str, extent: str) -> list[str]:
+    column = body.splitlines()[line - 1].index(call) + 1
+    return [text.removeprefix(HEAD) for text in masked(HEAD + body, BEFORE + line, column, extent)]
+
+
+def test_the_offset_below_the_extent_is_a_mask_that_proves_it() -> None:
+    [whole] = proposals(FORGOTTEN, 3, "tl.load", "n")
+    assert "tl.load(x_ptr + offsets, mask=offsets < n)" in whole
+    before = proof_of(FORGOTTEN, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0].bounds
+    after = proof_of(whole, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0].bounds
+    assert before is not None
+    assert after is not None
+    assert (before.verdict, after.verdict) == ("refuted", "proved")
+
+
+TWO_AXES = """def kernel(x_ptr, M, N, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    in_row = columns[None, :] < N
+    x = tl.load(x_ptr + rows[:, None] * N + columns[None, :], mask=rows[:, None] < M)
+"""
+
+
+def test_a_mask_forgotten_on_one_axis_is_borrowed_from_the_kernel() -> None:
+    first, whole = proposals(TWO_AXES, 5, "tl.load", "M * N")
+    assert "mask=(rows[:, None] < M) & (columns[None, :] < N))" in first
+    assert "mask=(rows[:, None] < M) & (rows[:, None] * N + columns[None, :] < M * N))" in whole
+
+
+@pytest.mark.parametrize("extent", ["cdiv(n, 2)", "pages * n", "", "__import__('os')"])
+def test_an_extent_that_the_kernel_cannot_say_makes_no_mask(extent: str) -> None:
+    assert proposals(FORGOTTEN, 3, "tl.load", extent) == []
+
+
+def test_another_place_gets_no_mask() -> None:
+    assert proposals(FORGOTTEN, 2, "tl.program_id", "n") == []
