@@ -15,7 +15,7 @@ _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Source = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 _Text = Annotated[str, Field(max_length=10_000)]
 _Texts = Annotated[dict[_Name, _Text], Field(max_length=256, fail_fast=True)]
-PaneKind = Literal[TextStage, "passes", "resources", "comparison", "matrix", "run", "see"]
+PaneKind = Literal[TextStage, "passes", "resources", "comparison", "matrix", "proof", "run", "see"]
 
 EXAMPLE: dict[str, Any] = {
     "version": 1,
@@ -108,3 +108,6 @@ class PageState(_Part):
     )
     panes: Annotated[list[PaneKind], Field(max_length=24)] = Field(description="in their order")
     launch: LaunchText | None = Field(description="of the pane that runs the kernel")
+    contract: Annotated[str, Field(max_length=20_000)] | None = Field(
+        default=None, description="what every launch keeps, for proofs"
+    )

@@ -4,6 +4,7 @@ import { ask, events, made } from "./api";
 import type { TypeLayout } from "./layouts";
 import { huesOf, tableOf, tableOfMlir, tableOfNumpy, tableOfSource, type LineTable, type Place } from "./line_links";
 import type { RequestText } from "./page_state";
+import { proved, type Proof } from "./proof";
 import type { RequestBody } from "./request";
 import { BY_NAME, STAGES } from "./stages";
 import type { Compilation, LinesEntry, Pass } from "./wire";
@@ -17,6 +18,7 @@ export interface InstructionCounts {
 export class Compiled {
   private readonly texts = new Map<string, Promise<string>>();
   private entries: Promise<LinesEntry[]> | null = null;
+  private readonly proofs = new Map<string, Promise<Proof>>();
   private allPasses: Promise<Pass[]> | null = null;
   private counts: Promise<InstructionCounts> | null = null;
   private allLayouts: Promise<TypeLayout[]> | null = null;
@@ -84,6 +86,17 @@ export class Compiled {
     if (!("cubin" in artifacts) && !("amdgcn" in artifacts)) return null;
     this.counts ??= made(`${this.compilation.url}/instructions`).then((answer) => answer.json() as Promise<InstructionCounts>);
     return this.counts;
+  }
+
+  /** Return its proof with a contract. Raises ProblemAnswered. */
+  proof(contract: string): Promise<Proof> {
+    let proof = this.proofs.get(contract);
+    if (!proof) {
+      proof = proved({ compilation: this.compilation.key, contract });
+      proof.catch(() => this.proofs.delete(contract)); // it may be there the next time
+      this.proofs.set(contract, proof);
+    }
+    return proof;
   }
 
   private lines(): Promise<LinesEntry[]> {

@@ -12,6 +12,7 @@ import { languageOf } from "./languages";
 import { Selection } from "./line_links";
 import { keptIn, stateOf, type PageState, type RequestText } from "./page_state";
 import { isToRead, reading, TITLES, type Content } from "./pane_kinds";
+import { ProofBadge } from "./proof_badge";
 import { bodyOf } from "./request";
 import { wordsOf } from "./text_pane";
 import type { Inspection } from "./wire";
@@ -25,6 +26,7 @@ export class EmbeddedPage {
   private readonly selection = new Selection();
   private readonly filters = new Filters();
   private readonly status = element("p", { id: "state", role: "status" }, "Loading …");
+  private readonly badge = new ProofBadge();
   private readonly panes = element("main", { className: "panes" });
   private readonly contents: Content[] = [];
 
@@ -33,10 +35,10 @@ export class EmbeddedPage {
     if (theme) document.documentElement.dataset.theme = theme;
     const open = element("a", { href: address(`#${digest}`).href, target: "_blank", rel: "noopener" }, "Open in tritond");
     document.body.classList.add("embedded");
-    document.body.replaceChildren(element("header", {}, element("h1", {}, mark(), "tritond"), this.status, open), this.panes);
+    document.body.replaceChildren(element("header", {}, element("h1", {}, mark(), "tritond"), this.status, this.badge.element, open), this.panes);
   }
 
-  /** Show the state and compile it; viewing runs nothing else. */
+  /** Show the state, compile it, and prove it if it has a contract; viewing runs nothing else. */
   async start(): Promise<void> {
     try {
       const state = await stateOf(this.digest);
@@ -47,6 +49,7 @@ export class EmbeddedPage {
       this.say(text, how);
       for (const content of this.contents) content.show({ compiled, kept });
       await source?.(compiled);
+      if (state.contract && compiled.compilation.state === "succeeded") this.badge.show(await compiled.proof(state.contract));
     } catch (error) {
       this.say(wordsOf(error), "failed");
     }

@@ -217,7 +217,7 @@ export class LearnPage {
   }
 
   private shared(): PageState {
-    return { version: 1, request: requestOf(this.lesson, this.editor.text), kept: null, also_kept: [], panes: ["run", "see"], launch: launchOf(this.lesson) };
+    return { version: 1, request: requestOf(this.lesson, this.editor.text), kept: null, also_kept: [], panes: ["run", "see"], launch: launchOf(this.lesson), contract: null };
   }
 
   private say(text: string, state: string): void {

@@ -1,6 +1,7 @@
 // The page: creates its parts and connects them.
 
 import { ask, isPassing, post, ProblemAnswered } from "./api";
+import { compiledLines } from "./code_view";
 import { compile, outcomeOf, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
 import { button, element, settled } from "./dom";
@@ -17,6 +18,8 @@ import { LiveCompiler, StatusLine } from "./live";
 import { initialState, keptIn, leaveLink, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
 import { Panes } from "./panes";
 import { bodyOf, type RequestBody } from "./request";
+import { ProofBadge } from "./proof_badge";
+import type { Proof } from "./proof";
 import { RequestForm } from "./request_form";
 import type { SeeContext } from "./see_pane";
 import { shareDialog } from "./share_dialog";
@@ -39,6 +42,7 @@ class Page {
   private readonly filters = new Filters();
   private readonly live = new LiveCompiler(() => void this.compile());
   private readonly status = new StatusLine(() => this.cancel());
+  private readonly badge = new ProofBadge();
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
   /** The way back from what replaced somebody's work. */
   private readonly notice = element("p", { className: "notice", role: "status", hidden: true });
@@ -87,6 +91,16 @@ class Page {
           this.drawers.add(draw);
           return () => this.drawers.delete(draw);
         },
+        contract: () => this.state.contract ?? "",
+        keepContract: (text) => {
+          this.state.contract = text || null;
+          this.badge.clear();
+          this.edited();
+        },
+        goToCompiled: (line) => this.goTo(line, compiledLines),
+        prove: () => this.prove(),
+        fill: (launch) => this.fill(launch),
+        write: (text) => this.editor.replace(text),
         follow: (act) => {
           this.followers.add(act);
           return () => this.followers.delete(act);
@@ -106,7 +120,7 @@ class Page {
       },
       { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
     );
-    const left = element("div", { className: "left" }, editorBox, this.status.element, this.notice, this.said, this.form.element);
+    const left = element("div", { className: "left" }, editorBox, this.status.element, this.badge.element, this.notice, this.said, this.form.element);
     document.body.replaceChildren(this.header.element, element("main", {}, left, this.panes.element), share.element);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
@@ -133,6 +147,7 @@ class Page {
       this.live.stop();
       this.state = structuredClone(state);
       [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, [], "", true];
+      this.badge.clear();
       this.panes.reset([]); // remove buttons of the previous state
       this.editor.speak(state.request.language);
       if (writes) this.editor.write(before, state);
@@ -150,7 +165,7 @@ class Page {
 
   private openExample({ request, launch }: Example): void {
     const asked = launch ? ["run", "see"].filter((kind) => !this.panes.kinds.includes(kind)) : [];
-    this.replace({ ...this.state, request, launch: launch ?? null, panes: [...asked, ...this.panes.kinds] });
+    this.replace({ ...this.state, request, launch: launch ?? null, contract: null, panes: [...asked, ...this.panes.kinds] });
   }
 
   private openDraft({ state }: Draft): void {
@@ -202,6 +217,7 @@ class Page {
   private outdate(why: string): void {
     if (this.opening) return;
     this.panes.outdate(why);
+    this.badge.clear();
     if (this.live.isOn || !this.status.isWaiting) this.status.say(this.live.isOn ? why : `${why} Ctrl+Enter compiles.`, "changed");
     this.live.changed();
   }
@@ -307,6 +323,7 @@ class Page {
     this.said.replaceChildren(...listed(this.editor.view, said, placed.size ? null : compilation.problem));
     this.panes.show({ compiled, kept: this.kept });
     if (!isOfText) this.panes.outdate("Source changed.");
+    else void this.prove().catch(() => undefined); // the pane says why there is none
     void this.linkSource(compiled);
   }
 
@@ -319,6 +336,25 @@ class Page {
     } catch (error) {
       this.status.title = `No lines: ${wordsOf(error)}`;
     }
+  }
+
+  /** Prove what is compiled, and show the badge of a full proof. */
+  private async prove(): Promise<Proof | null> {
+    const { compiled } = this;
+    const { contract } = this.state;
+    this.badge.clear();
+    if (!contract || compiled?.compilation.state !== "succeeded") return null;
+    const found = await compiled.proof(contract);
+    const isCurrent = compiled === this.compiled && contract === this.state.contract && compiled.request.source === this.editor.text;
+    if (isCurrent) this.badge.show(found);
+    return found;
+  }
+
+  private fill(launch: LaunchText): void {
+    this.state.launch = launch;
+    this.panes.reveal("run");
+    for (const act of this.followers) act();
+    this.edited();
   }
 
   private keepCompiled(): void {
@@ -339,10 +375,10 @@ class Page {
     this.edited();
   }
 
-  /** Show a line of the text that was run. */
-  private goTo(number: number): void {
+  /** Show a line of the text that was run, or compiled. */
+  private goTo(number: number, lines = runLines): void {
     const { view } = this.editor;
-    const now = runLines.now(view.state, number);
+    const now = lines.now(view.state, number);
     if (now === null) return;
     view.dispatch({ selection: { anchor: view.state.doc.line(now).from }, userEvent: "select", scrollIntoView: true });
     view.focus();

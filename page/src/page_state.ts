@@ -52,6 +52,8 @@ export interface PageState {
   also_kept: RequestText[];
   panes: string[];
   launch: LaunchText | null;
+  /** The contract of proofs. */
+  contract: string | null;
 }
 
 const LINK = /^#(sha256:[0-9a-f]{64}|[0-9a-f]{16})$/;
@@ -71,6 +73,7 @@ export function initialState(): PageState {
     also_kept: [],
     panes: ["ttir", "ptx", "resources"],
     launch: structuredClone(EXAMPLES[0]!.launch),
+    contract: null,
   };
 }
 
@@ -115,10 +118,10 @@ export async function share(state: PageState): Promise<{ digest: string; url: st
   return { digest, url: location.href, short: short.href };
 }
 
-/** Add members that older states lack: cases, and further kept requests. */
+/** Add members that older states lack: cases, further kept requests, and a contract. */
 function whole(state: PageState): PageState {
   const launch = state.launch && { ...state.launch, cases: state.launch.cases ?? [] };
-  return { ...state, also_kept: state.also_kept ?? [], launch };
+  return { ...state, also_kept: state.also_kept ?? [], launch, contract: state.contract ?? null };
 }
 
 /** Return all requests that are kept for comparison. */

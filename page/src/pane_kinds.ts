@@ -6,8 +6,9 @@ import type { Filters } from "./filters";
 import type { Selection } from "./line_links";
 import { matrix } from "./matrix_pane";
 import { passes } from "./passes_pane";
+import { proof, type ProofContext } from "./proof_pane";
 import { resources } from "./resources_pane";
-import { run, type RunContext } from "./run_pane";
+import { run } from "./run_pane";
 import { see, type SeeContext } from "./see_pane";
 import { STAGES } from "./stages";
 import { text } from "./text_pane";
@@ -18,6 +19,7 @@ export const KINDS: readonly (readonly [string, string])[] = [
   ["resources", "Resources"],
   ["comparison", "Comparison"],
   ["matrix", "Matrix"],
+  ["proof", "Proof"],
   ["run", "Run"],
   ["see", "See"],
 ];
@@ -37,7 +39,7 @@ export interface Content {
   end(): void;
 }
 
-export interface PaneContext extends RunContext, SeeContext {
+export interface PaneContext extends ProofContext, SeeContext {
   selection: Selection;
   filters: Filters;
   /** Keep a compilation for comparison no longer. */
@@ -45,7 +47,7 @@ export interface PaneContext extends RunContext, SeeContext {
 }
 
 /** Panes that send their own requests, which depend on the forms. */
-const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, run, see };
+const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, proof, run, see };
 
 /** True if panes of this kind only show the compilation. */
 export function isToRead(kind: string): boolean {

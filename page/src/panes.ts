@@ -131,6 +131,13 @@ export class Panes {
     if (!this.kinds.includes(kind)) this.open(kind);
   }
 
+  /** Bring a pane of this kind to the front; open one if there is none. */
+  reveal(kind: string): void {
+    const panel = this.dock.panels.find(({ id }) => this.opened.get(id)?.kind === kind);
+    if (panel) panel.api.setActive();
+    else this.open(kind);
+  }
+
   show(shown: Shown): void {
     this.shown = shown;
     this.outdate("");

@@ -103,6 +103,11 @@ export class SourceEditor {
     });
   }
 
+  /** Replace the text, as if it were typed. */
+  replace(text: string): void {
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, annotations: isolateHistory.of("full"), userEvent: "input" });
+  }
+
   undo(): void {
     undo(this.view);
     this.view.focus();

@@ -1,0 +1,106 @@
+// A proof as answered by the service: whether a kernel stays in its buffers, for all sizes.
+
+import { ask, post } from "./api";
+import { caseBody, launchBody } from "./launch";
+import type { ArgumentText, LaunchText } from "./page_state";
+import type { RequestBody } from "./request";
+import type { Problem } from "./wire";
+
+export const CHECKS = [
+  ["bounds", "In bounds"],
+  ["overflow", "32-bit overflow"],
+] as const;
+
+/** The cases of a launch beyond these say nothing more. */
+const MOST_CASES = 8;
+
+export interface Answer {
+  verdict: "proved" | "refuted" | "possible" | "unknown";
+  proved_under: string[];
+  reason: string | null;
+  line: number | null;
+  expression: string | null;
+  witness: Witness | null;
+  replay: { message: string; sizes: Record<string, number> } | null;
+  fix: { patch: string; target: string; registers: (number | null)[] } | null;
+}
+
+export interface Access {
+  file: string | null;
+  line: number | null;
+  argument: string | null;
+  kind: string;
+  bounds: Answer | null;
+  overflow: Answer | null;
+}
+
+export interface Proof {
+  url: string;
+  state: string;
+  verdict: Answer["verdict"] | null;
+  reason: string | null;
+  contract: string | null;
+  accesses: Access[];
+  problem: Problem | null;
+}
+
+/** Sizes that break an access, as a launch. */
+export interface Witness {
+  grid: number[];
+  arguments: Record<string, number | boolean | { shape: number[]; dtype: string; init?: { kind: string }; output?: boolean }>;
+}
+
+/** Prove, and wait until it is over. Raises ProblemAnswered. */
+export async function proved(body: RequestBody): Promise<Proof> {
+  let proof = (await (await post("v1/proofs", body)).json()) as Proof;
+  while (proof.state === "queued" || proof.state === "running") {
+    proof = (await (await ask(`${proof.url}?wait=30`)).json()) as Proof;
+  }
+  return proof;
+}
+
+/** True if every access is proved in bounds and free of overflow: less is no proof of the kernel. */
+export function isWhole({ state, verdict, accesses }: Proof): boolean {
+  const isProved = (access: Access): boolean => CHECKS.every(([check]) => access[check]?.verdict === "proved");
+  return state === "completed" && verdict === "proved" && accesses.length > 0 && accesses.every(isProved);
+}
+
+/** Return a launch and its further cases, as a proof infers a contract from them. */
+export function casesOf(launch: LaunchText, compilation: RequestBody): RequestBody[] {
+  const bodies = [launchBody({ ...launch, cases: [] }, compilation, "cpu"), ...launch.cases.map((_, index) => caseBody(launch, index, compilation))];
+  return bodies.slice(0, MOST_CASES).map(({ arguments: given, grid }) => ({ arguments: given, grid }));
+}
+
+/** Return the form of a launch for a witness; null where a buffer lists its values, which forms cannot. */
+export function launchOfWitness({ grid, arguments: given }: Witness, before: LaunchText): LaunchText | null {
+  const filled: Record<string, ArgumentText> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== "object") {
+      filled[name] = { shape: "", dtype: before.arguments[name]?.dtype ?? "i32", init: "none", value: String(value), output: false };
+    } else {
+      if (value.init?.kind === "values") return null;
+      filled[name] = { shape: value.shape.join(", "), dtype: value.dtype, init: value.init?.kind ?? "none", value: "", output: value.output ?? false };
+    }
+  }
+  return { grid: grid.join(", "), arguments: { ...before.arguments, ...filled }, reference: "", cases: [] };
+}
+
+/** Return a text with a unified diff applied; null if the diff is of another text. */
+export function patched(source: string, patch: string): string | null {
+  const old = source.split("\n");
+  const made: string[] = [];
+  let at = 0;
+  let isHunk = false;
+  for (const line of patch.split("\n")) {
+    const start = /^@@ -(\d+)/.exec(line)?.[1];
+    if (start) {
+      made.push(...old.slice(at, Number(start) - 1));
+      [at, isHunk] = [Number(start) - 1, true];
+    } else if (isHunk && line && line[0] !== "\\") {
+      if (line[0] === "+") made.push(line.slice(1));
+      else if (old[at] !== line.slice(1)) return null;
+      else if ((at += 1) && line[0] === " ") made.push(line.slice(1));
+    }
+  }
+  return isHunk ? [...made, ...old.slice(at)].join("\n") : null;
+}

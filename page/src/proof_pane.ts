@@ -1,0 +1,156 @@
+// A pane that proves the kernel for all sizes: its contract, each access's verdict, witnesses and fixes.
+
+import { ProblemAnswered } from "./api";
+import type { Compiled } from "./compiled";
+import { button, element, field } from "./dom";
+import { clearErrors, showErrors } from "./field_errors";
+import type { LaunchText } from "./page_state";
+import type { Content, Shown } from "./pane_kinds";
+import { casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, type Access, type Answer, type Proof, type Witness } from "./proof";
+import type { RunContext } from "./run_pane";
+import { wordsOf } from "./text_pane";
+
+const NOTHING = "Say what every launch keeps, or infer it from the launch of the Run pane and its cases: best three, with different primes as sizes.";
+const PLACEHOLDER = "sizes rows\nx_ptr: rows * stride\nn_cols <= stride\ngrid: rows";
+const TONES: Readonly<Record<string, string>> = { proved: "good", refuted: "bad" };
+
+export interface ProofContext extends RunContext {
+  /** The contract, "" for none. */
+  contract(): string;
+  /** Keep a contract that was typed or inferred. */
+  keepContract(text: string): void;
+  /** Prove what is compiled, with the contract; null if one of them is missing. Raises ProblemAnswered. */
+  prove(): Promise<Proof | null>;
+  /** Show a line of the text that was compiled. */
+  goToCompiled(line: number): void;
+  /** Fill the Run pane. */
+  fill(launch: LaunchText): void;
+  /** Replace the source. */
+  write(text: string): void;
+}
+
+export function proof(context: ProofContext): Content {
+  return new ProofPane(context);
+}
+
+class ProofPane implements Content {
+  readonly element: HTMLElement;
+  private readonly contract = element("textarea", { rows: 5, spellcheck: false, placeholder: PLACEHOLDER, className: "contract" });
+  private readonly status = element("p", { role: "status", className: "faint" }, NOTHING);
+  private readonly said = element("div", {});
+  private readonly start = button("Prove", () => void this.go(() => this.context.prove()), { className: "primary" });
+  private readonly infer = button("Infer the contract", () => void this.go(() => this.inferred()), { title: "From the launch of the Run pane and its cases" });
+  private current: Compiled | null = null;
+  /** The number of started proofs. */
+  private runs = 0;
+
+  constructor(private readonly context: ProofContext) {
+    this.contract.dataset.pointer = "/contract";
+    this.contract.value = context.contract();
+    this.contract.addEventListener("input", () => context.keepContract(this.contract.value));
+    this.element = element(
+      "div",
+      { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Proof for all sizes" },
+      element("div", { className: "controls" }, this.start, this.infer),
+      field("Contract: what every launch keeps", this.contract),
+      this.status,
+      this.said,
+    );
+  }
+
+  show({ compiled }: Shown): void {
+    if (compiled === this.current) return;
+    this.current = compiled;
+    if (compiled && this.context.contract()) void this.go(() => this.context.prove());
+  }
+
+  end(): void {
+    this.runs += 1;
+  }
+
+  private async go(prove: () => Promise<Proof | null>): Promise<void> {
+    const number = (this.runs += 1);
+    const { current } = this;
+    clearErrors(this.element);
+    this.say("Proving …", "faint");
+    try {
+      const found = await prove();
+      if (number === this.runs) this.look(found, current);
+    } catch (error) {
+      if (number === this.runs) this.refused(error);
+    }
+  }
+
+  /** Have the contract inferred, and keep it. */
+  private async inferred(): Promise<Proof | null> {
+    if (!this.current) return null;
+    const cases = casesOf(this.context.launch(), this.context.body());
+    const { contract } = await proved({ compilation: this.current.compilation.key, cases });
+    this.contract.value = contract ?? "";
+    this.context.keepContract(this.contract.value);
+    return this.context.prove();
+  }
+
+  private refused(error: unknown): void {
+    const errors = error instanceof ProblemAnswered ? (error.problem.errors ?? []) : [];
+    const unplaced = showErrors(this.element, errors);
+    this.said.replaceChildren();
+    this.say(errors.length && !unplaced.length ? "Not proved: the contract needs a change." : wordsOf(error), "bad");
+  }
+
+  private look(found: Proof | null, compiled: Compiled | null): void {
+    this.said.replaceChildren();
+    if (!found || !compiled) return this.say(this.context.contract() ? "Nothing compiled yet." : NOTHING, "faint");
+    if (found.problem) return this.say(`${found.problem.title}: ${found.problem.detail}`, "bad");
+    const isProved = isWhole(found);
+    this.say(isProved ? "Proved for all sizes that keep the contract." : (found.reason ?? `${found.verdict ?? found.state}: see below.`), isProved ? "good" : found.verdict === "refuted" ? "bad" : "faint");
+    this.said.replaceChildren(...found.accesses.map((each) => this.accessShown(each, compiled)));
+  }
+
+  private accessShown(access: Access, compiled: Compiled): HTMLElement {
+    const { line } = access;
+    const place = line === null ? null : button(`line ${line}`, () => this.context.goToCompiled(line), { className: "place" });
+    const answers = CHECKS.flatMap(([check, title]) => (access[check] ? [this.answerShown(title, check, access[check], compiled)] : []));
+    return element("section", { className: "access" }, element("h2", {}, place, ` ${access.kind} ${access.argument ?? ""}`), ...answers);
+  }
+
+  private answerShown(title: string, check: string, answer: Answer, compiled: Compiled): HTMLElement {
+    const { verdict, replay, witness, fix } = answer;
+    const shown = element("div", { className: "answer" }, `${title}: `, element("b", { className: TONES[verdict] ?? "warn" }, verdict), element("span", { className: "faint" }, said(check, answer)));
+    if (replay && verdict === "refuted") shown.append(element("p", {}, `The CPU device ran it: ${replay.message}`));
+    if (witness) shown.append(this.witnessShown(witness));
+    if (fix) shown.append(this.fixShown(fix, compiled));
+    return shown;
+  }
+
+  private witnessShown(witness: Witness): HTMLElement {
+    const launch = launchOfWitness(witness, this.context.launch());
+    const fill = launch && button("To the Run pane", () => this.context.fill(launch), { className: "small", title: "Fill the Run pane with these sizes" });
+    const request = element("details", {}, element("summary", {}, "The launch"), element("pre", { tabIndex: 0 }, JSON.stringify({ grid: witness.grid, arguments: witness.arguments }, null, 1)));
+    return element("div", { className: "witness" }, fill, request);
+  }
+
+  private fixShown({ patch, registers, target }: NonNullable<Answer["fix"]>, compiled: Compiled): HTMLElement {
+    const apply = button("Apply", () => {
+      const text = patched(compiled.request.source, patch);
+      if (text === null) this.say("The change is of another source. Prove again.", "bad");
+      else this.context.write(text);
+    }, { className: "small" });
+    const [before, after] = registers;
+    const cost = before != null && after != null ? `, ${before} to ${after} registers on ${target}` : "";
+    return element("div", {}, element("p", {}, `This proves it${cost}: `, apply), element("pre", { tabIndex: 0 }, patch));
+  }
+
+  private say(text: string, tone: string): void {
+    [this.status.textContent, this.status.className] = [text, tone];
+  }
+}
+
+/** Return an answer's reason, or what it was proved under. */
+function said(check: string, { verdict, proved_under, reason, expression, line, replay }: Answer): string {
+  if (verdict === "proved") return proved_under.length ? ` under ${proved_under.join(", ")}` : "";
+  if (verdict !== "refuted") return `: ${reason ?? "no reason given"}`;
+  const sizes = Object.entries(replay?.sizes ?? {}).map(([name, value]) => `${name} = ${value.toLocaleString("en")}`);
+  const what = check === "overflow" ? `wraps${line === null ? "" : ` at line ${line}`}` : "leaves its buffer";
+  return `: ${expression ?? ""} ${what}, first at ${sizes.join(", ") || "any sizes"}`;
+}

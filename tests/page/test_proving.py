@@ -1,0 +1,84 @@
+"""The pane *Proof*: a contract, verdicts by access, witnesses, fixes, and the badge."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.page.conftest import Visit
+from tests.page.pages import SOURCE, add_pane, compile_now, pane, source_of, write
+from tests.page.test_sharing import permalink
+
+ADD = (
+    "x_ptr: n_elements\ny_ptr: n_elements\noutput_ptr: {extent}\ngrid: cdiv(n_elements, BLOCK_SIZE)"
+)
+ROWS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows(x_ptr, stride, n_cols, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    tl.store(x_ptr + row * stride + cols, 0.0, mask=cols < n_cols)
+"""
+OF_ROWS = "sizes n_rows\nx_ptr: n_rows * stride\nn_cols <= stride\ngrid: n_rows"
+BADGE = ".proof-badge:not([hidden])"
+PROVED_MS = 60_000
+"""The first proof starts a process."""
+
+
+def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visit) -> None:
+    page = visit()
+    proof = add_pane(page, "Proof")
+    contract = proof.get_by_label("Contract: what every launch keeps")
+    contract.fill(ADD.format(extent="n_elements - 1"))
+    proof.get_by_role("button", name="Prove", exact=True).click()
+    expect(proof.get_by_role("status")).to_contain_text("refuted", timeout=PROVED_MS)
+    expect(page.locator(BADGE)).to_have_count(0)
+
+    proof.get_by_role("button", name="To the Run pane").click()
+    run = pane(page, "Run")
+    run.get_by_role("button", name="Run", exact=True).click()
+    expect(run.get_by_role("status")).to_have_text("out of bounds", timeout=PROVED_MS)
+
+    proof = pane(page, "Proof")
+    contract.fill(ADD.format(extent="n_elements"))
+    proof.get_by_role("button", name="Prove", exact=True).click()
+    expect(proof.get_by_role("status")).to_contain_text("Proved for all", timeout=PROVED_MS)
+    badge = page.locator(BADGE)
+    expect(badge).to_contain_text("Proved for all sizes under x_ptr: n_elements; y_ptr")
+
+    link = permalink(page)
+    other = visit(link)
+    expect(other.locator(BADGE)).to_contain_text("under x_ptr: n_elem", timeout=PROVED_MS)
+    framed = visit(link.replace("#", "e/"), waits=False)
+    expect(framed.locator(BADGE)).to_contain_text("under x_ptr: n_elem", timeout=PROVED_MS)
+
+    write(page, source_of(page).replace("mask=mask", "mask=offsets < n_elements + 1"))
+    compile_now(page)
+    expect(page.locator("#state.succeeded")).to_be_visible()
+    expect(proof.get_by_role("status")).to_contain_text("refuted", timeout=PROVED_MS)
+    expect(page.locator(BADGE)).to_have_count(0)
+
+
+def test_an_overflow_has_a_fix_to_apply_and_a_mistake_its_place(visit: Visit) -> None:
+    page = visit(refused=True)
+    write(page, ROWS)
+    page.get_by_label("BLOCK", exact=True).fill("64")
+    compile_now(page)
+    proof = add_pane(page, "Proof")
+    contract = proof.get_by_label("Contract: what every launch keeps")
+    contract.fill("x_ptr: (")
+    proof.get_by_role("button", name="Prove", exact=True).click()
+    expect(proof.locator(".field-error")).to_contain_text("line 1, column 9")
+
+    contract.fill(OF_ROWS)
+    proof.get_by_role("button", name="Prove", exact=True).click()
+    expect(proof).to_contain_text("32-bit overflow: refuted", timeout=PROVED_MS)
+    proof.get_by_role("button", name="line 9").click()
+    expect(page.locator(f"{SOURCE} .cm-activeLine")).to_contain_text("tl.store")
+    proof.get_by_role("button", name="Apply").click()
+    expect(page.locator(SOURCE)).to_contain_text("row.to(tl.int64)")
+    compile_now(page)
+    expect(page.locator(BADGE)).to_be_visible(timeout=PROVED_MS)
