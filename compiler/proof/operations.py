@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from compiler.proof.integer_reductions import reduced
 from compiler.proof.logic import (
     FALSE,
     TRUE,
@@ -24,7 +25,6 @@ from compiler.proof.logic import (
 )
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import Unsupported
-from compiler.proof.reductions import reduced
 from compiler.proof.terms import (
     Indices,
     LoadedValue,

@@ -147,6 +147,8 @@ def _argument(name: str, launch: WitnessLaunch) -> dict[str, Any]:
             "offset": 0, "dtype": "fp32", "output": False,
         }  # fmt: skip
     kind = launch.types[name]
+    if "tensordesc" in kind:
+        raise NotReplayed(f"the host makes the tensor descriptor {name}")
     if name in launch.scalars:
         return {"kind": "scalar", "value": launch.scalars[name], "dtype": kind}
     if kind.startswith("f") or kind == "bf16":

@@ -253,3 +253,13 @@ def test_the_grid_of_a_witness_has_programs_on_each_axis() -> None:
     witness = store.answers["bounds"].witness
     assert witness is not None
     assert witness.grid == [1, 1, 1]
+
+
+def test_a_witness_beside_a_descriptor_of_the_host_is_possible() -> None:
+    body = """def kernel(desc, x_ptr, n):
+    tl.store(x_ptr + tl.program_id(0), 0.0)
+"""
+    types = {"desc": "tensordesc<bf16[16, 16]>", "x_ptr": "*fp32", "n": "i32"}
+    [store] = report_of(body, types, "x_ptr: n - 1\ngrid: n\n").accesses
+    assert store.answers["bounds"].verdict == "possible"
+    assert "tensor descriptor desc" in store.answers["bounds"].reason
