@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +81,20 @@ def nvdisasm_ms(cubin: bytes) -> float:
         return (time.perf_counter() - started) * 1000
 
 
-def asked(service: Server, method: str, path: str, body: str | None = None) -> Any:
-    """Return the answer to one request: JSON, or bytes."""
+def asked(
+    service: Server,
+    method: str,
+    path: str,
+    body: str | None = None,
+    statuses: Container[int] = (http.client.OK,),
+) -> Any:
+    """Return the answer to one request: JSON, or bytes. Raises RuntimeError for other statuses."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=90)
     try:
         connection.request(method, path, body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         data = response.read()
-        if response.status != http.client.OK:
+        if response.status not in statuses:
             raise RuntimeError(f"{method} {path}: {response.status} {data[:500]!r}")
         return json.loads(data) if response.headers.get_content_subtype() == "json" else data
     finally:
