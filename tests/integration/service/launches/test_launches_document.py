@@ -25,7 +25,7 @@ EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
     [
         "reference/launches.md",
         "how-to/batches.md",
-        "reference/sweeps.md",
+        pytest.param("reference/sweeps.md", marks=pytest.mark.slow),
         "tutorial/first-kernel.md",
     ],
 )
