@@ -36,7 +36,8 @@ class ProofAnswer:
     """Sizes that break it, as a launch request."""
     replay: Mapping[str, Any] | None = None
     fix: Mapping[str, Any] | None = None
-    """A change that proves it: `patch`, and `registers` before and after on a `target`."""
+    """A change that proves it: `patch`, and `registers` and `instructions` (by class) before and
+    after on a `target`."""
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProofAnswer":
@@ -70,8 +71,17 @@ class ProofAnswer:
             for line in str(self.fix.get("patch")).splitlines()
             if line.startswith("+") and not line.startswith("+++")
         ]
-        before, after = self.fix.get("registers") or (None, None)
-        cost = f"; registers {before} to {after} on {self.fix.get('target')}" if before else ""
+        counts = self.fix.get("instructions") or ()
+        costs = {
+            "registers": self.fix.get("registers") or (),
+            "instructions": [sum(each.values()) if each else None for each in counts],
+        }
+        said = [
+            f"{what} {pair[0]} to {pair[1]}"
+            for what, pair in costs.items()
+            if len(pair) == 2 and None not in pair
+        ]
+        cost = f"; {', '.join(said)} on {self.fix.get('target')}" if said else ""
         return f"\n{'':19}proved with: {' '.join(changed)}{cost}"
 
 

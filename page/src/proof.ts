@@ -22,7 +22,7 @@ export interface Answer {
   expression: string | null;
   witness: Witness | null;
   replay: { message: string; sizes: Record<string, number> } | null;
-  fix: { patch: string; target: string; registers: (number | null)[] } | null;
+  fix: { patch: string; target: string; registers: (number | null)[]; instructions: (Record<string, number> | null)[] } | null;
 }
 
 export interface Access {

@@ -130,15 +130,16 @@ class ProofPane implements Content {
     return element("div", { className: "witness" }, fill, request);
   }
 
-  private fixShown({ patch, registers, target }: NonNullable<Answer["fix"]>, compiled: Compiled): HTMLElement {
+  private fixShown({ patch, registers, instructions, target }: NonNullable<Answer["fix"]>, compiled: Compiled): HTMLElement {
     const apply = button("Apply", () => {
       const text = patched(compiled.request.source, patch);
       if (text === null) this.say("The change is of another source. Prove again.", "bad");
       else this.context.write(text);
     }, { className: "small" });
-    const [before, after] = registers;
-    const cost = before != null && after != null ? `, ${before} to ${after} registers on ${target}` : "";
-    return element("div", {}, element("p", {}, `This proves it${cost}: `, apply), element("pre", { tabIndex: 0 }, patch));
+    const counts = instructions.map((each) => each && Object.values(each).reduce((sum, count) => sum + count, 0));
+    const costs = ([["registers", registers], ["instructions", counts]] as const).filter(([, pair]) => pair.length === 2 && !pair.includes(null));
+    const cost = costs.map(([what, [before, after]]) => `${before} to ${after} ${what}`).join(", ");
+    return element("div", {}, element("p", {}, `This proves it${cost ? `, with ${cost} on ${target}` : ""}: `, apply), element("pre", { tabIndex: 0 }, patch));
   }
 
   private say(text: string, tone: string): void {

@@ -24,6 +24,15 @@ PROOF = Proof.from_json(
                         "sizes": {"rows": 70000},
                         "message": "writes x_ptr[-1] of 4 elements",
                     },
+                    "fix": {
+                        "patch": "--- a\n+++ b\n-    row = 1\n+    row = 2\n",
+                        "target": "cuda:90",
+                        "registers": [20, 22],
+                        "instructions": [
+                            {"integer": 30, "memory": 2},
+                            {"integer": 33, "memory": 2},
+                        ],
+                    },
                 },
             }
         ],
@@ -46,4 +55,6 @@ def test_the_text_of_a_proof_says_what_holds_and_what_breaks() -> None:
     assert "rows.py:9  store x_ptr" in text
     assert "  in bounds        proved for all sizes (grid)" in text
     assert "REFUTED: program_id(0) * stride wraps at line 9, first at rows = 70,000" in text
+    cost = "registers 20 to 22, instructions 32 to 35 on cuda:90"
+    assert f"proved with: row = 2; {cost}" in text
     assert text.endswith("verdict: refuted")
