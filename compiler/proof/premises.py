@@ -13,7 +13,7 @@ from compiler.proof.polynomial import Monomial, Polynomial, name
 from compiler.proof.products import product_of
 from compiler.proof.unknowns import INFINITY, Unknowns
 
-_TYPE = "the type of an argument"
+_TYPE = "the type of an argument, or that a program runs"
 
 
 @dataclass

@@ -63,6 +63,22 @@ def test_a_proof_names_the_statements_that_it_rests_on() -> None:
     assert "n_cols <= stride" in access.bounds.shown.under
 
 
+def test_a_proof_does_not_rest_on_a_statement_that_it_does_not_use() -> None:
+    contract = COPY_CONTRACT + "n <= 4096\nn % 16 == 0\n"
+    bounds = proof_of(COPY, COPY_TYPES, contract, {"BLOCK": 128}).accesses[0].bounds
+    assert bounds is not None
+    assert bounds.verdict == "proved"
+    assert not {"n <= 4096", "n % 16 == 0"} & bounds.shown.under
+
+
+def test_without_a_statement_that_a_proof_rests_on_there_is_none() -> None:
+    contract = ROWS_CONTRACT.replace("n_cols <= stride\n", "")
+    proof = proof_of(ROWS.replace("CAST", ".to(tl.int64)"), ROWS_TYPES, contract, {"BLOCK": 8})
+    [access] = proof.accesses
+    assert access.bounds is not None
+    assert access.bounds.verdict == "refuted"
+
+
 def test_an_access_that_never_runs_is_not_called_proved() -> None:
     contract = COPY_CONTRACT + "n < 0\n"
     proof = proof_of(COPY, COPY_TYPES, contract, {"BLOCK": 128})

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from proofs.service.proof_examples import CERTIFICATE
 from proofs.worker import certificate_checker
 from proofs.worker.certificate_checker import InvalidCertificate, check
 
@@ -64,6 +65,10 @@ def checked(made: Any) -> dict[int, bool]:
 
 def test_claims_that_follow_are_shown() -> None:
     assert checked(certificate()) == dict.fromkeys(range(3, 8), True)
+
+
+def test_the_certificate_of_the_documentation_checks() -> None:
+    assert checked(CERTIFICATE) == {2: True}
 
 
 def test_a_claim_without_steps_is_unexplained_and_so_is_what_relies_on_it() -> None:
