@@ -63,27 +63,20 @@ class DerivationFailed(Exception):
 async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> bytes:
     """Return what `job` asks for. Raises DerivationFailed."""
     work = _Derivation(job, context, kept, TimeLimit(DEADLINE_S))
-    match job.what:
-        case "sass":
-            return await work.sass()
-        case "lines":
-            return await work.lines()
-        case "instructions":
-            return await work.instructions()
-        case "explanation":
-            return await work.explanation()
-        case "passes":
-            return await work.passes()
-        case "layouts":
-            return await work.layouts()
-        case "autotune-cache":
-            return await work.autotune_cache()
-        case "diff":
-            return await work.diff()
-        case "numpy":
-            return await work.numpy()
-        case "exports/triton-cache":
-            return await work.triton_cache()
+    made_by = {
+        "sass": work.sass,
+        "lines": work.lines,
+        "instructions": work.instructions,
+        "explanation": work.explanation,
+        "passes": work.passes,
+        "layouts": work.layouts,
+        "autotune-cache": work.autotune_cache,
+        "diff": work.diff,
+        "numpy": work.numpy,
+        "exports/triton-cache": work.triton_cache,
+    }
+    if job.what in made_by:
+        return await made_by[job.what]()
     return await work.export(job.what.removeprefix(EXPORTS))
 
 
