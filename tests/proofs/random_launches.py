@@ -35,7 +35,7 @@ from launch.contract.text import read_contract
 from launch.cpu import tensor_ops
 from launch.proof.proof_messages import ProveOrder
 from launch.proof.virtual_memory import TouchedElement
-from launch.proof.witness_replay import WitnessLaunch, replay
+from launch.proof.witness_replay import NotReplayed, WitnessLaunch, replay
 from tests.proofs.compiled_ttir import TARGET
 from tests.proofs.drawn_sizes import drawn_sizes, value_of
 
@@ -215,6 +215,9 @@ def main() -> int:
             except LookupError:  # no sizes were found
                 counts["lost"] += 1
                 continue
+            except NotReplayed as refused:
+                print(f"{kernel.name}: {refused}", flush=True)
+                break
             counts["launches"] += 1
             if found is not None:
                 counts["wrong"] += 1
