@@ -31,7 +31,9 @@ class ComparisonPane implements Content {
   private readonly stages = menu(STAGES.map(({ name, title }) => [name, title] as const), "ptx", { "aria-label": "Stage" });
   private readonly asIs = element("input", { type: "checkbox" });
   private readonly controls: HTMLElement;
-  private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "Differences" });
+  private readonly numbers = element("div");
+  private readonly lines = element("div");
+  private readonly tables = element("div", { className: "differences scrolls", tabIndex: 0, role: "group", "aria-label": "Differences" }, this.numbers, this.lines);
   private readonly code = element("div", { className: "code" });
   private readonly beside: HTMLElement;
   private shown: Shown = { compiled: null, kept: [] };
@@ -75,9 +77,11 @@ class ComparisonPane implements Content {
     if (all.length < 2) return this.say("Kept as A. Change something and compile to see it beside.");
     if (isNew) {
       this.say("Comparing …");
-      const columns = await Promise.all(all.map((each, index) => this.columnOf(each, index)));
-      if (this.shown.compiled !== compiled || !same(this.shown.kept, kept)) return;
+      // made beside the counts; what goes wrong is said when it is drawn
+      differencesOf(all[0]!, all.at(-1)!).catch(() => undefined);
+      const columns = all.map((each, index) => this.columnOf(each, index));
       this.columns = columns;
+      void this.count(columns);
       const names = columns.map(({ name }, index) => element("option", { value: index }, name));
       this.from.replaceChildren(...names);
       this.to.replaceChildren(...names.map((name) => name.cloneNode(true)));
@@ -86,24 +90,31 @@ class ComparisonPane implements Content {
     await this.drawTexts(this.columns[Number(this.from.value)]!.compiled, this.columns[Number(this.to.value)]!.compiled);
   }
 
-  private async columnOf(compiled: Compiled, index: number): Promise<Column> {
+  /** Add the instructions, which a worker counts first. */
+  private async count(columns: Column[]): Promise<void> {
+    // without counts, the rest is still useful
+    const counts = await Promise.all(columns.map(({ compiled }) => compiled.instructions().catch(() => null)));
+    counts.forEach((each, index) => (columns[index]!.instructions = each));
+    if (columns === this.columns) this.numbers.replaceChildren(comparisonTable(columns));
+  }
+
+  private columnOf(compiled: Compiled, index: number): Column {
     const { forget } = this;
     const isKept = index < this.shown.kept.length;
     const name = isKept ? String.fromCharCode(A + index) : "now";
-    // without counts, the rest is still useful
-    const instructions = await compiled.instructions().catch(() => null);
-    return { name, compiled, instructions, forget: isKept && forget ? () => forget(index) : null };
+    return { name, compiled, instructions: null, forget: isKept && forget ? () => forget(index) : null };
   }
 
   private async drawTexts(from: Compiled, to: Compiled): Promise<void> {
     const chosen = (): string => [this.from.value, this.to.value, this.stages.value, this.asIs.checked].join();
     const [asked, { columns }, stage] = [chosen(), this, this.stages.value];
     const isCurrent = (): boolean => chosen() === asked && columns === this.columns;
-    this.tables.replaceChildren(comparisonTable(columns));
+    this.numbers.replaceChildren(comparisonTable(columns));
+    this.lines.replaceChildren();
     const differences = await differencesOf(from, to);
     if (!isCurrent()) return;
     const lines = lineTable(differences.instructions?.by_line ?? []);
-    if (lines) this.tables.append(lines);
+    if (lines) this.lines.replaceChildren(lines);
     const lacking = [from, to].find((each) => !each.has(stage));
     if (lacking) return this.say(`There is no ${BY_NAME.get(stage)?.title} for ${lacking.compilation.target}.`);
     const compared = differences.stages.find((each) => each.stage === stage);
