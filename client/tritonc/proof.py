@@ -3,7 +3,7 @@
 Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,7 +72,7 @@ class ProofAnswer:
             if line.startswith("+") and not line.startswith("+++")
         ]
         counts = self.fix.get("instructions") or ()
-        costs = {
+        costs: dict[str, Sequence[int | None]] = {
             "registers": self.fix.get("registers") or (),
             "instructions": [sum(each.values()) if each else None for each in counts],
         }

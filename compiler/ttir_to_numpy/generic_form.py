@@ -56,6 +56,7 @@ def module_of(text: str, names: Sequence[str] = ()) -> Operation:
     return module
 
 
+_COUNT_DIGITS = 4
 _UNNAMED = re.compile(r"arg\d+|c\d+_\w+|cst\w*|true\w*|false\w*")
 """MLIR's names of unnamed values."""
 
@@ -104,13 +105,21 @@ class _ModuleReader:
         while cursor.sees("%"):
             name = cursor.identifier()
             if cursor.takes(":"):
-                found += [f"{name}#{index}" for index in range(int(cursor.identifier()))]
+                found += [f"{name}#{index}" for index in range(self._count_of(name))]
             else:
                 found.append(name)
             if not cursor.takes(","):
                 cursor.needs("=")
                 break
         return found
+
+    def _count_of(self, name: str) -> int:
+        """Read how many results have `name`."""
+        count = self._cursor.identifier()
+        if not (count.isascii() and count.isdecimal() and len(count) <= _COUNT_DIGITS):
+            message = f"{name} names {count[:20]!r} results, which is no number up to 9999"
+            raise Untranslatable(message)
+        return int(count)
 
     def _values(self, opening: str, closing: str) -> list[Value]:
         self._cursor.needs(opening)
