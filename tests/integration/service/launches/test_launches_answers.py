@@ -53,6 +53,7 @@ def test_an_output_is_answered_in_numbers_and_compared(launch: Launch) -> None:
                 "rtol": 1e-4, "atol": 1e-5, "note": None,
             },
             "values": None,
+            "expected": None,
             "url": None,
         }
     }  # fmt: skip
