@@ -67,7 +67,7 @@ def test_a_sweep_is_listed_and_the_compilations_of_its_rows_are_not(
 
     item = listed[sweep["id"]]
     assert (item["state"], item["kind"], item["target"]) == ("completed", "compilations", "cuda:90")
-    assert item["counts"] == {"succeeded": 5, "total": 5}
+    assert item["counts"] == {"over": 5, "succeeded": 5, "total": 5}
     assert not {row["compilation_key"] for row in sweep["rows"]} & {one["id"] for one in compiled}
 
 
