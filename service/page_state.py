@@ -15,7 +15,9 @@ _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Source = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 _Text = Annotated[str, Field(max_length=10_000)]
 _Texts = Annotated[dict[_Name, _Text], Field(max_length=256, fail_fast=True)]
-PaneKind = Literal[TextStage, "passes", "resources", "comparison", "matrix", "proof", "run", "see"]
+PaneKind = Literal[
+    TextStage, "passes", "resources", "explain", "comparison", "matrix", "proof", "run", "see"
+]
 
 EXAMPLE: dict[str, Any] = {
     "version": 1,

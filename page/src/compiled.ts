@@ -7,12 +7,13 @@ import type { RequestText } from "./page_state";
 import { proved, type Proof } from "./proof";
 import type { RequestBody } from "./request";
 import { BY_NAME, STAGES } from "./stages";
-import type { Compilation, LinesEntry, Pass } from "./wire";
+import type { Compilation, Explanation, LinesEntry, Pass } from "./wire";
 
-/** The machine instructions of a kernel. */
+/** The machine instructions of a kernel; those of no source line have neither file nor line. */
 export interface InstructionCounts {
   total: number;
   by_class: Record<string, number>;
+  by_line: { file: string | null; line: number | null; total: number; by_class: Record<string, number> }[];
 }
 
 export class Compiled {
@@ -22,6 +23,7 @@ export class Compiled {
   private allPasses: Promise<Pass[]> | null = null;
   private counts: Promise<InstructionCounts> | null = null;
   private allLayouts: Promise<TypeLayout[]> | null = null;
+  private costs: Promise<Explanation> | null = null;
 
   constructor(
     readonly request: RequestText,
@@ -78,6 +80,13 @@ export class Compiled {
       .then((answer) => answer.json() as Promise<{ layouts: TypeLayout[] }>)
       .then((answer) => answer.layouts);
     return this.allLayouts;
+  }
+
+  /** Return what makes the kernel costly, null without a stage that shows it. Raises ProblemAnswered. */
+  async explanation(): Promise<Explanation | null> {
+    if (!["ttgir", "ptx", "amdgcn"].some((name) => name in this.compilation.artifacts)) return null;
+    this.costs ??= made(`${this.compilation.url}/explanation`).then((answer) => answer.json() as Promise<Explanation>);
+    return this.costs;
   }
 
   /** Return the machine instructions, null without machine code. Raises ProblemAnswered. */

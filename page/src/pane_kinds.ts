@@ -2,6 +2,7 @@
 
 import type { Compiled } from "./compiled";
 import { comparison } from "./comparison_pane";
+import { explain } from "./explain_pane";
 import type { Filters } from "./filters";
 import type { Selection } from "./line_links";
 import { matrix } from "./matrix_pane";
@@ -17,6 +18,7 @@ export const KINDS: readonly (readonly [string, string])[] = [
   ...STAGES.map(({ name, title }) => [name, title] as const),
   ["passes", "Passes"],
   ["resources", "Resources"],
+  ["explain", "Explain"],
   ["comparison", "Comparison"],
   ["matrix", "Matrix"],
   ["proof", "Proof"],
@@ -67,6 +69,8 @@ export function reading(kind: string, title: string, selection: Selection, filte
       return passes(selection);
     case "resources":
       return resources();
+    case "explain":
+      return explain(selection);
     case "comparison":
       return comparison(forget);
     default:

@@ -35,8 +35,7 @@ export function resources(): Content {
 }
 
 function shownOf({ compilation }: Compiled): HTMLElement[] {
-  const facts = factsOf(compilation.resources ?? {});
-  const shown: HTMLElement[] = facts.length ? [element("dl", { className: "first" }, ...facts.map(factShown))] : [element("p", { className: "faint" }, "Not known, since there is no code for a GPU.")];
+  const shown = [limitsOf(compilation)];
   if (compilation.stdout) shown.push(element("h2", {}, "Printed while it compiled"), element("pre", { tabIndex: 0 }, compilation.stdout));
   const assumed = compilation.assumptions.map(({ line, message }) => element("li", {}, `line ${line}: ${message}`));
   if (assumed.length) shown.push(element("h2", {}, "Assumed"), element("ul", {}, ...assumed));
@@ -46,6 +45,13 @@ function shownOf({ compilation }: Compiled): HTMLElement[] {
   if (times.length) shown.push(folded(`Compiled in ${Math.round(compilation.timings_ms?.total ?? 0)} ms`, new Map(times)));
   shown.push(folded(`By Triton ${triton}`, new Map([["Triton", triton], ["ptxas", ptxas]])));
   return shown;
+}
+
+/** Return the numbers that decide how fast a kernel can be, and what limits it. */
+export function limitsOf({ resources }: Compilation): HTMLElement {
+  const facts = factsOf(resources ?? {});
+  if (!facts.length) return element("p", { className: "faint" }, "Not known, since there is no code for a GPU.");
+  return element("dl", { className: "first" }, ...facts.map(factShown));
 }
 
 function factsOf(resources: NonNullable<Compilation["resources"]>): Fact[] {
@@ -61,7 +67,7 @@ function factsOf(resources: NonNullable<Compilation["resources"]>): Fact[] {
   const [shared, limit] = [number("shared_bytes"), number("shared_limit_bytes")];
   if (shared !== null) facts.push({ name: "Shared memory", value: bytes(shared), note: limit ? `of ${bytes(limit)}` : "", share: limit ? shared / limit : null, isHigh: Boolean(limit && shared > 0.9 * limit) });
   const occupancy = resources.occupancy as Occupancy | null | undefined;
-  if (occupancy) facts.push({ name: "Occupancy", value: `${Math.round(occupancy.ratio * 100)} %`, note: `limited by ${occupancy.limited_by}`, share: occupancy.ratio, isHigh: false });
+  if (occupancy) facts.push({ name: "Occupancy", value: `${Math.round(occupancy.ratio * 100)} %`, note: `limited by ${occupancy.limited_by.replaceAll("_", " ")}`, share: occupancy.ratio, isHigh: false });
   return resources.backend ? facts : [];
 }
 

@@ -115,6 +115,20 @@ export interface Pass {
   after: string | null;
 }
 
+/** A cost of a kernel, in words, at the source line that has it. */
+export interface Finding {
+  file: string | null;
+  line: number | null;
+  message: string;
+}
+
+export interface Explanation {
+  matrix_products: Finding[];
+  tma: { message: string | null };
+  not_vectorised: Finding[];
+  layout_conversions: Finding[];
+}
+
 export interface LanguageName {
   name: string;
   signature: string | null;

@@ -8,8 +8,9 @@ from functools import partial
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from tests.page.conftest import Visit
+from tests.page.conftest import Visit, compiled
 from tests.page.pages import PHONE, SOURCE, add_pane, click_line, compile_now, pane, text_of
+from tests.page.test_everywhere import violations
 from tests.waiting import wait_until
 
 SHOWN = {
@@ -332,3 +333,21 @@ def test_arrow_keys_move_the_border_between_panes(page: Page) -> None:
 
     wait_until(lambda: page.evaluate(heights)[0] > before[0], "the upper pane is higher")
     assert int(border.get_attribute("aria-valuenow") or 0) > 0
+
+
+def test_a_costly_kernel_is_explained_line_by_line(visit: Visit) -> None:
+    page = visit(viewport={"width": 1400, "height": 500})
+    page.evaluate("document.getElementById('state').className = 'waiting'")
+    page.get_by_label("Examples", exact=True).select_option(label="Matrix multiplication")
+    compiled(page)
+    shown = add_pane(page, "Explain")
+
+    expect(shown).to_contain_text(re.compile(r"Occupancy\d+ %limited by registers"))
+    expect(shown).to_contain_text("dot 128x128x64 f16: wgmma")
+    dot = shown.get_by_role("row", name="wgmma").get_by_role("button")
+    expect(dot).to_have_text("line 19")
+    line = page.locator(f"{SOURCE} .cm-line").filter(has_text="tl.dot(a, b, accumulator)")
+    expect(line).not_to_be_in_viewport()
+    dot.click()
+    expect(line.and_(page.locator(".selected"))).to_be_in_viewport()
+    assert violations(page) == []
