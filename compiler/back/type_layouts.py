@@ -109,7 +109,8 @@ def _linear(builder: Any, layout: Any, shape: list[int]) -> tuple[str, dict[str,
     """Return what holds the elements, and by what the bases of each of its coordinates."""
     if math.prod(shape) == 1 and type(layout).__name__ == "SwizzledSharedLayout":
         return "shared", {"offset": [], "block": []}  # a barrier; its linear form has no bases
-    if not hasattr(layout, "reg_bases") and not hasattr(layout, "offset_bases"):
+    if not hasattr(layout, "offset_bases"):
+        # also of a linear one, which may be larger than the tensor
         layout = builder.to_linear_layout(layout._to_ir(builder), shape)
     for kind, names in _FORMS.items():
         if all(hasattr(layout, name) for name in names.values()):

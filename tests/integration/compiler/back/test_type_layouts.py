@@ -28,6 +28,13 @@ MFMA = (
 ONE = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
 BLOCKED = gluon.BlockedLayout([1, 2], [4, 8], [2, 2], [1, 0])
 MMA = gluon.NVMMADistributedLayout([2, 0], [2, 2], [16, 8])
+LINEAR = (
+    "#ttg.linear<{register = [[0, 1], [2, 0]], lane = [[0, 2], [0, 4], [1, 0], [0, 0], [0, 0]], "
+    "warp = [[0, 0], [0, 0]], block = []}>"
+)
+OF_LINEAR = gluon.DistributedLinearLayout(
+    [[0, 1], [2, 0]], [[0, 2], [0, 4], [1, 0], [0, 0], [0, 0]], [[0, 0], [0, 0]], [], [4, 8]
+)
 HELD = {
     "tensor<16x32xf32, #b>": BLOCKED,
     "tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #b}>>": gluon.SliceLayout(1, BLOCKED),
@@ -35,13 +42,10 @@ HELD = {
     "tensor<32x16xf16, #ttg.dot_op<{opIdx = 0, parent = #m, kWidth = 2}>>": (
         gluon.DotOperandLayout(0, MMA, 2)
     ),
-    "tensor<4x8xf32, #ttg.linear<{register = [[0, 1], [2, 0]], lane = [[0, 2], [0, 4], [1, 0], "
-    "[0, 0], [0, 0]], warp = [[0, 0], [0, 0]], block = []}>>": (
-        gluon.DistributedLinearLayout(
-            [[0, 1], [2, 0]], [[0, 2], [0, 4], [1, 0], [0, 0], [0, 0]], [[0, 0], [0, 0]], [], [4, 8]
-        )
-    ),
-}  # fmt: skip
+    f"tensor<4x8xf32, {LINEAR}>": OF_LINEAR,
+    f"tensor<4x1xf32, {LINEAR}>": OF_LINEAR,
+    f"tensor<8x16xf32, {LINEAR}>": OF_LINEAR,
+}
 
 
 def module(types: str, mma: str = MMA_V2, threads: tuple[int, int] = (4, 8)) -> str:
