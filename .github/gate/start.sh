@@ -15,7 +15,7 @@ echo "http://127.0.0.1:$port" > "$here/url"
 
 tritons=$(($(wc -l < "$here/toolchains") + 1))
 for _ in $(seq 300); do
-    offered=$("${python[@]}" "$here/environment/bin/tritonc" --url "$(cat "$here/url")" targets 2> /dev/null |
+    offered=$("${python[@]}" "$here/environment/bin/tritonc" --url "$(cat "$here/url")" targets --json 2> /dev/null |
         "${python[@]}" -c 'import json, sys; print(len(json.load(sys.stdin)["toolchains"]))' 2> /dev/null || echo 0)
     [ "$offered" -ge "$tritons" ] && exit
     kill -0 "$(cat "$here/tritond.pid")" 2> /dev/null || break
