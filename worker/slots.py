@@ -17,6 +17,7 @@ from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, Heartbeat, Revocation
 from store.workers import Workers
+from worker.cancellation import finish
 from worker.pool.zygote_client import ZygoteError
 
 HEARTBEAT_S = 4.0
@@ -192,12 +193,16 @@ class Slots:
     async def _whole(self, claiming: Coroutine[Any, Any, Claim | None]) -> Claim | None:
         """Return what is claimed; a claim that is under way is not cut off, but given back."""
         under_way = asyncio.create_task(claiming)
-        try:
-            return await asyncio.shield(under_way)
-        except asyncio.CancelledError:
+
+        async def undo() -> None:
             claimed = (await asyncio.gather(under_way, return_exceptions=True))[0]
             if isinstance(claimed, Claim):
                 await self._give_back(claimed)
+
+        try:
+            return await asyncio.shield(under_way)
+        except asyncio.CancelledError:
+            await finish(undo())
             raise
 
     async def _hold_slot(self, claim: Claim) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from worker.cancellation import finish
 from worker.pool import zygote_protocol
 from worker.pool.child_outcome import Caps, Usage
 from worker.pool.child_process import ChildProcess
@@ -91,23 +92,28 @@ class ZygoteClient:
         settings = Settings(
             toolchain.tasks_module, os.getpid(), toolchain.unsafe, toolchain.limits, group
         )
-        with theirs:
-            self._process = await asyncio.create_subprocess_exec(
-                *(toolchain.python, "-s", "-P", "-c", BOOTSTRAP),
-                *(toolchain.root, str(theirs.fileno()), settings.to_json()),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**_ENVIRONMENT, **toolchain.environment},
-                cwd="/",
-                pass_fds=[theirs.fileno()],
-            )
-        self._loop.add_reader(ours, self._listen)
         try:
+            with theirs:
+                await finish(self._spawn(toolchain, settings, theirs))
+            self._loop.add_reader(ours, self._listen)
             await self._wait_until_warm(toolchain)
         except (ZygoteError, asyncio.CancelledError):
             self._started.cancel()
-            await self.close()
+            await finish(self.close())
             raise
+
+    async def _spawn(
+        self, toolchain: ZygoteToolchain, settings: Settings, theirs: socket.socket
+    ) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *(toolchain.python, "-s", "-P", "-c", BOOTSTRAP),
+            *(toolchain.root, str(theirs.fileno()), settings.to_json()),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**_ENVIRONMENT, **toolchain.environment},
+            cwd="/",
+            pass_fds=[theirs.fileno()],
+        )
 
     async def _wait_until_warm(self, toolchain: ZygoteToolchain) -> None:
         """Wait until the zygote is warm; log if it is late. Raises ZygoteError."""
