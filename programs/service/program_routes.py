@@ -22,9 +22,9 @@ from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
 from service.idempotency import HEADER
-from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
-from service.routes.events import RESUMED, event_stream
-from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
+from service.lists.own_list import list_route
+from service.routes.events import RESUMED
+from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned, stream_owned
 from service.state import state_of
 
 EXAMPLES = {
@@ -59,20 +59,7 @@ async def post_program(request: Request) -> Response:
     return await post_owned(request, PROGRAMS)
 
 
-@router.get(
-    "",
-    summary="List your own programs, newest first",
-    response_model=OwnList,
-)
-async def list_programs(
-    request: Request,
-    limit: PageLimit = 20,
-    after: After = None,
-    state: States = [],  # noqa: B006
-    prefix: IdPrefix = "",
-) -> Response:
-    """Answer the programs that you posted, alone or in a batch."""
-    return await list_own(request, LISTED, (SCOPE,), limit, after, state, prefix)
+list_route(router, LISTED, (SCOPE,), "Answer the programs that you posted, alone or in a batch.")
 
 
 @router.get(
@@ -140,7 +127,4 @@ async def get_tape(
 )
 async def get_program_events(request: Request, program_id: str) -> StreamingResponse:
     """Stream the events after `Last-Event-ID`, until the program has finished."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
-    await PROGRAMS.find_owned(state, caller, program_id)
-    return await event_stream(request, state, program_id)
+    return await stream_owned(request, PROGRAMS, program_id)

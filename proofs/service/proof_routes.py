@@ -12,10 +12,9 @@ from proofs.service.proof_submission import PROOFS
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, wait_parameter
 from service.idempotency import HEADER
-from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
-from service.routes.events import RESUMED, event_stream
-from service.routes.owned_job_routes import delete_owned, get_owned, post_owned
-from service.state import state_of
+from service.lists.own_list import list_route
+from service.routes.events import RESUMED
+from service.routes.owned_job_routes import delete_owned, get_owned, post_owned, stream_owned
 
 
 class KernelCompiledEvent(BaseModel):
@@ -50,20 +49,7 @@ async def post_proof(request: Request) -> Response:
     return await post_owned(request, PROOFS)
 
 
-@router.get(
-    "",
-    summary="List your own proofs, newest first",
-    response_model=OwnList,
-)
-async def list_proofs(
-    request: Request,
-    limit: PageLimit = 20,
-    after: After = None,
-    state: States = [],  # noqa: B006
-    prefix: IdPrefix = "",
-) -> Response:
-    """Answer the proofs that you posted."""
-    return await list_own(request, LISTED, (PROOFS.scope,), limit, after, state, prefix)
+list_route(router, LISTED, (PROOFS.scope,), "Answer the proofs that you posted.")
 
 
 @router.get(
@@ -102,7 +88,4 @@ async def delete_proof(request: Request, proof_id: str) -> Response:
 )
 async def get_proof_events(request: Request, proof_id: str) -> StreamingResponse:
     """Stream the events after `Last-Event-ID`, until the proof is over."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, PROOFS.scope)
-    await PROOFS.find_owned(state, caller, proof_id)
-    return await event_stream(request, state, proof_id)
+    return await stream_owned(request, PROOFS, proof_id)

@@ -7,13 +7,13 @@ says where the following one begins.
 import base64
 import binascii
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
 import orjson
-from fastapi import Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from service.http.problems import ProblemRaised
@@ -85,22 +85,34 @@ class Collection:
     summaries: Callable[[ServiceState, Sequence[str]], Awaitable[Sequence[Summary | None]]]
 
 
-async def list_own(
-    request: Request,
-    collection: Collection,
-    scopes: Sequence[str],
-    limit: int,
-    after: str | None,
-    states: Sequence[str],
-    prefix: str,
-) -> Response:
-    """Answer a page of the caller's own. Raises ProblemRaised."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, *scopes)
-    at = None if after is None else _read_cursor(after)
-    await state.lists.flush()  # the caller sees what this process has just answered it
-    page = await _page(state, collection, caller.id, limit, at, with_synonyms(states), prefix)
-    return Response(orjson.dumps(page), media_type="application/json")
+def list_route(
+    router: APIRouter, collection: Collection, scopes: Iterable[str], description: str
+) -> None:
+    """Add the list of a collection to its routes, for callers who have one of `scopes`."""
+
+    async def list_own(
+        request: Request,
+        limit: PageLimit = 20,
+        after: After = None,
+        state: States = [],  # noqa: B006
+        prefix: IdPrefix = "",
+    ) -> Response:
+        shared = state_of(request)
+        caller = await shared.callers.identify(request, *scopes)
+        at = None if after is None else _read_cursor(after)
+        await shared.lists.flush()  # the caller sees what this process has just answered it
+        states = with_synonyms(state)
+        page = await _page(shared, collection, caller.id, limit, at, states, prefix)
+        return Response(orjson.dumps(page), media_type="application/json")
+
+    router.add_api_route(
+        "",
+        list_own,
+        name=f"list_{collection.name}",
+        summary=f"List your own {collection.name}, newest first",
+        description=description,
+        response_model=OwnList,
+    )
 
 
 async def _page(

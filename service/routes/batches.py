@@ -20,7 +20,7 @@ from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
-from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
+from service.lists.own_list import list_route
 from service.lists.summaries import BATCHES
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
@@ -66,20 +66,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     return _response(answer, 200 if answer.is_finished else 202, headers | wait.headers)
 
 
-@router.get(
-    "",
-    summary="List your own batches, newest first",
-    response_model=OwnList,
-)
-async def list_batches(
-    request: Request,
-    limit: PageLimit = 20,
-    after: After = None,
-    state: States = [],  # noqa: B006
-    prefix: IdPrefix = "",
-) -> Response:
-    """Answer your batches."""
-    return await list_own(request, BATCHES, SCOPES, limit, after, state, prefix)
+list_route(router, BATCHES, SCOPES, "Answer your batches.")
 
 
 @router.get(

@@ -25,7 +25,7 @@ from service.http.problems import ProblemRaised
 from service.http.query import check_query, requested_wait
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost, idempotency_key
-from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
+from service.lists.own_list import list_route
 from service.lists.summaries import COMPILATIONS
 from service.state import ServiceState, state_of
 from store.jobs.types import Cancellation
@@ -93,20 +93,12 @@ class _PlainPost:
 plain_route = Route(PATH, _PlainPost(), methods=["POST"], include_in_schema=False)
 
 
-@router.get(
-    "",
-    summary="List your own compilations, newest first",
-    response_model=OwnList,
+list_route(
+    router,
+    COMPILATIONS,
+    ("compile",),
+    "Answer the compilations that you posted, alone or in a batch.",
 )
-async def list_compilations(
-    request: Request,
-    limit: PageLimit = 20,
-    after: After = None,
-    state: States = [],  # noqa: B006
-    prefix: IdPrefix = "",
-) -> Response:
-    """Answer the compilations that you posted, alone or in a batch."""
-    return await list_own(request, COMPILATIONS, ("compile",), limit, after, state, prefix)
 
 
 @router.get(

@@ -16,11 +16,11 @@ from service.http.openapi import body_of, bytes_as, events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.idempotency import HEADER
 from service.launches.launch_submission import LAUNCHES
-from service.lists.own_list import After, IdPrefix, OwnList, PageLimit, States, list_own
+from service.lists.own_list import list_route
 from service.lists.summaries import LAUNCHES as LISTED
 from service.routes.artifacts import blob_response
-from service.routes.events import RESUMED, event_stream
-from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned
+from service.routes.events import RESUMED
+from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned, stream_owned
 from service.state import ServiceState, state_of
 from store.launches import StoredLaunch
 
@@ -82,20 +82,7 @@ async def query_launches(request: Request) -> Response:
     return Response(answer, media_type="application/json")
 
 
-@router.get(
-    "",
-    summary="List your own launches, newest first",
-    response_model=OwnList,
-)
-async def list_launches(
-    request: Request,
-    limit: PageLimit = 20,
-    after: After = None,
-    state: States = [],  # noqa: B006
-    prefix: IdPrefix = "",
-) -> Response:
-    """Answer the launches that you posted, alone or in a batch."""
-    return await list_own(request, LISTED, (SCOPE,), limit, after, state, prefix)
+list_route(router, LISTED, (SCOPE,), "Answer the launches that you posted, alone or in a batch.")
 
 
 @router.get(
@@ -166,10 +153,7 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
 )
 async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
     """Stream events after `Last-Event-ID` until the launch is over."""
-    state = state_of(request)
-    caller = await state.callers.identify(request, SCOPE)
-    await LAUNCHES.find_owned(state, caller, launch_id)
-    return await event_stream(request, state, launch_id)
+    return await stream_owned(request, LAUNCHES, launch_id)
 
 
 async def _answer_file(

@@ -1,4 +1,4 @@
-"""Shared handlers of launches and programs: post, read and cancel one."""
+"""Shared handlers of launches, programs and proofs: post, read, cancel and follow one."""
 
 import time
 from functools import partial
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import orjson
 from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 
 from jobs.deadline import Deadline
 from service.compilations.answer import RETRY_AFTER_S, server_timing
@@ -14,6 +15,7 @@ from service.http.query import requested_wait
 from service.http.validators import Caching, validated
 from service.idempotency import KeyedPost
 from service.owned_jobs import OVER_STATES, OwnedJobs
+from service.routes.events import event_stream
 from service.state import state_of
 from store.jobs.types import Submitted, Waiting
 
@@ -65,6 +67,16 @@ async def delete_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) 
     await jobs.find_owned(state, caller, job_id)
     is_cancelled = await jobs.cancel(state, caller, job_id)
     return _json(await jobs.read(state, job_id), 202 if is_cancelled else 200, {})
+
+
+async def stream_owned(
+    request: Request, jobs: OwnedJobs[_Stored], job_id: str
+) -> StreamingResponse:
+    """Stream the events after `Last-Event-ID` until the job is over."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, jobs.scope)
+    await jobs.find_owned(state, caller, job_id)
+    return await event_stream(request, state, job_id)
 
 
 def _json(record: bytes, status: int, headers: dict[str, str]) -> Response:

@@ -22,15 +22,7 @@ from service.http.query import (
 )
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
-from service.lists.own_list import (
-    After,
-    IdPrefix,
-    OwnList,
-    PageLimit,
-    States,
-    list_own,
-    with_synonyms,
-)
+from service.lists.own_list import list_route, with_synonyms
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from sweeps.row import SweepRow
@@ -113,21 +105,7 @@ async def post_sweep(
     )
 
 
-@router.get(
-    "",
-    summary="List your own sweeps, newest first",
-    response_model=OwnList,
-)
-async def list_sweeps(
-    request: Request,
-    limit: PageLimit = 20,
-    after: After = None,
-    state: States = [],  # noqa: B006
-    prefix: IdPrefix = "",
-) -> Response:
-    """Answer your sweeps; GET one for its rows."""
-    scopes = tuple(SCOPE_OF_KIND.values())
-    return await list_own(request, SWEEPS, scopes, limit, after, state, prefix)
+list_route(router, SWEEPS, SCOPE_OF_KIND.values(), "Answer your sweeps; GET one for its rows.")
 
 
 @router.get(
