@@ -29,7 +29,7 @@ class ProveOrder(Order):
     """
 
     task: ClassVar[str] = "prove"
-    profile: ClassVar[str] = "back"
+    profile: ClassVar[str] = "prove"
     target: Target
     files: Sequence[str]
     contract: str

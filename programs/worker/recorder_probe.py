@@ -33,7 +33,8 @@ async def recorder_fault(pool: Pool) -> str | None:
 
 async def _sandbox_fault(pool: Pool) -> str | None:
     environment = [*ENVIRONMENT, _SET_BY_TORCH]
-    header = {"task": "selftest", "may_run_tools": False, "environment": environment}
+    may = {"may_run_tools": False, "may_open": False}
+    header = {"task": "selftest", **may, "environment": environment}
     outcome = await pool.run(ORDER.profile, header, b"", deadline_s=WITHIN_S)
     if outcome.ending is not Ending.OK or outcome.result is None:
         return f"the sandbox test did not finish: {outcome.ending} ({outcome.detail})"

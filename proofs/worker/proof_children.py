@@ -8,17 +8,15 @@ from worker.launch.launch_children import ENVIRONMENT
 from worker.pool.child_outcome import Caps
 from worker.pool.lazy_pool import LazyPool
 from worker.pool.pool import Pool
-from worker.sandbox.rlimits import ResourceLimits
+from worker.sandbox.profile import PROFILES
 
 PROOF_TASKS = "launch.proof_tasks"
 _RESULT_BYTES = 8 << 20
-_LIMITS = ResourceLimits(memory_bytes=1 << 30, cpu_s=300, file_bytes=64 << 20, open_files=64)
-"""MLIR reads IR from a file, which is in memory."""
 
 
 def proof_children(settings: ChildSettings) -> LazyPool:
     """Return the pool, which starts with the first proof."""
-    limits = settings.toolchain.limits | {ProveOrder.profile: _LIMITS}
+    limits = {ProveOrder.profile: PROFILES[ProveOrder.profile].limits}
     own = replace(
         settings.toolchain, tasks_module=PROOF_TASKS, environment=ENVIRONMENT, limits=limits
     )

@@ -62,7 +62,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("profile", ["parse", "front", "record", "back"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record", "prove", "back"])
 @pytest.mark.parametrize("attempts", [READS, WRITES], ids=["read", "write"])
 async def test_no_file_is_read_or_changed(attack, profile, attempts):
     outcome = await attack(attempts + REFUSED, profile)

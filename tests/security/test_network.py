@@ -26,7 +26,7 @@ answer = opened
 """
 
 
-@pytest.mark.parametrize("profile", ["front", "record", "back"])
+@pytest.mark.parametrize("profile", ["front", "record", "prove", "back"])
 async def test_every_socket_family_is_refused(attack, profile):
     outcome = await attack(EVERY_FAMILY, profile)
     assert outcome.ending is Ending.OK

@@ -106,11 +106,11 @@ except OSError:
 async def test_the_report_names_what_holds_for_whom_and_what_is_absent(pool):
     report = (await self_test(pool)).to_dict()
     layers, absent = report["layers"], report["absent"]
-    assert layers["oom_score_adj"] == ["parse", "front", "record", "back"]
+    assert layers["oom_score_adj"] == ["parse", "front", "record", "prove", "back"]
     assert layers["cgroup"] is None
     assert absent["cgroup"] == "none was made"
     if os.geteuid() == 0:
-        assert layers["uid_per_slot"] == ["parse", "front", "record", "back"]
+        assert layers["uid_per_slot"] == ["parse", "front", "record", "prove", "back"]
     if pool.facts["namespaces"]:
         assert layers["empty_root"] == ["parse", "front", "record"]
         assert "empty_root" not in absent

@@ -108,15 +108,15 @@ for name, attempt in {
 """
 
 
-@pytest.mark.parametrize("profile", ["parse", "front", "record"])
+@pytest.mark.parametrize("profile", ["parse", "front", "record", "prove"])
 @pytest.mark.parametrize("source", [FORK_BOMB, THREADS], ids=["fork", "thread"])
-async def test_user_code_multiplies_in_no_way(attack, profile, source):
+async def test_only_the_back_end_multiplies(attack, profile, source):
     outcome = await attack(source, profile)
     assert outcome.result["answer"] == 0
 
 
-@pytest.mark.parametrize("profile", ["parse", "front", "record"])
-async def test_user_code_starts_no_program(attack, profile, ptxas):
+@pytest.mark.parametrize("profile", ["parse", "front", "record", "prove"])
+async def test_only_the_back_end_starts_programs(attack, profile, ptxas):
     outcome = await attack(EXECUTE, profile, ptxas=ptxas, python="/usr/bin/python3")
     assert outcome.result["answer"] == []
 
@@ -126,7 +126,7 @@ async def test_the_back_end_starts_its_assembler_and_no_installed_program(attack
     assert outcome.result["answer"] == ["ptxas"]
 
 
-@pytest.mark.parametrize("profile", ["front", "record", "back"])
+@pytest.mark.parametrize("profile", ["front", "record", "prove", "back"])
 async def test_no_other_process_and_no_wall_can_be_touched(attack, pool, profile):
     outcome = await attack(OTHERS, profile, zygote=pool.zygote_pid)
     assert outcome.ending is Ending.OK, outcome

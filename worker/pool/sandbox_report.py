@@ -45,7 +45,11 @@ async def self_test(pool: Pool, group: Cgroup | str = "none was made") -> Sandbo
     """
     passed, failed = 0, []
     for name, profile in PROFILES.items():
-        header = {"task": "selftest", "may_run_tools": profile.may_run_tools}
+        header = {
+            "task": "selftest",
+            "may_run_tools": profile.may_run_tools,
+            "may_open": profile.may_open,
+        }
         outcome = await pool.run(name, header, b"", deadline_s=_DEADLINE_S)
         if outcome.ending is not Ending.OK or outcome.result is None:
             failed.append(f"{name}: {outcome.ending} ({outcome.detail})")

@@ -63,9 +63,11 @@ def found(
     user = first_user(zygote_pid) if os.geteuid() == 0 else None
     if user is None:
         absent[USER] = "the worker is not root"
-    for runs_tools in (False, True):
-        alike = [name for name, one in profiles.items() if one.may_run_tools == runs_tools]
-        wanted = OptionalLayers(None if runs_tools else root, user, score=True)
+    groups: dict[tuple[bool, bool], list[str]] = {}
+    for name, one in profiles.items():
+        groups.setdefault((one.may_open, one.may_run_tools), []).append(name)
+    for (may_open, _), alike in groups.items():
+        wanted = OptionalLayers(None if may_open else root, user, score=True)
         works, reasons = tried(profiles[alike[0]], wanted)
         made |= dict.fromkeys(alike, works)
         for layer, reason in reasons.items():

@@ -1,8 +1,8 @@
 """The profiles: what a child of each kind may call, reach and use.
 
 `parse` runs no user code (slices, logs, comparisons, cache keys), `front` and `record` do: none of
-them may open, start or reach anything. `back` never sees user code, but needs the toolchain's files
-and ptxas.
+them may open, start or reach anything. `prove` reads IR from its own memory and starts nothing.
+`back` never sees user code, but needs the toolchain's files and ptxas.
 """
 
 import hashlib
@@ -32,6 +32,11 @@ class SandboxProfile:
     may_run_tools: bool
     limits: ResourceLimits
 
+    @property
+    def may_open(self) -> bool:
+        """Return True if it may open what `file_rules` lists, and memory that it made itself."""
+        return "openat" in self.calls
+
 
 PROFILES: Mapping[str, SandboxProfile] = {
     profile.name: profile
@@ -53,6 +58,12 @@ PROFILES: Mapping[str, SandboxProfile] = {
             syscalls.RECORDING,
             may_run_tools=False,
             limits=ResourceLimits(2048 * _MIB, 120, 0, 32),
+        ),
+        SandboxProfile(
+            "prove",
+            syscalls.PROVING,
+            may_run_tools=False,
+            limits=ResourceLimits(1024 * _MIB, 300, 64 * _MIB, 64),
         ),
         SandboxProfile(
             "back",

@@ -94,7 +94,6 @@ def _without_tools() -> dict[str, Callable[[], object]]:
         "open anything": lambda: os.open("/dev/null", os.O_RDONLY),
         "see metadata": Path("/").stat,
         "fork": _fork,
-        "memfd": lambda: os.close(os.memfd_create("selftest")),
         "pipe": os.pipe,
     }
 
@@ -111,6 +110,8 @@ def task(
     attempts = _everywhere(_EXPECTED_ENVIRONMENT | set(header.get("environment", ())))
     if not header["may_run_tools"]:
         attempts |= _without_tools()
+    if not header["may_open"]:
+        attempts["memfd"] = lambda: os.close(os.memfd_create("selftest"))
     failed = []
     for name, attempt in attempts.items():
         try:

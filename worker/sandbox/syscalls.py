@@ -134,6 +134,9 @@ QUIET: frozenset[str] = frozenset(_OF_EVERY_CHILD)
 RECORDING: frozenset[str] = QUIET - {"poll", "ppoll", "lseek", "fstat"}
 """Enough for torch's fake tensors and Triton's JIT functions, all of it preloaded."""
 
+PROVING: frozenset[str] = QUIET | {"memfd_create", "openat", "pread64"}
+"""`QUIET`, and the calls with which MLIR reads IR from a file in memory."""
+
 TOOLING: frozenset[str] = QUIET | frozenset(_OF_TOOLS)
 """`QUIET`, and the calls for reading named files and running ptxas."""
 
