@@ -222,11 +222,6 @@ def variables() -> dict[str, str]:
     return dict(get_cache_invalidating_env_vars())
 
 
-def normalized_annotation(annotation: Any) -> str:
-    """Return the text that Triton's JIT and interpreter read an annotation as."""
-    return str(jit._normalize_ty(annotation))
-
-
 def cache_key_of(source_hash: str, backend: Any, options: Any) -> str:
     """Return the text whose SHA-256 names an entry of Triton's cache, no variable being set."""
 

@@ -23,8 +23,6 @@ _GLUON = frozenset(
 )
 _USUAL = {"triton": "triton", "gluon": "triton.experimental.gluon"}
 
-FunctionNode = ast.FunctionDef
-
 
 def module_of(node: ast.ImportFrom, alias: ast.alias) -> str | None:
     """Return the module of Triton's that an alias of an import from elsewhere means, if any."""

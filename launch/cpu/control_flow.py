@@ -39,7 +39,6 @@ class Branch:
     def __init__(self, programs: ProgramInstances, condition: Array) -> None:
         self._programs, self._outer = programs, programs.active
         self._condition = condition
-        self._holding: Array | None = None
         self._given: list[Values] = []
         self._sides = _sides(condition, self._outer)
 

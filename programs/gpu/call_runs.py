@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,7 +19,6 @@ from programs.replay.random_generators import seed_torch
 if TYPE_CHECKING:  # tests time calls without CUDA
     from programs.gpu.cuda_timing import CudaTiming
 
-Method = Literal["graph", "events"]
 _LEAST_HEAD_START_US = 20.0
 _MOST_HEAD_START_US = 100_000.0
 _HEAD_START_RATIO = 1.5

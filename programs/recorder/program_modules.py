@@ -17,8 +17,6 @@ from programs.recorder.kernel_definitions import as_loaded
 
 MODULE = "user"
 """The name of the module and file of a program's own source."""
-INPUTS_MODULE = "inputs"
-"""The same for inputs that are posted separately."""
 
 
 class ProgramFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):

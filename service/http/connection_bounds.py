@@ -19,16 +19,13 @@ from functools import partial
 from typing import Any
 
 import httptools
-import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from compiler.problem import PROBLEM_BASE
-from compiler.problem_kinds import PROBLEM_KINDS
-from compiler.slug import Slug
 from service.caller import site_of
 from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight, BodyInFlight
 from service.http.middleware import CONNECTION
+from service.http.request_head import Refused, check_head
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_HEADER_FIELDS = 128
@@ -41,11 +38,9 @@ MAX_PIPELINED = 8
 SLOWEST_BYTES_PER_S = 16 << 10
 LINGER_S, LINGER_BYTES = 1.0, 1 << 20
 """Limits for what a refused client still sends: closing at once may lose the answer."""
-RETRY_AFTER_S = 2
 _NO_LINGER = struct.pack("ii", 1, 0)
 _PIECE_BYTES = 4 << 10
 """Parsed at a time: what begins or ends within a piece is measured to that."""
-_END_OF_AUTHORITY = re.compile(rb"[/?#]")
 _METHOD = re.compile(rb"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) [/*h]")
 _KNOWN_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"})
 _METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -67,15 +62,6 @@ class _Part(Enum):
     NOTHING = auto()
     HEAD = auto()
     BODY = auto()
-
-
-class _Refused(Exception):
-    """Ends the parsing of a request."""
-
-    def __init__(self, status: int, slug: str, detail: str) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.slug = slug
 
 
 class _Ended(Exception):
@@ -115,7 +101,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)  # type: ignore[arg-type]
         if len(self.connections) > self._bounds.connections:
             detail = f"The service has {self._bounds.connections} connections, its most"
-            self._write_refusal(503, "too_many_connections", detail)
+            self.transport.write(Refused(503, "too_many_connections", detail).answer())
             self.transport.close()
         else:
             self._address = site_of(self.client[0]) if self.client else ""
@@ -163,7 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_bytes += parsed_bytes
             if self._head_bytes >= MAX_HEAD_BYTES:
                 detail = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes"
-                self._refuse(_Refused(431, "head_too_large", detail))
+                self._refuse(Refused(431, "head_too_large", detail))
         elif self._part is _Part.BODY:
             left_bytes = self._around_left_bytes - (parsed_bytes - body_bytes) + body_bytes
             self._around_left_bytes = min(left_bytes, MAX_AROUND_BODY_BYTES)
@@ -172,22 +158,22 @@ class BoundedProtocol(HttpToolsProtocol):
                     "Sizes of chunks, their extensions and trailers take more than the body and "
                     f"{MAX_AROUND_BODY_BYTES} bytes"
                 )
-                self._refuse(_Refused(413, "too_large", detail))
+                self._refuse(Refused(413, "too_large", detail))
 
     def _end_by(self, error: httptools.HttpParserError) -> None:
         """Answer what could not be parsed, or was refused on the way."""
         cause = error.__context__
         method = _METHOD.match(self._start) if self._part is _Part.HEAD else None
-        if isinstance(cause, _Refused):
+        if isinstance(cause, Refused):
             self._refuse(cause)
         elif isinstance(cause, _Ended):
             pass
         elif method is not None and method[1] not in _KNOWN_METHODS:
             detail = f"{method[1].decode()} is no method that is known here"
-            self._refuse(_Refused(501, "not_implemented", detail))
+            self._refuse(Refused(501, "not_implemented", detail))
         else:
             detail = f"This is no request of HTTP/1.1: {error}"
-            self._refuse(_Refused(400, "malformed_request", detail))
+            self._refuse(Refused(400, "malformed_request", detail))
 
     def on_message_begin(self) -> None:
         """Begin a request, unless too many wait to be answered."""
@@ -205,16 +191,12 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if len(self.headers) >= MAX_HEADER_FIELDS:
             detail = f"The head of the request has more than {MAX_HEADER_FIELDS} fields"
-            raise _Refused(431, "head_too_large", detail)
+            raise Refused(431, "head_too_large", detail)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Hand the request on."""
-        _check_target(self.url, self.headers)
-        _check_transfer_coding(self.headers)
-        if self.parser.should_upgrade() and _has_body(self.headers):
-            detail = "A request with Upgrade has no body here; send it without Upgrade"
-            raise _Refused(400, "malformed_request", detail)
+        check_head(self.url, self.headers, is_upgrade=self.parser.should_upgrade())
         self._body = self._bodies.expect(self._address, self._drop)
         self.scope[IN_SCOPE] = self._body  # type: ignore[literal-required]
         self.scope["state"][CONNECTION] = self
@@ -231,7 +213,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unread_bytes += len(body)
             if self._unread_bytes > MAX_UNREAD_BYTES:
                 detail = f"A body that is not read is larger than {MAX_UNREAD_BYTES} bytes"
-                raise _Refused(413, "too_large", detail)
+                raise Refused(413, "too_large", detail)
             return
         self._body.add(len(body))
         if self._is_ended:
@@ -304,7 +286,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self._bounds.head_timeout_s, self._head_is_late)
         else:
             detail = f"The head of the request took more than {self._bounds.head_timeout_s:g} s"
-            self._refuse(_Refused(408, "request_timeout", detail))
+            self._refuse(Refused(408, "request_timeout", detail))
 
     def _await_body(self) -> None:
         may_take_s = self._bounds.body_timeout_s + self._body_bytes / SLOWEST_BYTES_PER_S
@@ -319,7 +301,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_body()
         else:
             detail = f"The body took more than {timeout_s:g} s, and a second for each 16 KiB of it"
-            self._refuse(_Refused(408, "request_timeout", detail))
+            self._refuse(Refused(408, "request_timeout", detail))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -327,9 +309,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _drop(self, reason: str) -> None:
-        self._refuse(_Refused(503, "too_many_bodies", f"{reason}; send fewer at once, or faster"))
+        self._refuse(Refused(503, "too_many_bodies", f"{reason}; send fewer at once, or faster"))
 
-    def _refuse(self, refused: _Refused) -> None:
+    def _refuse(self, refused: Refused) -> None:
         """Answer the request that is arriving, where it can be, and end the connection."""
         if self.transport.is_closing():
             return
@@ -341,7 +323,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._end_after_answers()
         else:
             if self._part is not _Part.BODY or not self.cycle.response_started:
-                self._write_refusal(refused.status, refused.slug, str(refused))
+                self.transport.write(refused.answer())
             if self._part is _Part.BODY:
                 _disconnect(self.cycle)
             self._linger()
@@ -364,18 +346,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self.flow.resume_reading()
         self.loop.call_later(LINGER_S, self.transport.abort)
-
-    def _write_refusal(self, status: int, slug: str, detail: str) -> None:
-        kind = PROBLEM_KINDS[Slug(slug)]
-        problem = {"type": PROBLEM_BASE + slug, "title": kind.title, "status": status}
-        problem |= {"detail": detail, "slug": slug}
-        body = orjson.dumps(problem | {"fault": kind.fault, "retryable": kind.is_retryable})
-        head = (
-            f"HTTP/1.1 {status} \r\ncontent-type: application/problem+json\r\n"
-            f"content-length: {len(body)}\r\nretry-after: {RETRY_AFTER_S}\r\n"
-            "connection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
 
 
 def bounded_protocol(bounds: ConnectionBounds, bodies: BodiesInFlight) -> Any:
@@ -400,30 +370,3 @@ def _disconnect(cycle: RequestResponseCycle) -> None:
     """Tell the application that the client is gone."""
     cycle.disconnected, cycle.waiting_for_100_continue = True, False
     cycle.message_event.set()
-
-
-def _check_target(url: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    """Raise _Refused for a whole URL with another name than Host has."""
-    if url[:1] in {b"/", b"*"}:
-        return
-    scheme, _, rest = url.lower().partition(b"://")
-    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
-    hosts = [value.lower() for name, value in headers if name == b"host"]
-    if scheme not in {b"http", b"https"} or hosts != [authority]:
-        detail = f"The target is {url[:255].decode('latin-1')!r}, and Host is another; send a path"
-        raise _Refused(421, "misdirected", detail)
-
-
-def _check_transfer_coding(headers: list[tuple[bytes, bytes]]) -> None:
-    """Raise _Refused for a body that is coded in another way, too."""
-    for name, value in headers:
-        if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-            detail = f"Transfer-Encoding is {value[:255].decode('latin-1')!r}; send chunked alone"
-            raise _Refused(400, "malformed_request", detail)
-
-
-def _has_body(headers: list[tuple[bytes, bytes]]) -> bool:
-    return any(
-        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0 "))
-        for name, value in headers
-    )

@@ -123,7 +123,6 @@ class KernelTables:
         self._folder = folder
         self._checkout = checkout
         self._read_argument = read_argument
-        self._matrix = matrix
         self._instead = instead
         matrix.only(MATRIX)
         self._targets = matrix.texts("targets")
