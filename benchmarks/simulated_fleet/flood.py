@@ -18,7 +18,7 @@ from typing import Any
 from redis.commands.core import AsyncScript
 
 from simulated_fleet.record import RECORDED, RecordedJob
-from simulated_fleet.virtual_time import Connection, memory_bytes, processor_s
+from simulated_fleet.valkey_connection import Connection, memory_bytes, processor_s
 from store.connection import StoreClient
 from store.embedded import EmbeddedValkey
 from store.events import Events

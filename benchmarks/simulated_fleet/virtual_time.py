@@ -12,7 +12,6 @@ connection waits in `BLPOP` for all workers with equal lanes; and the network is
 import asyncio
 import itertools
 import selectors
-import socket
 import statistics
 import time
 from collections import defaultdict, deque
@@ -20,13 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
-from urllib.parse import unquote
 
-import hiredis
 from redis.asyncio.client import Pipeline
 from redis.commands.core import AsyncScript
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import NoScriptError
 
+from simulated_fleet.valkey_connection import Connection, processor_s
 from store import scripts
 from store.connection import StoreClient
 
@@ -39,7 +37,6 @@ REMEMBERED_CALLS: Final = 51
 """Of each kind, sent alone. Their median counts, as other processes interrupt some."""
 UNKNOWN_S: Final = 0.0001
 """The time of a kind that was never sent alone."""
-_READ_BYTES: Final = 1 << 20
 _TIME: Final = 'redis.call("TIME")'
 
 
@@ -309,70 +306,6 @@ class _Subscriber:
         pass
 
 
-class Connection:
-    """A blocking connection to Valkey."""
-
-    def __init__(self, url: str) -> None:
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(unquote(url.removeprefix("unix://")))
-        self._reader = hiredis.Reader(replyError=_error)
-
-    def send(self, commands: Sequence[Sequence[Any]]) -> None:
-        """Send commands."""
-        packed = b"".join(hiredis.pack_command(_plain(words)) for words in commands)
-        self.socket.sendall(packed)
-
-    def ask(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-        """Send commands and return their answers."""
-        self.send(commands)
-        return self.read(len(commands))
-
-    def read(self, count: int) -> list[Any]:
-        """Wait for so many answers."""
-        answers: list[Any] = []
-        while len(answers) < count:
-            answer = self._reader.gets()
-            if answer is not False:
-                answers.append(answer)
-            elif data := self.socket.recv(_READ_BYTES):
-                self._reader.feed(data)
-            else:
-                raise ConnectionError("Valkey ended; see its log")
-        return answers
-
-    def read_all(self) -> list[Any]:
-        """Return what has arrived."""
-        self._reader.feed(self.socket.recv(_READ_BYTES))
-        answers = []
-        while (answer := self._reader.gets()) is not False:
-            answers.append(answer)
-        return answers
-
-
-def processor_s(connection: Connection) -> float:
-    """Return the processor seconds of Valkey's main thread so far."""
-    told = _info(connection, "cpu")
-    return float(told["used_cpu_user_main_thread"]) + float(told["used_cpu_sys_main_thread"])
-
-
-def memory_bytes(connection: Connection) -> int:
-    """Return the memory that Valkey uses."""
-    return int(_info(connection, "memory")["used_memory"])
-
-
-def _info(connection: Connection, section: str) -> dict[str, str]:
-    (text,) = connection.ask([("INFO", section)])
-    return dict(line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
-
-
-def _error(message: str) -> Exception:
-    return NoScriptError(message) if message.startswith("NOSCRIPT") else _fail(message)
-
-
-def _fail(message: str) -> Exception:
-    raise ResponseError(message)
-
-
 def _text(word: str | bytes) -> str:
     return word.decode() if isinstance(word, bytes) else word
 
@@ -401,10 +334,3 @@ def _with_clock(command: Sequence[Any], clock: tuple[int, int]) -> Sequence[Any]
         return command
     name, sha, _, *args = command
     return (name, sha, 2, *clock, *args)
-
-
-def _plain(words: Sequence[Any]) -> tuple[Any, ...]:
-    words = (*words[0].split(), *words[1:])  # such as "SCRIPT LOAD"
-    return tuple(
-        word if isinstance(word, (str, bytes, int, float)) else bytes(word) for word in words
-    )

@@ -1,9 +1,12 @@
 """Lists of the caller's own jobs, as the service answers them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
+from tritonc.compile_body import string_list
+from tritonc.exchange import Request
 from tritonc.members import read_members
 
 KINDS = ("compilations", "launches", "programs", "proofs", "batches", "sweeps")
@@ -48,3 +51,12 @@ class OwnList:
     def __iter__(self) -> Iterator[ListItem]:
         """Return the items."""
         return iter(self.items)
+
+
+def list_request(
+    kind: str, state: Iterable[str], limit: int, after: str | None, prefix: str
+) -> Request:
+    """Return the request of a page."""
+    said = {"after": after, "prefix": prefix, "state": tuple(string_list(state))}
+    asked = {"limit": str(limit)} | {name: value for name, value in said.items() if value}
+    return Request("GET", f"/v1/{quote(kind, safe='')}", query=asked, repeatable=True)

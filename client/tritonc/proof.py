@@ -3,7 +3,7 @@
 Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,3 +181,20 @@ class ProofFailed(TritoncError):
         problem = proof.problem
         super().__init__(problem.detail if problem else f"the proof {proof.id} is {proof.state}")
         self.proof = proof
+
+
+def prove_request(
+    kernel: Mapping[str, Any],
+    contract: str | None,
+    cases: Sequence[Mapping[str, Any]],
+    checks: Iterable[str],
+    limits: Mapping[str, int] | None,
+) -> dict[str, Any]:
+    """Return the body of a request to prove a kernel."""
+    said = {
+        "contract": contract,
+        "cases": [dict(case) for case in cases] or None,
+        "checks": list(checks) or None,
+        "limits": None if limits is None else dict(limits),
+    }
+    return {**kernel, **{name: member for name, member in said.items() if member is not None}}

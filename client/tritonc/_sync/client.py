@@ -30,7 +30,7 @@ from tritonc.event import Event
 from tritonc.exchange import Request, read
 from tritonc.launch import Launch
 from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
-from tritonc.own_list import OwnList
+from tritonc.own_list import OwnList, list_request
 from tritonc.programs.program import Program
 from tritonc.programs.program_body import (
     ProgramMembers,
@@ -38,7 +38,7 @@ from tritonc.programs.program_body import (
     ProgramText,
     program_request,
 )
-from tritonc.proof import Proof
+from tritonc.proof import Proof, prove_request
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import Space, SweepRequest, sweep_request
 
@@ -197,13 +197,7 @@ class Client:
         every launch keeps; without it, it is inferred from `cases`. Raises ProofFailed if nothing
         was found out, and WaitExpired; neither with `check=False`.
         """
-        said = {
-            "contract": contract,
-            "cases": [dict(case) for case in cases] or None,
-            "checks": list(checks) or None,
-            "limits": None if limits is None else dict(limits),
-        }
-        body = {**kernel, **{name: member for name, member in said.items() if member is not None}}
+        body = prove_request(kernel, contract, cases, checks, limits)
         return prove_and_wait(self._connection, body, wait_s, check, idempotency_key)
 
     def sweep(
@@ -262,9 +256,7 @@ class Client:
     ) -> Launch | Program | Sweep | Compilation:
         """Post a request without waiting for its end, and return its current state.
 
-        `request` comes from `compile_request`, `launch_request`, `program_request` or
-        `sweep_request`. Ask again by its id, for example with `launches.get(id, wait_s=60)`, or by
-        its key with `get`.
+        Ask again by its id, as with `launches.get(id, wait_s=60)`, or by its key with `get`.
         """
         connection, key = self._connection, idempotency_key
         match request:
@@ -291,9 +283,7 @@ class Client:
         `state` keeps those in any of these states, `prefix` those whose ids begin so. `after` is
         `next` of the page before.
         """
-        said = {"after": after, "prefix": prefix, "state": tuple(string_list(state))}
-        asked = {"limit": str(limit)} | {name: value for name, value in said.items() if value}
-        request = Request("GET", f"/v1/{quote(kind, safe='')}", query=asked, repeatable=True)
+        request = list_request(kind, state, limit, after, prefix)
         return read(OwnList.from_json, self._connection.send(request))
 
     def get(self, key: str, *, include: Iterable[str] = (), wait_s: float = 0) -> Compilation:
