@@ -50,7 +50,7 @@ choice = st.integers(0, 11)
 
 
 class JobProtocol(ModelledStore):
-    """What callers and workers do, and what goes wrong."""
+    """The calls of callers and workers, and the losses of both, in any order."""
 
     # callers
 
