@@ -55,6 +55,7 @@ const OPERATIONS: Readonly<Record<string, RegExp>> = {
   mlir: /(?<![\w#!%@.])(?:[a-z]\w*(?:\.\w+)+|module\b)/g,
   ptx: /(?<=^\s*(?:\{\s*)?(?:@!?%\w+\s+)?)[a-z]\w*(?:(?:\.|::)\w+)*/g,
   sass: /(?<=^\s*(?:\/\*[0-9a-f]+\*\/\s+)?(?:@!?U?P\w+\s+)?)[A-Z][A-Z0-9_]*(?:\.\w+)*/g,
+  amdgcn: /(?<=^\s+(?:[a-z][^;]*\s::\s+)?)[a-z]\w*(?=\s|$)/g, // `::` joins two that run at once
 };
 let texts: Promise<OperationTexts> | null = null;
 
@@ -72,7 +73,7 @@ export function operationTell(stage: string): Tell {
   return async (line, column) => {
     const found = pattern && partAt(pattern, line, column);
     if (!found) return null;
-    const [known, text] = textOf((await operationTexts())[syntax] ?? {}, found[0]);
+    const [known, text] = textOf((await operationTexts())[syntax] ?? {}, found[0], syntax);
     if (!text) return null;
     const rest = found[0].slice(known.length);
     const draw = (): HTMLElement => element("div", { className: "described" }, element("code", {}, element("b", {}, known), rest), element("p", {}, ...withCode(text)));
@@ -99,10 +100,12 @@ export function partAt(pattern: RegExp, line: string, column: number): RegExpMat
   return null;
 }
 
-/** Return the text of an operation, and the name it is known by: `ld.global.v4.b32` is a `ld.global`. */
-function textOf(known: Readonly<Record<string, string>>, name: string): [string, string | undefined] {
+/** Return the text of an operation, and the name it is known by: `ld.global.v4.b32` is a `ld.global`,
+ * AMD's `v_add_f32_e32` a `v_add`. */
+function textOf(known: Readonly<Record<string, string>>, name: string, syntax: string): [string, string | undefined] {
+  const beginning = syntax === "amdgcn" ? /^.*(?=_)/ : /^.*(?=\.|::)/;
   let shorter = name;
-  while (shorter && !(shorter in known)) shorter = /^.*(?=\.|::)/.exec(shorter)?.[0] ?? "";
+  while (shorter && !(shorter in known)) shorter = beginning.exec(shorter)?.[0] ?? "";
   return [shorter, known[shorter]];
 }
 

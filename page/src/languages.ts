@@ -96,7 +96,7 @@ const AMDGCN = words(
     [/^\.[\w.]+:/, "labelName"],
     [/^\.[\w.]+/, "meta"],
     [/^(?:[sva]\d+|[sva]\[\d+:\d+\]|vcc(?:_lo|_hi)?|exec(?:_lo|_hi)?|scc|m0|off)\b/, "variableName"],
-    [/^(?:s|v|ds|global|buffer|flat|scratch)_\w+/, "keyword"],
+    [/^(?:s|v|ds|global|buffer|flat|scratch|cluster|tensor)_\w+/, "keyword"],
     [/^-?(?:0x[0-9a-f]+|\d+(?:\.\d+)?)\b/, "number"],
     [/^[\w$]+/, null],
   ],

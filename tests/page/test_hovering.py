@@ -37,6 +37,15 @@ def test_an_operation_is_explained(page: Page, title: str, word: str, told: str)
     expect(pane(page, title).locator(".described")).to_contain_text(told)
 
 
+def test_an_operation_of_amd_is_explained_by_what_its_name_begins_with(page: Page) -> None:
+    page.get_by_label("Target", exact=True).select_option("hip:gfx942")
+    expect(pane(page, "AMD assembly")).to_contain_text("s_waitcnt")
+    hover_word(page, "AMD assembly", "s_waitcnt")
+
+    told = pane(page, "AMD assembly").locator(".described")
+    expect(told).to_contain_text("s_waitcntWaits until no more than so many memory operations")
+
+
 def test_the_texts_are_loaded_when_they_are_first_needed(page: Page) -> None:
     loaded = "performance.getEntriesByType('resource').map(each => each.name).join(' ')"
     assert "operation_texts" not in page.evaluate(loaded)

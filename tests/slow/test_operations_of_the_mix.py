@@ -15,7 +15,7 @@ from tests.integration.service.derived.compiled import get
 from tests.unit.page.operation_texts import of_the_mix, operations_in, without_text
 
 TARGETS = [row.name for row in ARCHITECTURES if row.is_common]
-TEXTS = {"source": "mlir", "ttir": "mlir", "ttgir": "mlir", "ptx": "ptx"}
+TEXTS = {"source": "mlir", "ttir": "mlir", "ttgir": "mlir", "ptx": "ptx", "amdgcn": "amdgcn"}
 HAS_NO_FP8 = ("quantize_kernel", "cuda:80")
 
 
@@ -26,7 +26,7 @@ def kernels() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_operations_have_texts(http: httpx.Client, post: Post, target: str) -> None:
-    found: dict[str, set[str]] = {"mlir": set(), "ptx": set(), "sass": set()}
+    found: dict[str, set[str]] = {"mlir": set(), "ptx": set(), "sass": set(), "amdgcn": set()}
     shown = [stage for stage in TEXTS if stage in pipeline(target.partition(":")[0])]
     for request in kernels():
         made = post({**request, "target": target, "include": shown}).json()

@@ -17,6 +17,7 @@ _FIRST = {
         r"^\s*(?:\{\s*)?(?:@!?%\w+\s+)?([a-z]\w*(?:(?:\.|::)\w+)*)[\s;]", re.MULTILINE
     ),
 }
+_SECOND = re.compile(r" :: (v_dual_\w+)")
 
 
 def texts() -> dict[str, dict[str, str]]:
@@ -33,17 +34,18 @@ def of_the_mix() -> dict[str, list[str]]:
 
 def operations_in(syntax: str, text: str) -> set[str]:
     """Return the operations of an artifact, with their modifiers."""
-    if syntax == "sass":
-        return {opcode for _, opcode, _ in ASSEMBLIES["sass"](text)}
+    if syntax in ASSEMBLIES:
+        return {opcode for _, opcode, _ in ASSEMBLIES[syntax](text)} | set(_SECOND.findall(text))
     return set(_FIRST[syntax].findall(text))
 
 
 def without_text(syntax: str, operations: Iterable[str]) -> list[str]:
     """Return those of `operations` that the page tells nothing of."""
     known = texts()[syntax]
-    return sorted(name for name in operations if not _is_known(name, known))
+    ends = "_|$" if syntax == "amdgcn" else r"\.|::|$"
+    return sorted(name for name in operations if not _is_known(name, known, ends))
 
 
-def _is_known(name: str, known: dict[str, str]) -> bool:
-    ends = [match.start() for match in re.finditer(r"\.|::|$", name)]
+def _is_known(name: str, known: dict[str, str], pattern: str) -> bool:
+    ends = [match.start() for match in re.finditer(pattern, name)]
     return any(name[:end] in known for end in ends)

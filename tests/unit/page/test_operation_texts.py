@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.page.operation_texts import of_the_mix, operations_in, texts, without_text
 
-SYNTAXES = ["mlir", "ptx", "sass"]
+SYNTAXES = ["mlir", "ptx", "sass", "amdgcn"]
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES)
@@ -28,6 +28,7 @@ def test_a_text_has_two_sentences(syntax: str) -> None:
 
 def test_an_unknown_operation_has_no_text() -> None:
     assert without_text("ptx", ["ld.global.v4.b32", "ldx.global"]) == ["ldx.global"]
+    assert without_text("amdgcn", ["v_cmp_lt_f32_e64", "v_cmpy_lt_f32"]) == ["v_cmpy_lt_f32"]
 
 
 def test_operations_are_found_behind_predicates_and_results() -> None:
@@ -38,3 +39,5 @@ def test_operations_are_found_behind_predicates_and_results() -> None:
     assert operations_in("sass", "        /*0010*/              @P0 LDG.E R2, [R4.64] ;\n") == {
         "LDG.E"
     }
+    dual = "\tv_dual_mul_f32 v1, v2, v3 :: v_dual_mov_b32 v4, 0 ; both\n"
+    assert operations_in("amdgcn", dual) == {"v_dual_mul_f32", "v_dual_mov_b32"}
