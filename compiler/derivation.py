@@ -17,7 +17,7 @@ from compiler.key import comparison_key, derivation_key
 from compiler.problem import Problem, failure_problem
 from compiler.stages import BY_NAME
 
-DERIVATION_VERSION = 2
+DERIVATION_VERSION = 3
 """Increase it with every change to a derivation's content, so that stored ones are ignored."""
 
 EXPORTS = "exports/"

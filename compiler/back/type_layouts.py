@@ -8,7 +8,7 @@ offsets into the tensor. Offsets of all others are the XOR of these.
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from compiler.back import contexts, ir_module, locations, triton_api
@@ -20,8 +20,13 @@ MOST_TYPES = 400
 """Limit of the types of one module; later ones are left out, and the answer says so."""
 _TYPE = re.compile(r"(?:!tt\.tensordesc|!ttg\.memdesc|\btensor)<")
 _ALIAS = re.compile(r"^#(?!loc\d*\b)\w+ = .*$", re.MULTILINE)
+_ALIASED = re.compile(r"^(#\w+) = (#[\w.]+)", re.MULTILINE)
 _MODULE = re.compile(r"^module attributes (\{.*\}) \{", re.MULTILINE)
 _SHAPE = re.compile(r"[^<]*<((?:\d+x)+)")
+_ALLOCATED = re.compile(r", ((?:\d+x)*\d+)>$")
+_SCALES_RANK = 2
+"""The rank of tensor memory for scales, whose layout has no attribute that says it."""
+_ENCODING = re.compile(r"[^<]*<[^,]*, (#[\w.]+)")
 _FORMS = {
     "distributed": {
         "register": "reg_bases", "lane": "lane_bases", "warp": "warp_bases", "block": "block_bases",
@@ -47,7 +52,10 @@ def layouts(order: LayoutsOrder, body: bytes, send: Send) -> None:
         message = f"the types of this TTGIR cannot be parsed again: {error}"
         raise Failure("lowering_failed", "ttgir", message) from error
     builder = triton_api.gluon_ir.GluonOpBuilder(context)
-    found = [_described(name, builder, function.args(index)) for index, name in enumerate(shown)]
+    aliases = dict(_ALIASED.findall(text))
+    found = [
+        _described(name, aliases, builder, function.args(index)) for index, name in enumerate(shown)
+    ]
     answer = {"layouts": found, "truncated": len(types) > len(shown)}
     send({"kind": "stage", "stage": "layouts", "ms": 0.0}, json.dumps(answer).encode())
 
@@ -81,20 +89,47 @@ def _function_of(text: str, types: list[str]) -> str:
     return "\n".join([*_ALIAS.findall(text), f"{head} {{ {function} }}", ""])
 
 
-def _described(name: str, builder: Any, value: Any) -> dict[str, Any]:
+def _described(name: str, aliases: Mapping[str, str], builder: Any, value: Any) -> dict[str, Any]:
     match = _SHAPE.match(name)
     shape = [int(extent) for extent in match[1].split("x") if extent] if match else []
     described = {"type": name, "shape": shape, "kind": None, "bases": None, "problem": None}
+    is_memory = not name.startswith("tensor")
+    if is_memory and not triton_api.TELLS_MEMORY_LAYOUTS:
+        return described | {"problem": f"{_untold(name, aliases)}."}  # asking ends the process
+    if is_memory and (problem := _part_of_memory(name, shape)):
+        return described | {"problem": problem}
     try:
-        if name.startswith("tensor"):
-            layout = builder.get_gluon_layout_from_tensor(value)
-        else:
+        if is_memory:
             layout = builder.get_gluon_layout_from_memdesc(value)
             shape = shape[-_rank_of(layout) :]  # without the number of buffers
+        else:
+            layout = builder.get_gluon_layout_from_tensor(value)
         kind, bases = _linear(builder, layout, shape)
     except Exception as error:  # noqa: BLE001 - the answer reports it: bindings lack some layouts
-        return described | {"problem": f"Triton does not tell this layout: {error}"[:500]}
+        return described | {"problem": f"{_untold(name, aliases)}: {error}"[:500]}
     return described | {"shape": shape, "kind": kind, "bases": bases}
+
+
+def _part_of_memory(name: str, shape: list[int]) -> str | None:
+    """Return why a part of an allocation is not drawn: its offsets depend on where it begins."""
+    allocated = _ALLOCATED.search(name)
+    if allocated is None or [*map(int, allocated[1].split("x"))][-len(shape) :] == shape:
+        return None
+    return (
+        f"This is a part of {allocated[1]} elements; only its operation says where it begins. "
+        "See the type of the whole, where it is allocated."
+    )
+
+
+def _untold(name: str, aliases: Mapping[str, str]) -> str:
+    """Return that a layout is not drawn, by its name in Triton, and where to look instead."""
+    match = _ENCODING.match(name)
+    written = match[1] if match else "this layout"
+    encoding = aliases.get(written, written).removeprefix("#")
+    return (
+        f"The Python bindings of this Triton do not describe {encoding}. "
+        "See the types of the tensors that are stored there or loaded from it"
+    )
 
 
 def _rank_of(layout: Any) -> int:
@@ -102,7 +137,9 @@ def _rank_of(layout: Any) -> int:
     for name in ("order", "shape", "block"):
         if hasattr(layout, name):
             return len(getattr(layout, name))
-    return int(layout.rank) if hasattr(layout, "rank") else len(layout.offset_bases[0])
+    if hasattr(layout, "rank"):
+        return int(layout.rank)
+    return len(layout.offset_bases[0]) if hasattr(layout, "offset_bases") else _SCALES_RANK
 
 
 def _linear(builder: Any, layout: Any, shape: list[int]) -> tuple[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ const WIDTH_PX = 544;
 const HEIGHT_PX = 256;
 const BANKS = 32;
 const BANK_BYTES = 4;
+const COLUMN_BYTES = 4; // of tensor memory
 const TYPE = /!tt\.tensordesc<|!ttg\.memdesc<|\btensor</g;
 const DEFINITION = /^(#\w+) = #/;
 
@@ -65,13 +66,18 @@ function wordsOf({ kind, type }: TypeLayout, holders: ElementHolders, number: nu
   const { block = 0, ...held } = holders.of(number);
   const isOfCluster = block > 0 || (holders.count(number) > 1 && kind === "shared");
   const inBlock = isOfCluster ? `, block ${block}` : "";
-  if (kind === "tensor_memory") return `row ${held.row}, column ${held.column}`;
+  if (kind === "tensor_memory") return `row ${held.row}, column ${columnOf(held.column!, type)}`;
   if (kind === "shared") {
     const at_bytes = held.offset! * bytesOf(type);
     return `byte ${at_bytes}${target.startsWith("cuda") ? `, bank ${Math.floor(at_bytes / BANK_BYTES) % BANKS}` : ""}${inBlock}`;
   }
   const others = holders.count(number) - 1;
   return `lane ${held.lane}, register ${held.register}, warp ${held.warp}${block ? inBlock : ""}${others ? ` and ${others} more` : ""}`;
+}
+
+/** Return the 32-bit column of tensor memory that has a column of elements. */
+function columnOf(column: number, type: string): number {
+  return Math.floor((column * bytesOf(type)) / COLUMN_BYTES);
 }
 
 /** Return the size of an element of memory; smaller ones than a byte are packed, and count as one. */
@@ -99,7 +105,8 @@ class LayoutPicture {
     private readonly words: (number: number) => string,
   ) {
     const { shape, type, bases, kind } = layout;
-    this.groups = kind === "shared" ? BANKS : 1 << (bases?.[kind === "distributed" ? "lane" : "column"] ?? []).length;
+    const bits = (bases?.[kind === "distributed" ? "lane" : "column"] ?? []).length;
+    this.groups = kind === "shared" ? BANKS : kind === "distributed" ? 1 << bits : columnOf((1 << bits) - 1, type) + 1;
     const size = shape.reduce((product, extent) => product * extent, 1);
     // a vector is drawn in rows; of more than two dimensions, the first matrix
     this.across = shape.length > 1 ? shape.at(-1)! : Math.min(size, MOST_COLUMNS);
@@ -112,7 +119,7 @@ class LayoutPicture {
     this.canvas.addEventListener("keydown", (event) => this.move(event));
     const isCut = this.rows * this.columns < size;
     const cut = isCut ? element("p", { className: "faint" }, `The first ${this.rows} × ${this.columns} of ${shape.join(" × ")} elements.`) : null;
-    const what = { distributed: "Colours are lanes; bright is what the same thread holds.", shared: "Colours are banks; bright is what shares the bank.", tensor_memory: "Colours are columns." }[layout.kind!];
+    const what = { distributed: "Colours are lanes; bright is what the same thread holds.", shared: "Colours are banks; bright is what shares the bank.", tensor_memory: "Colours are columns of 32 bits." }[layout.kind!];
     this.element = element("div", { className: "described layout" }, element("code", {}, type), this.canvas, this.said, element("p", { className: "faint" }, what), cut);
     this.mark(0, 0);
   }
@@ -162,7 +169,7 @@ class LayoutPicture {
   private groupOf(number: number): number {
     const { lane = 0, offset = 0, column = 0 } = this.holders.of(number);
     if (this.layout.kind === "distributed") return lane;
-    return this.layout.kind === "shared" ? Math.floor((offset * bytesOf(this.layout.type)) / BANK_BYTES) % BANKS : column;
+    return this.layout.kind === "shared" ? Math.floor((offset * bytesOf(this.layout.type)) / BANK_BYTES) % BANKS : columnOf(column, this.layout.type);
   }
 }
 

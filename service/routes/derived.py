@@ -176,7 +176,8 @@ async def get_layouts(request: Request, key: str) -> Response:
     `bases` holds offsets into the tensor: those of register 1, 2, 4 and so on, and the same for
     lanes, warps and blocks of a cluster. The place of any register is the XOR of those whose bits
     its number has, and likewise for lanes. For shared memory they are of element offsets in it,
-    for tensor memory of rows and columns. `problem` says why Triton does not tell a layout.
+    for tensor memory of rows and of columns as wide as an element. `problem` says why a type has
+    no bases: Triton does not tell its layout, or it is a part of an allocation.
     """
     return await _answer_derived(request, key, "layouts")
 

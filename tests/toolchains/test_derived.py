@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import types
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from tests.integration.service.bodies import good
 from tests.integration.service.derived.compiled import get
+from tests.integration.service.derived.test_layouts_answered import reached
 from tests.integration.service.derived.test_triton_cache import MATMUL, VECTOR_ADD, installed, jit
 from tests.toolchains.test_other_tritons import VERSIONS, compile_with
 
@@ -47,6 +49,22 @@ def test_passes_lead_from_the_source_to_the_artifact(client: httpx.Client, versi
     artifact = client.get(f"{made['url']}/artifacts/llir").text
     assert changes[-1]["after"] == artifact.strip("\n")
     assert all(a["after"] == b["before"] for a, b in itertools.pairwise(changes))
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "cuda:100", "hip:gfx942"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_layouts_reach_every_element(client: httpx.Client, version: str, target: str) -> None:
+    made = compile_with(client, version, good("matmul", target=target))
+
+    layouts = get(client, made, "layouts").json()["layouts"]
+
+    for each in layouts:
+        if each["problem"] is None:
+            assert reached(each["bases"]) == math.prod(each["shape"]), each
+        else:  # Triton 3.6 tells registers only, and none tells AMD's rotating shared memory
+            assert each["type"].startswith("!ttg.memdesc"), each
+            assert "amd_rotating" in each["problem"] or version.startswith("3.6."), each
+    assert any(each["type"].startswith("tensor") for each in layouts)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

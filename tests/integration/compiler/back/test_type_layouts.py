@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -11,6 +12,8 @@ import pytest
 from triton._C.libtriton import gluon_ir
 from triton.experimental.gluon.language import _layouts as gluon
 from triton.experimental.gluon.language.amd import AMDMFMALayout
+from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout
+from triton.language import float16, float32
 
 from tests.integration.compiler.back.layout_views import drawn_by_triton, held_by, offset_of
 from tests.integration.compiler.children import Children
@@ -99,13 +102,113 @@ def test_offsets_in_shared_memory_are_those_of_tritons_drawing(children: Childre
     (found,) = told(children, module(name))
 
     layout = gluon.SwizzledSharedLayout(2, 1, 4, [1, 0])
-    drawn = gluon_ir.get_layout_view(layout, [8, 16], True)
-    places = {
+    drawn = places(gluon_ir.get_layout_view(layout, [8, 16], True))
+    assert (found["shape"], found["kind"], len(drawn)) == ([8, 16], "shared", 128)
+    assert all(offset_of(found["bases"]["offset"], k, 2) == place for k, place in drawn.items())
+
+
+def places(drawn: str) -> dict[int, list[int]]:
+    """Return the element at each offset of Triton's drawing of shared memory."""
+    return {
         int(offset): [int(row), int(column)]
         for offset, row, column in re.findall(r"Offset: (\d+) -> \(\s*(\d+),\s*(\d+)\)", drawn)
     }
-    assert (found["shape"], found["kind"], len(places)) == ([8, 16], "shared", 128)
-    assert all(offset_of(found["bases"]["offset"], k, 2) == place for k, place in places.items())
+
+
+@pytest.mark.parametrize("swizzled_bytes", [0, 32, 64, 128])
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_memory_that_tma_and_wgmma_use_is_that_of_tritons_drawing(
+    children: Children, swizzled_bytes: int, *, is_transposed: bool
+) -> None:
+    how = f"{{swizzlingByteWidth = {swizzled_bytes}, transposed = {str(is_transposed).lower()}, "
+    name = (
+        f"!ttg.memdesc<2x64x64xf16, #ttg.nvmma_shared<{how}elementBitWidth = 16}}>, #smem, mutable>"
+    )
+    (found,) = told(children, module(name))
+
+    layout = gluon.NVMMASharedLayout(swizzled_bytes, 16, 2, is_transposed)
+    drawn = places(gluon_ir.get_layout_view(layout, [64, 64], True))
+    assert (found["shape"], found["kind"], len(drawn)) == ([64, 64], "shared", 4096)
+    assert all(offset_of(found["bases"]["offset"], k, 2) == place for k, place in drawn.items())
+
+
+def test_sixteen_bytes_of_a_row_are_exchanged_by_the_rows_number(children: Children) -> None:
+    how = "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"
+    (found,) = told(children, module(f"!ttg.memdesc<16x128xf16, {how}, #smem>"))
+
+    for row, column in itertools.product(range(16), range(128)):
+        tile, (chunk, rest) = column // 64, divmod(column % 64, 8)
+        offset = tile * 16 * 64 + row * 64 + 8 * (chunk ^ row % 8) + rest
+        assert offset_of(found["bases"]["offset"], offset, 2) == [row, column]
+
+
+BLOCKS = [
+    ((128, 64), [128, 64], "f32"),
+    ((128, 64), [256, 64], "f32"),
+    ((128, 32), [128, 32], "f16"),
+]
+
+
+@pytest.mark.parametrize(("block", "shape", "kind"), BLOCKS)
+def test_tensor_memory_is_where_its_loads_find_it(
+    children: Children, block: tuple[int, int], shape: list[int], kind: str
+) -> None:
+    how = f"#ttng.tensor_memory_encoding<blockM = {block[0]}, blockN = {block[1]}, colStride = 1>"
+    written = f"{shape[0]}x{shape[1]}x{kind}"
+    (found,) = told(
+        children,
+        module(f"!ttg.memdesc<{written}, {how}, #ttng.tensor_memory, mutable>"),
+        HOPPER | {"arch": 100},
+    )
+
+    # tcgen05.ld of the shape 32x32b gives lane l of warp w row 32 * w + l, a column per register
+    dtype = {"f32": float32, "f16": float16}[kind]
+    layout = TensorMemoryLayout(block, 1)
+    loaded = gluon_ir.compute_tmem_reg_layout(dtype, shape, shape, layout, 4, "32x32b")
+    assert (found["shape"], found["kind"]) == (shape, "tensor_memory")
+    assert found["bases"]["row"] == [*loaded.lane_bases, *loaded.warp_bases]
+    assert found["bases"]["column"] == loaded.reg_bases
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("!ttg.memdesc<8x8xf16, #s, #smem, mutable, 8x16>", "a part of 8x16 elements"),
+        (
+            "!ttg.memdesc<8x16xf16, #ttg.amd_rotating_shared<{vec = 2, perPhase = 1, "
+            "maxPhase = 4, order = [1, 0]}>, #smem>",
+            "do not describe ttg.amd_rotating_shared",
+        ),
+        (
+            "!ttg.memdesc<8x16xf16, #ttg.padded_shared<[8:+1] {order = [1, 0], shape = [8, 16]}>, "
+            "#smem>",
+            "do not describe ttg.padded_shared",
+        ),
+    ],
+)
+def test_memory_without_a_linear_form_is_refused_by_name(
+    children: Children, name: str, said: str
+) -> None:
+    (found,) = told(children, module(name))
+
+    assert found["bases"] is None
+    assert said in found["problem"]
+    assert "See the type" in found["problem"]
+
+
+def test_a_buffer_of_several_is_drawn(children: Children) -> None:
+    (found,) = told(children, module("!ttg.memdesc<8x16xf16, #s, #smem, mutable, 3x8x16>"))
+
+    assert (found["shape"], found["problem"]) == ([8, 16], None)
+
+
+def test_tensor_memory_of_scales_has_every_element(children: Children) -> None:
+    how = "#ttng.tensor_memory_scales_encoding<>, #ttng.tensor_memory"
+    name = f"!ttg.memdesc<128x4xi8, {how}, mutable>"
+    (found,) = told(children, module(name), HOPPER | {"arch": 100})
+
+    assert (found["shape"], found["kind"]) == ([128, 4], "tensor_memory")
+    assert len({tuple(b) for b in found["bases"]["row"] + found["bases"]["column"]} - {(0, 0)}) == 9
 
 
 def test_a_barrier_and_a_descriptor_are_no_puzzle(children: Children) -> None:
