@@ -333,6 +333,10 @@ class AsyncClient:
         """Return the compiler's passes, with the module before and after each that changed it."""
         return read(dict[str, Any], await derived(self._connection, key, "passes", wait_s))
 
+    async def layouts(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return, for each type of the TTGIR, which lane, register and warp holds its elements."""
+        return read(dict[str, Any], await derived(self._connection, key, "layouts", wait_s))
+
     async def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
         """Return the kernel as `c`, `cuda-inline`, `rust`, `python` or `triton-cache`."""
         path = f"exports/{quote(kind, safe='')}"
@@ -376,6 +380,14 @@ class AsyncClient:
     async def devices(self) -> dict[str, Any]:
         """Return the devices that can run kernels now."""
         return await self._document("/v1/devices")
+
+    async def language(self, triton: str | None = None) -> dict[str, Any]:
+        """Return the names of `triton.language`, with signatures, of a Triton."""
+        return await self._document("/v1/language", {} if triton is None else {"triton": triton})
+
+    async def workers(self) -> dict[str, Any]:
+        """Return the workers that are there now, and what each does."""
+        return await self._document("/v1/workers")
 
     async def system(self) -> dict[str, Any]:
         """Return the state of the deployment: version, store, queues, workers, sandbox."""

@@ -326,6 +326,10 @@ class Client:
         """Return the compiler's passes, with the module before and after each that changed it."""
         return read(dict[str, Any], derived(self._connection, key, "passes", wait_s))
 
+    def layouts(self, key: str, *, wait_s: float = 60) -> dict[str, Any]:
+        """Return, for each type of the TTGIR, which lane, register and warp holds its elements."""
+        return read(dict[str, Any], derived(self._connection, key, "layouts", wait_s))
+
     def export(self, key: str, kind: str, *, wait_s: float = 60) -> bytes:
         """Return the kernel as `c`, `cuda-inline`, `rust`, `python` or `triton-cache`."""
         path = f"exports/{quote(kind, safe='')}"
@@ -369,6 +373,14 @@ class Client:
     def devices(self) -> dict[str, Any]:
         """Return the devices that can run kernels now."""
         return self._document("/v1/devices")
+
+    def language(self, triton: str | None = None) -> dict[str, Any]:
+        """Return the names of `triton.language`, with signatures, of a Triton."""
+        return self._document("/v1/language", {} if triton is None else {"triton": triton})
+
+    def workers(self) -> dict[str, Any]:
+        """Return the workers that are there now, and what each does."""
+        return self._document("/v1/workers")
 
     def system(self) -> dict[str, Any]:
         """Return the state of the deployment: version, store, queues, workers, sandbox."""

@@ -23,20 +23,23 @@ def test_the_kernel_in_numpy_is_text(client: Client, tritond: FakeTritond):
     assert tritond.requests[0].url.path == f"{BELOW}/artifacts/numpy"
 
 
-def test_lines_passes_and_request_are_documents(client: Client, tritond: FakeTritond):
+def test_lines_passes_layouts_and_request_are_documents(client: Client, tritond: FakeTritond):
     tritond.will_answer({"lines": []})
     tritond.will_answer({"passes": []})
+    tritond.will_answer({"layouts": [], "truncated": False})
     tritond.will_answer({"total": 7})
     tritond.will_answer({"target": "cuda:90"})
 
     assert client.lines(KEY) == {"lines": []}
     assert client.passes(KEY) == {"passes": []}
+    assert client.layouts(KEY) == {"layouts": [], "truncated": False}
     assert client.instructions(KEY) == {"total": 7}
     assert client.request(KEY) == {"target": "cuda:90"}
     asked = [request.url.path for request in tritond.requests]
     assert asked == [
         f"{BELOW}/lines",
         f"{BELOW}/passes",
+        f"{BELOW}/layouts",
         f"{BELOW}/instructions",
         f"{BELOW}/request",
     ]
