@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     path
@@ -55,18 +53,17 @@ def unquoted(command: str) -> str | None:
 
 
 COMMANDS = [
-    pytest.param(command, id=f"{path.relative_to(ROOT)}: {command.split(chr(10))[0][:50]}")
+    (str(path.relative_to(ROOT)), command)
     for path in DOCUMENTS
     for block in BLOCK.findall(path.read_text())
     for command in commands(block)
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_that_a_shell_expands_is_left_unquoted(command: str):
-    special = [character for character in unquoted(command) or "" if character in SPECIAL]
+def test_nothing_that_a_shell_expands_is_left_unquoted():
+    found = [each for each in COMMANDS if set(unquoted(each[1]) or "") & set(SPECIAL)]
 
-    assert special == [], f"quote these, or say it in the text instead: {command}"
+    assert found == [], "quote these, or say it in the text instead"
 
 
 def test_the_documents_have_commands():
