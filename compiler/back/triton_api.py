@@ -40,7 +40,7 @@ LAUNCHABLE = (JITFunction, Autotuner, Heuristics)
 """Classes whose method `run` launches a kernel."""
 SCRATCH_INPUT = "scratch.ptx"
 TELLS_MEMORY_LAYOUTS = hasattr(gluon_ir, "get_layout_view")
-"""Whether it has linear forms of layouts of memory; Triton 3.6 aborts when it is asked for one."""
+"""It has linear forms of layouts of memory; Triton 3.6 aborts when it is asked for one."""
 
 
 def virtual_paths(text: str) -> str:
