@@ -18,7 +18,7 @@ from compiler.proof.terms import (
 )
 from compiler.proof.unknowns import INFINITY, Unknowns
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.mlir_types import shape_of
+from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
 KINDS: dict[str, AccessKind] = {
     "tt.load": "load",
@@ -122,6 +122,18 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
             ]
             offset = offset + coordinate * evaluator.integer(stride)
         pointer: SymbolicPointer = evaluator.pointer(base).moved(offset)
+    with evaluator.collecting() as coordinate_checks:
+        _read_coordinates(evaluator, operation)
     return SymbolicAccess(
-        operation, kind, pointer, path, both(*inside), frozenset(), frozenset(checks)
-    )
+        operation, kind, pointer, path, both(*inside),
+        frozenset(coordinate_checks - checks), frozenset(checks),
+    )  # fmt: skip
+
+
+def _read_coordinates(evaluator: Evaluator, operation: Operation) -> None:
+    """Read where a block begins, for the checks that its coordinates do not wrap."""
+    has_rows = operation.name in ("tt.descriptor_gather", "tt.descriptor_scatter")
+    for number, coordinate in enumerate(operation.operands):
+        shape = shape_of(coordinate.type)
+        if element_of(coordinate.type) == "i32" and (not shape or (has_rows and number == 1)):
+            evaluator.integer(coordinate, lanes(evaluator.unknowns, shape))

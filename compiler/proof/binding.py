@@ -103,6 +103,8 @@ class _Binding:
             found.fixed[name_.text] = self._read(expression)
         for name_, expression in self._contract.extents.items():
             extent = found.extents[name_.text] = self._read(expression)
+            if not self._unknowns.is_within(at_least(extent)):
+                self._fact("buffers have at least 0 elements", at_least(extent))
             self._fact(self._limits.elements_label(), at_least(self._limits.elements, extent))
         for comparison in self._contract.comparisons:
             left, right = self._read(comparison.left), self._read(comparison.right)
@@ -113,6 +115,7 @@ class _Binding:
         for text, value in found.fixed.items():
             top = (1 << (self._scalars[text] - 1)) - 1
             self._fact("", at_least(top, value))
+            self._fact("", at_least(value, -top - 1))
         return found
 
     def _check_names(self) -> None:
@@ -138,11 +141,14 @@ class _Binding:
             top = (1 << (bits - 1)) - 1
             if text in anything:
                 self._unknowns.define(text, (-top - 1, top))
+                self._fact("", at_least(top, name(text)))
+                self._fact("", at_least(name(text), -top - 1))
                 continue
             self._found.sizes.append(text)
             self._unknowns.define(text, (1, min(top, most)))
-            if top > most:
-                self._fact(self._limits.size_label(), at_least(most, name(text)))
+            # said, since an unsigned argument, which TTIR does not tell from others, may be larger
+            label = self._limits.size_label() if top >= most else f"{text} is at most {top:,}"
+            self._fact(label, at_least(min(top, most), name(text)))
             self._fact(AT_LEAST_1, at_least(name(text), 1))
         for one in contract.sizes:
             self._found.sizes.append(one.text)

@@ -1,9 +1,10 @@
 """Shows that two elementwise kernels store the same values, for all sizes.
 
 Each kernel has one store. Its value is a tree of operations over loads, each at a distance from the
-stored element that is the same in both kernels; and both kernels store every element of the
-buffer. Floats are not reordered: sums of several elements are never compared. It shows equality or
-nothing; it never shows a difference.
+stored element that is the same in both kernels; and both kernels store every element of the buffer,
+and nothing beyond. Names with a `#` are one kernel's own, so they are never compared. Floats are
+not reordered: sums of several elements are never compared. It shows equality or nothing; it never
+shows a difference.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from compiler.proof.logic import (
     both,
     equal,
     names_of,
+    renamed,
     replaced,
 )
 from compiler.proof.obligations import Conclusion, Prover, Shown
@@ -25,6 +27,7 @@ from compiler.proof.operations import masked_operands
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
 from compiler.proof.terms import Indices, SymbolicAccess, UnreadAccess, line_of
+from compiler.proof.witness import is_satisfiable
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
@@ -51,6 +54,7 @@ class NotComparable(Exception):
 class StoredValues:
     """A kernel's only store: its buffer, the tree of its values, and that it stores all of them."""
 
+    store: SymbolicAccess
     base: str
     tree: Tree
     extent: Polynomial
@@ -69,7 +73,21 @@ def equivalent(a: Prover, b: Prover) -> Conclusion:
         return Conclusion("unknown", reason=f"{one.base} has another extent in each contract")
     if one.tree != other.tree:
         return Conclusion("unknown", reason="their values are other trees of operations")
+    if not _is_any_size_shared(a, one.store, b, other.store):
+        reason = "no sizes that keep both contracts were found to reach the stores"
+        return Conclusion("unknown", reason=reason)
     return Conclusion("proved", one.shown | other.shown)
+
+
+def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: SymbolicAccess) -> bool:
+    """Return whether both kernels store for some sizes: a proof about none would say nothing."""
+
+    def in_second(text: str) -> str:
+        return f"{text}'" if "#" in text else text
+
+    beside = [renamed(formula, in_second) for formula in b.reaching(other)]
+    sizes = list(dict.fromkeys([*a.contract.sizes, *b.contract.sizes]))
+    return is_satisfiable([*a.reaching(one), *beside], sizes, a.linear.effort)
 
 
 def stored_values(prover: Prover) -> StoredValues:
@@ -86,6 +104,11 @@ def stored_values(prover: Prover) -> StoredValues:
     extent = prover.contract.extents.get(base)
     if extent is None:
         raise NotComparable(f"the contract does not say how many elements {base} has")
+    if _has_own_names(extent):
+        raise NotComparable(f"the extent of {base} is no sum of products of sizes")
+    inside = prover.bounds(store)
+    if inside.verdict != "proved":
+        raise NotComparable(f"the store to {base} is not proved to stay in bounds")
     given = [one for one in (store.path, store.mask) if one != TRUE]
     reader = _TreeReader(prover, base, offset, given)
     value = store.operation.operands[1]
@@ -96,7 +119,12 @@ def stored_values(prover: Prover) -> StoredValues:
         if finding is None or finding.verdict != "proved":
             line = line_of(access.operation)
             raise NotComparable(f"the integers of the access at line {line} are not proved exact")
-    return StoredValues(base, tree, extent, shown | reader.shown)
+    return StoredValues(store, base, tree, extent, inside.shown | shown | reader.shown)
+
+
+def _has_own_names(polynomial: Polynomial) -> bool:
+    """Return True for names whose meaning is known in one kernel only: lanes, quotients."""
+    return any("#" in text for text in polynomial.names)
 
 
 @dataclass
@@ -121,11 +149,12 @@ class _TreeReader:
                 return self._load(operation, value, at)
             case "arith.constant":
                 words = operation.attributes.get("value", "").split(" :")[0]
-                return (
-                    "constant",
-                    element_of(value.type),
-                    words.removeprefix("dense<").rstrip(">"),
-                )
+                words = words.removeprefix("dense<").rstrip(">")
+                if words.startswith(("[", '"')):
+                    raise NotComparable(
+                        f"a constant of several values at line {line_of(operation)}"
+                    )
+                return ("constant", element_of(value.type), words)
             case "tt.splat":
                 return self.tree(operation.operands[0], ())
             case "tt.broadcast" | "tt.expand_dims" | "tt.reshape" | "tt.trans":
@@ -144,7 +173,7 @@ class _TreeReader:
         owner = self.prover.evaluator.structure.owners[value]
         if owner.kind != "function":
             raise NotComparable("a stored value that a loop carries")
-        return ("argument", value.name)
+        return ("argument", value.name, value.type)
 
     def _load(self, operation: Operation, value: Value, at: Indices) -> Tree:
         address = operation.operands[0]
@@ -163,7 +192,11 @@ class _TreeReader:
                 line = line_of(operation)
                 raise NotComparable(f"the load at line {line} may be masked where the store is not")
             self.shown |= found
-        return ("load", case.base, case.offset - self.offset, element_of(value.type))
+        distance = case.offset - self.offset
+        if _has_own_names(distance):
+            line = line_of(operation)
+            raise NotComparable(f"the load at line {line} is at no fixed distance from the store")
+        return ("load", case.base, distance, element_of(value.type))
 
 
 def _covers(prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: Polynomial) -> Shown:
@@ -176,7 +209,7 @@ def _covers(prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: P
     text = unknowns.fresh("element")
     k = name(text)
     unknowns.known[text].facts = [at_least(k), at_least(extent, k + 1)]
-    moving = [one for one in offset.names if one.startswith(_MOVING)]
+    moving = [one for one in offset.names if "#" in one and one.startswith(_MOVING)]
     radix = {
         one: Polynomial(
             {
@@ -195,7 +228,7 @@ def _covers(prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: P
             continue
         quotient = unknowns.quotient(rest, radix[one], floor=True)
         digits[one], rest = quotient, rest - radix[one] * quotient
-    known = [fact for one in moving for fact in unknowns.known[one].facts]
+    known = [ground.formula for one in moving for ground in prover.linear.statements.of_name(one)]
     goal = both(*known, store.path, store.mask, equal(offset, k))
     for one, digit in digits.items():
         goal = replaced(goal, one, digit)

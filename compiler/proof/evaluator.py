@@ -330,7 +330,8 @@ class Evaluator:
         return self._loops[operation].turn
 
     def _trips_of(self, operation: Operation) -> Polynomial:
-        """Return how many turns a loop makes."""
+        """Return how many turns a loop makes, which its counter and its step decide."""
+        self._loop(operation)
         if operation not in self._trips:
             low, high, step = (self.integer(one) for one in operation.operands[:3])
             loops = self.structure.loops_around(operation)

@@ -67,11 +67,15 @@ class Prover:
 
         A proof about what never runs is none.
         """
-        given = _given(access.path, access.mask)
-        if given not in self._reached:
-            wanted = self._whole(given)
-            self._reached[given] = is_satisfiable(wanted, self.contract.sizes, self.linear.effort)
-        return self._reached[given]
+        wanted = tuple(self.reaching(access))
+        if wanted not in self._reached:
+            self._reached[wanted] = is_satisfiable(wanted, self.contract.sizes, self.linear.effort)
+        return self._reached[wanted]
+
+    def reaching(self, access: SymbolicAccess) -> list[Formula]:
+        """Return what must hold for an access to run, and all that is known of its address."""
+        address = [at_least(case.offset) for case in access.pointer.cases]
+        return self._whole(_given(access.path, access.mask), address)
 
     def bounds(self, access: SymbolicAccess) -> Conclusion:
         """Return whether an access stays in its buffer, for all sizes."""
@@ -191,9 +195,9 @@ class Prover:
     def _model(self, formulas: Sequence[Formula]) -> Model | None:
         return smallest_witness(self._whole(formulas), self.contract.sizes, self.linear.effort)
 
-    def _whole(self, formulas: Sequence[Formula]) -> list[Formula]:
-        """Return formulas with all that is known of their names."""
-        facts = [one.formula for one in self.linear.known(formulas)]
+    def _whole(self, formulas: Sequence[Formula], beside: Sequence[Formula] = ()) -> list[Formula]:
+        """Return formulas with all that is known of their names, and of those in `beside`."""
+        facts = [one.formula for one in self.linear.known([*formulas, *beside])]
         parts = (part for one in (*formulas, *facts) for part in conjuncts(one))
         return list(dict.fromkeys(parts))
 

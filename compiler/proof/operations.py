@@ -399,11 +399,20 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
         return made
     low, high = e.value_ranges[base]
     inside = both(at_least(made, low), at_least(high, made + 1))
+    half = 1 << (_bits(value) - 1)
+    last = high.interval(e.unknowns.interval)[1] - 1
+    is_unsigned = last >= half  # TTIR does not tell: the bits may be those of a larger number
+    if is_unsigned:
+        larger = made + 2 * half
+        inside = either(
+            inside, both(at_least(-1, made), at_least(larger, low), at_least(high, larger + 1))
+        )
     mask, other = masked_operands(operation)
     if mask is None:
         known.facts = [inside]
-        first, last = low.interval(e.unknowns.interval)[0], high.interval(e.unknowns.interval)[1]
-        known.bounds = max(first, known.bounds[0]), min(last - 1, known.bounds[1])
+        if not is_unsigned:
+            first = low.interval(e.unknowns.interval)[0]
+            known.bounds = max(first, known.bounds[0]), min(last, known.bounds[1])
     else:
         live = e.truth(mask, indices)
         beside = TRUE if other is None else equal(made, e.integer(other, indices))

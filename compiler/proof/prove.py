@@ -53,8 +53,7 @@ def prove(
     races = RaceProver(prover, accesses) if "races" in checks else None
     for number, access in enumerate(accesses):
         race = None if races is None else races.race(number)
-        bounds, overflow = _answers(prover, access, checks)
-        found.append(AccessProof(access, bounds, overflow, race))
+        found.append(_answers(prover, access, checks, race))
     return KernelProof(_with_choices(found, prover), prover.contract, prover)
 
 
@@ -76,18 +75,22 @@ def _with_choices(found: list[AccessProof], prover: Prover) -> list[AccessProof]
 
 
 def _answers(
-    prover: Prover, access: SymbolicAccess | UnreadAccess, checks: Sequence[str]
-) -> tuple[Conclusion | None, Conclusion | None]:
+    prover: Prover,
+    access: SymbolicAccess | UnreadAccess,
+    checks: Sequence[str],
+    race: Conclusion | None,
+) -> AccessProof:
     """Return whether an access is in bounds, and its integers exact, where that was asked."""
     if isinstance(access, UnreadAccess):
         refused = Conclusion("unknown", reason=access.reason)
-        return refused if "bounds" in checks else None, refused if "overflow" in checks else None
+        bounds, overflow = (refused if one in checks else None for one in ("bounds", "overflow"))
+        return AccessProof(access, bounds, overflow, race)
     bounds = prover.bounds(access) if "bounds" in checks else None
     overflow = prover.overflow(access) if "overflow" in checks else None
-    is_any_proved = _is_proved(bounds) or _is_proved(overflow)
+    is_any_proved = any(map(_is_proved, (bounds, overflow, race)))
     if is_any_proved and not prover.is_reached(access):
-        return _vacuous(bounds), _vacuous(overflow)
-    return bounds, overflow
+        bounds, overflow, race = map(_vacuous, (bounds, overflow, race))
+    return AccessProof(access, bounds, overflow, race)
 
 
 def _is_proved(finding: Conclusion | None) -> bool:

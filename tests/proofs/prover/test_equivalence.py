@@ -52,9 +52,26 @@ def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
         (FLAT.replace("o < n", "o < n - 1"), SUM, "every element is stored"),
         (FLAT, SUM.replace("mask=m)", "mask=o < n - 1)", 1), "may be masked"),
         (FLAT, "tl.load(out + o, mask=m)", "is loaded and stored"),
+        (FLAT.replace("0) * B", "0) * 2 * B"), SUM, "every element is stored"),
+        (FLAT.replace("o < n", "o < n + 1"), SUM, "stay in bounds"),
+        (FLAT, SUM.replace("x + o", "x + o + n // 2"), "no fixed distance"),
     ],
 )
 def test_what_is_not_shown_to_be_equal_is_unknown(source: str, value: str, words: str) -> None:
     found = equivalent(prover(FLAT), prover(source, value))
     assert found.verdict == "unknown"
     assert words in found.reason
+
+
+def test_an_extent_with_a_quotient_is_not_compared_by_its_name() -> None:
+    quarter = CONTRACT.replace("out: n", "out: cdiv(n, 4)")
+    found = equivalent(prover(FLAT, contract=quarter), prover(FLAT))
+    assert found.verdict == "unknown"
+    assert "the extent of out" in found.reason
+
+
+def test_contracts_that_no_size_keeps_together_prove_nothing() -> None:
+    small, large = CONTRACT + "n <= 5\n", CONTRACT + "n >= 10\n"
+    found = equivalent(prover(FLAT, contract=small), prover(FLAT, contract=large))
+    assert found.verdict == "unknown"
+    assert "both contracts" in found.reason
