@@ -179,12 +179,16 @@ def _setting(value: Any) -> Any:
 
 def _spills(resources: Mapping[str, Any]) -> dict[str, float]:
     if resources.get("backend") == "hip":
-        # scalar registers spill into vector registers, not into memory
-        names, metric = ["vgpr_spills"], "spilled_registers"
+        # apart, since scalar registers spill into vector registers, not into memory
+        of_kind = {"spilled_registers": ["vgpr_spills"], "spilled_sgprs": ["sgpr_spills"]}
     else:
-        names, metric = ["spill_store_bytes", "spill_load_bytes"], "spill_bytes"
-    found = dict(_numbers(resources, names))
-    return {metric: sum(found.values())} if len(found) == len(names) else {}
+        of_kind = {"spill_bytes": ["spill_store_bytes", "spill_load_bytes"]}
+    found = {metric: dict(_numbers(resources, names)) for metric, names in of_kind.items()}
+    return {
+        metric: sum(numbers.values())
+        for metric, numbers in found.items()
+        if len(numbers) == len(of_kind[metric])
+    }
 
 
 def _times(body: Mapping[str, Any]) -> Iterator[tuple[str, tuple[float, tuple[float, float]]]]:

@@ -14,7 +14,7 @@ from tritonc.gate.gated_kernel import NONE
 UNKNOWN = "?"
 _MEMBERS = ("signature", "constexprs", "hints", "options")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_OF_BACKEND = {"cuda": "spill_bytes", "hip": "spilled_registers"}
+_SPILLS = {"spill_bytes": "cuda", "spilled_registers": "hip", "spilled_sgprs": "hip"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def gate_file_text(
     lines += [f"tritons = {_toml(list(tritons))}"] if tritons else []
     lines += ["", "[budgets]", 'instructions = "<= 1.05 x baseline"', 'occupancy = ">= baseline"']
     backends = {target.partition(":")[0] for target in targets}
-    lines += [f'{m} = "<= baseline"' for b, m in _OF_BACKEND.items() if b in backends]
+    lines += [f'{m} = "<= baseline"' for m, b in _SPILLS.items() if b in backends]
     names = [kernel.name for kernel in kernels]
     for kernel in kernels:
         name = kernel.name

@@ -10,8 +10,8 @@ from tritonc.gate.report_text import markdown_text, shown_path
 
 MAX_ROWS = 300  # a job summary is limited to 1 MiB
 NUMBERS = (
-    "registers", "spill_bytes", "spilled_registers", "shared_bytes", "occupancy", "instructions",
-    "code_bytes", "median_us",
+    "registers", "spill_bytes", "spilled_registers", "spilled_sgprs", "shared_bytes", "occupancy",
+    "instructions", "code_bytes", "median_us",
 )  # fmt: skip
 
 

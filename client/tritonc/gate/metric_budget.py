@@ -22,6 +22,7 @@ BACKENDS = {
     "registers": BOTH,
     "spill_bytes": CUDA,
     "spilled_registers": HIP,
+    "spilled_sgprs": HIP,
     "stack_bytes": BOTH,
     "shared_bytes": BOTH,
     "occupancy": BOTH,
@@ -130,7 +131,7 @@ def merged(*budgets: Budgets) -> Budgets:
 
 
 def _no_spills(table: TomlTable, given: Any) -> dict[str, tuple[MetricBudget, ...]]:
-    metrics = ("spill_bytes", "spilled_registers")
+    metrics = ("spill_bytes", "spilled_registers", "spilled_sgprs")
     if given == ANY:
         return dict.fromkeys(metrics, ())
     if given != NO_SPILLS:

@@ -63,9 +63,12 @@ def test_spills_name_the_line_with_local_memory(service: GateService, capsys: An
 
 def test_spills_of_amd_are_registers(service: GateService, capsys: Any):
     write_gate("[budgets]\nspills = 'none'", targets='["hip:gfx942"]')
-    service.compiled = lambda _: {"resources": resources("hip:gfx942", vgpr_spills=3)}
+    spilled = resources("hip:gfx942", vgpr_spills=3, sgpr_spills=2)
+    service.compiled = lambda _: {"resources": spilled}
 
-    assert checks(service, capsys)["spilled_registers"]["told"] == "3 is not <= 0"
+    found = checks(service, capsys)
+    assert found["spilled_registers"]["told"] == "3 is not <= 0"
+    assert found["spilled_sgprs"]["told"] == "2 is not <= 0"
 
 
 def test_the_kernels_own_budget_comes_before_that_of_all(service: GateService):
