@@ -101,7 +101,7 @@ function resourcesOf({ compilation }: Compiled): Record<string, string | number>
   const { occupancy, ...rest } = compilation.resources ?? {};
   const numbers = Object.entries(rest).filter(([, value]) => typeof value === "number" || typeof value === "string");
   const held = occupancy as { ratio: number; limited_by: string } | null | undefined;
-  const ratio: Record<string, string | number> = held ? { occupancy: Math.round(held.ratio * 100), "limited by": held.limited_by } : {};
+  const ratio: Record<string, string | number> = held ? { occupancy: Number((held.ratio * 100).toFixed(1)), "limited by": held.limited_by } : {};
   return { ...Object.fromEntries(numbers.map(([name, value]) => [name.replaceAll("_", " "), value as number])), ...ratio };
 }
 

@@ -15,6 +15,11 @@ export function numbersOf(compilation: Compilation): Map<string, string> {
     if (value !== null && value !== undefined) numbers.set(name.replaceAll("_", " "), String(value));
   }
   const held = occupancy as Occupancy | null | undefined;
-  if (held) numbers.set("occupancy", `${Math.round(held.ratio * 100)} % (${held.limited_by})`);
+  if (held) numbers.set("occupancy", `${percent(held.ratio)} (${held.limited_by})`);
   return numbers;
+}
+
+/** Return a share as text: `50 %`, `12.5 %`. */
+export function percent(ratio: number): string {
+  return `${Number((ratio * 100).toFixed(1))} %`;
 }

@@ -1,13 +1,13 @@
 // A pane with a kernel's GPU resources: what limits it first; the times of its stages, and its output.
 
 import type { Compiled } from "./compiled";
-import { numbersOf } from "./compiled_numbers";
+import { numbersOf, percent } from "./compiled_numbers";
 import { element } from "./dom";
 import type { Content, Shown } from "./pane_kinds";
 import type { Compilation } from "./wire";
 
-/** The most registers that a thread can have. */
-const MOST_REGISTERS = 255;
+/** The most registers that a thread can have: vector ones on AMD, with those for accumulation. */
+const MOST_REGISTERS: readonly [RegExp, number][] = [[/^hip:gfx9(?:0a|4|5)/, 512], [/^hip:gfx125/, 1024], [/^hip/, 256], [/^/, 255]];
 
 interface Occupancy {
   ratio: number;
@@ -48,26 +48,26 @@ function shownOf({ compilation }: Compiled): HTMLElement[] {
 }
 
 /** Return the numbers that decide how fast a kernel can be, and what limits it. */
-export function limitsOf({ resources }: Compilation): HTMLElement {
-  const facts = factsOf(resources ?? {});
+export function limitsOf({ resources, target }: Compilation): HTMLElement {
+  const facts = factsOf(resources ?? {}, target);
   if (!facts.length) return element("p", { className: "faint" }, "Not known, since there is no code for a GPU.");
   return element("dl", { className: "first" }, ...facts.map(factShown));
 }
 
-function factsOf(resources: NonNullable<Compilation["resources"]>): Fact[] {
+function factsOf(resources: NonNullable<Compilation["resources"]>, target: string): Fact[] {
   const number = (name: string): number | null => (typeof resources[name] === "number" ? (resources[name] as number) : null);
   const facts: Fact[] = [];
   const registers = number("registers") ?? number("vgpr");
   if (registers !== null) {
-    const most = number("registers") === null ? 512 : MOST_REGISTERS;
-    facts.push({ name: number("registers") === null ? "VGPRs" : "Registers", value: String(registers), note: `a thread, of ${most}`, share: registers / most, isHigh: registers > 0.75 * most });
+    const most = MOST_REGISTERS.find(([targets]) => targets.test(target))![1];
+    facts.push({ name: target.startsWith("hip") ? "VGPRs" : "Registers", value: String(registers), note: `a thread, of ${most}`, share: registers / most, isHigh: registers > 0.75 * most });
   }
-  const spills = (number("spill_store_bytes") ?? 0) + (number("spill_load_bytes") ?? 0) + (number("vgpr_spills") ?? 0);
+  const spills = (number("spill_store_bytes") ?? 0) + (number("spill_load_bytes") ?? 0);
   facts.push({ name: "Spills", value: String(spills), note: spills ? "bytes a thread go to slow memory" : "all fits into registers", share: null, isHigh: spills > 0 });
   const [shared, limit] = [number("shared_bytes"), number("shared_limit_bytes")];
   if (shared !== null) facts.push({ name: "Shared memory", value: bytes(shared), note: limit ? `of ${bytes(limit)}` : "", share: limit ? shared / limit : null, isHigh: Boolean(limit && shared > 0.9 * limit) });
   const occupancy = resources.occupancy as Occupancy | null | undefined;
-  if (occupancy) facts.push({ name: "Occupancy", value: `${Math.round(occupancy.ratio * 100)} %`, note: `limited by ${occupancy.limited_by.replaceAll("_", " ")}`, share: occupancy.ratio, isHigh: false });
+  if (occupancy) facts.push({ name: "Occupancy", value: percent(occupancy.ratio), note: `limited by ${occupancy.limited_by.replaceAll("_", " ")}`, share: occupancy.ratio, isHigh: false });
   return resources.backend ? facts : [];
 }
 

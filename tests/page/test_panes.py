@@ -241,6 +241,7 @@ def test_the_assembly_is_that_of_the_target(page: Page) -> None:
     page.get_by_label("Target", exact=True).select_option("hip:gfx942")
     expect(pane(page, "AMD assembly")).to_contain_text("s_load_dword")
     expect(page.get_by_role("tab", name="PTX")).to_have_count(0)
+    expect(pane(page, "Resources")).to_contain_text(re.compile(r"VGPRs\d+a thread, of 512"))
     page.get_by_label("Target", exact=True).select_option("cuda:90")
 
     expect(pane(page, "PTX")).to_contain_text(".visible .entry")
@@ -251,7 +252,7 @@ def test_the_assembly_is_that_of_the_target(page: Page) -> None:
 def test_resources_are_numbers(page: Page) -> None:
     shown = pane(page, "Resources")
     expect(shown.get_by_text("Registers", exact=True)).to_be_visible()
-    expect(shown).to_contain_text(re.compile(r"Occupancy\d+ %limited by \w+"))
+    expect(shown).to_contain_text(re.compile(r"Occupancy[\d.]+ %limited by \w+"))
     shown.get_by_text("All numbers").click()
     expect(shown.get_by_text("spill load bytes")).to_be_visible()
 
