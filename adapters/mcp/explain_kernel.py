@@ -13,7 +13,7 @@ from service.http.inner_request import ask_itself
 MOST_LINES, MOST_FINDINGS = 5, 4
 _SPILL = "local"
 """The class of instructions that spill registers."""
-_KINDS = ("matrix_products", "not_vectorised", "layout_conversions")
+_KINDS = ("matrix_products", "not_vectorised", "uncoalesced", "layout_conversions")
 
 
 async def explain_kernel(

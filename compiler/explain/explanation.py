@@ -7,6 +7,7 @@ from typing import Any
 from compiler.explain.matrix_findings import FMA, MatrixProduct, TmaUse, matrix_products, tma_use
 from compiler.explain.memory_findings import Conversion, conversions, narrow_accesses
 from compiler.explain.stage_lines import places_of
+from compiler.explain.uncoalesced import uncoalesced
 from compiler.lines.line_map import line_maps, table
 
 ASSEMBLIES = ("ptx", "amdgcn")
@@ -30,6 +31,9 @@ def explanation(texts: Mapping[str, str], target: str, num_warps: int | None) ->
         ],
         "tma": {**asdict(tma), "message": _of_tma(tma)},
         "not_vectorised": [_finding(one, f"not vectorised: {one}") for one in narrow],
+        "uncoalesced": [
+            _finding(one, f"uncoalesced: {one}") for one in uncoalesced(ttgir, in_ttgir, target)
+        ],
         "layout_conversions": [
             _finding(one, _of_conversion(one)) for one in conversions(ttgir, in_ttgir)
         ],

@@ -67,11 +67,12 @@ class ExplainPane implements Content {
     return element("table", { className: "numbers explained" }, caption, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
   }
 
-  private findingsShown({ matrix_products, tma, not_vectorised, layout_conversions }: Explanation): HTMLElement {
+  private findingsShown({ matrix_products, tma, not_vectorised, uncoalesced, layout_conversions }: Explanation): HTMLElement {
     const products = matrix_products.length ? matrix_products : [saying("no tl.dot")];
     const parts = [
       this.part("Tensor cores and TMA", tma.message ? [saying(tma.message), ...products] : products),
       this.part("Accesses of single elements of up to 4 bytes", not_vectorised),
+      this.part("Accesses of lanes that are far apart", uncoalesced),
       this.part("Layout conversions", layout_conversions),
     ];
     return element("table", { className: "numbers explained" }, ...parts);

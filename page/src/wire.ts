@@ -126,6 +126,7 @@ export interface Explanation {
   matrix_products: Finding[];
   tma: { message: string | null };
   not_vectorised: Finding[];
+  uncoalesced: Finding[];
   layout_conversions: Finding[];
 }
 

@@ -83,6 +83,23 @@ _EXPLANATION = {
             "message": "not vectorised: 8 loads of 2 bytes",
         }
     ],
+    "uncoalesced": [
+        {
+            "file": "user.py",
+            "line": 21,
+            "kind": "load",
+            "lanes": 32,
+            "bytes_each": 2,
+            "apart_bytes": 512,
+            "multiple_bytes": 0,
+            "name": None,
+            "sectors": 32,
+            "needed": 2,
+            "sector_bytes": 32,
+            "message": "uncoalesced: a load of 2 bytes by each of 32 lanes, 512 bytes apart: 32 "
+            "pieces of 32 bytes, where 2 would do",
+        }
+    ],
     "layout_conversions": [
         {
             "file": "user.py",

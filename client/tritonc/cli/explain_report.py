@@ -154,6 +154,7 @@ def _findings(explanation: Explanation) -> Iterator[str]:
     if explanation.tma:
         yield explanation.tma
     yield from _shown(explanation, explanation.narrow, "such accesses")
+    yield from _shown(explanation, explanation.uncoalesced, "uncoalesced accesses")
     yield from _shown(explanation, explanation.conversions, "lines with conversions")
 
 

@@ -47,6 +47,7 @@ class Explanation:
     products: tuple[CostFinding, ...]
     tma: str | None
     narrow: tuple[CostFinding, ...]
+    uncoalesced: tuple[CostFinding, ...]
     conversions: tuple[CostFinding, ...]
     found: Mapping[str, Any]
     """The findings as the service answers them."""
@@ -113,6 +114,7 @@ def explained(
             findings(found["matrix_products"]),
             found["tma"]["message"],
             findings(found["not_vectorised"]),
+            findings(found.get("uncoalesced", [])),
             findings(found["layout_conversions"]),
             found,
         )

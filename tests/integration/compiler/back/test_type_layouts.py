@@ -15,6 +15,7 @@ from triton.experimental.gluon.language.amd import AMDMFMALayout
 from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout
 from triton.language import float16, float32
 
+from compiler.explain.lane_places import lane_places
 from tests.integration.compiler.back.layout_views import drawn_by_triton, held_by, offset_of
 from tests.integration.compiler.children import Children
 
@@ -87,6 +88,23 @@ def test_registers_and_threads_are_those_of_tritons_drawing(children: Children, 
     assert (found["type"], found["shape"], found["kind"]) == (name, shape_in(name), "distributed")
     held = held_by(found["bases"], len(found["shape"]), 32)
     assert held == drawn_by_triton(HELD[name], found["shape"])
+
+
+@pytest.mark.parametrize("name", [name for name in HELD if "#m" not in name])
+def test_lanes_are_read_from_the_text_of_a_layout_as_triton_does(
+    children: Children, name: str
+) -> None:
+    text = module(name)
+    (found,) = told(children, text)
+    aliases = dict(re.findall(r"(?m)^(#\w+) = (#.+)$", text))
+    shape, lane_bases = found["shape"], found["bases"]["lane"]
+    layout = name.partition(", ")[2].removesuffix(">")
+
+    places = lane_places(layout, tuple(shape), aliases)
+
+    assert places is not None
+    lanes = range(1 << len(lane_bases))
+    assert [*map(list, places.offsets)] == [offset_of(lane_bases, n, len(shape)) for n in lanes]
 
 
 def test_an_mfma_layout_of_amd_has_64_lanes(children: Children) -> None:

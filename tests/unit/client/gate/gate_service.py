@@ -34,6 +34,7 @@ EXPLANATION = {
     "matrix_products": [],
     "tma": {"copies": 0, "reason": None, "message": None},
     "not_vectorised": [{"file": "user.py", "line": 7, "message": "not vectorised: 1 load"}],
+    "uncoalesced": [{"file": "user.py", "line": 7, "message": "uncoalesced: a load"}],
     "layout_conversions": [],
 }
 KERNEL = """import triton

@@ -1,0 +1,166 @@
+"""Accesses whose lanes are so far apart that a warp moves several times what it uses.
+
+Told only where TTGIR shows the distance of lanes: the layout says which elements they hold, the
+steps of the addresses how far these are apart. All lanes count, and the base address is the best
+that it can be. A stride that is a parameter is not 0.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from compiler.explain.affine_tensors import Affine, Number, Reader, element_bytes, steady_loops
+from compiler.explain.lane_places import LanePlaces, lane_places
+from compiler.explain.stage_lines import Place
+
+_ACCESS = re.compile(
+    r"\b(?:tt\.(?P<kind>load|store)|ttg\.(?P<copy>async_copy)_global_to_local"
+    r"|amdg\.buffer_(?P<buffer>load|store)) (?P<operands>%[^:{]*)"
+)
+_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
+_OFFSETS = re.compile(r"\[(%[\w$.-]+)\]")
+_TYPE = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<\w+>|\w+), (#.+)>\s*(?:->.*)?$")
+_ALIAS = re.compile(r"^(#\w+) = (#.+)$")
+_WASTE = 2
+"""An access is told if a warp touches at least so many times the sectors that its bytes need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncoalesced:
+    """An access of a line, and how many bytes its first lane and the next one are apart.
+
+    `apart_bytes` is None where only a divisor of it is known, `multiple_bytes`, for which the
+    parameter `name` is the reason. A warp touches `sectors` of `sector_bytes`, where `needed`
+    would hold what its lanes use.
+    """
+
+    place: Place | None
+    kind: str
+    lanes: int
+    bytes_each: int
+    apart_bytes: int | None
+    multiple_bytes: int
+    name: str | None
+    sectors: int
+    needed: int
+    sector_bytes: int
+
+    def __str__(self) -> str:
+        """Return the finding in words."""
+        far = f"{self.apart_bytes} bytes"
+        if self.apart_bytes is None:
+            far = f"a multiple of {self.multiple_bytes} bytes"
+            far += f" (by {self.name})" if self.name else ""
+        return (
+            f"a {self.kind} of {self.bytes_each} bytes by each of {self.lanes} lanes, {far} apart: "
+            f"{self.sectors} pieces of {self.sector_bytes} bytes, where {self.needed} would do"
+        )
+
+
+def uncoalesced(ttgir: str, places: Mapping[int, Place], target: str) -> list[Uncoalesced]:
+    """Return the accesses that are surely uncoalesced, without repetition of equal ones."""
+    lines = ttgir.splitlines()
+    aliases = dict(match.groups() for line in lines if (match := _ALIAS.match(line)))
+    unsteady = steady_loops(lines)
+    if unsteady is None:
+        return []
+    reader = Reader(lines, unsteady)
+    sector_bytes = 32 if target.startswith("cuda") else 64  # what L2 and memory move at least
+    found: dict[Uncoalesced, None] = {}
+    for number, line in enumerate(lines):
+        for one in _of_line(line, reader, aliases, places.get(number + 1), sector_bytes):
+            found[one] = None
+        reader.read(number)
+    return list(found)
+
+
+def _of_line(
+    line: str, reader: Reader, aliases: Mapping[str, str], place: Place | None, sector_bytes: int
+) -> Iterator[Uncoalesced]:
+    access = _ACCESS.search(line)
+    if access is None:
+        return
+    code = line.partition(" loc(")[0]
+    size = element_bytes(code)
+    address = _address(access, reader, size)
+    held = _TYPE.search(_pointer_type(code))
+    if address is None or size is None or held is None:
+        return
+    shape = tuple(int(extent) for extent in held[1].split("x")[:-1])
+    lanes = lane_places(held[2], shape, aliases)
+    if lanes is None or len(address.steps) != len(shape):
+        return
+    kind = access["kind"] or access["buffer"] or "copy"
+    yield from _judged(kind, address.steps, lanes, size, place, sector_bytes)
+
+
+def _address(access: re.Match[str], reader: Reader, size: int | None) -> Affine | None:
+    """Return the addresses in bytes."""
+    if access["buffer"]:
+        offsets = _OFFSETS.search(access["operands"])
+        found = reader.values.get(offsets[1]) if offsets else None
+        if found is None or size is None:
+            return None
+        return Affine(found.shared, tuple(step.times(Number(size)) for step in found.steps))
+    return reader.values.get(_VALUE.findall(access["operands"])[0])
+
+
+def _pointer_type(code: str) -> str:
+    """Return the types up to that of the addresses."""
+    types = code.rpartition(" : ")[2]
+    if "async_copy" in code:
+        return types.partition(" -> ")[0]
+    if "buffer_" in code:
+        return types.partition("-> ")[2]
+    return types
+
+
+def _judged(
+    kind: str,
+    steps: Sequence[Number],
+    lanes: LanePlaces,
+    size: int,
+    place: Place | None,
+    sector_bytes: int,
+) -> Iterator[Uncoalesced]:
+    varying = [d for d in range(len(steps)) if len({at[d] for at in lanes.offsets}) > 1]
+    moving = [d for d in varying if steps[d].exact != 0]
+    exact = [steps[d].exact for d in moving]
+    each = size * max(
+        (run for run, step in zip(lanes.run, steps, strict=True) if step.exact == size), default=1
+    )
+    if not moving:
+        return
+    if None not in exact:
+        starts = [sum(at[d] * (steps[d].exact or 0) for d in moving) for at in lanes.offsets]
+        multiple, name = 0, None
+        bases = range(0, sector_bytes, size)
+        touched = min(_touched([base + at for at in starts], each, sector_bytes) for base in bases)
+    elif len(moving) == 1 and steps[moving[0]].divisor >= sector_bytes:
+        starts = [at[moving[0]] for at in lanes.offsets]
+        multiple, name = steps[moving[0]].divisor, steps[moving[0]].name
+        touched = len(set(starts))
+    else:
+        return
+    different = len(set(starts))
+    needed = -(-different * each // sector_bytes)
+    if touched < _WASTE * needed:
+        return
+    apart = abs(next(start for start in starts if start != starts[0]) - starts[0])
+    yield Uncoalesced(
+        place,
+        kind,
+        different,
+        each,
+        None if multiple else apart,
+        multiple * apart,
+        name,
+        touched,
+        needed,
+        sector_bytes,
+    )
+
+
+def _touched(starts: Sequence[int], each: int, sector_bytes: int) -> int:
+    bytes_of_each = (*range(0, each, sector_bytes), each - 1)
+    return len({(start + byte) // sector_bytes for start in starts for byte in bytes_of_each})
