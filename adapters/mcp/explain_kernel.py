@@ -50,7 +50,8 @@ def _costly_lines(counts: Mapping[str, Any]) -> Iterator[str]:
     rows.sort(key=lambda row: (-row["by_class"].get(_SPILL, 0), -row["total"]))
     for row in rows[:MOST_LINES]:
         classes = ", ".join(f"{kind} {count}" for kind, count in row["by_class"].items() if count)
-        yield f"{row['file']}:{row['line']}: {row['total']} instructions: {classes}"
+        spilled = f" ({row['local_bytes']} bytes local)" if row["local_bytes"] else ""
+        yield f"{row['file']}:{row['line']}: {row['total']} instructions: {classes}{spilled}"
 
 
 def _findings(explained: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

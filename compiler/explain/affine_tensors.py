@@ -26,7 +26,7 @@ _LARGEST = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class UniformNumber:
     """A number that all elements share: `exact` if it is known, else a multiple of `multiple`.
 
     `name` is the parameter that it is.
@@ -41,7 +41,7 @@ class Number:
         """A number that divides it."""
         return self.multiple if self.exact is None else abs(self.exact)
 
-    def plus(self, other: "Number") -> "Number":
+    def plus(self, other: "UniformNumber") -> "UniformNumber":
         """Return the sum."""
         if self.exact is not None and other.exact is not None:
             return _exactly(self.exact + other.exact)
@@ -49,9 +49,9 @@ class Number:
             return self
         if self.exact == 0:
             return other
-        return Number(multiple=max(1, math.gcd(self.divisor, other.divisor)))
+        return UniformNumber(multiple=max(1, math.gcd(self.divisor, other.divisor)))
 
-    def times(self, other: "Number") -> "Number":
+    def times(self, other: "UniformNumber") -> "UniformNumber":
         """Return the product."""
         if self.exact is not None and other.exact is not None:
             return _exactly(self.exact * other.exact)
@@ -60,29 +60,31 @@ class Number:
         name = self.name if other.exact is not None else other.name
         is_one = self.exact is not None or other.exact is not None
         multiple = math.gcd(self.divisor * other.divisor, _LARGEST)
-        return Number(multiple=multiple, name=name if is_one else None)
+        return UniformNumber(multiple=multiple, name=name if is_one else None)
 
 
-def _exactly(number: int) -> Number:
+def _exactly(number: int) -> UniformNumber:
     """Return a number whose size is bounded, so that none grows with each line."""
     return (
-        Number(number) if abs(number) <= _LARGEST else Number(multiple=math.gcd(number, _LARGEST))
+        UniformNumber(number)
+        if abs(number) <= _LARGEST
+        else UniformNumber(multiple=math.gcd(number, _LARGEST))
     )
 
 
-ZERO, ONE, UNKNOWN = Number(0), Number(1), Number()
+ZERO, ONE, UNKNOWN = UniformNumber(0), UniformNumber(1), UniformNumber()
 
 
 @dataclass(frozen=True, slots=True)
 class Affine:
     """An integer or a pointer, or a tensor of these; steps of pointers are in bytes."""
 
-    shared: Number
-    steps: tuple[Number, ...] = ()
+    shared: UniformNumber
+    steps: tuple[UniformNumber, ...] = ()
 
     @property
     def is_uniform(self) -> bool:
-        """Whether all elements are equal."""
+        """True if all elements are equal."""
         return all(step.exact == 0 for step in self.steps)
 
 
@@ -127,7 +129,9 @@ class Reader:
         for name, attributes in _ARGUMENT.findall(line):
             divisible = _DIVISIBLE.search(attributes)
             multiple = int(divisible[1]) if divisible else 1
-            self.values[name] = Affine(Number(multiple=multiple, name=name.removeprefix("%")))
+            self.values[name] = Affine(
+                UniformNumber(multiple=multiple, name=name.removeprefix("%"))
+            )
 
     def _carried(self, number: int, line: str) -> tuple[int, list[str]]:
         """Give the arguments of a loop what they begin with; a number they share may change."""
@@ -167,7 +171,7 @@ class Reader:
         rank = shape[-1].count("x") if shape else 0
         if operation == "arith.constant":
             found = _NUMBER.search(line)
-            return Affine(Number(int(found[1])), (ZERO,) * rank) if found else None
+            return Affine(UniformNumber(int(found[1])), (ZERO,) * rank) if found else None
         if operation == "tt.make_range":
             return Affine(UNKNOWN, (ONE,))
         if operation == "tt.splat":
@@ -193,13 +197,13 @@ class Reader:
 def _joined(operation: str, a: Affine, b: Affine, line: str) -> Affine | None:
     if operation == "tt.addptr":
         size = element_bytes(line)
-        return None if size is None else _sum(a, _scaled(b, Number(size)))
+        return None if size is None else _sum(a, _scaled(b, UniformNumber(size)))
     if operation == "arith.addi":
         return _sum(a, b)
     if operation == "arith.subi":
-        return _sum(a, _scaled(b, Number(-1)))
+        return _sum(a, _scaled(b, UniformNumber(-1)))
     if operation == "arith.shli" and b.is_uniform and b.shared.exact in range(32):
-        return _scaled(a, Number(1 << b.shared.exact))
+        return _scaled(a, UniformNumber(1 << b.shared.exact))
     if operation == "arith.muli":
         if b.is_uniform:
             return _scaled(a, b.shared)
@@ -222,7 +226,7 @@ def _sum(a: Affine, b: Affine) -> Affine | None:
     )
 
 
-def _scaled(a: Affine, by: Number) -> Affine:
+def _scaled(a: Affine, by: UniformNumber) -> Affine:
     return Affine(a.shared.times(by), tuple(step.times(by) for step in a.steps))
 
 

@@ -9,7 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.explain.affine_tensors import Affine, Number, Reader, element_bytes, steady_loops
+from compiler.explain.affine_tensors import (
+    Affine,
+    Reader,
+    UniformNumber,
+    element_bytes,
+    steady_loops,
+)
 from compiler.explain.lane_places import LanePlaces, lane_places
 from compiler.explain.stage_lines import Place
 
@@ -22,7 +28,7 @@ _OFFSETS = re.compile(r"\[(%[\w$.-]+)\]")
 _TYPE = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<\w+>|\w+), (#.+)>\s*(?:->.*)?$")
 _ALIAS = re.compile(r"^(#\w+) = (#.+)$")
 _WASTE = 2
-"""An access is told if a warp touches at least so many times the sectors that its bytes need."""
+"""A reported access touches at least so many times the sectors that its bytes need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ def _address(access: re.Match[str], reader: Reader, size: int | None) -> Affine 
         found = reader.values.get(offsets[1]) if offsets else None
         if found is None or size is None:
             return None
-        return Affine(found.shared, tuple(step.times(Number(size)) for step in found.steps))
+        return Affine(found.shared, tuple(step.times(UniformNumber(size)) for step in found.steps))
     return reader.values.get(_VALUE.findall(access["operands"])[0])
 
 
@@ -117,7 +123,7 @@ def _pointer_type(code: str) -> str:
 
 def _judged(
     kind: str,
-    steps: Sequence[Number],
+    steps: Sequence[UniformNumber],
     lanes: LanePlaces,
     size: int,
     place: Place | None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from compiler.instructions.opcode_classes import CLASSES, amd_class, sass_class
+from compiler.instructions.opcode_classes import CLASSES, amd_class, local_bytes, sass_class
 from compiler.lines.line_map import MAPS, user_lines_of
 
 UserLine = tuple[str, int]
@@ -38,6 +38,7 @@ class Instruction(NamedTuple):
 class InstructionMix:
     """The instructions of a kernel, counted. `by_line` has None for those of no user's line.
 
+    `local_bytes` are what a thread moves to and from its own memory, once for each instruction.
     `code_bytes` is what they take, without what fills up; None where the assembly does not say it.
     """
 
@@ -45,6 +46,7 @@ class InstructionMix:
     by_class: Counter[str] = field(default_factory=Counter)
     by_opcode: Counter[str] = field(default_factory=Counter)
     by_line: dict[UserLine | None, Counter[str]] = field(default_factory=dict)
+    local_bytes: Counter[UserLine | None] = field(default_factory=Counter)
 
     @property
     def total(self) -> int:
@@ -63,6 +65,7 @@ class InstructionMix:
                     "file": place[0] if place else None,
                     "line": place[1] if place else None,
                     "total": counted.total(),
+                    "local_bytes": self.local_bytes[place],
                     "by_class": {kind: counted[kind] for kind in CLASSES if counted[kind]},
                 }
                 for place, counted in sorted(
@@ -78,9 +81,12 @@ def instruction_mix(stage: str, text: str) -> InstructionMix:
     found = InstructionMix()
     for line, opcode, kind in ASSEMBLIES[stage](text):
         places = user_lines_of(chains.get(line, ()))
+        place = places[0] if places else None
         found.by_class[kind] += 1
         found.by_opcode[opcode] += 1
-        found.by_line.setdefault(places[0] if places else None, Counter())[kind] += 1
+        found.by_line.setdefault(place, Counter())[kind] += 1
+        if kind == "local":
+            found.local_bytes[place] += local_bytes(opcode)
     if stage == "sass":
         found.code_bytes = found.total * _SASS_INSTRUCTION_BYTES
     elif lengths := _AMD_CODE_BYTES.findall(text):

@@ -92,6 +92,25 @@ def sass_class(opcode: str, operands: str) -> str:
     return known or "other"
 
 
+_SASS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_AMD_BYTES = {
+    **dict.fromkeys(("ubyte", "sbyte", "byte", "u8", "i8", "b8"), 1),
+    **dict.fromkeys(("ushort", "sshort", "short", "u16", "i16", "b16"), 2),
+    **{f"dwordx{count}": 4 * count for count in (2, 3, 4)},
+    **{f"b{bits}": bits // 8 for bits in (64, 96, 128)},
+}
+_WORD_BYTES = 4
+
+
+def local_bytes(opcode: str) -> int:
+    """Return how many bytes of its own memory a thread moves by an instruction of class `local`."""
+    if opcode.startswith(("STL", "LDL")):
+        sizes = [_SASS_BYTES[part] for part in opcode.split(".") if part in _SASS_BYTES]
+    else:
+        sizes = [_AMD_BYTES[part] for part in opcode.split("_") if part in _AMD_BYTES]
+    return sizes[0] if sizes else _WORD_BYTES
+
+
 _AMD = (
     ("tensor", r"v_(?:mfma|smfmac|wmma|swmmac)_"),
     ("local", r"scratch_"),

@@ -13,7 +13,7 @@ import type { Compilation, Explanation, LinesEntry, Pass } from "./wire";
 export interface InstructionCounts {
   total: number;
   by_class: Record<string, number>;
-  by_line: { file: string | null; line: number | null; total: number; by_class: Record<string, number> }[];
+  by_line: { file: string | null; line: number | null; total: number; local_bytes: number; by_class: Record<string, number> }[];
 }
 
 export class Compiled {

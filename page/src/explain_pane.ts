@@ -59,7 +59,8 @@ class ExplainPane implements Content {
     const lines = by_line.filter(({ line }) => line !== null).sort((a, b) => (b.by_class[SPILL] ?? 0) - (a.by_class[SPILL] ?? 0) || b.total - a.total);
     const rows = lines.slice(0, MOST_LINES).map((each) => {
       const text = each.file === USER_FILE ? (source[each.line! - 1] ?? "").trim() : "";
-      const cells = [String(each.total), String(each.by_class[SPILL] ?? 0), mostOf({ ...each.by_class, [SPILL]: 0 }, 2)].map((cell) => element("td", {}, cell));
+      const spills = `${each.by_class[SPILL] ?? 0}${each.local_bytes ? ` (${each.local_bytes} B)` : ""}`;
+      const cells = [String(each.total), spills, mostOf({ ...each.by_class, [SPILL]: 0 }, 2)].map((cell) => element("td", {}, cell));
       return element("tr", {}, this.head(each), ...cells, element("td", { className: "code-text", title: text }, text));
     });
     const heads = ["line", "instructions", "spills", "of", "source"].map((name) => element("th", { scope: "col" }, name));

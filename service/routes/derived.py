@@ -34,8 +34,14 @@ _INSTRUCTIONS = {
     "by_class": {"global_load": 16, "global_store": 8, "fp32": 8, "integer": 25, "other": 0},
     "by_opcode": {"LDG.E.128": 4, "FADD": 8},
     "by_line": [
-        {"file": "user.py", "line": 11, "total": 14, "by_class": {"global_load": 8, "move": 6}},
-        {"file": None, "line": None, "total": 1, "by_class": {"control": 1}},
+        {
+            "file": "user.py",
+            "line": 11,
+            "total": 14,
+            "local_bytes": 0,
+            "by_class": {"global_load": 8, "move": 6},
+        },
+        {"file": None, "line": None, "total": 1, "local_bytes": 0, "by_class": {"control": 1}},
     ],
 }
 _LAYOUTS = {

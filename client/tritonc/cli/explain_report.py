@@ -1,13 +1,13 @@
 """The report of `tritonc explain`: one screen for people, one document for machines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from tritonc.cli.terminal import Terminal, table
 from tritonc.explain.cost_finding import CostFinding, Place
 from tritonc.explain.explanation import SPILL, Explanation, Trial, matrix_opcodes
-from tritonc.gate.cell_numbers import CellNumbers
+from tritonc.gate.cell_numbers import CellNumbers, LineMix
 from tritonc.gate.metric_budget import number
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.upgrade.kernel_change import spilled
@@ -21,7 +21,7 @@ def write_explanation(explanation: Explanation, terminal: Terminal) -> None:
     """Write the report for people."""
     terminal.text("\n".join(_resources(explanation)))
     costly = explanation.costly_lines()[:MOST_LINES]
-    if lines := [_line(explanation, mix.file, mix.line, mix.by_class) for mix in costly]:
+    if lines := [_line(explanation, mix) for mix in costly]:
         terminal.draw(table(["line", "instructions", "spills", "of", "source"], lines))
     terminal.draw(table(_TRIED, _tried(explanation), "compiled side by side, not timed"))
     terminal.text("\n".join(map(one_line, _findings(explanation))))
@@ -103,13 +103,15 @@ def _spills(explanation: Explanation) -> Iterator[str]:
     yield f"spills: {stored} bytes stored, {loaded} loaded by each thread{why}"
 
 
-def _line(explanation: Explanation, file: str, line: int, by_class: Mapping[str, int]) -> list[str]:
-    most = sorted(by_class.items(), key=lambda pair: (-pair[1], pair[0]))
+def _line(explanation: Explanation, mix: LineMix) -> list[str]:
+    most = sorted(mix.by_class.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = [f"{kind} {count}" for kind, count in most if kind != SPILL and count][:2]
-    text = explanation.cell.kernel.lines.text(file, line)[:MOST_TEXT_CHARS]
-    spills = str(by_class.get(SPILL, 0))
-    total = str(sum(by_class.values()))
-    return [_at(explanation, (file, line)), total, spills, ", ".join(rest), text]
+    text = explanation.cell.kernel.lines.text(mix.file, mix.line)[:MOST_TEXT_CHARS]
+    spills = str(mix.by_class.get(SPILL, 0)) + (
+        f" ({mix.local_bytes} B)" if mix.local_bytes else ""
+    )
+    total = str(sum(mix.by_class.values()))
+    return [_at(explanation, (mix.file, mix.line)), total, spills, ", ".join(rest), text]
 
 
 def _tried(explanation: Explanation) -> Iterator[list[str]]:

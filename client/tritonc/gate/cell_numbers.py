@@ -30,11 +30,15 @@ _DEBUG_SECTION = re.compile(r"\s*\.section\s+\.debug")
 
 @dataclass(frozen=True, slots=True)
 class LineMix:
-    """The instructions of one line; `file` has the service's name for it."""
+    """The instructions of one line; `file` has the service's name for it.
+
+    `local_bytes` are what a thread moves to and from its own memory: spills, and indexed arrays.
+    """
 
     file: str
     line: int
     by_class: Mapping[str, int]
+    local_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,12 @@ class CellNumbers:
         if document.get("code_bytes") is not None:
             found["code_bytes"] = _count(document["code_bytes"])
         lines = tuple(
-            LineMix(str(row["file"])[:300], _count(row["line"]), dict(_counts(row["by_class"])))
+            LineMix(
+                str(row["file"])[:300],
+                _count(row["line"]),
+                dict(_counts(row["by_class"])),
+                _count(row.get("local_bytes", 0)),
+            )
             for row in document["by_line"][:MAX_LINES]
             if row.get("file") is not None and row.get("line") is not None
         )

@@ -82,7 +82,7 @@ def test_amd_assembly_has_its_instructions_and_no_line_of_its_metadata() -> None
 
     assert found["by_opcode"] == {"s_load_dwordx2": 1, "buffer_store_dword": 1, "s_endpgm": 1}
     assert found["code_bytes"] == 24
-    assert [(row["line"], row["by_class"]) for row in found["by_line"]] == [
-        (7, {"constant_load": 1}),
-        (9, {"local": 1, "control": 1}),
+    assert [(row["line"], row["by_class"], row["local_bytes"]) for row in found["by_line"]] == [
+        (7, {"constant_load": 1}, 0),
+        (9, {"local": 1, "control": 1}, 4),
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler.instructions.opcode_classes import CLASSES, amd_class, sass_class
+from compiler.instructions.opcode_classes import CLASSES, amd_class, local_bytes, sass_class
 
 SASS = {
     "LDG.E.128 R4, desc[UR4][R2.64]": "global_load",
@@ -101,6 +101,25 @@ def test_a_spill_of_an_older_amd_gpu_is_reported_by_its_comment() -> None:
 
     assert amd_class("buffer_store_dword", operands, comment) == "local"
     assert amd_class("buffer_store_dword", operands, "") == "global_store"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "size"),
+    [
+        ("STL", 4),
+        ("LDL.LU.64", 8),
+        ("STL.128", 16),
+        ("LDL.U8", 1),
+        ("scratch_store_dword", 4),
+        ("scratch_load_dwordx3", 12),
+        ("scratch_load_b96", 12),
+        ("scratch_store_b32", 4),
+        ("buffer_store_dword", 4),
+        ("scratch_load_ushort", 2),
+    ],
+)
+def test_an_access_of_a_threads_own_memory_has_a_size(opcode: str, size: int) -> None:
+    assert local_bytes(opcode) == size
 
 
 def test_an_unknown_opcode_is_not_guessed() -> None:
