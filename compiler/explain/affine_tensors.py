@@ -202,8 +202,9 @@ def _joined(operation: str, a: Affine, b: Affine, line: str) -> Affine | None:
         return _sum(a, b)
     if operation == "arith.subi":
         return _sum(a, _scaled(b, UniformNumber(-1)))
-    if operation == "arith.shli" and b.is_uniform and b.shared.exact in range(32):
-        return _scaled(a, UniformNumber(1 << b.shared.exact))
+    distance = b.shared.exact
+    if operation == "arith.shli" and b.is_uniform and distance is not None and 0 <= distance < 64:
+        return _scaled(a, UniformNumber(1 << distance))
     if operation == "arith.muli":
         if b.is_uniform:
             return _scaled(a, b.shared)

@@ -66,7 +66,7 @@ class Uncoalesced:
 def uncoalesced(ttgir: str, places: Mapping[int, Place], target: str) -> list[Uncoalesced]:
     """Return the accesses that are surely uncoalesced, without repetition of equal ones."""
     lines = ttgir.splitlines()
-    aliases = dict(match.groups() for line in lines if (match := _ALIAS.match(line)))
+    aliases = {match[1]: match[2] for line in lines if (match := _ALIAS.match(line))}
     unsteady = steady_loops(lines)
     if unsteady is None:
         return []
