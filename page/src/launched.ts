@@ -11,6 +11,8 @@ export interface Finding {
   line: number | null;
   file: string | null;
   argument: string | null;
+  /** The element of the argument. */
+  index: number[] | null;
   program: number[] | null;
   /** The compiler's messages for a kernel that does not compile. */
   diagnostics: Diagnostic[] | null;

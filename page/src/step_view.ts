@@ -2,8 +2,9 @@
 
 import { ArrayPicture } from "./array_picture";
 import { button, element, field, menu } from "./dom";
+import type { Finding } from "./launched";
 import { stepTable, valuesBefore } from "./step_table";
-import { indexOf, isInside, numberOf, outOfBounds, type Access, type Traced } from "./trace";
+import { accessOf, badAccess, indexOf, isInside, numberOf, type Access, type Traced } from "./trace";
 import { written } from "./value_text";
 
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#9a8c00", "#8057c9", "#8c564b"];
@@ -89,13 +90,14 @@ export class StepView {
   show(trace: Traced): void {
     this.stop();
     this.trace = trace;
-    const wrong = outOfBounds(trace);
+    const bad = badAccess(trace);
     const count = trace.accesses.length;
     const cut = trace.truncated ? " The trace continues; only its beginning is stored." : "";
     const unknown = trace.programs === null ? " Program (0, 0, 0) is drawn, since the size of the grid is unknown." : "";
     const some = (trace.programs ?? 1) > trace.chosen ? ` ${trace.chosen} of ${trace.programs} programs ${trace.chosen === 1 ? "is" : "are"} drawn.` : unknown;
     const went = count ? `${count} accesses.${some}${cut}` : "The kernel reads and writes nothing yet.";
-    this.say(trace.problem ?? (wrong ? `Out of bounds: ${wrong.message}${some}` : went), trace.problem || wrong ? "bad" : "faint");
+    const why = bad && `${bad.kind === "race" ? "Race" : "Out of bounds"}: ${bad.message}${some}`;
+    this.say(trace.problem ?? why ?? went, trace.problem || bad ? "bad" : "faint");
     this.stage.hidden = !count;
     this.arrays.clear();
     const leaves = ({ argument, indices }: Access): boolean => {
@@ -115,9 +117,10 @@ export class StepView {
     this.programs.replaceChildren(...choices.children);
     this.programs.value = "";
     const first = this.firstWrong();
-    this.choose((wrong ? trace.accesses.findIndex(leaves) : (first?.writer ?? 0)) + 1);
+    this.choose((bad ? Math.max(0, accessOf(trace, bad)) : (first?.writer ?? 0)) + 1);
     this.wrong.replaceChildren(...this.wrongWords());
-    if (!wrong && first && count) this.arrays.get(first.name)?.mark(first.number);
+    const marked = bad ? elementOf(bad, trace) : first;
+    if (marked && count) this.arrays.get(marked.name)?.mark(marked.number);
   }
 
   /** Say what is drawn, or why nothing is. */
@@ -302,4 +305,10 @@ export class StepView {
     const atTheEnd = end === undefined ? "" : isWrong ? `; got ${written(end)}, expected ${written(trace.expected.get(name)?.[position])}` : `; ${written(end)} at the end`;
     this.told.textContent = `${name}[${index.join(", ")}]: ${said.length ? said.slice(-3).join(", ") : "not accessed so far"}${atTheEnd}`;
   }
+}
+
+/** Return the element that a finding is about, null if it is outside of its array. */
+function elementOf({ argument, index }: Finding, { shapes }: Traced): { name: string; number: number } | null {
+  const shape = shapes.get(argument ?? "");
+  return shape && index && isInside(index, shape) ? { name: argument!, number: numberOf(index, shape) } : null;
 }

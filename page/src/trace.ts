@@ -89,15 +89,21 @@ export async function traced(body: RequestBody): Promise<Traced> {
 export async function tracedOf(body: RequestBody, launch: Launch): Promise<Traced> {
   const chosen = programsOf(extents(body));
   const trace = await read(body, launch, chosen);
-  const wrong = outOfBounds(trace)?.program;
-  if (!wrong || String(trace.accesses.at(-1)?.program) === String(wrong)) return trace;
+  const bad = badAccess(trace);
+  if (!bad?.program || accessOf(trace, bad) >= 0) return trace;
   // the error is in a program or after so many accesses that it was not stored
-  return read(body, await launched(tracing(body, [wrong])), [wrong]);
+  return read(body, await launched(tracing(body, [bad.program])), [bad.program]);
 }
 
-/** Return the finding of an access out of bounds. */
-export function outOfBounds({ findings }: Traced): Finding | undefined {
-  return findings.find(({ kind }) => kind === "out_of_bounds");
+/** Return the first finding that is about one access: it leaves its array, or races with another. */
+export function badAccess({ findings }: Traced): Finding | undefined {
+  return findings.find(({ kind }) => kind === "out_of_bounds" || kind === "race");
+}
+
+/** Return the number of the access that a finding is about, -1 if it is not stored. */
+export function accessOf({ accesses }: Traced, { program, line, argument, index }: Finding): number {
+  const isOfFinding = (access: Access): boolean => String(access.program) === String(program) && access.line === line && access.argument === argument;
+  return accesses.findIndex((access) => isOfFinding(access) && access.indices.some((each) => String(each) === String(index)));
 }
 
 async function read(body: RequestBody, launch: Launch, chosen: number[][]): Promise<Traced> {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import Visit, compiled
+from tests.page.lessons import open_lesson, run
 from tests.page.pages import PHONE, SOURCE, add_pane, pane, source_of, write
 from tests.page.test_everywhere import violations
 
@@ -89,6 +90,19 @@ def test_what_is_out_of_bounds_is_red_and_said(visit: Visit) -> None:
     points = list(zip(pixels[0::4], pixels[1::4], pixels[2::4], strict=True))
     cell = 27 * 17  # of 28 by 18 pixels with the gap, since values fit
     assert points.count((211, 47, 47)) == 28 * cell
+
+
+def test_a_race_is_drawn_from_where_it_happens(visit: Visit) -> None:
+    page = open_lesson(visit, "sum_of_neighbours")
+    expect(run(page)).to_contain_text("race")
+    see = page.get_by_label("The run, drawn")
+
+    said = see.get_by_role("status")
+    expect(said).to_contain_text("Race: program (1, 0, 0) reads z_ptr[31], which program (0, 0, 0)")
+    expect(said).not_to_contain_text("is drawn")
+    expect(see.locator(".step")).to_contain_text("program (1, 0, 0), load of z_ptr")
+    expect(see.locator(".told")).to_contain_text("z_ptr[31]: ")
+    expect(see.locator(".told")).to_contain_text("load by program (1, 0, 0)")
 
 
 def test_a_grid_may_call_functions_within_functions(visit: Visit) -> None:
