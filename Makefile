@@ -208,8 +208,8 @@ gpu: $(VENV)/.gpu ## install the requirements of `make run` for launches on this
 
 torch: $(VENV)/.torch ## install torch for `make run`, which then records and runs PyTorch programs
 
-lint: $(STAMP) ## formatting, lint, types, import contracts, workflows
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style
+lint: $(STAMP) ## formatting, lint, types (the page's too, where there is a Node), import contracts, workflows
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style lint-page
 
 lint-types:
 	$(VENV)/bin/mypy
@@ -221,6 +221,9 @@ lint-style:
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/zizmor --offline --quiet .github action.yml
+
+lint-page:
+	@page/build.sh --types
 
 format: $(STAMP) ## format the code and mend what lint can mend
 	$(VENV)/bin/ruff format .
@@ -373,4 +376,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean

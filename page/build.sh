@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the page with the machine's Node, or with the one that PyPI ships as a wheel.
 #   page/build.sh [--or-plain]    with --or-plain, a page that cannot be built is no failure
+#   page/build.sh --types         checks the page's types alone, if the machine has a Node
 set -eu
 cd "$(dirname "$0")"
 wheel=../.cache/node
@@ -20,11 +21,29 @@ use_wheel() {
     has_node
 }
 
+has_npm() {
+    has_node && command -v npm > /dev/null
+}
+
+install() {
+    npm ci --no-fund --no-audit --ignore-scripts --loglevel=error
+}
+
 build() {
-    { has_node && command -v npm > /dev/null; } || use_wheel || return 1
-    npm ci --no-fund --no-audit --ignore-scripts --loglevel=error || return 1
+    has_npm || use_wheel || return 1
+    install || return 1
     npm run --silent build
 }
+
+if [ "${1:-}" = --types ]; then
+    if has_npm && { [ -d node_modules ] || install; }; then
+        npm run --silent check
+        exit
+    fi
+    echo "page: its types are not checked, since Node $least with npm, or the packages that they" \
+        "need, cannot be had; make page checks them" >&2
+    exit 0
+fi
 
 if build; then
     exit 0
