@@ -30,10 +30,13 @@ const entry = (extension) =>
     .filter(([, output]) => /src\/(?:main\.ts|style\.css)$/.test(output.entryPoint ?? ""))
     .map(([path]) => basename(path))
     .find((name) => name.endsWith(extension));
+const main = Object.values(result.metafile.outputs).find(({ entryPoint }) => entryPoint?.endsWith("src/main.ts"));
+// what the script imports is asked for with it, not after it
+const preloads = main.imports.filter(({ kind }) => kind === "import-statement").map(({ path }) => `<link rel="modulepreload" href="page/${basename(path)}">`);
 const template = await readFile(join(here, "src/index.html"), "utf8");
 const picture = await readFile(join(here, "src/preview.png"));
 const preview = `preview-${createHash("sha256").update(picture).digest("hex").slice(0, 8).toUpperCase()}.png`;
-const index = template.replace("{{script}}", entry(".js")).replace("{{style}}", entry(".css")).replace("{{preview}}", preview);
+const index = template.replace("{{script}}", entry(".js")).replace("{{style}}", entry(".css")).replace("{{preview}}", preview).replace("{{preloads}}", preloads.join("\n"));
 
 await rm(built, { recursive: true, force: true });
 await mkdir(built, { recursive: true });

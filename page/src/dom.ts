@@ -47,6 +47,12 @@ export function field(label: string, control: HTMLElement, className = "field"):
   return element("div", { className }, ...(className === "inline" ? [control, text] : [text, control]));
 }
 
+/** Return once the browser has shown what is drawn, or after `most_ms`. */
+export function idle(most_ms = 200): Promise<void> {
+  // Safari lacks the callback
+  return new Promise((resolve) => ("requestIdleCallback" in window ? requestIdleCallback(() => resolve(), { timeout: most_ms }) : setTimeout(resolve)));
+}
+
 /** Return a debounced `act`, which runs once, `delay_ms` after its last call. */
 export function settled<T extends unknown[]>(act: (...given: T) => void, delay_ms: number): (...given: T) => void {
   let timer = 0;

@@ -4,7 +4,7 @@ import { ask, isPassing, post, ProblemAnswered } from "./api";
 import { compiledLines } from "./code_view";
 import { compile, outcomeOf, type Compiled } from "./compiled";
 import { listed, showInEditor } from "./diagnostics";
-import { button, element, settled } from "./dom";
+import { button, element, idle, settled } from "./dom";
 import { keepDraft, type Draft } from "./drafts";
 import { EMBEDDED, EmbeddedPage } from "./embedded";
 import type { Example } from "./examples";
@@ -31,7 +31,6 @@ import type { Inspection, Toolchain } from "./wire";
 const MOST_KEPT = 6;
 
 class Page {
-  private state: PageState = initialState();
   private compiled: Compiled | null = null;
   private kept: Compiled[] = [];
   /** The number of states that are being opened: changes meanwhile are no edits. */
@@ -55,11 +54,11 @@ class Page {
   private readonly inspect = settled(() => void this.inspectNow(), 200);
   private readonly draft = settled(() => this.keepDraft(), 300);
 
-  constructor() {
+  constructor(private state: PageState) {
     const editorBox = element("div", { className: "editor" });
     this.editor = new SourceEditor(editorBox, {
-      text: "",
-      language: "python",
+      text: state.request.source,
+      language: state.request.language,
       selection: this.selection,
       version: () => this.state.request.triton,
       onChange: (text) => this.sourceChanged(text),
@@ -116,7 +115,7 @@ class Page {
         openDraft: (draft) => void this.openDraft(draft),
         addPane: (kind) => this.panes.open(kind),
         share: share.open,
-        keyChanged: () => void this.loadTargets().then(() => this.compile()),
+        keyChanged: () => void this.offer(toolchainsOffered()).then(() => this.compile()),
       },
       { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
     );
@@ -125,42 +124,64 @@ class Page {
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
     });
-    window.addEventListener("hashchange", () => void this.start());
+    window.addEventListener("hashchange", () => void this.follow());
   }
 
-  /** Show the requested state and compile it. */
-  async start(): Promise<void> {
-    void this.loadTargets();
-    try {
-      await this.open(await openState());
-    } catch (error) {
-      await this.open(initialState());
-      this.notify(wordsOf(error), null);
-    }
+  /** Show the state that the page was made with, from answers to requests that are under way. */
+  async begin(toolchains: Promise<Toolchain[]>, inspection: Promise<Inspection> | undefined, notLed: unknown): Promise<void> {
+    void this.offer(toolchains);
+    if (notLed) this.notify(wordsOf(notLed), null);
+    await this.fillIn(inspection);
   }
 
-  /** Show a state. `writes`: its text, too, in one step to undo. */
+  /** Show the state that the URL names. */
+  private async follow(): Promise<void> {
+    const [state, notLed] = await stateAsked();
+    await this.open(state);
+    if (notLed) this.notify(wordsOf(notLed), null);
+  }
+
+  /** Show another state. `writes`: its text, too, in one step to undo. */
   private async open(state: PageState, { writes = true } = {}): Promise<void> {
+    const before = this.shared();
+    this.live.stop();
+    this.state = structuredClone(state);
+    [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, [], "", true];
+    this.badge.clear();
     this.opening += 1;
     try {
-      const before = this.shared();
-      this.live.stop();
-      this.state = structuredClone(state);
-      [this.compiled, this.kept, this.inspected, this.notice.hidden] = [null, [], "", true];
-      this.badge.clear();
       this.panes.reset([]); // remove buttons of the previous state
+      this.panes.show({ compiled: null, kept: [] });
       this.editor.speak(state.request.language);
       if (writes) this.editor.write(before, state);
       beginRun(this.editor.view);
       this.form.open(this.state.request);
-      await this.inspectNow();
-      this.panes.reset(state.panes); // after the launch form knows the kernel
-      const kept = await Promise.all(keptIn(state).map((each) => this.compiledOf(each).catch(() => null)));
-      this.kept = kept.filter((each) => each !== null);
     } finally {
       this.opening -= 1;
     }
-    await this.compile();
+    await this.fillIn();
+  }
+
+  /** Fill the forms and panes of the state, and compile it. */
+  private async fillIn(inspection?: Promise<Inspection>): Promise<void> {
+    const { state } = this;
+    let compiling: Promise<void>;
+    this.opening += 1;
+    try {
+      await this.inspectNow(inspection);
+      const idling = idle(); // editor and forms are shown, and take input, before the panes are made
+      compiling = this.compile(idling); // the service compiles meanwhile
+      await idling;
+      if (state !== this.state) return; // another one was opened meanwhile
+      // now the launch form knows the kernel; the user may have opened panes before
+      this.panes.reset([...new Set([...state.panes, ...this.panes.kinds])]);
+      const kept = await Promise.all(keptIn(state).map((each) => this.compiledOf(each).catch(() => null)));
+      this.kept = kept.filter((each) => each !== null);
+      if (this.kept.length) this.panes.show({ compiled: this.compiled, kept: this.kept });
+    } finally {
+      this.opening -= 1;
+    }
+    await compiling;
   }
 
   private openExample({ request, launch }: Example): void {
@@ -240,26 +261,25 @@ class Page {
     return { ...this.state, panes: this.panes.kinds };
   }
 
-  private async loadTargets(): Promise<void> {
+  private async offer(toolchains: Promise<Toolchain[]>): Promise<void> {
     try {
-      const { toolchains } = (await (await ask("v1/targets")).json()) as { toolchains: Toolchain[] };
-      this.form.offer(toolchains);
+      this.form.offer(await toolchains);
     } catch (error) {
       this.refused(error);
     }
   }
 
-  private async inspectNow(): Promise<void> {
-    const { source, language, target, triton } = this.state.request;
-    if (language !== "python" || !source.trim()) return;
+  private async inspectNow(asked = inspectionOf(this.state.request)): Promise<void> {
+    const { source, target, triton } = this.state.request;
+    if (!asked) return;
     try {
       this.editor.view.dispatch({ effects: inspectedLines.begin.of(null) });
-      let inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
+      let inspection = await asked;
       const kernel = inspection.kernels.find(({ configs }) => configs.some(({ expression }) => expression))?.name;
       if (kernel) {
         // code makes the configurations: have it run in the sandbox
-        const asked = { source, kernel, target, ...(triton ? { triton } : {}) };
-        inspection = { ...inspection, autotune: ((await (await post("v1/inspect", asked)).json()) as Inspection).autotune };
+        const { autotune } = await inspected({ source, kernel, target, ...(triton ? { triton } : {}) });
+        inspection = { ...inspection, autotune };
       }
       if (source !== this.state.request.source) return;
       this.inspected = source;
@@ -275,7 +295,8 @@ class Page {
     return compile(request, bodyOf(request, this.form.functions), (progress) => this.status.wait(progress), signal);
   }
 
-  private async compile(): Promise<void> {
+  /** Compile, and show the result once `ready`. */
+  private async compile(ready?: Promise<void>): Promise<void> {
     if (this.inspected !== this.state.request.source) await this.inspectNow();
     const signal = this.live.begin(JSON.stringify(this.body()));
     if (!signal) return; // the same is under way
@@ -283,6 +304,8 @@ class Page {
     this.editor.begin();
     try {
       const compiled = await this.compiledOf(this.state.request, signal);
+      await ready;
+      signal.throwIfAborted();
       // the selection refers to lines of the old text
       if (compiled.request.source !== this.compiled?.request.source) this.selection.select([], this);
       this.compiled = compiled;
@@ -389,7 +412,35 @@ async function start(): Promise<void> {
   if (EMBEDDED) return new EmbeddedPage(EMBEDDED).start();
   // lessons and their texts are loaded where they are read
   if (location.pathname.endsWith("/learn")) return new (await import("./learn_page")).LearnPage().start();
-  return new Page().start();
+  // the service answers while the page is made
+  const toolchains = toolchainsOffered();
+  toolchains.catch(() => undefined); // whoever awaits it says why
+  const [state, notLed] = await stateAsked();
+  const inspection = inspectionOf(state.request);
+  inspection?.catch(() => undefined);
+  return new Page(state).begin(toolchains, inspection, notLed);
+}
+
+/** Return the state that the URL names, or the first one and why there is none. */
+async function stateAsked(): Promise<[PageState, unknown]> {
+  try {
+    return [await openState(), null];
+  } catch (error) {
+    return [initialState(), error];
+  }
+}
+
+async function toolchainsOffered(): Promise<Toolchain[]> {
+  return ((await (await ask("v1/targets")).json()) as { toolchains: Toolchain[] }).toolchains;
+}
+
+/** Return what stands in a source, undefined if that is not Python. */
+function inspectionOf({ language, source }: RequestText): Promise<Inspection> | undefined {
+  return language === "python" && source.trim() ? inspected({ source }) : undefined;
+}
+
+async function inspected(body: RequestBody): Promise<Inspection> {
+  return (await (await post("v1/inspect", body)).json()) as Inspection;
 }
 
 void start();

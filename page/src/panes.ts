@@ -70,7 +70,7 @@ class Pane implements IContentRenderer {
 export class Panes {
   readonly element = element("div", { className: "panes" });
   private readonly opened = new Map<string, Pane>();
-  private readonly dock: DockviewApi;
+  private made: DockviewApi | null = null;
   private shown: Shown = { compiled: null, kept: [] };
   private outdated = "";
   private isArranging = false;
@@ -78,8 +78,19 @@ export class Panes {
   constructor(
     private readonly context: PaneContext,
     private readonly onChange: () => void,
-  ) {
-    this.dock = createDockview(this.element, {
+  ) {}
+
+  get kinds(): string[] {
+    return this.made?.panels.flatMap(({ id }) => this.opened.get(id)?.kind ?? []) ?? [];
+  }
+
+  /** The library's panes, which are made when the first one is opened. */
+  private get dock(): DockviewApi {
+    return (this.made ??= this.make());
+  }
+
+  private make(): DockviewApi {
+    const dock = createDockview(this.element, {
       className: "dock",
       theme: { name: "tritond", className: "dock-theme", gap: 5 },
       disableFloatingGroups: true,
@@ -89,19 +100,17 @@ export class Panes {
       createTabComponent: () => tabOf(),
       createRightHeaderActionComponent: (group) => groupActions(group),
     });
-    const keepLayout = settled(() => keep("localStorage", LAYOUT, JSON.stringify(this.dock.toJSON())), 500);
+    const keepLayout = settled(() => keep("localStorage", LAYOUT, JSON.stringify(dock.toJSON())), 500);
     listenForArrows(this.element);
-    this.dock.onDidLayoutChange(() => {
+    dock.onDidLayoutChange(() => {
       describeSplitters(this.element);
       if (!this.isArranging) keepLayout();
     });
-    this.dock.onDidRemovePanel(() => {
+    dock.onDidRemovePanel(() => {
       if (!this.isArranging) this.onChange();
     });
-  }
-
-  get kinds(): string[] {
-    return this.dock.panels.flatMap(({ id }) => this.opened.get(id)?.kind ?? []);
+    dock.layout(this.element.clientWidth, this.element.clientHeight); // it follows the size, but later
+    return dock;
   }
 
   /** Close all panes and open these, where they were before, if the same ones were open. */

@@ -40,9 +40,11 @@ export class SourceEditor {
   readonly view: EditorView;
   readonly linked: LinkedLines;
   private readonly language = new Compartment();
+  private spoken: Language;
 
   constructor(parent: HTMLElement, options: EditorOptions) {
     this.linked = new LinkedLines(options.selection);
+    this.spoken = options.language;
     const names = new LanguageNames(options.version);
     const submit = (): boolean => {
       options.onSubmit();
@@ -119,6 +121,8 @@ export class SourceEditor {
   }
 
   speak(language: Language): void {
+    if (language === this.spoken) return;
+    this.spoken = language;
     this.view.dispatch({ effects: this.language.reconfigure(languageOf(language)) });
   }
 }
