@@ -3,6 +3,7 @@
 import { isPassing, ProblemAnswered } from "./api";
 import { listed, showInEditor } from "./diagnostics";
 import { button, element, field } from "./dom";
+import { Found } from "./found";
 import { KeyField } from "./key_field";
 import { judge, type Judgement } from "./lesson_judge";
 import { keepLast, keepSolved, keepSource, progress } from "./lesson_progress";
@@ -41,6 +42,7 @@ export class LearnPage {
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
   private readonly picture = element("section", { className: "picture scrolls", tabIndex: 0, "aria-label": "The run, drawn" });
   private readonly steps = new StepView((line) => this.goTo(line), this.picture);
+  private readonly drawn = new Found(this.steps.element);
   private readonly key = new KeyField(() => void this.run());
 
   constructor() {
@@ -60,7 +62,7 @@ export class LearnPage {
     );
     const bar = element("div", { className: "run-bar" }, this.runButton, element("div", { className: "status" }, this.state), button("Start over", () => this.startOver()));
     const code = element("section", { className: "left code-column", "aria-label": "The kernel" }, this.visit, this.editorBox, element("div", { className: "dock-bar" }, this.solved, bar), this.said);
-    this.picture.append(this.steps.element);
+    this.picture.append(this.drawn.element);
     document.body.classList.add("learn");
     document.body.replaceChildren(header, element("main", {}, this.text, code, this.picture), share.element);
     document.addEventListener("keydown", (event) => {
@@ -98,6 +100,7 @@ export class LearnPage {
     this.text.scrollTop = 0;
     this.edit(shared ?? progress().sources[lesson.kernel] ?? startOf(lesson));
     this.steps.clear(UNDRAWN);
+    this.drawn.begin();
     this.forget(IDLE);
     this.list();
   }
@@ -124,6 +127,7 @@ export class LearnPage {
 
   private wrote(source: string): void {
     this.forget("Changed since the last run.");
+    this.drawn.outdate("Source");
     if (this.isVisiting) return;
     keepSource(this.lesson, source);
     if (location.hash !== `#${this.lesson.kernel}`) history.pushState(null, "", `#${this.lesson.kernel}`);
@@ -145,6 +149,7 @@ export class LearnPage {
     this.forget("Running …", "running");
     const [lesson, source, number] = [this.lesson, this.editor.text, this.runs];
     beginRun(this.editor.view);
+    this.drawn.begin();
     this.runButton.disabled = true;
     try {
       const judgement = await judge(lesson, source);

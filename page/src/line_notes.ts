@@ -26,19 +26,25 @@ interface Said {
 }
 
 const setSaid = StateEffect.define<Said>();
+const outdate = StateEffect.define<null>();
 const MOST_CHARACTERS = 400;
 const DEGREES = 5;
 
 /** The lines of the text that was run, in the editor's present text. */
 export const runLines = new FollowedLines();
 
-const said = StateField.define<{ said: Said; shown: DecorationSet }>({
-  create: () => ({ said: { notes: [], heat: [] }, shown: Decoration.none }),
+const said = StateField.define<{ said: Said; isOld: boolean; shown: DecorationSet }>({
+  create: () => ({ said: { notes: [], heat: [] }, isOld: false, shown: Decoration.none }),
   update(value, transaction) {
-    const set = transaction.effects.filter((effect) => effect.is(setSaid)).at(-1);
-    if (!set && !transaction.docChanged) return value;
-    const now = (set?.value as Said | undefined) ?? value.said;
-    return { said: now, shown: decorated(transaction.state, now) };
+    let { said, isOld } = value;
+    for (const effect of transaction.effects) {
+      if (effect.is(setSaid)) said = effect.value;
+      if (effect.is(runLines.begin)) isOld = false;
+      if (effect.is(outdate)) isOld = true;
+    }
+    isOld ||= transaction.docChanged;
+    if (said === value.said && isOld === value.isOld && !transaction.docChanged) return value;
+    return { said, isOld, shown: decorated(transaction.state, said, isOld) };
   },
   provide: (field) => EditorView.decorations.from(field, (value) => value.shown),
 });
@@ -51,12 +57,17 @@ export function beginRun(view: EditorView): void {
   view.dispatch({ effects: [runLines.begin.of(null), runLines.use.of(null), setSaid.of({ notes: [], heat: [] })] });
 }
 
+/** The notes, and those of a run that is under way, are of another request or launch. */
+export function outdateNotes(view: EditorView): void {
+  view.dispatch({ effects: outdate.of(null) });
+}
+
 /** Show these instead of the earlier ones, at the lines of the text that was run. */
 export function showNotes(view: EditorView, notes: readonly LineNote[], heat: readonly LineHeat[] = []): void {
   view.dispatch({ effects: setSaid.of({ notes, heat }) });
 }
 
-function decorated(state: EditorState, { notes, heat }: Said): DecorationSet {
+function decorated(state: EditorState, { notes, heat }: Said, isOld: boolean): DecorationSet {
   const found: Range<Decoration>[] = [];
   const { doc } = state;
   const hottest = Math.max(0, ...heat.map(({ percent }) => percent));
@@ -67,11 +78,11 @@ function decorated(state: EditorState, { notes, heat }: Said): DecorationSet {
     const hot = heat.find((each) => each.line === line);
     if (hot) {
       const degree = Math.max(1, Math.ceil((DEGREES * hot.percent) / hottest));
-      found.push(Decoration.line({ class: `hot hot-${degree}` }).range(from));
-      found.push(Decoration.widget({ widget: new Words(heatText(hot), "heat"), side: 1 }).range(to));
+      found.push(Decoration.line({ class: isOld ? "hot" : `hot hot-${degree}` }).range(from));
+      found.push(Decoration.widget({ widget: new Words(heatText(hot), "heat", isOld), side: 1 }).range(to));
     }
     for (const note of notes.filter((each) => each.line === line)) {
-      found.push(Decoration.widget({ widget: new Words(note.text, note.tone), side: 2, block: true }).range(to));
+      found.push(Decoration.widget({ widget: new Words(note.text, note.tone, isOld), side: 2, block: true }).range(to));
     }
   }
   return Decoration.set(found, true);
@@ -85,17 +96,18 @@ class Words extends WidgetType {
   constructor(
     private readonly text: string,
     private readonly tone: Tone | "heat",
+    private readonly isOld: boolean,
   ) {
     super();
   }
 
   override eq(other: Words): boolean {
-    return other.text === this.text && other.tone === this.tone;
+    return other.text === this.text && other.tone === this.tone && other.isOld === this.isOld;
   }
 
   override toDOM(): HTMLElement {
-    const { text, tone } = this;
+    const { text, tone, isOld } = this;
     const cut = text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)} …` : text;
-    return element(tone === "heat" ? "span" : "div", { className: `note ${tone}` }, cut);
+    return element(tone === "heat" ? "span" : "div", { className: `note ${tone}${isOld ? " old" : ""}` }, cut, isOld ? element("i", {}, " before the last change") : null);
   }
 }

@@ -10,10 +10,11 @@ import { EMBEDDED, EmbeddedPage } from "./embedded";
 import type { Example } from "./examples";
 import { errorsIn } from "./field_errors";
 import { Filters } from "./filters";
+import type { Change } from "./found";
 import { Header } from "./header";
 import { launchOf } from "./launch";
 import { Selection } from "./line_links";
-import { beginRun, runLines, showNotes } from "./line_notes";
+import { beginRun, outdateNotes, runLines, showNotes } from "./line_notes";
 import { LiveCompiler, StatusLine } from "./live";
 import { initialState, keptIn, leaveLink, openState, type LaunchText, type PageState, type RequestText } from "./page_state";
 import { Panes } from "./panes";
@@ -72,7 +73,7 @@ class Page {
         filters: this.filters,
         launch: () => this.launch,
         body: () => this.body(),
-        keep: () => this.edited(),
+        keep: () => this.launchChanged(),
         forget: (index) => this.keepAll(this.kept.filter((_, each) => each !== index)),
         goTo: (line) => this.goTo(line),
         kernelLine: () => this.form.kernel?.line ?? 1,
@@ -213,14 +214,20 @@ class Page {
     this.state.request.source = text;
     this.inspect();
     this.edited();
-    this.outdate("Source changed.");
+    this.outdate("Source");
   }
 
   private formChanged(byUser: boolean): void {
     this.editor.speak(this.state.request.language);
     for (const act of this.followers) act();
     this.edited();
-    if (byUser) this.outdate("Forms changed.");
+    if (byUser) this.outdate("Forms");
+  }
+
+  private launchChanged(): void {
+    this.edited();
+    this.panes.changed("Launch");
+    outdateNotes(this.editor.view);
   }
 
   /** Something was changed that a draft keeps, and that no link leads to. */
@@ -234,10 +241,13 @@ class Page {
     keepDraft(this.form.kernel?.name ?? this.state.request.language, this.shared());
   }
 
-  /** The result on the page is of another text or request: say so, and compile. */
-  private outdate(why: string): void {
+  /** The results on the page are of another text or request: say so, and compile. */
+  private outdate(what: Change): void {
     if (this.opening) return;
+    const why = `${what} changed.`;
     this.panes.outdate(why);
+    this.panes.changed(what);
+    if (what !== "Source") outdateNotes(this.editor.view);
     this.badge.clear();
     if (this.live.isOn || !this.status.isWaiting) this.status.say(this.live.isOn ? why : `${why} Ctrl+Enter compiles.`, "changed");
     this.live.changed();
@@ -325,6 +335,7 @@ class Page {
     const unplaced = this.form.refuse(problem?.errors ?? []);
     const isOfFields = Boolean(problem?.errors?.length) && !unplaced.length;
     this.panes.outdate("Not compiled.");
+    this.keepButton.disabled = true;
     this.editor.linked.link(null, new Map());
     showInEditor(this.editor.view, []);
     this.status.say(isOfFields ? "Not compiled: a field below needs a change." : wordsOf(error), "failed");
@@ -377,7 +388,7 @@ class Page {
     this.state.launch = launch;
     this.panes.reveal("run");
     for (const act of this.followers) act();
-    this.edited();
+    this.launchChanged();
   }
 
   private keepCompiled(): void {
@@ -414,7 +425,7 @@ async function start(): Promise<void> {
   if (location.pathname.endsWith("/learn")) return new (await import("./learn_page")).LearnPage().start();
   // the service answers while the page is made
   const toolchains = toolchainsOffered();
-  toolchains.catch(() => undefined); // whoever awaits it says why
+  toolchains.catch(() => undefined); // the page says why, once it awaits them
   const [state, notLed] = await stateAsked();
   const inspection = inspectionOf(state.request);
   inspection?.catch(() => undefined);

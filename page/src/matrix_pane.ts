@@ -2,6 +2,7 @@
 
 import { ask, post } from "./api";
 import { button, element, field, menu } from "./dom";
+import { Found } from "./found";
 import { numbersOf } from "./compiled_numbers";
 import type { Content } from "./pane_kinds";
 import { constexprOf, type RequestBody } from "./request";
@@ -31,6 +32,7 @@ export function matrix(context: MatrixContext): Content {
   const values = element("input", { spellcheck: false, autocomplete: "off" });
   const status = element("p", { role: "status", className: "faint" });
   const table = element("table", { className: "numbers matrix" });
+  const found = new Found(status, table);
   const start = button("Compile all", () => void go(), { className: "primary" });
 
   const offer = (): void => {
@@ -47,6 +49,7 @@ export function matrix(context: MatrixContext): Content {
     values.value = VALUES[axis.value] ?? around.join(", ");
   };
   const go = async (): Promise<void> => {
+    found.begin();
     const texts = values.value.split(",").map((text) => text.trim()).filter(Boolean);
     if (!texts.length || texts.length > MOST) {
       status.textContent = `Enter 1 to ${MOST} values, separated by commas.`;
@@ -73,10 +76,12 @@ export function matrix(context: MatrixContext): Content {
       "div",
       { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Matrix" },
       element("div", { className: "controls" }, field("Vary", axis), field("Values", values, "field values"), start),
-      status,
-      table,
+      found.element,
     ),
     show() {},
+    outdate(what) {
+      if (what !== "Launch") found.outdate(what);
+    },
     end: stop,
   };
 }

@@ -4,6 +4,7 @@ import type { Compiled } from "./compiled";
 import { comparison } from "./comparison_pane";
 import { explain } from "./explain_pane";
 import type { Filters } from "./filters";
+import type { Change } from "./found";
 import type { Selection } from "./line_links";
 import { matrix } from "./matrix_pane";
 import { passes } from "./passes_pane";
@@ -38,6 +39,8 @@ export interface Shown {
 export interface Content {
   element: HTMLElement;
   show(shown: Shown): void;
+  /** Say that the text, forms or launch are others than those of an acting pane's results. */
+  outdate?(what: Change): void;
   end(): void;
 }
 

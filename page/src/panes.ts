@@ -4,6 +4,7 @@ import { createDockview, type DockviewApi, type IContentRenderer, type IDockview
 import { keep, kept } from "./browser_storage";
 import { element, settled } from "./dom";
 import type { Compiled } from "./compiled";
+import type { Change } from "./found";
 import { contentOf, isToRead, TITLES, type Content, type PaneContext, type Shown } from "./pane_kinds";
 import { groupActions, tabOf } from "./pane_heads";
 import { describeSplitters, listenForArrows } from "./splitters";
@@ -53,6 +54,11 @@ class Pane implements IContentRenderer {
     const said = isToRead(this.kind) ? why : "";
     this.element.classList.toggle("outdated", said !== "");
     this.age.textContent = said;
+  }
+
+  /** The text or a form has changed, on which what an acting pane found depends. */
+  changed(what: Change): void {
+    this.content?.outdate?.(what);
   }
 
   dispose(): void {
@@ -158,6 +164,11 @@ export class Panes {
   outdate(why: string): void {
     this.outdated = this.shown.compiled ? why : "";
     for (const pane of this.opened.values()) pane.outdate(this.outdated);
+  }
+
+  /** Dim what acting panes found of another text or launch than what stands here now. */
+  changed(what: Change): void {
+    for (const pane of this.opened.values()) pane.changed(what);
   }
 
   private created(id: string, kind: string): Pane {

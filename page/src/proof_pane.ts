@@ -4,6 +4,7 @@ import { ProblemAnswered } from "./api";
 import type { Compiled } from "./compiled";
 import { button, element, field } from "./dom";
 import { clearErrors, showErrors } from "./field_errors";
+import { Found, type Change } from "./found";
 import type { LaunchText } from "./page_state";
 import type { Content, Shown } from "./pane_kinds";
 import { casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, type Access, type Answer, type Proof, type Witness } from "./proof";
@@ -38,6 +39,7 @@ class ProofPane implements Content {
   private readonly contract = element("textarea", { rows: 5, spellcheck: false, placeholder: PLACEHOLDER, className: "contract" });
   private readonly status = element("p", { role: "status", className: "faint" }, NOTHING);
   private readonly said = element("div", {});
+  private readonly found = new Found(this.status, this.said);
   private readonly start = button("Prove", () => void this.go(() => this.context.prove()), { className: "primary" });
   private readonly infer = button("Infer the contract", () => void this.go(() => this.inferred()), { title: "From the launch of the Run pane and its cases" });
   private current: Compiled | null = null;
@@ -47,14 +49,16 @@ class ProofPane implements Content {
   constructor(private readonly context: ProofContext) {
     this.contract.dataset.pointer = "/contract";
     this.contract.value = context.contract();
-    this.contract.addEventListener("input", () => context.keepContract(this.contract.value));
+    this.contract.addEventListener("input", () => {
+      context.keepContract(this.contract.value);
+      this.found.outdate("Contract");
+    });
     this.element = element(
       "div",
       { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Proof for all sizes" },
       element("div", { className: "controls" }, this.start, this.infer),
       field("Contract: what every launch keeps", this.contract),
-      this.status,
-      this.said,
+      this.found.element,
     );
   }
 
@@ -62,6 +66,10 @@ class ProofPane implements Content {
     if (compiled === this.current) return;
     this.current = compiled;
     if (compiled && this.context.contract()) void this.go(() => this.context.prove());
+  }
+
+  outdate(what: Change): void {
+    if (what !== "Launch") this.found.outdate(what);
   }
 
   end(): void {
@@ -72,6 +80,7 @@ class ProofPane implements Content {
     const number = (this.runs += 1);
     const { current } = this;
     clearErrors(this.element);
+    this.found.begin();
     this.say("Proving …", "faint");
     try {
       const found = await prove();

@@ -125,7 +125,8 @@ export class RequestForm {
   }
 
   private draw(): void {
-    const focused = this.element.contains(document.activeElement) ? document.activeElement?.id : "";
+    const focused = this.element.contains(document.activeElement) ? document.activeElement : null;
+    const selected = focused instanceof HTMLInputElement ? ([focused.selectionStart, focused.selectionEnd] as const) : null;
     const wasOpen = this.element.querySelector("details")?.open ?? false;
     this.sum();
     this.element.replaceChildren(
@@ -138,7 +139,9 @@ export class RequestForm {
       ...this.options(wasOpen),
     );
     showErrors(this.element, this.errors);
-    if (focused) document.getElementById(focused)?.focus();
+    const again = focused && document.getElementById(focused.id);
+    again?.focus();
+    if (again instanceof HTMLInputElement && selected) again.setSelectionRange(...selected);
   }
 
   /** Say in one line what the forms ask for: `add_kernel(*fp32:16, …, i32) BLOCK=1024 w4 cuda:90`. */

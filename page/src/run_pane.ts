@@ -8,11 +8,12 @@ import { commonExtensions, typedOverSelection } from "./code_view";
 import { ProblemAnswered } from "./api";
 import { button, element, field, menu } from "./dom";
 import { clearErrors, showErrors } from "./field_errors";
+import { Found, type Change } from "./found";
 import { caseBody, launchBody } from "./launch";
 import { argumentRows, CaseForms } from "./launch_form";
 import { launched, runsOf, toneOf, verdictOf, type Launch, type Run } from "./launched";
 import type { LineHeat, LineNote } from "./line_notes";
-import type { LaunchText } from "./page_state";
+import type { ArgumentText, CaseText, LaunchText } from "./page_state";
 import type { Content } from "./pane_kinds";
 import type { RequestBody } from "./request";
 import { caseTable, circumstances, outcome } from "./run_outcome";
@@ -60,6 +61,7 @@ class RunPane implements Content {
   private readonly form = element("div", { className: "launch" });
   private readonly said = element("div", {});
   private readonly status = element("p", { role: "status", className: "faint" });
+  private readonly found = new Found(this.status, this.said);
   private readonly device = menu([["cpu", "CPU"], ["auto", "GPU, if there is one"]], "cpu", { "aria-label": "Device" });
   private readonly start = button("Run", () => void this.go(), { className: "primary run" });
   private readonly grid = element("input", { spellcheck: false, title: "Numbers or expressions, such as cdiv(n_elements, BLOCK_SIZE)" });
@@ -68,6 +70,8 @@ class RunPane implements Content {
   private readonly cases: CaseForms;
   private readonly reference: EditorView;
   private readonly stop: () => void;
+  /** The texts that the fields show and change. */
+  private drawn: readonly (string | ArgumentText | CaseText[])[] = [];
 
   constructor(private readonly context: RunContext) {
     this.cases = new CaseForms(() => context.launch(), () => context.keep());
@@ -83,8 +87,7 @@ class RunPane implements Content {
       "div",
       { className: "body scrolls" },
       element("div", { className: "controls" }, field("Grid", this.grid), this.device, this.start, this.profilesField),
-      this.status,
-      this.said,
+      this.found.element,
       this.form,
       this.cases.element,
       element("div", { className: "reference" }, element("h2", {}, "Reference (NumPy, optional)"), this.reference.dom),
@@ -95,6 +98,10 @@ class RunPane implements Content {
 
   show(): void {}
 
+  outdate(what: Change): void {
+    this.found.outdate(what);
+  }
+
   end(): void {
     this.stop();
     this.reference.destroy();
@@ -103,6 +110,10 @@ class RunPane implements Content {
   private draw(): void {
     const launch = this.context.launch();
     if (document.activeElement !== this.grid) this.grid.value = launch.grid;
+    const now = [...Object.entries(launch.arguments).flat(), launch.cases];
+    // new fields would take the focus from a person who types into the old ones
+    if (now.length === this.drawn.length && now.every((part, index) => part === this.drawn[index])) return;
+    this.drawn = now;
     this.form.replaceChildren(...argumentRows(launch, () => this.context.keep()));
     this.cases.draw();
   }
@@ -117,6 +128,7 @@ class RunPane implements Content {
     this.said.replaceChildren();
     this.say("Running …", "faint");
     clearErrors(this.element);
+    this.found.begin();
     this.context.beginRun();
     try {
       const text = structuredClone(this.context.launch());

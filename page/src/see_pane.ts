@@ -1,6 +1,7 @@
 // A pane that launches the kernel on the CPU device and draws the launch, or draws a run of the pane Run.
 
 import { button, element } from "./dom";
+import { Found } from "./found";
 import { launchBody } from "./launch";
 import type { Content } from "./pane_kinds";
 import type { RequestBody } from "./request";
@@ -20,6 +21,7 @@ export function see(context: SeeContext): Content {
   const shown = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "The launch, drawn" });
   const steps = new StepView((line) => context.goTo(line), shown);
   steps.clear(NOTHING);
+  const found = new Found(steps.element);
   /** The number of started runs. */
   let runs = 0;
   // the launch of the forms, without further cases
@@ -29,10 +31,11 @@ export function see(context: SeeContext): Content {
   const go = async (trace: () => Promise<Traced>): Promise<void> => {
     const number = (runs += 1);
     start.disabled = true;
+    found.begin();
     steps.say("Running …", "faint");
     try {
-      const found = await trace();
-      if (number === runs) steps.show(found);
+      const drawn = await trace();
+      if (number === runs) steps.show(drawn);
     } catch (error) {
       if (number === runs) steps.clear(wordsOf(error), "bad");
     } finally {
@@ -40,10 +43,11 @@ export function see(context: SeeContext): Content {
     }
   };
   const stopFollowing = context.drawing((body, trace) => void go(() => (trace ? Promise.resolve(trace) : traced(body))));
-  shown.append(element("div", { className: "controls" }, start), steps.element);
+  shown.append(element("div", { className: "controls" }, start), found.element);
   return {
     element: shown,
     show() {},
+    outdate: (what) => found.outdate(what),
     end() {
       stopFollowing();
       steps.end();

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tests.waiting import wait_until
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
 SOURCE = ".left .editor .cm-content"
 PHONE: dict[str, Any] = {
@@ -57,6 +59,29 @@ def text_of(page: Page, title: str) -> str:
     lines = pane(page, title).locator(".cm-line")
     lines.first.wait_for()
     return "\n".join(lines.all_inner_texts())
+
+
+def held(page: Page, path: str) -> list[Route]:
+    """Hold back every request to `v1/` with this path from now on; return those that are held."""
+    routes: list[Route] = []
+
+    def hold(route: Route) -> None:
+        routes.append(route)
+
+    page.route(f"**/v1/{path}*", hold)
+    return routes
+
+
+def asked(page: Page, requests: list[Route]) -> Route:
+    """Return the first request that is held, once there is one."""
+    wait_until(lambda: page.wait_for_timeout(20) or requests, "the page asks")
+    return requests[0]
+
+
+def redrawn(page: Page) -> None:
+    """Wait until the page has drawn what was changed, sizes and pictures included."""
+    frames = "requestAnimationFrame(() => requestAnimationFrame(done))"
+    page.evaluate(f"() => new Promise(done => {frames})")
 
 
 def click_line(lines: Locator, text: str) -> None:

@@ -30,7 +30,7 @@ def test_configurations_of_an_autotuner_fill_in_constexprs_and_options(visit: Vi
     page = visit()
     write(page, TUNED)
     chips = page.get_by_role("group", name="Autotuner").get_by_role("button")
-    expect(chips).to_have_text(["BLOCK=64 w2", "BLOCK=256 w8"], timeout=15_000)
+    expect(chips).to_have_text(["BLOCK=64 w2", "BLOCK=256 w8"])
     expect(page.get_by_label("BLOCK", exact=True)).to_have_value("64")
     expect(chips.first).to_have_attribute("aria-pressed", "true")
     chips.last.click()
@@ -46,7 +46,7 @@ def test_configurations_that_code_makes_are_read_too(visit: Visit) -> None:
     write(page, TUNED.replace(TUNED[TUNED.index("    [") : TUNED.index(",\n    key")], made))
 
     chips = page.get_by_role("group", name="Autotuner").get_by_role("button")
-    expect(chips.first).to_contain_text("BLOCK=32", timeout=15_000)
+    expect(chips.first).to_contain_text("BLOCK=32")
     expect(chips).to_have_count(2)
 
 
@@ -97,5 +97,5 @@ def test_a_type_says_which_line_implies_it(visit: Visit) -> None:
     write(page, OTHER)
 
     n = page.get_by_label("n", exact=True)
-    expect(n).to_have_value("i32", timeout=15_000)
+    expect(n).to_have_value("i32")
     expect(n).to_have_attribute("title", "Line 8: n is compared with an offset")

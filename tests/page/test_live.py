@@ -9,7 +9,17 @@ from typing import Any
 from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import Visit, compiled
-from tests.page.pages import SOURCE, click_line, compile_now, pane, source_of, text_of, write
+from tests.page.pages import (
+    SOURCE,
+    asked,
+    click_line,
+    compile_now,
+    held,
+    pane,
+    source_of,
+    text_of,
+    write,
+)
 from tests.page.test_everywhere import violations
 from tests.waiting import wait_until
 
@@ -36,26 +46,15 @@ def slow_kernel(count: int) -> str:
     )
 
 
-def held(page: Page) -> list[Route]:
-    """Hold back every compile request from now on; return those that are held."""
-    routes: list[Route] = []
-
-    def hold(route: Route) -> None:
-        routes.append(route)
-
-    page.route("**/v1/compilations?*", hold)
-    return routes
-
-
 def test_a_pause_in_typing_compiles_and_until_then_the_panes_say_so(visit: Visit) -> None:
     page = visit()
-    requests = held(page)
+    requests = held(page, "compilations?")
     type_at_line(page, 7, "    # a new line\n")
     expect(page.locator("#state")).to_have_text("Source changed.")
     expect(pane(page, "PTX")).to_contain_text("Source changed.")
-    wait_until(lambda: page.wait_for_timeout(20) or requests, "the page compiles by itself")
+    request = asked(page, requests)
     expect(pane(page, "PTX").locator(".outdated")).to_be_visible()
-    requests[0].continue_()
+    request.continue_()
 
     compiled(page)
     expect(pane(page, "PTX").locator(".outdated")).to_have_count(0)
@@ -64,7 +63,7 @@ def test_a_pause_in_typing_compiles_and_until_then_the_panes_say_so(visit: Visit
 def test_a_form_compiles_too_unless_the_switch_is_off(visit: Visit) -> None:
     page = visit()
     page.get_by_label("BLOCK_SIZE", exact=True).fill("256")
-    expect(pane(page, "TTIR")).to_contain_text("end = 256 : i32", timeout=20_000)
+    expect(pane(page, "TTIR")).to_contain_text("end = 256 : i32")
 
     page.get_by_label("Live").uncheck()
     page.get_by_label("BLOCK_SIZE", exact=True).fill("512")
@@ -121,7 +120,7 @@ def test_marks_and_links_follow_every_edit(visit: Visit) -> None:
     page = visit()
     text_of(page, "TTIR")
     page.locator(f"{SOURCE} .hue").first.wait_for()
-    held(page)
+    held(page, "compilations?")
     type_at_line(page, 1, "# one\n# two\n")
     type_at_line(page, 12, "    # three\n")
     hued = page.locator(f"{SOURCE} .hue").all_inner_texts()
@@ -141,7 +140,7 @@ def test_a_diagnostic_follows_its_text(visit: Visit) -> None:
     write(page, source_of(page).replace("tl.arange", "tl.arang"))
     fix = page.get_by_label("Diagnostics").get_by_role("button", name="Write tl.arange")
     fix.wait_for()
-    held(page)
+    held(page, "compilations?")
     type_at_line(page, 1, "# one\n# two\n")
     fix.click()
 
@@ -210,7 +209,7 @@ def test_every_example_runs_green_at_the_first_click_with_a_picture(visit: Visit
         compiled(page)
         run = pane(page, "Run")
         run.get_by_role("button", name="Run", exact=True).click()
-        expect(run.get_by_role("status"), title).to_have_text("passed", timeout=30_000)
+        expect(run.get_by_role("status"), title).to_have_text("passed")
         expect(run, title).to_contain_text("matches the reference")
         expect(pane(page, "See").locator("canvas").first, title).to_be_visible(timeout=30_000)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, add_pane, compile_now, pane, source_of, write
+from tests.page.conftest import Visit, compiled
+from tests.page.pages import SOURCE, add_pane, asked, compile_now, held, pane, source_of, write
 from tests.page.test_everywhere import violations
 
 RECORDED: dict[str, Any] = {
@@ -138,6 +138,24 @@ def test_cases_have_a_verdict_each_and_one_is_looked_at(visit: Visit) -> None:
     page.reload()
     again = pane(page, "Run").get_by_role("group", name="seven hundred")
     expect(again.get_by_label("n_elements")).to_have_value("700")
+
+
+def test_who_types_into_the_launch_is_not_interrupted_by_an_inspection(visit: Visit) -> None:
+    page = visit()
+    run = fill_in(page, 500)
+    inspections = held(page, "inspect")
+    write(page, source_of(page).replace("mask = offsets < n_elements", "mask = offsets < 700"))
+    inspection = asked(page, inspections)
+    shape = run.get_by_role("group", name="y_ptr").get_by_label("shape")
+    shape.press("Control+a")
+    page.keyboard.type("70")
+    with page.expect_response("**/v1/inspect*"):
+        inspection.continue_()
+    compiled(page)
+    page.keyboard.type("0")
+
+    expect(shape).to_be_focused()
+    expect(shape).to_have_value("700")
 
 
 def test_the_case_that_is_chosen_is_drawn_with_its_own_heat_map(visit: Visit) -> None:
