@@ -20,6 +20,8 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
+WAIT_MS = 30_000
+"""Slow machines run several tests at once; only failures wait that long."""
 CHROMIUM = os.environ.get("TRITOND_TEST_CHROMIUM", "")
 OTHER_TRITON = os.environ.get("TRITOND_TEST_OTHER_TRITON", "")
 PASTED = os.environ.get("TRITOND_TEST_PASTED", "")
@@ -58,8 +60,9 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritondUp]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=CHROMIUM, args=ARGUMENTS, chromium_sandbox=os.geteuid() != 0
@@ -88,7 +91,7 @@ def visit(up: TritondUp, browser: Browser) -> Iterator[Visit]:
         context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | of_context))
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(WAIT_MS)
         page = context.new_page()
         page.on(
             "console",

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import Visit
 from tests.page.lessons import ADD_IN_BLOCKS, open_lesson, run, solved, take_solution, write_body
-from tests.page.pages import PHONE
+from tests.page.pages import PHONE, redrawn
 from tests.page.test_everywhere import violations
 
 WRONG = ADD_IN_BLOCKS.replace("x + 10", "x + 10 + offsets // 50")
@@ -101,7 +101,7 @@ def test_cells_are_whole_pixels_of_the_screen(visit: Visit, ratio: float) -> Non
     sizes = set()
     for width in (1400, 1900, 1130, 700, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(100)  # the picture follows
+        redrawn(page)
         drawn, shown = z.evaluate(
             "c => [c.width, c.getBoundingClientRect().width * devicePixelRatio]"
         )
@@ -127,7 +127,7 @@ def test_the_lessons_are_for_everybody(visit: Visit, context: dict[str, Any]) ->
     take_solution(page)
     run(page)
     expect(solved(page)).to_be_visible()
-    page.wait_for_timeout(900)  # the flourish
+    page.evaluate("Promise.all(document.getAnimations().map(each => each.finished))")  # flourish
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     assert violations(page) == []
 
