@@ -63,6 +63,8 @@ class BoundContract:
     """The scalars and sizes that a launch chooses, in the order of the kernel's parameters."""
     arguments: dict[str, str] = field(default_factory=dict)
     """The MLIR type of each parameter, by name."""
+    written: set[str] = field(default_factory=set)
+    """The labels of what the contract says in its own words."""
 
 
 def bind(
@@ -109,8 +111,10 @@ class _Binding:
         for comparison in self._contract.comparisons:
             left, right = self._read(comparison.left), self._read(comparison.right)
             self._fact(comparison.text, _compared(comparison.relation, left, right))
+            found.written.add(comparison.text)
         for name_, values in self._contract.values.items():
             found.value_ranges[name_.text] = self._read(values.low), self._read(values.high)
+            found.written.add(f"values {name_.text}")
         self._bind_grid()
         for text, value in found.fixed.items():
             top = (1 << (self._scalars[text] - 1)) - 1
@@ -160,6 +164,7 @@ class _Binding:
         parts = [self._read(one) for one in self._contract.grid]
         grid = (*parts, *([lift(1)] * (len(AXES) - len(parts))))
         self._found.grid = grid
+        self._found.written.add("grid")
         for axis, size, most in zip(AXES, grid, GRID_LIMITS, strict=True):
             text = f"program#{axis}"
             top = min(float(most), size.interval(self._unknowns.interval)[1])

@@ -113,6 +113,26 @@ class Unexplained:
 Refutation = Contradiction | Clash | CaseSplit | Unexplained
 
 
+def labels_of(reason: Ground, known: dict[Ground, frozenset[str]]) -> frozenset[str]:
+    """Return the statements of the contract that a reason rests on; `known` keeps the answers."""
+    if reason not in known:
+        below: tuple[Ground, ...] = ()
+        match reason:
+            case Stated(_, statement):
+                known[reason] = frozenset([statement.label]) - {""}
+                return known[reason]
+            case PartOf(_, of, _):
+                below = (of,)
+            case Product(_, factors):
+                below = factors
+            case Replaced(_, of, _, equality):
+                below = (of, *equality)
+            case Lemma(_, _, by):
+                below = by
+        known[reason] = frozenset[str]().union(*(labels_of(one, known) for one in below))
+    return known[reason]
+
+
 def parts_of(reason: Ground) -> tuple[Ground, ...]:
     """Return a reason for each formula of those that all hold."""
     parts = conjuncts(reason.formula)

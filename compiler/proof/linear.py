@@ -7,7 +7,7 @@ question about them. Each answer comes with its grounds, for a certificate.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.proof.binding import Fact
@@ -21,6 +21,7 @@ from compiler.proof.grounds import (
     Replaced,
     Stated,
     Unexplained,
+    labels_of,
     parts_of,
 )
 from compiler.proof.logic import (
@@ -78,10 +79,13 @@ class _Place:
     known: Sequence[Known]
     question: LinearQuestion
     reasons: list[Ground]
+    by_statement: list[frozenset[int]]
+    """The numbers of what each statement of the contract is needed for."""
 
-    def core(self, numbers: frozenset[int]) -> tuple[Ground, ...]:
-        """Return the reasons of what contradicts a goal."""
-        return tuple(self.reasons[number] for number in sorted(numbers))
+    def core(self, denied: Sequence[Formula]) -> tuple[Ground, ...] | None:
+        """Return reasons that contradict `denied`, without statements that are not needed."""
+        numbers = self.question.refutes(denied, self.by_statement)
+        return None if numbers is None else tuple(self.reasons[one] for one in sorted(numbers))
 
 
 @dataclass
@@ -90,12 +94,15 @@ class LinearProver:
 
     unknowns: Unknowns
     facts: Sequence[Fact]
+    written: Collection[str] = ()
+    """The labels that are left out of a proof which can do without them."""
     effort: Effort = field(default_factory=Effort)
     statements: Premises = field(init=False)
     _places: dict[tuple[tuple[Formula, ...], frozenset[Polynomial]], _Place] = field(
         default_factory=dict
     )
     _always: dict[Formula, GoalEvidence | None] = field(default_factory=dict)
+    _labels: dict[Ground, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.statements = Premises(self.unknowns, self.facts)
@@ -136,9 +143,9 @@ class LinearProver:
         # first without products: most goals need none, and the solver's work is theirs alone
         for with_products in (False, True):
             place = self._place(parts, goals, with_products=with_products)
-            core = place.question.refutes([opposite(goal)])
+            core = place.core([opposite(goal)])
             if core is not None:
-                return GoalEvidence(goal, denied, (denied, *place.core(core)))
+                return GoalEvidence(goal, denied, (denied, *core))
             if not with_products and not products_in(
                 p for f in (*parts, goal, *(k.formula for k in place.known)) for p in polynomials(f)
             ):
@@ -169,18 +176,17 @@ class LinearProver:
             place = place or self._loaded(known, [], None)
             for distance in (1, 0):
                 order = at_least(name(b), name(a) + distance)
-                core = place.question.refutes([opposite(order)])
+                core = place.core([opposite(order)])
                 if core is not None:
                     denied = Assumed(opposite(order))
-                    found.append(Known(Lemma(order, denied, (denied, *place.core(core)))))
+                    found.append(Known(Lemma(order, denied, (denied, *core))))
                     break
         return found
 
     def _alone(self, denied: Ground, known: Sequence[Known]) -> tuple[Ground, ...] | None:
         """Refute one denied goal, whose products with what is known count too."""
         place = self._loaded([Known(denied), *known], [], frozenset())
-        core = place.question.refutes([])
-        return None if core is None else place.core(core)
+        return place.core([])
 
     def _place(
         self, given: tuple[Formula, ...], goals: Sequence[Formula], *, with_products: bool
@@ -210,7 +216,16 @@ class LinearProver:
                 question.add(reason.formula)
                 reasons.append(reason)
         question.load()
-        return _Place(known, question, reasons)
+        return _Place(known, question, reasons, self._by_statement(reasons))
+
+    def _by_statement(self, reasons: Sequence[Ground]) -> list[frozenset[int]]:
+        """Return the numbers of the reasons that rest on each written statement."""
+        found: dict[str, set[int]] = {}
+        for number, reason in enumerate(reasons):
+            for label in labels_of(reason, self._labels):
+                if label in self.written:
+                    found.setdefault(label, set()).add(number)
+        return [frozenset(found[label]) for label in sorted(found)]
 
     def _products(self, known: Sequence[Known], denied: Sequence[Formula]) -> Inequalities:
         """Return inequalities that follow from the known ones."""

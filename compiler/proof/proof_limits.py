@@ -14,6 +14,8 @@ MOST_QUERIES = 20_000
 """Questions to the solver for one kernel."""
 QUERY_EFFORT = 400_000
 """z3's `rlimit` of one linear question: about a second."""
+SHRINKING_EFFORT = 6_000
+"""The same of one question whether a statement can be done without."""
 SEARCH_EFFORT = 1_500_000
 """The same of one question of a search for a witness."""
 TOTAL_EFFORT = 200_000_000

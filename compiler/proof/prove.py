@@ -115,7 +115,7 @@ def prover_of(
     written = written_buffers(structure, evaluator) if bound.value_ranges else frozenset()
     ranges = {} if written is None else bound.value_ranges
     kept = {text: ends for text, ends in ranges.items() if text not in (written or ())}
-    linear = LinearProver(unknowns, bound.facts)
+    linear = LinearProver(unknowns, bound.facts, bound.written)
     unknowns.prove = lambda formula: linear.always(formula) is not None
     evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid, kept)
     return Prover(evaluator, unknowns, bound, linear, Ledger(linear.effort, linear.always))

@@ -16,6 +16,7 @@ from compiler.proof.polynomial import Monomial, Polynomial
 from compiler.proof.proof_limits import (
     MOST_QUERIES,
     QUERY_EFFORT,
+    SHRINKING_EFFORT,
     SOLVER_MIB,
     TOTAL_EFFORT,
     ProofLimitReached,
@@ -125,20 +126,41 @@ class LinearQuestion:
         self._solver.from_string("\n".join([self.script.declarations(), *self._assertions]))
         self._guards = [z3.Bool(f"a{number}") for number in range(len(self._assertions))]
 
-    def refutes(self, denied: Sequence[Formula]) -> frozenset[int] | None:
-        """Return the numbers of assertions that contradict `denied`; None where they may not."""
+    def refutes(
+        self, denied: Sequence[Formula], groups: Sequence[frozenset[int]] = ()
+    ) -> frozenset[int] | None:
+        """Return the numbers of assertions that contradict `denied`; None where they may not.
+
+        Of `groups`, those are left out, one after the other, that the rest can do without.
+        """
         self._solver.push()
         try:
             lines = [f"(assert {self.script.formula(one)})" for one in denied]
             self._solver.from_string("\n".join([self.script.declarations(), *lines]))
-            answer = self._solver.check(*self._guards)
-            self.effort.note(self._solver)
-            if answer != z3.unsat:
-                return None
-            core = (str(one) for one in self._solver.unsat_core())
-            return frozenset(int(one[1:]) for one in core)
+            core = self._core(frozenset())
+            if core is None or not any(core & group for group in groups):
+                return core
+            self._solver.set("rlimit", SHRINKING_EFFORT)
+            left_out = frozenset[int]()
+            for group in groups:
+                if core & group:
+                    smaller = self._core(left_out | group)
+                    if smaller is not None:
+                        core, left_out = smaller, left_out | group
+            return core
         finally:
+            self._solver.set("rlimit", QUERY_EFFORT)
             self._solver.pop()
+
+    def _core(self, left_out: frozenset[int]) -> frozenset[int] | None:
+        guards = self._guards
+        if left_out:
+            guards = [one for number, one in enumerate(guards) if number not in left_out]
+        answer = self._solver.check(*guards)
+        self.effort.note(self._solver)
+        if answer != z3.unsat:
+            return None
+        return frozenset(int(str(one)[1:]) for one in self._solver.unsat_core())
 
 
 @dataclass

@@ -1,0 +1,38 @@
+"""A proof lists no statement that it can do without."""
+
+from compiler.proof.binding import Fact
+from compiler.proof.grounds import labels_of
+from compiler.proof.linear import LinearProver
+from compiler.proof.logic import Formula, at_least
+from compiler.proof.polynomial import name
+from compiler.proof.unknowns import Unknowns
+
+N, M = name("n"), name("m")
+
+
+def statements_for(goal: Formula, facts: dict[str, Formula]) -> set[str]:
+    """Return the statements that a proof of `goal` from `facts` rests on."""
+    known = [Fact(label, formula) for label, formula in facts.items()]
+    written = {label for label in facts if label != "of any contract"}
+    found = LinearProver(Unknowns(), known, written).evidence(goal, ())
+    assert found is not None
+    [evidence] = found
+    assert isinstance(evidence.by, tuple)
+    return set[str]().union(*(labels_of(reason, {}) for reason in evidence.by))
+
+
+def test_what_holds_of_any_contract_replaces_a_statement() -> None:
+    facts = {"n >= 5": at_least(N, 5), "of any contract": at_least(N, 1)}
+    assert statements_for(at_least(N), facts) == {"of any contract"}
+    assert statements_for(at_least(N, 5), facts) == {"n >= 5"}
+
+
+def test_one_of_two_statements_that_say_it_is_listed() -> None:
+    facts = {"n <= m": at_least(M, N), "n < m": at_least(M, N + 1), "m <= 8": at_least(8, M)}
+    assert statements_for(at_least(8, N), facts) in ({"n <= m", "m <= 8"}, {"n < m", "m <= 8"})
+    assert statements_for(at_least(7, N), facts) == {"n < m", "m <= 8"}
+
+
+def test_a_product_rests_on_the_statements_of_both_factors() -> None:
+    facts = {"n >= 2": at_least(N, 2), "m >= 3": at_least(M, 3), "n >= 1": at_least(N, 1)}
+    assert statements_for(at_least(N * M, 6), facts) == {"n >= 2", "m >= 3"}
