@@ -17,6 +17,7 @@ from compiler.proof.contract import (
 from compiler.proof.logic import TRUE, Formula, at_least, equal
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.unknowns import Unknowns
+from compiler.rejection import suggestion
 from compiler.ttir_to_numpy.ir import Value
 from compiler.ttir_to_numpy.mlir_types import pointee_of
 
@@ -126,10 +127,13 @@ class _Binding:
         contract = self._contract
         for one in (*contract.anything, *contract.fixed):
             if one.text not in self._scalars and one.text not in self._constants:
-                raise ContractError(f"the kernel has no integer argument {one.text}", one.position)
+                message = f"the kernel has no integer argument {one.text}"
+                message += suggestion(one.text, {*self._scalars, *self._constants})
+                raise ContractError(message, one.position)
         for one in (*contract.extents, *contract.values):
             if one.text not in self._buffers:
-                raise ContractError(f"the kernel has no buffer {one.text}", one.position)
+                message = f"the kernel has no buffer {one.text}"
+                raise ContractError(message + suggestion(one.text, self._buffers), one.position)
         for one in contract.sizes:
             if one.text in self._scalars or one.text in self._constants:
                 message = f"{one.text} is an argument of the kernel; choose another name"
@@ -197,8 +201,9 @@ class _Binding:
             return self._found.fixed[text]
         if text in self._unknowns.known:
             return name(text)
-        known = ", ".join(sorted({*self._scalars, *self._constants, *self._found.sizes}))
-        message = f"{text} is no integer argument and no size. There are: {known or 'none'}"
+        known = {*self._scalars, *self._constants, *self._found.sizes}
+        message = f"{text} is no integer argument and no size"
+        message += suggestion(text, known) or f". There are: {', '.join(sorted(known)) or 'none'}"
         raise ContractError(message, at.position)
 
     def _computed(self, operation: Arithmetic) -> Polynomial:
