@@ -6,7 +6,10 @@ Parses a user's source, as text: only in a child. Nothing is proved of a proposa
 from __future__ import annotations
 
 import ast
+import io
+import itertools
 import re
+import tokenize
 from collections.abc import Iterator
 
 _MASK_AT = {"load": 1, "store": 2}
@@ -30,15 +33,13 @@ def masked(source: str, line: int, column: int, extent: str) -> Iterator[str]:
         for call in ast.walk(function):
             if isinstance(call, ast.Call) and _is_at(call, line, column) and source.isascii():
                 for mask in _masks(function, call, extent):
-                    made = _with_mask(source, call, mask)
-                    if made is not None:
-                        yield made
+                    yield _with_mask(source, call, mask)
 
 
 def _is_at(call: ast.Call, line: int, column: int) -> bool:
     is_there = (call.lineno, call.col_offset + 1) == (line, column)
     is_access = isinstance(call.func, ast.Attribute) and call.func.attr in _MASK_AT
-    return is_there and is_access and call.end_lineno == line and bool(call.args)
+    return is_there and is_access and bool(call.args)
 
 
 def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[str]:
@@ -82,15 +83,36 @@ def _mask_of(call: ast.Call) -> ast.expr | None:
     return named[0] if named else call.args[place] if len(call.args) > place else None
 
 
-def _with_mask(source: str, call: ast.Call, mask: str) -> str | None:
-    lines = source.splitlines(keepends=True)
-    text = lines[call.lineno - 1]
+def _with_mask(source: str, call: ast.Call, mask: str) -> str:
+    starts = [0, *itertools.accumulate(len(line) + 1 for line in source.split("\n"))]
     own = _mask_of(call)
     if own is None:
-        end = (call.end_col_offset or 0) - 1
-        separator = "" if text[:end].rstrip().endswith(",") else ", "
-        changed = f"{text[:end]}{separator}mask={mask}{text[end:]}"
-    else:
-        first, end = own.col_offset, own.end_col_offset or 0
-        changed = f"{text[:first]}({text[first:end]}) & ({mask}){text[end:]}"
-    return "".join([*lines[: call.lineno - 1], changed, *lines[call.lineno :]])
+        row, column, text = _appended(source, call, mask)
+        place = starts[row - 1] + column
+        return f"{source[:place]}{text}{source[place:]}"
+    first = starts[own.lineno - 1] + own.col_offset
+    end = starts[(own.end_lineno or 0) - 1] + (own.end_col_offset or 0)
+    return f"{source[:first]}({source[first:end]}) & ({mask}){source[end:]}"
+
+
+def _appended(source: str, call: ast.Call, mask: str) -> tuple[int, int, str]:
+    """Return a place behind the last argument of a call, and the text of one more.
+
+    Tokens tell it: a comma, a comment or a parenthesis may stand behind the argument.
+    """
+    closing = call.end_lineno or 0, (call.end_col_offset or 0) - 1
+    skipped = (tokenize.COMMENT, tokenize.NL)
+    last = None
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.start >= closing:
+            break
+        last = token if token.type not in skipped else last
+    assert last is not None
+    comma = "" if last.string == "," else ","
+    row, column = last.end
+    lines = source.split("\n")
+    is_alone = not lines[closing[0] - 1][: closing[1]].strip()
+    if closing[0] == row or not is_alone:
+        return row, column, f"{comma} mask={mask}"
+    indent = lines[row - 1][: -len(lines[row - 1].lstrip())]
+    return row, column, f"{comma}\n{indent}mask={mask},"

@@ -44,6 +44,44 @@ def test_a_mask_forgotten_on_one_axis_is_borrowed_from_the_kernel() -> None:
     assert "mask=(rows[:, None] < M) & (rows[:, None] * N + columns[None, :] < M * N))" in whole
 
 
+LOAD = "x = tl.load(x_ptr + offsets)"
+SEVERAL_LINES = {
+    "a comma": (
+        "x = tl.load(\n        x_ptr\n        + offsets,  # all\n    )",
+        "        + offsets,\n        mask=offsets < n,  # all\n    )",
+    ),
+    "no comma": (
+        "x = tl.load(\n        (x_ptr + offsets)\n    )",
+        "        (x_ptr + offsets),\n        mask=offsets < n,\n    )",
+    ),
+    "a last line with more": (
+        "x = tl.load(x_ptr +\n        offsets)",
+        "x = tl.load(x_ptr +\n        offsets, mask=offsets < n)",
+    ),
+    "another mask": (
+        "x = tl.load(\n        x_ptr + offsets,\n        mask=offsets\n        >= 0,\n    )",
+        "        mask=(offsets\n        >= 0) & (offsets < n),\n    )",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_LINES)
+def test_an_access_over_several_lines_gets_a_mask_that_proves_it(name: str) -> None:
+    written, expected = SEVERAL_LINES[name]
+    body = FORGOTTEN.replace(LOAD, written)
+    whole = proposals(body, 3, "tl.load", "n")[-1]
+    assert expected in whole
+    bounds = [proof_of(one, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0] for one in (body, whole)]
+    assert [one.bounds and one.bounds.verdict for one in bounds] == ["refuted", "proved"]
+
+
+def test_the_place_of_an_access_over_several_lines_is_where_it_begins() -> None:
+    body = FORGOTTEN.replace(LOAD, SEVERAL_LINES["a comma"][0])
+    operation = proof_of(body, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0].access.operation
+    place = operation.locations[0]
+    assert (place.line, place.column) == (BEFORE + 3, body.splitlines()[2].index("tl.load") + 1)
+
+
 @pytest.mark.parametrize("extent", ["cdiv(n, 2)", "pages * n", "", "__import__('os')"])
 def test_an_extent_that_the_kernel_cannot_say_makes_no_mask(extent: str) -> None:
     assert proposals(FORGOTTEN, 3, "tl.load", extent) == []
