@@ -1,31 +1,40 @@
-// A pane that compiles a kernel for many targets, or with many values of an option or constexpr.
+// A pane that compiles a kernel for many targets, or with many values of an option or constexpr, and
+// proves each of them if there is a contract.
 
 import { ask, post } from "./api";
 import { button, element, field, menu } from "./dom";
 import { Found } from "./found";
 import { numbersOf } from "./compiled_numbers";
 import type { Content } from "./pane_kinds";
+import { CHECKS, type Proof } from "./proof";
 import { constexprOf, type RequestBody } from "./request";
 import { COMMON_TARGETS } from "./targets";
 import { wordsOf } from "./text_pane";
 import type { Compilation, Problem } from "./wire";
 
 const MOST = 40;
+const PROOF = "proof for all sizes";
+const TONES: Readonly<Record<string, string>> = { proved: "good", refuted: "bad" };
 const COLUMNS = ["registers", "spill store bytes", "shared bytes", "occupancy"];
 const VALUES: Record<string, string> = { target: COMMON_TARGETS.join(", "), num_warps: "1, 2, 4, 8", num_stages: "1, 2, 3, 4" };
 
 export interface MatrixContext {
   /** The body of the compile request in the forms. */
   body(): RequestBody;
+  /** The contract, "" for none. */
+  contract(): string;
   /** Call `act` when the forms may have changed; return a function that stops it. */
   follow(act: () => void): () => void;
 }
 
-interface Item {
+interface Item<Result> {
   state: string;
-  result: Compilation | null;
+  result: Result | null;
   problem: Problem | null;
 }
+
+type Compiling = Item<Compilation>;
+type Proving = Item<Proof>;
 
 export function matrix(context: MatrixContext): Content {
   const axis = menu([], "", {});
@@ -58,10 +67,19 @@ export function matrix(context: MatrixContext): Content {
     [start.disabled, status.textContent] = [true, "Compiling …"];
     try {
       const requests = texts.map((text) => varied(context.body(), axis.value, text));
-      const items = await all(requests);
-      const succeeded = items.filter(({ result }) => result?.state === "succeeded").length;
-      status.textContent = `${succeeded} of ${items.length} succeeded.`;
-      table.replaceChildren(...rows(axis.value, texts, items));
+      const varying = axis.value;
+      const items = await all<Compilation>("compilations", requests);
+      const made = items.filter(isMade);
+      const succeeded = `${made.length} of ${items.length} succeeded.`;
+      const contract = made.length ? context.contract() : "";
+      table.replaceChildren(...rows(varying, texts, items));
+      if (contract) {
+        status.textContent = `${succeeded} Proving …`;
+        const proofs = await all<Proof>("proofs", made.map(({ result }) => ({ compilation: result!.key, contract })));
+        const found = new Map(made.map((item, index) => [item, proofs[index]!]));
+        table.replaceChildren(...rows(varying, texts, items, found));
+      }
+      status.textContent = succeeded;
     } catch (error) {
       status.textContent = wordsOf(error);
     } finally {
@@ -92,30 +110,52 @@ function varied(body: RequestBody, axis: string, text: string): RequestBody {
   return { ...body, [part]: { ...(body[part] as object | undefined), [axis]: constexprOf(text, []) } };
 }
 
-async function all(requests: RequestBody[]): Promise<Item[]> {
-  const answer = await post("v1/batches", { kind: "compilations", requests });
-  let batch = (await answer.json()) as { url: string; items: Item[] };
+async function all<Result>(kind: string, requests: RequestBody[]): Promise<Item<Result>[]> {
+  const answer = await post("v1/batches", { kind, requests });
+  let batch = (await answer.json()) as { url: string; items: Item<Result>[] };
   while (batch.items.some(({ state }) => state === "queued" || state === "running")) {
     batch = (await (await ask(`${batch.url}?wait=30`)).json()) as typeof batch;
   }
   return batch.items;
 }
 
-function rows(axis: string, texts: string[], items: Item[]): HTMLElement[] {
+function isMade({ result }: Compiling): boolean {
+  return result?.state === "succeeded";
+}
+
+function rows(axis: string, texts: string[], items: Compiling[], proofs: Map<Compiling, Proving> | null = null): HTMLElement[] {
   const numbers = items.map(({ result }) => (result ? numbersOf(result) : new Map<string, string>()));
   const values = COLUMNS.map((name) => numbers.map((each) => parseFloat(each.get(name) ?? "0")));
   // bars of equal lengths would say nothing
   const highest = values.map((each) => (new Set(each).size > 1 ? Math.max(0, ...each) : 0));
-  const head = element("tr", {}, ...[axis, ...COLUMNS].map((name) => element("th", { scope: "col" }, name)));
+  const head = element("tr", {}, ...[axis, ...COLUMNS, ...(proofs ? [PROOF] : [])].map((name) => element("th", { scope: "col" }, name)));
   const body = items.map((item, index) => {
     const label = element("th", { scope: "row" }, texts[index]!);
-    if (item.result?.state !== "succeeded") {
+    if (!isMade(item)) {
       const why = item.result?.problem?.detail ?? item.problem?.detail ?? item.state;
-      return element("tr", {}, label, element("td", { colSpan: COLUMNS.length, className: "bad" }, why));
+      return element("tr", {}, label, element("td", { colSpan: COLUMNS.length + (proofs ? 1 : 0), className: "bad" }, why));
     }
-    return element("tr", {}, label, ...COLUMNS.map((name, column) => cell(numbers[index]!.get(name) ?? "", highest[column]!)));
+    const proof = proofs?.get(item);
+    return element("tr", {}, label, ...COLUMNS.map((name, column) => cell(numbers[index]!.get(name) ?? "", highest[column]!)), proof ? proofCell(proof) : null);
   });
   return [element("thead", {}, head), element("tbody", {}, ...body)];
+}
+
+/** The verdict, and what the first answer with it is about. */
+function proofCell({ state, result, problem }: Proving): HTMLElement {
+  const wrong = problem ?? result?.problem;
+  const verdict = wrong ? "not proved" : (result?.verdict ?? state);
+  const why = wrong ? (wrong.errors?.[0]?.message ?? wrong.detail) : (result?.reason ?? firstPlace(result, verdict));
+  return element("td", {}, element("b", { className: TONES[verdict] ?? "warn" }, verdict), why && element("span", { className: "faint" }, ` ${why}`));
+}
+
+function firstPlace(proof: Proof | null, verdict: string): string | null {
+  if (verdict === "proved") return null;
+  for (const access of proof?.accesses ?? []) {
+    const found = CHECKS.find(([check]) => access[check]?.verdict === verdict);
+    if (found) return `${found[1].toLowerCase()}, line ${access.line ?? "?"}`;
+  }
+  return null;
 }
 
 /** A number, first, and a bar that compares it with the others of its column. */

@@ -13,6 +13,8 @@ export const CHECKS = [
 
 /** The cases of a launch beyond these say nothing more. */
 const MOST_CASES = 8;
+/** More values of a buffer are not shown. */
+const MOST_RUNS = 12;
 
 export interface Answer {
   verdict: "proved" | "refuted" | "possible" | "unknown";
@@ -47,7 +49,14 @@ export interface Proof {
 /** Sizes that break an access, as a launch. */
 export interface Witness {
   grid: number[];
-  arguments: Record<string, number | boolean | { shape: number[]; dtype: string; init?: { kind: string }; output?: boolean }>;
+  arguments: Record<string, number | boolean | WitnessBuffer>;
+}
+
+interface WitnessBuffer {
+  shape: number[];
+  dtype: string;
+  init?: { kind: string; values?: number[] };
+  output?: boolean;
 }
 
 /** Prove, and wait until it is over. Raises ProblemAnswered. */
@@ -83,6 +92,33 @@ export function launchOfWitness({ grid, arguments: given }: Witness, before: Lau
     }
   }
   return { grid: grid.join(", "), arguments: { ...before.arguments, ...filled }, reference: "", cases: [] };
+}
+
+/** Return each argument of a witness, and the grid, with its value as text. */
+export function argumentsOf({ grid, arguments: given }: Witness): [string, string][] {
+  const texts = Object.entries(given).map(([name, value]): [string, string] => [name, typeof value === "object" ? bufferText(value) : shownNumber(value)]);
+  return [...texts, ["grid", grid.map(shownNumber).join(" × ")]];
+}
+
+function bufferText({ shape, dtype, init, output }: WitnessBuffer): string {
+  const holds = output ? "output" : init?.values ? runsOf(init.values) : (init?.kind ?? "");
+  return `${dtype}[${shape.map(shownNumber).join(", ")}] ${holds}`.trim();
+}
+
+/** Return listed values with a count for those that repeat: `0 (3 times), 7`. */
+function runsOf(values: number[]): string {
+  const runs: { value: number; count: number }[] = [];
+  for (const value of values) {
+    const last = runs.at(-1);
+    if (last?.value === value) last.count += 1;
+    else runs.push({ value, count: 1 });
+  }
+  const texts = runs.slice(0, MOST_RUNS).map(({ value, count }) => (count > 1 ? `${shownNumber(value)} (${shownNumber(count)} times)` : shownNumber(value)));
+  return [...texts, ...(runs.length > MOST_RUNS ? ["…"] : [])].join(", ");
+}
+
+function shownNumber(value: number | boolean): string {
+  return typeof value === "number" ? value.toLocaleString("en") : String(value);
 }
 
 /** Return a text with a unified diff applied; null if the diff is of another text. */

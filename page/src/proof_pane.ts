@@ -7,7 +7,7 @@ import { clearErrors, showErrors } from "./field_errors";
 import { Found, type Change } from "./found";
 import type { LaunchText } from "./page_state";
 import type { Content, Shown } from "./pane_kinds";
-import { casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, type Access, type Answer, type Proof, type Witness } from "./proof";
+import { argumentsOf, casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, type Access, type Answer, type Proof, type Witness } from "./proof";
 import type { RunContext } from "./run_pane";
 import { wordsOf } from "./text_pane";
 
@@ -135,7 +135,8 @@ class ProofPane implements Content {
   private witnessShown(witness: Witness): HTMLElement {
     const launch = launchOfWitness(witness, this.context.launch());
     const fill = launch && button("To the Run pane", () => this.context.fill(launch), { className: "small", title: "Fill the Run pane with these sizes" });
-    const request = element("details", {}, element("summary", {}, "The launch"), element("pre", { tabIndex: 0 }, JSON.stringify({ grid: witness.grid, arguments: witness.arguments }, null, 1)));
+    const rows = argumentsOf(witness).map(([name, text]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, text)));
+    const request = element("details", {}, element("summary", {}, "The launch"), element("table", { className: "numbers" }, ...rows));
     return element("div", { className: "witness" }, fill, request);
   }
 

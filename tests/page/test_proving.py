@@ -82,3 +82,23 @@ def test_an_overflow_has_a_fix_to_apply_and_a_mistake_its_place(visit: Visit) ->
     expect(page.locator(SOURCE)).to_contain_text("row.to(tl.int64)")
     compile_now(page)
     expect(page.locator(BADGE)).to_be_visible(timeout=PROVED_MS)
+
+
+def test_a_matrix_has_the_verdict_of_each_kernel_for_the_contract(visit: Visit) -> None:
+    page = visit()
+    contract = add_pane(page, "Proof").get_by_label("Contract: what every launch keeps")
+    contract.fill(ADD.format(extent="min(n_elements, 400)"))
+    matrix = add_pane(page, "Matrix")
+    matrix.get_by_label("Vary").select_option("BLOCK_SIZE")
+    matrix.get_by_label("Values").fill("256, 300")
+    matrix.get_by_role("button", name="Compile all").click()
+
+    row = matrix.get_by_role("row", name="256")
+    expect(row).to_contain_text("refuted in bounds, line ", timeout=PROVED_MS)
+    expect(matrix.get_by_role("row", name="300")).to_contain_text("power of 2")
+    expect(matrix.get_by_role("status")).to_have_text("1 of 2 succeeded.")
+
+    pane(page, "Proof")
+    contract.fill(ADD.format(extent="n_elements"))
+    pane(page, "Matrix").get_by_role("button", name="Compile all").click()
+    expect(row).to_contain_text("proved", timeout=PROVED_MS)
