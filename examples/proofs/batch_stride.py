@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: dt_ptr=*fp16 out_ptr=*fp32 stride_batch=i32 length=i32 BLOCK=256
 @triton.jit
 def broken(dt_ptr, out_ptr, stride_batch, length, BLOCK: tl.constexpr):
     batch = tl.program_id(0)
@@ -12,6 +13,7 @@ def broken(dt_ptr, out_ptr, stride_batch, length, BLOCK: tl.constexpr):
     tl.store(out_ptr + batch.to(tl.int64) * length + at, dt, mask=at < length)
 
 
+# tritonc: dt_ptr=*fp16 out_ptr=*fp32 stride_batch=i32 length=i32 BLOCK=256
 @triton.jit
 def fixed(dt_ptr, out_ptr, stride_batch, length, BLOCK: tl.constexpr):
     batch = tl.program_id(0).to(tl.int64)

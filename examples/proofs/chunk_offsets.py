@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: k_ptr=*fp16 out_ptr=*fp32 T=i32 H=64 K=128 BLOCK=64
 @triton.jit
 def broken(k_ptr, out_ptr, T, H: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr):
     batch = tl.program_id(1) // H
@@ -17,6 +18,7 @@ def broken(k_ptr, out_ptr, T, H: tl.constexpr, K: tl.constexpr, BLOCK: tl.conste
     tl.store(out_ptr + rows, tl.sum(k, 1), mask=tokens < T)
 
 
+# tritonc: k_ptr=*fp16 out_ptr=*fp32 T=i32 H=64 K=128 BLOCK=64
 @triton.jit
 def fixed(k_ptr, out_ptr, T, H: tl.constexpr, K: tl.constexpr, BLOCK: tl.constexpr):
     batch = (tl.program_id(1) // H).to(tl.int64)

@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: out_ptr=*fp16 starts_ptr=*i32 n_rows=i32 stride=i32 BLOCK_M=16 BLOCK_N=64
 @triton.jit
 def broken(out_ptr, starts_ptr, n_rows, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     first = tl.load(starts_ptr + tl.program_id(0))
@@ -13,6 +14,7 @@ def broken(out_ptr, starts_ptr, n_rows, stride, BLOCK_M: tl.constexpr, BLOCK_N: 
     tl.store(out_ptr + rows[:, None] * stride + columns[None, :], 0.0, mask=inside)
 
 
+# tritonc: out_ptr=*fp16 starts_ptr=*i32 n_rows=i32 stride=i32 BLOCK_M=16 BLOCK_N=64
 @triton.jit
 def fixed(out_ptr, starts_ptr, n_rows, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     first = tl.load(starts_ptr + tl.program_id(0))

@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: state_ptr=*fp32 index_ptr=*i32 out_ptr=*fp32 count=i32 stride=i32 BLOCK=1024
 @triton.jit
 def broken(state_ptr, index_ptr, out_ptr, count, stride, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -14,6 +15,7 @@ def broken(state_ptr, index_ptr, out_ptr, count, stride, BLOCK: tl.constexpr):
         tl.store(out_ptr + row.to(tl.int64) * count + at, x, mask=at < count)
 
 
+# tritonc: state_ptr=*fp32 index_ptr=*i32 out_ptr=*fp32 count=i32 stride=i32 BLOCK=1024
 @triton.jit
 def fixed(state_ptr, index_ptr, out_ptr, count, stride, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)

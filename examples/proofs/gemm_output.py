@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: c_ptr=*fp16 M=i32 N=i32 stride=i32 BLOCK_M=64 BLOCK_N=128
 @triton.jit
 def broken(c_ptr, M, N, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -12,6 +13,7 @@ def broken(c_ptr, M, N, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     tl.store(c_ptr + (stride * m[:, None] + n[None, :]), 0.0, mask=inside)
 
 
+# tritonc: c_ptr=*fp16 M=i32 N=i32 stride=i32 BLOCK_M=64 BLOCK_N=128
 @triton.jit
 def fixed(c_ptr, M, N, stride, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)

@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: a_ptr=*fp16 b_ptr=*fp16 columns=4096 BLOCK=1024
 @triton.jit
 def broken(a_ptr, b_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -13,6 +14,7 @@ def broken(a_ptr, b_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(b_ptr + row.to(tl.int64) * columns + at, x, mask=at < columns)
 
 
+# tritonc: a_ptr=*fp16 b_ptr=*fp16 columns=4096 BLOCK=1024
 @triton.jit
 def fixed(a_ptr, b_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)

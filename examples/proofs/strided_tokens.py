@@ -4,6 +4,7 @@ import triton
 import triton.language as tl
 
 
+# tritonc: x_ptr=*fp16 out_ptr=*fp16 tokens=i32 stride=i32 D=128 BLOCK=64
 @triton.jit
 def broken(x_ptr, out_ptr, tokens, stride, D: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -13,6 +14,7 @@ def broken(x_ptr, out_ptr, tokens, stride, D: tl.constexpr, BLOCK: tl.constexpr)
     tl.store(out_ptr + rows + tl.arange(0, D)[None, :], x, mask=inside)
 
 
+# tritonc: x_ptr=*fp16 out_ptr=*fp16 tokens=i32 stride=i32 D=128 BLOCK=64
 @triton.jit
 def fixed(x_ptr, out_ptr, tokens, stride, D: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
