@@ -19,6 +19,7 @@ _LANGUAGE = "triton.language"
 def widened(source: str, operation: str, line: int, column: int) -> Iterator[str]:
     """Yield the source with one operand of an operation made 64 bits wide: left, then right.
 
+    Where a product is an operand of a sum, its own operands come first, since it may wrap as well.
     `operation` is that of MLIR whose result wraps; line and column are its place, from 1.
     """
     operator = _OPERATORS.get(operation)
@@ -35,10 +36,17 @@ def widened(source: str, operation: str, line: int, column: int) -> Iterator[str
             continue
         if (node.lineno, _characters(lines, node.lineno, node.col_offset) + 1) != (line, column):
             continue
-        for operand in (node.left, node.right):
+        for operand in _operands(node):
             made = _replaced(lines, operand, alias)
             if made is not None:
                 yield made
+
+
+def _operands(node: ast.BinOp) -> Iterator[ast.expr]:
+    for operand in (node.left, node.right):
+        if isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.Mult):
+            yield from (operand.left, operand.right)
+        yield operand
 
 
 def _alias_of_language(tree: ast.Module) -> str | None:

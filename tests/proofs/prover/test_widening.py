@@ -20,6 +20,13 @@ def test_each_operand_of_the_product_is_widened_in_turn() -> None:
     assert "x_ptr + row * stride.to(tl.int64) + 1" in right
 
 
+def test_a_product_in_a_sum_is_widened_before_the_sum() -> None:
+    source = SOURCE.replace("x_ptr + row * stride + 1", "x_ptr + (row * stride + cols)")
+    found = widened(source, "arith.addi", 8, source.splitlines()[7].index("row * stride") + 1)
+    assert "(row.to(tl.int64) * stride + cols)" in next(found)
+    assert "(row * stride + cols.to(tl.int64))" in list(found)[-1]
+
+
 def test_another_operation_at_that_place_is_not() -> None:
     assert list(widened(SOURCE, "arith.addi", 8, 22)) == []
 
