@@ -122,7 +122,8 @@ class WitnessRun:
             outside = one.outside()
             if outside is not None and one.argument is not None:
                 verb = "reads" if access.kind == "load" else "writes"
-                return f"{verb} {one.argument}[{outside:,}] of {one.size:,} elements", outside
+                size = f"{one.size:,} element{'s' if one.size != 1 else ''}"
+                return f"{verb} {one.argument}[{outside:,}] of {size}", outside
         expected = _offset_of(access, model)
         if self.conclusion.check is None or expected is None or ran.ended:
             return "", None

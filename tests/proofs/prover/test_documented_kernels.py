@@ -140,4 +140,4 @@ def test_split_k_that_forgets_to_stop_is_refuted_at_one_column() -> None:
     witness = report.accesses[0].answers["bounds"].witness
     assert witness is not None
     assert (witness.scalars["K"], witness.sizes["splits"]) == (1, 2)
-    assert witness.message == "reads a[1] of 1 elements"
+    assert witness.message == "reads a[1] of 1 element"

@@ -130,7 +130,7 @@ def test_a_range_of_values_one_too_large_is_refuted_with_the_value_in_the_buffer
     assert broken.verdict == "refuted"
     assert broken.witness is not None
     assert broken.witness.values["i_ptr"] == {"0": 1}
-    assert broken.witness.message == "reads x_ptr[1] of 1 elements"
+    assert broken.witness.message == "reads x_ptr[1] of 1 element"
 
 
 def test_the_range_of_a_buffer_that_the_kernel_writes_is_not_believed() -> None:
@@ -151,7 +151,7 @@ def test_the_mask_of_a_load_limits_where_its_range_holds() -> None:
     broken = report.accesses[1].answers["bounds"]
     assert broken.verdict == "refuted"
     assert broken.witness is not None
-    assert broken.witness.message == "reads x_ptr[-1] of 1 elements"
+    assert broken.witness.message == "reads x_ptr[-1] of 1 element"
 
 
 LOOP = """def kernel(x_ptr, n, BLOCK: tl.constexpr):
@@ -193,7 +193,7 @@ def test_a_loop_that_may_be_empty_proves_nothing_behind_it() -> None:
     broken = report.accesses[0].answers["bounds"]
     assert broken.verdict == "refuted"
     assert broken.witness is not None
-    assert broken.witness.message == "writes x_ptr[-1] of 1 elements"
+    assert broken.witness.message == "writes x_ptr[-1] of 1 element"
 
 
 def test_the_counter_of_an_empty_loop_proves_nothing_behind_it() -> None:
