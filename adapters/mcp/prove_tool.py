@@ -54,8 +54,15 @@ def _lines(accesses: list[Mapping[str, Any]]) -> Iterator[str]:
 def _why(said: Mapping[str, Any]) -> str:
     if said["replay"] is not None:
         sizes = ", ".join(f"{name} = {size}" for name, size in said["replay"]["sizes"].items())
-        return f" at {sizes}: {said['replay']['message']}"
+        return f" at {sizes}: {said['replay']['message']}{_fix(said['fix'])}"
     return f" ({said['reason']})" if said["reason"] else ""
+
+
+def _fix(fix: Mapping[str, Any] | None) -> str:
+    """Return the changed lines that are proved, "" without any."""
+    lines = [] if fix is None else fix["patch"].splitlines()
+    added = [one[1:].strip() for one in lines if one.startswith("+") and not one.startswith("+++")]
+    return f"; proved with: {' '.join(added)}" if added else ""
 
 
 def _step(verdict: str | None) -> str:
