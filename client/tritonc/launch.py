@@ -13,6 +13,7 @@ from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines, run_members
 from tritonc.members import read_members
+from tritonc.proof import Proof
 from tritonc.service_errors import TritoncError
 
 
@@ -24,8 +25,8 @@ class Launch:
     `passed`, `mismatch` or `out_of_bounds`; with cases it is their worst one, and the cases have
     `outputs`, `timing`, `profile` and `findings`. `timing` has times in microseconds, `profile` a
     profiler's counts, and `timings_ms` the duration of the request. `seeds` are those of random
-    inputs, `fuzz` describes fuzzing. `sources` are the texts that this client posted, by file, for
-    excerpts.
+    inputs, `fuzz` describes fuzzing, `proof` is the kernel's where it was asked for. `sources` are
+    the texts that this client posted, by file, for excerpts.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Launch:
     stdout: str = ""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     fuzz: Mapping[str, Any] | None = None
+    proof: Proof | None = None
     problem: Problem | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -53,11 +55,12 @@ class Launch:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Launch":
         """Parse a launch. Raises KeyError or TypeError if it is malformed."""
-        compilation = body.get("compilation")
+        compilation, proof = body.get("compilation"), body.get("proof")
         return read_members(
             cls,
             body,
             compilation=None if compilation is None else Compilation.from_json(compilation),
+            proof=None if proof is None else Proof.from_json(proof),
             cases=tuple(map(Run.from_json, body.get("cases") or ())),
             raw=body,
             **run_members(body),
@@ -88,6 +91,8 @@ class Launch:
         lines = list(self._run_lines({POSTED_SOURCE: source_name}))
         if self.compilation is not None and self._is_compilation_to_report():
             lines.append(CompileFailed(self.compilation).render(source_name))
+        if self.proof is not None:
+            lines += self.proof.short_lines(source_name)
         if self.seeds and self.verdict is not None and not self.good:
             seeds = ", ".join(f"{name} {seed}" for name, seed in self.seeds.items())
             lines.append(f"seeds: {seeds}")

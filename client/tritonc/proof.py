@@ -5,6 +5,7 @@ Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
@@ -15,7 +16,20 @@ from tritonc.service_errors import TritoncError
 PROVED = "proved"
 _LIMITS = "scalars and sizes"
 _EXTENT = ": its extent"
+_MOST_RUNS = 12
+"""Runs of equal values of a buffer that are shown."""
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
+
+
+def _held(witness: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what buffers hold where a launch lists it: `table_ptr = [0 (3 times), 7]`."""
+    for name, argument in (witness.get("arguments") or {}).items():
+        init = argument.get("init") if isinstance(argument, Mapping) else None
+        if isinstance(init, Mapping) and init.get("kind") == "values":
+            runs = [(value, len(list(same))) for value, same in groupby(init.get("values") or ())]
+            texts = [f"{v} ({n:,} times)" if n > 1 else str(v) for v, n in runs[:_MOST_RUNS]]
+            more = ["..."] if len(runs) > _MOST_RUNS else []
+            yield f"{name} = [{', '.join([*texts, *more])}]"
 
 
 def _is_of_all(statement: str) -> bool:
@@ -44,15 +58,20 @@ class ProofAnswer:
         """Parse an answer; unknown members are ignored."""
         return read_members(cls, body, proved_under=tuple(body.get("proved_under") or ()))
 
+    def on_one_line(self, check: str) -> str:
+        """Return the answer for a report that has no lines of its own."""
+        return "; ".join(map(str.strip, self.sentence(check).splitlines()))
+
     def sentence(self, check: str) -> str:
-        """Return the answer in a line."""
+        """Return the answer, of a refutation with indented lines below it."""
         if self.verdict == "proved":
             own = ", ".join(text for text in self.proved_under if not _is_of_all(text))
             return f"proved for all sizes ({own})" if own else "proved for all sizes"
         if self.verdict != "refuted" or self.replay is None:
             return f"{self.verdict}: {self.reason or 'no reason given'}"
         sizes = self.replay.get("sizes") or {}
-        named = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
+        known = [f"{name} = {value:,}" for name, value in sizes.items()]
+        named = ", ".join([*known, *_held(self.witness or {})])
         verbs = {"overflow": "wraps", "race": "meets another program"}
         verb = verbs.get(check, "leaves its buffer")
         what = f"{self.expression} {verb}"
@@ -148,6 +167,15 @@ class Proof:
         """Return the answers as lines; `name` is the file's."""
         return "\n".join(self._lines(name))
 
+    def short_lines(self, name: str = POSTED_SOURCE) -> Iterator[str]:
+        """Yield the verdict, and what is not proved, for the report of a launch."""
+        why = str(self.problem) if self.problem is not None else self.reason
+        yield f"proof for all sizes: {self.verdict or self.state}{f': {why}' if why else ''}"
+        for access, check, answer in self.unproved():
+            file = name if access.file in (None, POSTED_SOURCE) else access.file
+            place = f"{file}:{access.line}: {access.kind} of {access.argument}"
+            yield f"  {place}: {_TITLES[check]}: {answer.on_one_line(check)}"
+
     def _lines(self, name: str) -> Iterator[str]:
         if self.problem is not None:
             yield f"{self.problem.title}: {self.problem.detail}"
@@ -163,7 +191,8 @@ class Proof:
             under = (text for answer in answers for text in answer.proved_under)
             limits = [text for text in dict.fromkeys(under) if text.startswith(_LIMITS)]
             is_proved = self.verdict == PROVED and limits
-            where = f", where {' and '.join(limits)}" if is_proved else ""
+            said = " and ".join(text.removeprefix(f"{_LIMITS} are ") for text in limits)
+            where = f", where {_LIMITS} are {said}" if is_proved else ""
             yield f"verdict: {self.verdict}{where}"
 
     def _text_of(self, access: ProvedAccess) -> str:
@@ -177,9 +206,10 @@ class Proof:
 class ProofFailed(TritoncError):
     """A proof found nothing out: the kernel does not compile, or the contract does not fit it."""
 
-    def __init__(self, proof: Proof) -> None:
+    def __init__(self, proof: Proof, name: str = "") -> None:
         problem = proof.problem
-        super().__init__(problem.detail if problem else f"the proof {proof.id} is {proof.state}")
+        detail = problem.detail if problem else f"the proof {proof.id} is {proof.state}"
+        super().__init__(f"{name}: {detail}" if name else detail)
         self.proof = proof
 
 

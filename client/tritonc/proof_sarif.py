@@ -74,4 +74,4 @@ def _file(access: ProvedAccess, path: str) -> Path:
 
 
 def _said(access: ProvedAccess, check: str, answer: ProofAnswer) -> str:
-    return f"{access.kind} of {access.argument}: {answer.sentence(check)}"
+    return f"{access.kind} of {access.argument}: {answer.on_one_line(check)}"

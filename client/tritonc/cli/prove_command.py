@@ -86,7 +86,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     posted = read_source(given.source, given)
     beside = Path(given.source).with_suffix(CONTRACT_SUFFIX)
     contract = _contract(given, beside)
-    request = {} if contract is not None else _request(given)
+    request = _request(given)
     members = kernel_members(given)
     compiled = request.get("compilation") or {}
     for name in ("constexprs", "options", "kernel", "signature"):
@@ -127,10 +127,11 @@ def _contract(given: Namespace, beside: Path) -> str | None:
 
 
 def _request(given: Namespace) -> dict[str, Any]:
-    if given.request is not None:
-        return read_request(given.request)
-    found = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
-    return read_request(next((str(path) for path in found if path.is_file()), None))
+    """Return the launch request: it names constexprs beside a contract, too."""
+    if given.request is None:
+        beside = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
+        given.request = next((str(path) for path in beside if path.is_file()), None)
+    return read_request(given.request)
 
 
 def placed(error: ProblemError | ProofFailed, contract: str, path: str) -> Exception:
@@ -194,13 +195,14 @@ def _proved(
     if not proof.finished:
         raise WaitExpired(proof.id, f"it is {proof.state}", given.wait_s)
     if proof.state != "completed":
-        raise ProofFailed(proof)
+        raise ProofFailed(proof, name_of(given.source))
     return proof
 
 
 def _report(given: Namespace, proof: Proof, cases: int, terminal: Terminal) -> None:
     if proof.is_inferred and proof.contract:
         kept = "kept" if given.write_contract else "--write-contract keeps it"
-        terminal.text(f"contract (inferred from {cases} cases; {kept} beside the kernel)")
+        several = f"{cases} cases" if cases > 1 else "1 case: give 3 whose sizes differ"
+        terminal.text(f"contract (inferred from {several}; {kept} beside the kernel)")
         terminal.text("\n".join(f"  {line}" for line in proof.contract.splitlines()))
     terminal.text(proof.render(name_of(given.source)))

@@ -24,6 +24,8 @@ _FLAGS = {  # by request member: the flag, and the namespace attribute with its 
     "reference": ("--reference", "reference"),
     "return": ("--return", "returns"),
     "checks": ("--check", "check"),
+    "contract": ("--contract", "contract"),
+    "limits": ("--limit", "limit"),
     "fuzz": ("--fuzz-seed", "fuzz_seed"),
     "timing": ("--time", "time"),
     "profile": ("--hot-lines", "hot_lines"),
@@ -42,6 +44,7 @@ _CHANGES = {"--before": "before", "--after": "after", "--space": "space"}
 _AROUND = frozenset({"compilation", "base"})
 _NAMED = frozenset(
     {"signature", "constexprs", "hints", "options", "files", "arguments", "return", "space"}
+    | {"limits"}
 )
 _PARAMETERS = {"sort": "--sort", "wait": "--wait-s"}  # by query parameter
 _ADVICE = {

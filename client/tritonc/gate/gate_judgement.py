@@ -202,7 +202,8 @@ def _proof_checks(cell: Cell, measured: CellNumbers) -> Iterator[Check]:
     else:
         for access, check, answer in proof.unproved():
             file = cell.kernel.lines.path(access.file or POSTED_SOURCE)
-            said = f"{access.kind} of {access.argument}: {answer.sentence(check)}"
+            sentence = answer.sentence(check).replace("\n", ";\n")  # reports make it one line
+            said = f"{access.kind} of {access.argument}: {sentence}"
             metric = f"{PROVED}.{check}"
             line = access.line if isinstance(access.line, int) else at
             yield Check(cell, metric, BROKEN, said, None, None, (), file, line)

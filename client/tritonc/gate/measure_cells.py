@@ -108,9 +108,17 @@ class CellMeasuring:
     def _proof(self, cell: Cell, key: str) -> Proof:
         kernel = {"compilation": key, "priority": "batch"}
         wait_s = self._remaining_s()
-        proof = self._client.prove(
-            kernel, contract=cell.kernel.contract, wait_s=wait_s, check=False
-        )
+        try:
+            proof = self._client.prove(
+                kernel, contract=cell.kernel.contract, wait_s=wait_s, check=False
+            )
+        except ProblemError as error:
+            mistakes = [one.message for one in error.errors if one.pointer == "/contract"]
+            if not mistakes:
+                raise
+            place = f"{cell.kernel.place}.contract"
+            self._add_problem(FileProblem(place, "; ".join(mistakes)))
+            return Proof("", "failed", problem=error.problem)
         if not proof.finished:
             self._client.proofs.cancel(proof.id)
             raise WaitExpired(proof.id, f"it is {proof.state}", self._wait_s)

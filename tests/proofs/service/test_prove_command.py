@@ -76,6 +76,17 @@ def test_a_kernel_with_its_contract_beside_it_is_proved(
     assert "verdict: proved" in out
 
 
+def test_a_contract_beside_the_kernel_leaves_its_launches_their_constexprs(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "sizes n_rows\nx_ptr: n_rows * stride\nn_cols <= BLOCK // 1024 * stride\ngrid: n_rows\n"
+    kernel.with_suffix(".contract").write_text(text)
+    prove(system, str(kernel))
+    out, err = capsys.readouterr()
+    assert "(grid, n_cols <= BLOCK // 1024 * stride)" in out
+    assert "(an example)" not in err
+
+
 def test_without_a_contract_or_cases_the_request_is_wrong(
     system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,6 @@
 import json
 
+from tritonc.launch import Launch
 from tritonc.proof import Proof
 from tritonc.proof_sarif import proof_sarif
 
@@ -20,6 +21,11 @@ PROOF = Proof.from_json(
                     "verdict": "refuted",
                     "expression": "program_id(0) * stride",
                     "line": 9,
+                    "witness": {
+                        "arguments": {
+                            "i_ptr": {"init": {"kind": "values", "values": [0, 0, 0, 7]}},
+                        }
+                    },
                     "replay": {
                         "sizes": {"rows": 70000},
                         "message": "writes x_ptr[-1] of 4 elements",
@@ -47,7 +53,7 @@ def test_what_is_refuted_is_an_error_at_its_line() -> None:
     assert (result["ruleId"], result["level"]) == ("overflow", "error")
     assert place["artifactLocation"]["uri"] == "kernels/rows.py"
     assert place["region"] == {"startLine": 9, "startColumn": 5}
-    assert "rows = 70,000" in result["message"]["text"]
+    assert "rows = 70,000, i_ptr = [0 (3 times), 7]; replayed" in result["message"]["text"]
 
 
 def test_the_text_of_a_proof_says_what_holds_and_what_breaks() -> None:
@@ -58,3 +64,12 @@ def test_the_text_of_a_proof_says_what_holds_and_what_breaks() -> None:
     cost = "registers 20 to 22, instructions 32 to 35 on cuda:90"
     assert f"proved with: row = 2; {cost}" in text
     assert text.endswith("verdict: refuted")
+
+
+def test_a_launch_says_what_its_proof_leaves_open() -> None:
+    launch = Launch.from_json(
+        {"id": "2", "state": "completed", "verdict": "not_checked", "proof": PROOF.raw}
+    )
+    text = launch.render("rows.py")
+    assert "proof for all sizes: refuted\n" in text
+    assert "  rows.py:9: store of x_ptr: 32-bit overflow: REFUTED: program_id(0)" in text

@@ -56,7 +56,7 @@ def test_what_is_unknown_breaks_it_and_annotates_its_line(proving: GateService):
     assert line.startswith(
         "::error file=double.py,line=7,title=tritonc gate::double: proved.bounds"
     )
-    assert "loaded value: 100 %25 ::error::mine" in line
+    assert "loaded value: 100 %25; ::error::mine" in line
 
 
 def test_a_contract_that_does_not_fit_breaks_it(proving: GateService, capsys: Any):
