@@ -10,7 +10,7 @@ from launch.contract.text import MOST_CHARACTERS
 from launch.request.grid import GRID_SCHEMA
 from launch.request.launch_request import MAX_DEADLINE_S
 from launch.request.launched_kernel import LaunchedKernel
-from launch.request.request_part import RequestPart
+from launch.request.request_part import ReadLater, RequestPart
 
 ProofCheck = Literal["bounds", "overflow", "races"]
 CHECKS: tuple[ProofCheck, ...] = ("bounds", "overflow")
@@ -60,11 +60,15 @@ class ProofBuffer(RequestPart):
     output: bool = Field(default=False, description="ignored")
 
 
+ProofArgument = ProofBuffer | bool | int | float
+
+
 class ProofCase(RequestPart):
     """One launch that is right. Cases with other sizes, best primes, tell sizes apart."""
 
     arguments: Annotated[
-        dict[Name, ProofBuffer | bool | int | float], Field(max_length=MAX_ARGUMENTS)
+        dict[Name, Annotated[Json, ReadLater(lambda: ProofArgument)]],
+        Field(max_length=MAX_ARGUMENTS),
     ]
     grid: Annotated[Json, WithJsonSchema(GRID_SCHEMA)]
 

@@ -49,16 +49,20 @@ def inferred_contract(cases: Sequence[InferenceCase], constants: Mapping[str, in
 def _check(cases: Sequence[InferenceCase]) -> None:
     first = cases[0]
     for number, case in enumerate(cases):
-        if (
-            case.buffers.keys() != first.buffers.keys()
-            or case.scalars.keys() != first.scalars.keys()
+        for kind, own, others in (
+            ("buffer", case.buffers, first.buffers),
+            ("integer", case.scalars, first.scalars),
         ):
-            raise NotInferable(f"case {number} has other arguments than the first")
+            for name in sorted(own.keys() ^ others.keys()):
+                one, other = (0, number) if name in others else (number, 0)
+                raise NotInferable(f"cases/{one} has the {kind} {name}, and cases/{other} has none")
         if len(case.grid) != len(first.grid):
-            raise NotInferable(f"the grid of case {number} has another number of axes")
+            raise NotInferable(
+                f"cases/{number} has a grid with another number of axes than cases/0"
+            )
         for name, buffer in case.buffers.items():
             if len(buffer.shape) != len(first.buffers[name].shape):
-                raise NotInferable(f"{name} has another rank in case {number}")
+                raise NotInferable(f"{name} has another rank in cases/{number} than in cases/0")
 
 
 @dataclass
@@ -97,7 +101,7 @@ class _Inference:
         axes = range(len(first.shape))
         lengths = [self._named(self._shape(name, a), f"{name}_{a}") for a in axes]
         if all(case.buffers[name].strides is None for case in self.cases):
-            return f"{name}: {' * '.join(lengths) or 1}"
+            return f"{name}: {' * '.join(one for one in lengths if one != '1') or 1}"
         steps = [self._named(self._stride(name, a), f"{name}_stride_{a}") for a in axes]
         parts = [f"({n} - 1) * {s}" for n, s in zip(lengths, steps, strict=True)]
         return f"{name}: {' + '.join(parts)} + 1"
@@ -128,7 +132,7 @@ class _Inference:
         """Return a quantity: a constexpr or a number, a scalar that was equal, or a new size."""
         if values in self.symbols:
             return self.symbols[values]
-        if len(set(values)) == 1 and (values[0] == 1 or values[0] in self.constants.values()):
+        if len(set(values)) == 1 and (values[0] < 2 or values[0] in self.constants.values()):
             return next(
                 (n for n, v in self.constants.items() if v == values[0] > 1), str(values[0])
             )

@@ -7,7 +7,7 @@ from typing import Any
 from compiler.job import CompileJob
 from compiler.json_number import read_number
 from compiler.proof.contract import ContractError
-from compiler.rejection import FieldError, RequestRejected
+from compiler.rejection import FieldError, RequestRejected, pointer
 from compiler.request import limits
 from compiler.request.resolution import resolve
 from jobs.submission import JobOrder
@@ -23,7 +23,7 @@ from launch.request.launched_kernel import LaunchedKernel
 from launch.request.request_part import below, read
 from proofs.proof_job import OtherKernelJob, ProofJob
 from proofs.proof_kind import PROOF
-from proofs.proof_request import ProofBuffer, ProofCase, ProofRequest
+from proofs.proof_request import ProofArgument, ProofBuffer, ProofCase, ProofRequest
 from proofs.stored_proofs import Proofs, StoredProof
 from service.caller import Caller
 from service.compilations.retrieval import read_compile_job
@@ -149,15 +149,34 @@ def _signature(cases: Sequence[ProofCase], constexprs: Mapping[str, Any]) -> dic
     if not cases:
         message = "give the kernel's signature, or cases whose arguments say it"
         raise RequestRejected(FieldError("/signature", message))
+    arguments = [_arguments(*one) for one in enumerate(cases)]
     found = {}
-    for name in cases[0].arguments:
-        values = [case.arguments[name] for case in cases if name in case.arguments]
+    for name in arguments[0]:
+        values = [each[name] for each in arguments if name in each]
         if name not in constexprs:
             found[name] = _type_of(values)
     return found
 
 
-def _type_of(values: Sequence[ProofBuffer | bool | float]) -> str:
+def _arguments(index: int, case: ProofCase) -> dict[str, ProofArgument]:
+    """Return the arguments of a case. Raises RequestRejected."""
+    at = f"/cases/{index}/arguments"
+    return {name: _argument(value, at + pointer(name)) for name, value in case.arguments.items()}
+
+
+def _argument(value: Any, at: str) -> ProofArgument:
+    if isinstance(value, dict):
+        buffer = read(ProofBuffer, value, at)
+        if buffer.strides is not None and len(buffer.strides) != len(buffer.shape):
+            message = f"must be {len(buffer.shape)} numbers, as the shape has as many axes"
+            raise RequestRejected(FieldError(at + "/strides", message))
+        return buffer
+    if isinstance(value, bool | int | float):
+        return value
+    raise RequestRejected(FieldError(at, 'must be a number, or a buffer: {"shape": [4099]}'))
+
+
+def _type_of(values: Sequence[ProofArgument]) -> str:
     first = values[0]
     if isinstance(first, ProofBuffer):
         return f"*{first.dtype}"
@@ -204,14 +223,15 @@ def _constants(job: CompileJob) -> dict[str, int]:
 
 
 def _inference_case(index: int, case: ProofCase, constants: Mapping[str, int]) -> InferenceCase:
+    arguments = _arguments(index, case)
     buffers = {
         name: CaseBuffer(value.shape, value.strides)
-        for name, value in case.arguments.items()
+        for name, value in arguments.items()
         if isinstance(value, ProofBuffer)
     }
     scalars = {
         name: value
-        for name, value in case.arguments.items()
+        for name, value in arguments.items()
         if isinstance(value, int) and not isinstance(value, bool) and name not in constants
     }
     grid = parse_grid(case.grid, f"/cases/{index}/grid").evaluate({**constants, **scalars})

@@ -51,6 +51,11 @@ def test_strides_bound_how_far_a_buffer_reaches() -> None:
     assert "x: (x_0 - 1) * x_stride_0 + (n - 1) * 1 + 1" in text
 
 
+def test_an_axis_that_is_always_1_is_no_factor() -> None:
+    cases = [InferenceCase({"x": CaseBuffer((1, n))}, {"n": n}, [1]) for _, n, _ in SIZES]
+    assert "x: n\n" in inferred_contract(cases, {})
+
+
 def test_a_scalar_below_1_may_be_anything() -> None:
     cases = [InferenceCase({}, {"seed": seed}, [1]) for seed in (0, 7, -3)]
     assert "any seed" in inferred_contract(cases, {})
@@ -58,5 +63,5 @@ def test_a_scalar_below_1_may_be_anything() -> None:
 
 def test_cases_with_other_arguments_are_refused() -> None:
     cases = [InferenceCase({}, {"n": 3}, [1]), InferenceCase({}, {"m": 3}, [1])]
-    with pytest.raises(NotInferable, match="case 1 has other arguments"):
+    with pytest.raises(NotInferable, match="cases/1 has the integer m, and cases/0 has none"):
         inferred_contract(cases, {})

@@ -13,6 +13,10 @@ SHORT = EXAMPLE | {"contract": EXAMPLE["contract"].replace("put_ptr: n_elements"
 CASES = CASES_EXAMPLE["cases"]
 
 
+def of_case(argument: Any) -> dict[str, Any]:
+    return {"contract": None, "cases": [{"arguments": {"x_ptr": argument}, "grid": [1]}]}
+
+
 def proof_of(http: httpx.Client, body: dict[str, Any], **headers: str) -> dict[str, Any]:
     answer = http.post("/v1/proofs", params={"wait": 60}, json=body, headers=headers)
     assert answer.status_code == 200, answer.text
@@ -88,6 +92,8 @@ def test_a_contract_that_names_no_argument_says_where(http: httpx.Client) -> Non
         ({"compilation": "0" * 64}, "/compilation", "give either"),
         ({"signature": None}, "/signature", "give the kernel's signature"),
         ({"checks": ["luck"]}, "/checks/0", ""),
+        (of_case("x"), "/cases/0/arguments/x_ptr", "must be a number, or a buffer"),
+        (of_case({"shape": [4, 2], "strides": [1]}), "/cases/0/arguments/x_ptr/strides", "2 numb"),
     ],
 )
 def test_a_request_that_cannot_be_is_refused_with_its_place(
