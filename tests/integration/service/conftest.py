@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -81,9 +82,10 @@ def without_worker(system: Deployment, folder: Path, **settings: str) -> Iterato
     asyncio.run(copy_toolchains(system.redis_url, deployment.redis_url))
     deployment.start_service()
     yield deployment
-    said = deployment.said()
     deployment.stop()
+    said = deployment.said()
     assert "Traceback" not in said, said
+    assert re.search(r"INFO service: stopping; \d+ open requests have \S+ s\n", said)
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,8 +16,9 @@ from tritonc import Client
 
 from store.api_keys import ApiKeys
 from store.connection import connect
+from tests.cases import slow_except
 from tests.integration.service import bodies
-from tests.integration.service.conftest import ADMIN_KEY, without_worker
+from tests.integration.service.conftest import ADMIN_KEY
 from tests.integration.service.running import Deployment, free_port
 from tests.waiting import wait_until
 
@@ -56,26 +55,24 @@ def test_a_caller_sees_its_own_accounts_alone(
     assert teams("bob").get("/v1/usage", params={"caller": "*"}).status_code == 403
 
 
-def test_a_key_with_a_limit_is_refused_beyond_it(system: Deployment, tmp_path: Path) -> None:
-    with without_worker(system, tmp_path) as deployment:
-        key, secret = asyncio.run(limited_key(deployment.redis_url))
-        with deployment.client(authorization=f"Bearer {secret}") as http:
-            answers = [http.get("/v1/targets") for _ in range(5)]
-        refused = next(answer for answer in answers if answer.status_code == 429)
-        assert refused.json()["limit"] == 1
-        for answer in (answers[0], refused):
-            assert answer.headers["ratelimit-policy"] == '"requests";q=1;w=1'
-            assert answer.headers["ratelimit"] == '"requests";r=0;t=1'
-        with Client(deployment.url, api_key=secret) as client:
-            assert client.targets()  # after the time that the refusal names
-        with deployment.client(authorization=f"Bearer {ADMIN_KEY}") as http:
-            wait_until(lambda: key in {day["caller"] for day in days_of(http, caller="*")}, "noted")
-            text = http.get("/metrics").text
+def test_a_key_with_a_limit_is_refused_beyond_it(idle: Deployment) -> None:
+    key, secret = asyncio.run(limited_key(idle.redis_url))
+    with idle.client(authorization=f"Bearer {secret}") as http:
+        answers = [http.get("/v1/targets") for _ in range(5)]
+    refused = next(answer for answer in answers if answer.status_code == 429)
+    assert refused.json()["limit"] == 1
+    for answer in (answers[0], refused):
+        assert answer.headers["ratelimit-policy"] == '"requests";q=1;w=1'
+        assert answer.headers["ratelimit"] == '"requests";r=0;t=1'
+    with Client(idle.url, api_key=secret) as client:
+        assert client.targets()  # after the time that the refusal names
+    with idle.client(authorization=f"Bearer {ADMIN_KEY}") as http:
+        wait_until(lambda: key in {day["caller"] for day in days_of(http, caller="*")}, "noted")
+        text = http.get("/metrics").text
 
-    said = deployment.said()
-    assert f"INFO service: listening on {deployment.url}\n" in said
+    said = idle.said()
+    assert f"INFO service: listening on {idle.url}\n" in said
     assert re.search(rf"GET /v1/targets: 429 too_many_requests \(request \w+, key {key}\)\n", said)
-    assert re.search(r"INFO service: stopping; \d+ open requests have \S+ s\n", said)
     assert 'tritond_http_request_seconds_count{method="GET",route="/v1/targets",status="429"}' in (
         text
     )
@@ -129,14 +126,7 @@ def started(module: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_log_lines_are_json_on_demand() -> None:
-    [line] = started("service", TRITOND_LOG_FORMAT="json").stderr.splitlines()
-
-    assert json.loads(line)["level"] == "error"
-    assert "TRITOND_REDIS_URL" in json.loads(line)["message"]
-
-
-@pytest.mark.parametrize("module", ["service", "worker"])
+@pytest.mark.parametrize("module", slow_except(["service"], ["service", "worker"]))
 def test_an_unknown_log_format_is_refused_with_those_there_are(module: str) -> None:
     ended = started(module, TRITOND_LOG_FORMAT="yaml", TRITOND_LOG="loud")
 

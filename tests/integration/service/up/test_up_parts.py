@@ -56,11 +56,28 @@ def test_lines_of_up_itself_are_json_too() -> None:
     assert line["message"].startswith("TRITOND_ACK_REPLICAS needs TRITOND_REDIS_URL")
 
 
-def test_a_service_runs_nothing_of_the_working_directory(tmp_path: Path) -> None:
-    ran = hostile_modules(tmp_path)
-    command = Path(sys.executable).parent / "tritond"
+@pytest.fixture(scope="module")
+def in_a_hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Return what a service without a store writes, and what exists if it ran another's code."""
+    folder = tmp_path_factory.mktemp("hostile")
+    ran = hostile_modules(folder)
+    command = [Path(sys.executable).parent / "tritond", "api"]
+    env = NO_STORE | {"TRITOND_LOG_FORMAT": "json"}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    return done.stderr, ran
 
-    done = subprocess.run([command, "api"], cwd=tmp_path, env=NO_STORE, capture_output=True)
 
-    assert b"The store is not available" in done.stderr
+def test_a_service_runs_nothing_of_the_working_directory(
+    in_a_hostile_folder: tuple[str, Path],
+) -> None:
+    said, ran = in_a_hostile_folder
+
+    assert "The store is not available" in said
     assert not ran.exists()
+
+
+def test_log_lines_are_json_on_demand(in_a_hostile_folder: tuple[str, Path]) -> None:
+    [line] = in_a_hostile_folder[0].splitlines()
+
+    assert json.loads(line)["level"] == "error"
+    assert "TRITOND_REDIS_URL" in json.loads(line)["message"]
