@@ -69,6 +69,15 @@ async def pool(toolchain):
     del os.environ["TRITOND_TEST_SECRET"]
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def compiler():
+    """Yield a pool whose children compile, with the environment of an ordinary worker."""
+    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT))
+    await pool.start()
+    yield pool
+    await pool.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def attack(pool):
     """Return a function that runs hostile source; the next job must then succeed."""

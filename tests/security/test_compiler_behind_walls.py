@@ -1,18 +1,11 @@
 """The real compiler works in the sandbox, and a crash ends only its own child."""
 
-import sys
-from pathlib import Path
-
 import pytest
-import pytest_asyncio
 
 from compiler.messages.orders import BackOrder, FrontOrder
-from tests.security.conftest import ROOT
 from worker.pool.child_outcome import Ending
-from worker.pool.pool import Pool
-from worker.pool.zygote_client import ZygoteToolchain
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
 COMMON = {"options": {"enable_fp_fusion": True}, "target": TARGET, "stop_after": None}
@@ -31,14 +24,6 @@ SPECIALIZATION = {
     "constexprs": {"BLOCK": {"int": "64"}},
     "hints": {},
 }
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def compiler():
-    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT))
-    await pool.start()
-    yield pool
-    await pool.close()
 
 
 async def front(pool, body="pass", deadline_s=60.0, before=""):

@@ -4,15 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from tests.security.conftest import ROOT
 from tests.security.test_compiler_behind_walls import front
 from worker.pool.child_outcome import Ending
-from worker.pool.pool import Pool
-from worker.pool.zygote_client import ZygoteToolchain
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OF_SYS = """
 import sys
@@ -55,14 +52,6 @@ for module in list(sys.modules.values()):
             if any(root[::-1] in said for root in roots):
                 print("FOUND", module.__name__, name, said[:200])
 """
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def compiler():
-    pool = Pool(ZygoteToolchain(Path(sys.executable), ROOT))
-    await pool.start()
-    yield pool
-    await pool.close()
 
 
 @pytest.mark.parametrize(

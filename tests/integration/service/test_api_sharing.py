@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cases import slow_except
 from tests.integration.service import bodies
 from tests.integration.service.conftest import Post
 
@@ -67,10 +68,13 @@ def test_different_options_or_targets_share_no_back_end(
     assert back_end_ms(second) != back_end_ms(first)
 
 
+BACK_END_OPTIONS = [
+    *({"num_warps": 8}, {"num_stages": 1}, {"maxnreg": 64}, {"num_ctas": 2}, {"ptx_version": 84}),
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [{"num_warps": 8}, {"num_stages": 1}, {"maxnreg": 64}, {"num_ctas": 2}, {"ptx_version": 84}],
-    ids=str,
+    "options", slow_except([{"num_warps": 8}, {"maxnreg": 64}], BACK_END_OPTIONS), ids=str
 )
 def test_options_that_only_the_back_end_reads_share_the_front_end(
     post: Post, options: dict[str, object]
@@ -85,7 +89,11 @@ def test_options_that_only_the_back_end_reads_share_the_front_end(
     assert back_end_ms(second) != back_end_ms(first)
 
 
-@pytest.mark.parametrize("options", [{"debug": True}, {"sanitize_overflow": False}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    slow_except([{"debug": True}], [{"debug": True}, {"sanitize_overflow": False}]),
+    ids=str,
+)
 def test_options_that_the_front_end_reads_do_not(post: Post, options: dict[str, object]) -> None:
     first = post(bodies.good("matmul")).json()
     second = post(bodies.good("matmul", options=options)).json()
@@ -101,7 +109,9 @@ WARPS = {
 }
 
 
-@pytest.mark.parametrize("call", WARPS.values(), ids=list(WARPS))
+@pytest.mark.parametrize(
+    "call", slow_except(["asked()", "everything()"], WARPS.values()), ids=list(WARPS)
+)
 def test_a_kernel_that_reads_such_an_option_sees_its_own(post: Post, call: str) -> None:
     source = f"""import dataclasses
 import triton
@@ -139,7 +149,7 @@ def kernel(x_ptr):
         assert made["stdout"] == ""
 
 
-@pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])
+@pytest.mark.parametrize("target", slow_except(["cuda:90"], ["cuda:90", "hip:gfx942"]))
 def test_shorter_requests_are_answered_from_a_longer_one(post: Post, target: str) -> None:
     body = bodies.good("fused_softmax", target=target)
     body["source"] += "\n# of this test alone\n"

@@ -12,7 +12,9 @@ from tests.security.cheats.table import CHEATS, name_of
 
 ALIKE = (NO_ASSEMBLY, verdict("passed"))
 """The answers to cheats that the device cannot run, and to those that do no harm there."""
-QUICK = [cheat for cheat in CHEATS if cheat.cpu not in ALIKE]
+BY_KIND = {(name_of(cheat).partition("/")[0], str(cheat.cpu)): cheat for cheat in CHEATS}
+"""One cheat of each folder and expected answer."""
+QUICK = [cheat for cheat in BY_KIND.values() if cheat.cpu not in ALIKE]
 QUICK += [next(cheat for cheat in CHEATS if cheat.cpu == answer) for answer in ALIKE]
 
 

@@ -13,7 +13,7 @@ from tests.integration.compiler.children import Children
 from tests.integration.compiler.kernels import KERNELS, Kernel, all_in
 from tests.integration.launch.cpu.forms import ALL_AT_ONCE, Forms, compiled
 
-ELEMENTS = 1 << 19
+ELEMENTS = 1 << 17
 WIDE = ("attention", "matmul", "recurrence", "variance")
 """Their tiles have many rows, so that each row is short."""
 
@@ -35,9 +35,9 @@ def arguments_for(form: RunForm) -> list[Any]:
         elif kind.startswith(("fp", "bf")):
             found.append(0.5)
         elif "stride" in parameter.name:
-            found.append(64 if any(word in form.entry for word in WIDE) else 8192)
+            found.append(64 if any(word in form.entry for word in WIDE) else 2048)
         else:
-            found.append(57)
+            found.append(23)
     return found
 
 
