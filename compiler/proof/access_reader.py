@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.logic import TRUE, Formula, at_least, both
-from compiler.proof.operations import masked_operands
 from compiler.proof.polynomial import lift, name
 from compiler.proof.proof_limits import MOST_ACCESSES, ProofLimitReached, Unsupported
 from compiler.proof.structure import Structure
@@ -16,6 +15,7 @@ from compiler.proof.terms import (
     UnreadAccess,
     line_of,
 )
+from compiler.proof.triton_operations import masked_operands
 from compiler.proof.unknowns import INFINITY, Unknowns
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of

@@ -23,10 +23,10 @@ from compiler.proof.logic import (
     replaced,
 )
 from compiler.proof.obligations import Conclusion, Prover, Shown
-from compiler.proof.operations import masked_operands
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
 from compiler.proof.terms import Indices, SymbolicAccess, UnreadAccess, line_of
+from compiler.proof.triton_operations import masked_operands
 from compiler.proof.witness import is_satisfiable
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of

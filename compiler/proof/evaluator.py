@@ -8,11 +8,11 @@ origin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from compiler.proof import operations
+from compiler.proof import arith_operations, triton_operations
 from compiler.proof.logic import (
     FALSE,
     TRUE,
@@ -20,38 +20,34 @@ from compiler.proof.logic import (
     Compound,
     Formula,
     Truth,
-    at_least,
     both,
     either,
-    equal,
     opposite,
 )
+from compiler.proof.loops import Loops
 from compiler.proof.polynomial import Interval, Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
-from compiler.proof.structure import Edge, Owner, Structure
+from compiler.proof.structure import Edge, Structure
 from compiler.proof.terms import (
     Check,
     Indices,
     LoadedValue,
     Path,
     PointerCase,
+    Reader,
     SymbolicPointer,
     Term,
+    at_line,
     bits_of_element,
     line_of,
 )
-from compiler.proof.unknowns import EVERYTHING, INFINITY, Unknowns
+from compiler.proof.unknowns import EVERYTHING, Unknowns
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, pointee_of
 
-_Key = tuple[Value, Indices]
-
-
-@dataclass(frozen=True)
-class _Loop:
-    turn: str
-    counter: Polynomial
-    checks: frozenset[Check]
+_READERS: Mapping[str, Reader] = {**arith_operations.READERS, **triton_operations.READERS}
+ValueAt = tuple[Value, Indices]
+"""A value, and the indices of one of its elements."""
 
 
 @dataclass
@@ -67,12 +63,13 @@ class Evaluator:
     grid: tuple[Polynomial, ...] = ()
     value_ranges: Mapping[str, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     loaded: dict[str, LoadedValue] = field(default_factory=dict)
-    _memo: list[dict[_Key, tuple[Term, frozenset[Check]]]] = field(default_factory=lambda: [{}])
+    _memo: list[dict[ValueAt, tuple[Term, frozenset[Check]]]] = field(default_factory=lambda: [{}])
     _checks: list[set[Check]] = field(default_factory=lambda: [set()])
-    _symbolic: dict[_Key, Term] = field(default_factory=dict)
-    _loops: dict[Operation, _Loop] = field(default_factory=dict)
-    _trips: dict[Operation, Polynomial] = field(default_factory=dict)
+    _symbolic: dict[ValueAt, Term] = field(default_factory=dict)
     _read: int = 0
+
+    def __post_init__(self) -> None:
+        self.loops = Loops(self)
 
     # values
 
@@ -132,16 +129,32 @@ class Evaluator:
         low, high = result.interval(self.unknowns.interval) if not result.names else EVERYTHING
         half = 1 << (bits - 1)
         if not (-half <= low and high < half):
-            self._note(Check("overflow", operation, result, bits, self._path_of(operation)))
+            self.note([Check("overflow", operation, result, bits, self._path_of(operation))])
         return result
 
     def check_divisor(self, operation: Operation, divisor: Polynomial) -> None:
         """Note that a divisor must be at least 1."""
         if divisor.constant is None or divisor.constant < 1:
-            self._note(Check("divisor", operation, divisor, 64, self._path_of(operation)))
+            self.note([Check("divisor", operation, divisor, 64, self._path_of(operation))])
 
-    def _note(self, check: Check) -> None:
-        self._checks[-1].add(check)
+    def note(self, checks: Iterable[Check]) -> None:
+        """Note what must hold for a value to be exact."""
+        self._checks[-1].update(checks)
+
+    def stands_for(self, key: ValueAt) -> bool:
+        """Return True inside of `standing_for` with the same key."""
+        return key in self._symbolic
+
+    @contextmanager
+    def standing_for(self, key: ValueAt, symbol: Term) -> Iterator[None]:
+        """Read a value as a symbol inside; nothing that is read so is kept."""
+        self._symbolic[key] = symbol
+        self._memo.append({})
+        try:
+            yield
+        finally:
+            self._memo.pop()
+            del self._symbolic[key]
 
     def _path_of(self, operation: Operation) -> Path:
         return self.structure.paths[operation]
@@ -175,7 +188,7 @@ class Evaluator:
         if operation.name in ("scf.for", "scf.while", "scf.if"):
             return self._structured(operation, value, indices)
         element = element_of(value.type)
-        read = operations.READERS.get(operation.name)
+        read = _READERS.get(operation.name)
         is_readable = element[0] == "i" or pointee_of(value.type) is not None
         if read is not None and is_readable:
             return read(self, operation, value, indices)
@@ -187,17 +200,17 @@ class Evaluator:
             case "function":
                 return self._parameter(value)
             case "for":
-                loop = self._loop(owner.operation)
+                loop = self.loops.of(owner.operation)
                 if owner.number == 0:
                     return loop.counter
                 following = owner.operation.regions[0][0].end.operands[owner.number - 1]
                 start = owner.operation.operands[2 + owner.number]
-                return self._carried(value, indices, start, following, owner, name(loop.turn))
+                return self.loops.carried(value, indices, start, following, owner, name(loop.turn))
             case "while before":
                 following = owner.operation.regions[1][0].end.operands[owner.number]
                 start = owner.operation.operands[owner.number]
-                turn = name(self._while_turn(owner.operation))
-                return self._carried(value, indices, start, following, owner, turn)
+                turn = name(self.loops.while_turn(owner.operation))
+                return self.loops.carried(value, indices, start, following, owner, turn)
             case "while after":
                 return self.term(
                     owner.operation.regions[0][0].end.operands[1 + owner.number], indices
@@ -250,7 +263,7 @@ class Evaluator:
         parts: list[Formula] = []
         for kind, operation, which in steps:
             if kind == "for":
-                parts += self.unknowns.known[self._loop(operation).turn].facts
+                parts += self.unknowns.known[self.loops.of(operation).turn].facts
             elif kind == "if":
                 condition = self.truth(operation.operands[0])
                 parts.append(condition if which == 0 else opposite(condition))
@@ -281,162 +294,17 @@ class Evaluator:
             )
             return self.either(condition, first, second)
         if operation.name == "scf.while":
-            return self.unknown(value, f"the result of a while loop{_at(operation)}")
+            return self.unknown(value, f"the result of a while loop{at_line(operation)}")
         body = operation.regions[0][0]
         owner = self.structure.owners[body.arguments[1 + which]]
-        return self._carried(
+        return self.loops.carried(
             body.arguments[1 + which],
             indices,
             operation.operands[3 + which],
             body.end.operands[which],
             owner,
-            self._trips_of(operation),
+            self.loops.trips(operation),
         )
-
-    # loops
-
-    def _loop(self, operation: Operation) -> _Loop:
-        """Return the turn of a loop and its counter; the facts hold inside of its body."""
-        if operation not in self._loops:
-            with self.collecting() as inner:
-                low, high, step = (self.integer(one) for one in operation.operands[:3])
-            loops = self.structure.loops_around(operation) | {operation}
-            turn = self.unknowns.fresh("turn", (0, INFINITY), loops=loops)
-            counter = low + name(turn) * step
-            known = self.unknowns.known[turn]
-            known.facts = [at_least(name(turn)), at_least(high, counter + 1)]
-            if step.constant is not None and step.constant > 0:
-                bottom = low.interval(self.unknowns.interval)[0]
-                top = high.interval(self.unknowns.interval)[1]
-                if top < INFINITY and bottom > -INFINITY:
-                    known.bounds = 0, max((top - 1 - bottom) // step.constant, 0)
-            bits = bits_of_element(operation.operands[0].type)
-            body: Path = (*self._path_of(operation), ("for", operation, 0))
-            checks = inner | {
-                Check("overflow", operation, counter + step, bits, body),
-                Check("step", operation, step, bits, self._path_of(operation)),
-            }
-            self._loops[operation] = _Loop(turn, counter, frozenset(checks))
-        found = self._loops[operation]
-        self._checks[-1] |= found.checks
-        return found
-
-    def _while_turn(self, operation: Operation) -> str:
-        if operation not in self._loops:
-            loops = self.structure.loops_around(operation) | {operation}
-            turn = self.unknowns.fresh("turn", (0, INFINITY), loops=loops)
-            self.unknowns.known[turn].facts = [at_least(name(turn))]
-            self._loops[operation] = _Loop(turn, name(turn), frozenset())
-        return self._loops[operation].turn
-
-    def _trips_of(self, operation: Operation) -> Polynomial:
-        """Return how many turns a loop makes, which its counter and its step decide."""
-        self._loop(operation)
-        if operation not in self._trips:
-            low, high, step = (self.integer(one) for one in operation.operands[:3])
-            loops = self.structure.loops_around(operation)
-            made = name(self.unknowns.fresh("trips", (0, INFINITY), loops=loops))
-            [text] = made.names
-            some = both(
-                at_least(high, low + 1),
-                at_least(made, 1),
-                at_least(low + made * step, high),
-                at_least(high, low + (made - 1) * step + 1),
-            )
-            none = both(at_least(low, high), *equal_parts(made, lift(0)))
-            self.unknowns.known[text].facts = [at_least(made), either(none, some)]
-            self._trips[operation] = made
-        return self._trips[operation]
-
-    def _carried(
-        self,
-        argument: Value,
-        indices: Indices,
-        start: Value,
-        following: Value,
-        owner: Owner,
-        turn: Polynomial,
-    ) -> Term:
-        """Return a value that a loop carries, where it grows alike in each turn."""
-        loop = owner.operation
-        step = self._step(argument, indices, following, loop, turn)
-        first = self.term(start, indices)
-        if step is None:
-            return self.unknown(argument, f"carried by the loop{_at(loop)}")
-        if step == lift(0):
-            return first
-        if isinstance(first, SymbolicPointer):
-            return first.moved(turn * step)
-        if isinstance(first, Polynomial):
-            made = first + turn * step
-            bits = bits_of_element(element_of(argument.type))
-            path: Path = self._path_of(loop)
-            if loop in self.unknowns.loops_of([turn]):
-                path = (*path, ("for" if loop.name == "scf.for" else "while", loop, 0))
-            self._note(Check("overflow", following.made_by or loop, made, bits, path))
-            return made
-        return self.unknown(argument, f"carried by the loop{_at(loop)}")
-
-    def _step(
-        self,
-        argument: Value,
-        indices: Indices,
-        following: Value,
-        loop: Operation,
-        turn: Polynomial,
-    ) -> Polynomial | None:
-        """Return by how much the carried value grows in a turn, None if turns differ."""
-        key = argument, indices
-        if key in self._symbolic:
-            return None  # carried values that depend on each other
-        me = self._symbol(argument, loop)
-        if me is None:
-            return None
-        self._symbolic[key] = me
-        self._memo.append({})
-        try:
-            with self.collecting() as checks:
-                after = self.term(following, indices)
-        finally:
-            self._memo.pop()
-            del self._symbolic[key]
-        # what is added counts after the first turn; the sum is checked in closed form
-        mine = me.names if isinstance(me, Polynomial) else frozenset()
-        later = at_least(turn, 1)
-        self._checks[-1] |= {
-            replace(check, given=both(check.given, later))
-            for check in checks
-            if not check.result.names & mine
-        }
-        if after == me:
-            return lift(0)
-        step: Polynomial | None = None
-        if isinstance(me, SymbolicPointer) and isinstance(after, SymbolicPointer):
-            if len(after.cases) == 1 and after.cases[0].base is argument:
-                step = after.cases[0].offset
-        elif isinstance(me, Polynomial) and isinstance(after, Polynomial):
-            step = after - me
-        if step is None or loop in self.unknowns.loops_of([step]):
-            return None
-        return step
-
-    def _symbol(self, argument: Value, loop: Operation) -> Term | None:
-        """Return a name for what a loop carries, while its step is looked for."""
-        if pointee_of(argument.type) is not None:
-            return SymbolicPointer((PointerCase(TRUE, argument, lift(0)),))
-        element = element_of(argument.type)
-        loops = frozenset([loop])
-        if element == "i1":
-            return Truth(self.unknowns.fresh("carried", (0, 1), loops=loops), True)
-        if element[0] != "i":
-            return None
-        return name(self.unknowns.fresh("carried", EVERYTHING, loops=loops))
-
-
-def equal_parts(a: Polynomial, b: Polynomial) -> tuple[Formula, ...]:
-    """Return two inequalities that make `a == b`."""
-    made = equal(a, b)
-    return made.parts if isinstance(made, Compound) else (made,)
 
 
 def _under(condition: Formula, case: PointerCase) -> PointerCase:
@@ -451,12 +319,7 @@ def _origin(operation: Operation) -> str:
         "tt.atomic_rmw": "what an atomic operation returns",
         "tt.atomic_cas": "what an atomic operation returns",
     }.get(operation.name, f"{operation.name}, which is not modelled,")
-    return f"{said}{_at(operation)}"
-
-
-def _at(operation: Operation) -> str:
-    line = line_of(operation)
-    return "" if line is None else f" at line {line}"
+    return f"{said}{at_line(operation)}"
 
 
 def _line(value: Value) -> int | None:

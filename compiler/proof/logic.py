@@ -53,6 +53,12 @@ def equal(a: Polynomial | int, b: Polynomial | int) -> Formula:
     return both(at_least(a, b), at_least(b, a))
 
 
+def equal_parts(a: Polynomial | int, b: Polynomial | int) -> tuple[Formula, ...]:
+    """Return two inequalities that make `a == b`."""
+    made = equal(a, b)
+    return made.parts if isinstance(made, Compound) else (made,)
+
+
 def both(*parts: Formula) -> Formula:
     """Return that all of `parts` hold."""
     flat: list[Formula] = []

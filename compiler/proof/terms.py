@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from compiler.proof.logic import TRUE, Formula, at_least
 from compiler.proof.polynomial import Polynomial
 from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.mlir_types import element_of
+
+if TYPE_CHECKING:
+    from compiler.proof.evaluator import Evaluator
 
 PathStep = tuple[Literal["for", "if", "while", "block"], Operation, int | str]
 """One region around an operation, with its number; or a block of a function, with its label."""
@@ -50,6 +55,8 @@ class LoadedValue:
 
 
 Term = Polynomial | Formula | SymbolicPointer
+Reader = Callable[["Evaluator", Operation, Value, Indices], Term]
+"""Returns what an operation makes of its operands, at indices."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,17 @@ class UnreadAccess:
 def line_of(operation: Operation) -> int | None:
     """Return the user's line of an operation: the innermost that its location names."""
     return operation.locations[0].line if operation.locations else None
+
+
+def at_line(operation: Operation) -> str:
+    """Return where an operation stands, for a message."""
+    line = line_of(operation)
+    return "" if line is None else f" at line {line}"
+
+
+def is_of_truths(value: Value) -> bool:
+    """Return True for a value, or a tensor, of truth values."""
+    return element_of(value.type) == "i1"
 
 
 def bits_of_element(element: str) -> int:

@@ -1,0 +1,179 @@
+"""Reads loops: the turn and the counter of each, how many turns it makes, and what it carries.
+
+A carried value is its start and so many steps, where it grows alike in each turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from compiler.proof.logic import TRUE, Truth, at_least, both, either, equal_parts
+from compiler.proof.polynomial import Polynomial, lift, name
+from compiler.proof.structure import Owner
+from compiler.proof.terms import (
+    Check,
+    Indices,
+    Path,
+    PointerCase,
+    SymbolicPointer,
+    Term,
+    at_line,
+    bits_of_element,
+)
+from compiler.proof.unknowns import EVERYTHING, INFINITY
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.mlir_types import element_of, pointee_of
+
+if TYPE_CHECKING:
+    from compiler.proof.evaluator import Evaluator
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop: the name of its turn, its counter, and what must hold for both to be exact."""
+
+    turn: str
+    counter: Polynomial
+    checks: frozenset[Check]
+
+
+@dataclass
+class Loops:
+    """The loops of one kernel."""
+
+    evaluator: Evaluator
+    _known: dict[Operation, Loop] = field(default_factory=dict)
+    _trips: dict[Operation, Polynomial] = field(default_factory=dict)
+
+    def of(self, operation: Operation) -> Loop:
+        """Return the turn of a loop and its counter; the facts hold inside of its body."""
+        if operation not in self._known:
+            with self.evaluator.collecting() as inner:
+                low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
+            loops = self.evaluator.structure.loops_around(operation) | {operation}
+            turn = self.evaluator.unknowns.fresh("turn", (0, INFINITY), loops=loops)
+            counter = low + name(turn) * step
+            known = self.evaluator.unknowns.known[turn]
+            known.facts = [at_least(name(turn)), at_least(high, counter + 1)]
+            if step.constant is not None and step.constant > 0:
+                bottom = low.interval(self.evaluator.unknowns.interval)[0]
+                top = high.interval(self.evaluator.unknowns.interval)[1]
+                if top < INFINITY and bottom > -INFINITY:
+                    known.bounds = 0, max((top - 1 - bottom) // step.constant, 0)
+            bits = bits_of_element(operation.operands[0].type)
+            body: Path = (*self.evaluator.structure.paths[operation], ("for", operation, 0))
+            checks = inner | {
+                Check("overflow", operation, counter + step, bits, body),
+                Check("step", operation, step, bits, self.evaluator.structure.paths[operation]),
+            }
+            self._known[operation] = Loop(turn, counter, frozenset(checks))
+        found = self._known[operation]
+        self.evaluator.note(found.checks)
+        return found
+
+    def while_turn(self, operation: Operation) -> str:
+        """Return the turn of a while loop."""
+        if operation not in self._known:
+            loops = self.evaluator.structure.loops_around(operation) | {operation}
+            turn = self.evaluator.unknowns.fresh("turn", (0, INFINITY), loops=loops)
+            self.evaluator.unknowns.known[turn].facts = [at_least(name(turn))]
+            self._known[operation] = Loop(turn, name(turn), frozenset())
+        return self._known[operation].turn
+
+    def trips(self, operation: Operation) -> Polynomial:
+        """Return how many turns a loop makes, which its counter and its step decide."""
+        self.of(operation)
+        if operation not in self._trips:
+            low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
+            loops = self.evaluator.structure.loops_around(operation)
+            made = name(self.evaluator.unknowns.fresh("trips", (0, INFINITY), loops=loops))
+            [text] = made.names
+            some = both(
+                at_least(high, low + 1),
+                at_least(made, 1),
+                at_least(low + made * step, high),
+                at_least(high, low + (made - 1) * step + 1),
+            )
+            none = both(at_least(low, high), *equal_parts(made, lift(0)))
+            self.evaluator.unknowns.known[text].facts = [at_least(made), either(none, some)]
+            self._trips[operation] = made
+        return self._trips[operation]
+
+    def carried(
+        self,
+        argument: Value,
+        indices: Indices,
+        start: Value,
+        following: Value,
+        owner: Owner,
+        turn: Polynomial,
+    ) -> Term:
+        """Return a value that a loop carries, where it grows alike in each turn."""
+        loop = owner.operation
+        step = self._step(argument, indices, following, loop, turn)
+        first = self.evaluator.term(start, indices)
+        if step is None:
+            return self.evaluator.unknown(argument, f"carried by the loop{at_line(loop)}")
+        if step == lift(0):
+            return first
+        if isinstance(first, SymbolicPointer):
+            return first.moved(turn * step)
+        if isinstance(first, Polynomial):
+            made = first + turn * step
+            bits = bits_of_element(element_of(argument.type))
+            path: Path = self.evaluator.structure.paths[loop]
+            if loop in self.evaluator.unknowns.loops_of([turn]):
+                path = (*path, ("for" if loop.name == "scf.for" else "while", loop, 0))
+            self.evaluator.note([Check("overflow", following.made_by or loop, made, bits, path)])
+            return made
+        return self.evaluator.unknown(argument, f"carried by the loop{at_line(loop)}")
+
+    def _step(
+        self,
+        argument: Value,
+        indices: Indices,
+        following: Value,
+        loop: Operation,
+        turn: Polynomial,
+    ) -> Polynomial | None:
+        """Return by how much the carried value grows in a turn, None if turns differ."""
+        key = argument, indices
+        if self.evaluator.stands_for(key):
+            return None  # carried values that depend on each other
+        me = self._symbol(argument, loop)
+        if me is None:
+            return None
+        with self.evaluator.standing_for(key, me), self.evaluator.collecting() as checks:
+            after = self.evaluator.term(following, indices)
+        # what is added counts after the first turn; the sum is checked in closed form
+        mine = me.names if isinstance(me, Polynomial) else frozenset()
+        later = at_least(turn, 1)
+        self.evaluator.note(
+            replace(check, given=both(check.given, later))
+            for check in checks
+            if not check.result.names & mine
+        )
+        if after == me:
+            return lift(0)
+        step: Polynomial | None = None
+        if isinstance(me, SymbolicPointer) and isinstance(after, SymbolicPointer):
+            if len(after.cases) == 1 and after.cases[0].base is argument:
+                step = after.cases[0].offset
+        elif isinstance(me, Polynomial) and isinstance(after, Polynomial):
+            step = after - me
+        if step is None or loop in self.evaluator.unknowns.loops_of([step]):
+            return None
+        return step
+
+    def _symbol(self, argument: Value, loop: Operation) -> Term | None:
+        """Return a name for what a loop carries, while its step is looked for."""
+        if pointee_of(argument.type) is not None:
+            return SymbolicPointer((PointerCase(TRUE, argument, lift(0)),))
+        element = element_of(argument.type)
+        loops = frozenset([loop])
+        if element == "i1":
+            return Truth(self.evaluator.unknowns.fresh("carried", (0, 1), loops=loops), True)
+        if element[0] != "i":
+            return None
+        return name(self.evaluator.unknowns.fresh("carried", EVERYTHING, loops=loops))

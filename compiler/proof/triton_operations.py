@@ -1,0 +1,189 @@
+"""Readers of the operations of Triton's own dialect: programs, shapes, pointers, loads.
+
+An operation that has no reader gives an unknown value, named after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from compiler.proof.integer_reductions import reduced
+from compiler.proof.logic import TRUE, at_least, both, either, equal, opposite
+from compiler.proof.polynomial import Polynomial, lift, name
+from compiler.proof.proof_limits import Unsupported
+from compiler.proof.terms import (
+    Indices,
+    LoadedValue,
+    Reader,
+    Term,
+    bits_of_element,
+    is_of_truths,
+    line_of,
+)
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.mlir_types import element_of, pointee_of, shape_of
+
+if TYPE_CHECKING:
+    from compiler.proof.evaluator import Evaluator
+
+_WIDTH = re.compile(r"[a-z]+(\d+)", re.ASCII)
+
+
+def _program_id(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    return name("program#" + "xyz"[operation.integer("axis")])
+
+
+def _num_programs(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    return e.grid[operation.integer("axis")]
+
+
+def _make_range(_: Evaluator, operation: Operation, __: Value, indices: Indices) -> Term:
+    return indices[0] + operation.integer("start")
+
+
+def _splat(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    return e.term(operation.operands[0])
+
+
+def _unsplat(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    shape = shape_of(operation.operands[0].type)
+    return e.term(operation.operands[0], (lift(0),) * len(shape))
+
+
+def _expand_dims(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    axis = operation.integer("axis")
+    return e.term(operation.operands[0], indices[:axis] + indices[axis + 1 :])
+
+
+def _broadcast(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    shape = shape_of(operation.operands[0].type)
+    at = (lift(0) if size == 1 else i for i, size in zip(indices, shape, strict=True))
+    return e.term(operation.operands[0], tuple(at))
+
+
+def _trans(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    order = operation.integers("order")
+    at = [lift(0)] * len(order)
+    for to, source in enumerate(order):
+        at[source] = indices[to]
+    return e.term(operation.operands[0], tuple(at))
+
+
+def _reshape(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if "allow_reorder" in operation.attributes:
+        raise Unsupported("tt.reshape that may reorder elements", line_of(operation))
+    flat = lift(0)
+    for i, size in zip(indices, shape_of(value.type), strict=True):
+        flat = flat * size + i
+    at: list[Polynomial] = []
+    for size in reversed(shape_of(operation.operands[0].type)):
+        quotient = e.unknowns.quotient(flat, lift(size), floor=True)
+        at.append(flat - size * quotient)
+        flat = quotient
+    return e.term(operation.operands[0], tuple(reversed(at)))
+
+
+def _join(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    first, second = (e.term(one, indices[:-1]) for one in operation.operands)
+    return e.either(equal(indices[-1], 0), first, second)
+
+
+def _split(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    which = operation.results.index(value)
+    return e.term(operation.operands[0], (*indices, lift(which)))
+
+
+def _addptr(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    pointer, offset = operation.operands
+    return e.pointer(pointer, indices).moved(e.integer(offset, indices))
+
+
+def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Return a value in the range that the contract gives, where the mask is true."""
+    pointer = e.pointer(operation.operands[0], indices)
+    line = line_of(operation)
+    base = pointer.cases[0].base if len(pointer.cases) == 1 else None
+    if not isinstance(base, str) or is_of_truths(value):
+        return e.unknown(value, f"a value that is loaded at line {line}")
+    made = e.unknown(value, f"the values of {base}, loaded at line {line}")
+    assert isinstance(made, Polynomial)
+    [text] = made.names
+    known = e.unknowns.known[text]
+    e.loaded[text] = LoadedValue(base, pointer.cases[0].offset)
+    if base not in e.value_ranges:
+        return made
+    low, high = e.value_ranges[base]
+    inside = both(at_least(made, low), at_least(high, made + 1))
+    half = 1 << (bits_of_element(element_of(value.type)) - 1)
+    last = high.interval(e.unknowns.interval)[1] - 1
+    is_unsigned = last >= half  # TTIR does not tell: the bits may be those of a larger number
+    if is_unsigned:
+        larger = made + 2 * half
+        inside = either(
+            inside, both(at_least(-1, made), at_least(larger, low), at_least(high, larger + 1))
+        )
+    mask, other = masked_operands(operation)
+    if mask is None:
+        known.facts = [inside]
+        if not is_unsigned:
+            first = low.interval(e.unknowns.interval)[0]
+            known.bounds = max(first, known.bounds[0]), min(last, known.bounds[1])
+    else:
+        live = e.truth(mask, indices)
+        beside = TRUE if other is None else equal(made, e.integer(other, indices))
+        known.facts = [either(opposite(live), inside), either(live, beside)]
+    known.origin = None
+    known.label = f"values {base}"
+    return made
+
+
+def _bitcast(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Return the same pointer or integer, where the size of an element stays."""
+    source = operation.operands[0]
+    before, after = element_of(source.type), element_of(value.type)
+    widths = {_octets(pointee_of(one.type) or "") for one in (source, value)}
+    if len(widths) == 1 and 0 not in widths:
+        return e.pointer(source, indices)
+    if before == after and pointee_of(value.type) is None:
+        return e.term(source, indices)
+    return e.unknown(value, f"other bits of {before} at line {line_of(operation)}")
+
+
+def _octets(element: str) -> int:
+    """Return the bytes of an element in memory; 0 for a type that is not known."""
+    match = _WIDTH.match(element)
+    return 0 if match is None else -(-int(match[1]) // 8)
+
+
+def masked_operands(operation: Operation) -> tuple[Value | None, Value | None]:
+    """Return the mask of an access, and what a load gives where it is false."""
+    operands = operation.operands
+    if operation.name == "tt.load":
+        sizes = operation.integers("operandSegmentSizes")
+        has_mask = sizes[1] if sizes else len(operands) > 1
+        has_other = sizes[2] if sizes else len(operands) > 2
+        return operands[1] if has_mask else None, operands[2] if has_other else None
+    if operation.name in ("tt.store", "tt.atomic_rmw"):
+        return operands[2] if len(operands) > 2 else None, None
+    return None, None
+
+
+READERS: Mapping[str, Reader] = {
+    "tt.addptr": _addptr,
+    "tt.bitcast": _bitcast,
+    "tt.broadcast": _broadcast,
+    "tt.expand_dims": _expand_dims,
+    "tt.get_num_programs": _num_programs,
+    "tt.get_program_id": _program_id,
+    "tt.join": _join,
+    "tt.load": _load,
+    "tt.make_range": _make_range,
+    "tt.reduce": reduced,
+    "tt.reshape": _reshape,
+    "tt.splat": _splat,
+    "tt.split": _split,
+    "tt.trans": _trans,
+    "tt.unsplat": _unsplat,
+}
