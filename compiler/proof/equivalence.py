@@ -9,7 +9,9 @@ shows a difference.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from typing import Any
 
 from compiler.proof.access_reader import accesses_of, lanes
 from compiler.proof.logic import (
@@ -61,22 +63,55 @@ class StoredValues:
     shown: Shown
 
 
-def equivalent(a: Prover, b: Prover) -> Conclusion:
-    """Return whether two kernels store the same: "proved" or "unknown"."""
+@dataclass(frozen=True)
+class KernelComparison:
+    """The answer about two kernels: "proved", with a certificate as JSON, or "unknown"."""
+
+    conclusion: Conclusion
+    certificate: str = ""
+
+
+def equivalent(a: Prover, b: Prover) -> KernelComparison:
+    """Compare two kernels. Raises ProofLimitReached."""
     try:
         one, other = stored_values(a), stored_values(b)
     except (NotComparable, Unsupported) as error:
-        return Conclusion("unknown", reason=str(error))
-    if one.base != other.base:
-        return Conclusion("unknown", reason=f"one stores {one.base}, the other {other.base}")
-    if one.extent != other.extent:
-        return Conclusion("unknown", reason=f"{one.base} has another extent in each contract")
-    if one.tree != other.tree:
-        return Conclusion("unknown", reason="their values are other trees of operations")
-    if not _is_any_size_shared(a, one.store, b, other.store):
+        return KernelComparison(Conclusion("unknown", reason=str(error)))
+    reason = _difference(one, other)
+    if not reason and not _is_any_size_shared(a, one.store, b, other.store):
         reason = "no sizes that keep both contracts were found to reach the stores"
-        return Conclusion("unknown", reason=reason)
-    return Conclusion("proved", one.shown | other.shown)
+    if reason:
+        return KernelComparison(Conclusion("unknown", reason=reason))
+    kernels = [_written(a, one), _written(b, other)]
+    certificate = json.dumps({"kernels": kernels}, separators=(",", ":"))
+    return KernelComparison(Conclusion("proved", one.shown | other.shown), certificate)
+
+
+def _written(prover: Prover, values: StoredValues) -> dict[str, Any]:
+    """Return what shows one kernel's part, for a checker."""
+    tree = _wire(prover, values.tree)
+    made: dict[str, Any] = json.loads(prover.ledger.written(values.shown.claims))
+    return {
+        "names": list(prover.ledger.names),
+        "entries": made["entries"],
+        "claims": sorted(values.shown.claims),
+        "tree": tree,
+    }
+
+
+def _wire(prover: Prover, tree: object) -> Any:
+    if isinstance(tree, Polynomial):
+        return prover.ledger.polynomial(tree)
+    return [_wire(prover, part) for part in tree] if isinstance(tree, tuple) else tree
+
+
+def _difference(one: StoredValues, other: StoredValues) -> str:
+    """Return why two kernels may store other values, "" if they do not."""
+    if one.base != other.base:
+        return f"one stores {one.base}, the other {other.base}"
+    if one.extent != other.extent:
+        return f"{one.base} has another extent in each contract"
+    return "" if one.tree == other.tree else "their values are other trees of operations"
 
 
 def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: SymbolicAccess) -> bool:
@@ -119,7 +154,9 @@ def stored_values(prover: Prover) -> StoredValues:
         if finding is None or finding.verdict != "proved":
             line = line_of(access.operation)
             raise NotComparable(f"the integers of the access at line {line} are not proved exact")
-    return StoredValues(store, base, tree, extent, inside.shown | shown | reader.shown)
+        shown |= finding.shown
+    shown |= inside.shown | reader.shown | prover.choices()
+    return StoredValues(store, base, tree, extent, shown)
 
 
 def _has_own_names(polynomial: Polynomial) -> bool:
@@ -167,7 +204,7 @@ class _TreeReader:
         if operation.name in _COMMUTING:
             parts.sort(key=repr)
         attributes = tuple(sorted(operation.attributes.items()))
-        return (operation.name, element_of(value.type), attributes, *parts)
+        return ("operation", operation.name, element_of(value.type), attributes, tuple(parts))
 
     def _argument(self, value: Value) -> Tree:
         owner = self.prover.evaluator.structure.owners[value]

@@ -62,6 +62,11 @@ class Prover:
         """The answers about all integers, each once for where it was asked."""
         return list(self._checked.values())
 
+    def choices(self) -> Shown:
+        """Return what was shown to read the kernel: which side of a minimum is the smaller."""
+        claims = frozenset(map(self.ledger.shown, self.unknowns.decided))
+        return Shown(self.ledger.labels(claims), claims)
+
     def is_reached(self, access: SymbolicAccess) -> bool:
         """Return whether some sizes that keep the contract have the access run.
 

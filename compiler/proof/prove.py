@@ -11,7 +11,7 @@ from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.ledger import Ledger
 from compiler.proof.linear import LinearProver
-from compiler.proof.obligations import Conclusion, Prover, Shown
+from compiler.proof.obligations import Conclusion, Prover
 from compiler.proof.race_prover import RaceProver
 from compiler.proof.structure import structure_of
 from compiler.proof.terms import SymbolicAccess, UnreadAccess
@@ -59,10 +59,9 @@ def prove(
 
 def _with_choices(found: list[AccessProof], prover: Prover) -> list[AccessProof]:
     """Return the answers, which also rest on what was shown to read the kernel."""
-    claims = frozenset(map(prover.ledger.shown, prover.unknowns.decided))
-    if not claims:
+    choices = prover.choices()
+    if not choices.claims:
         return found
-    choices = Shown(prover.ledger.labels(claims), claims)
 
     def amended(one: Conclusion | None) -> Conclusion | None:
         is_proved = one is not None and one.verdict == "proved"

@@ -108,7 +108,9 @@ def _compared(
         prover_of(_module(order, text), read_contract(contract), constants, limits)
         for text, contract, constants in kernels
     ]
-    found = equivalent(*provers)
+    compared = equivalent(*provers)
+    found = compared.conclusion
+    is_short = 0 < len(compared.certificate) <= MOST_CERTIFICATE_BYTES
     efforts = [prover.linear.effort for prover in provers]
     return ProofReport(
         accesses=_NO_ACCESSES,
@@ -117,6 +119,7 @@ def _compared(
         questions=sum(one.questions for one in efforts),
         effort=sum(one.spent for one in efforts),
         solver_ms=_ms_since(started),
+        certificate=compared.certificate if is_short else None,
         equivalent=AnswerReport(
             verdict=found.verdict,
             proved_under=sorted(found.shown.under),

@@ -21,10 +21,17 @@ A step adds formulas to what is known, numbered from 0 on; those of an "and" cou
           ["clash", a, b]                           a truth value and its opposite
           ["cases", a, [N, ...]]                    one for each part of an "or"
 
+Of two kernels that store the same: `kernels`, with a certificate of each, its `claims`, and the
+`tree` of what it stores.
+
+    T  ["argument", name, type], ["constant", type, text], ["load", buffer, P, type] (P elements
+       behind the stored one), ["operation", name, type, [[attribute, text], ...], [T, ...]]
+
 An inequality between integers may be divided by what its factors share; its constant is rounded
 down.
 """
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -41,6 +48,11 @@ MOST_BITS: Final = 1_024
 DEEPEST: Final = 24
 MOST_WORK: Final = 200_000
 """Terms that are read or computed."""
+DEEPEST_TREE: Final = 200
+"""Operations inside of each other, of a stored value."""
+_COMMUTING: Final = frozenset(
+    {"arith.addf", "arith.addi", "arith.maxnumf", "arith.minnumf", "arith.mulf", "arith.muli"}
+)
 
 _Line = dict[tuple[int, ...], int]
 _Formula = tuple[Any, ...]
@@ -63,6 +75,69 @@ def check(text: str) -> dict[int, bool]:
     except (ValueError, RecursionError) as error:
         raise InvalidCertificate("is no JSON, or a number in it is too large") from error
     return _Checker(certificate).claims()
+
+
+def check_pair(text: str) -> bool:
+    """Return whether steps show that two kernels store the same; False if only the solver says so.
+
+    Raises InvalidCertificate as `check` does, and where the trees of their values differ.
+    """
+    _require(len(text) <= MOST_CHARS, f"has more than {MOST_CHARS:,} characters")
+    try:
+        pair = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidCertificate("is no JSON, or a number in it is too large") from error
+    is_pair = isinstance(pair, dict) and pair.keys() == {"kernels"}
+    _require(is_pair and _is_list(pair["kernels"], 2, 2), "is no object of two kernels")
+    (is_shown, tree), (is_other_shown, other) = map(_kernel, pair["kernels"])
+    _require(tree == other, "the kernels store other trees of operations")
+    return is_shown and is_other_shown
+
+
+def _kernel(kernel: Any) -> tuple[bool, str]:
+    """Return whether steps show a kernel's claims, and the tree of what it stores, in one form."""
+    members = {"names", "entries", "claims", "tree"}
+    _require(isinstance(kernel, dict) and kernel.keys() == members, "a kernel has other members")
+    checker = _Checker({"names": kernel["names"], "entries": kernel["entries"]})
+    shown = checker.claims()
+    _require(_is_list(kernel["claims"], MOST_ENTRIES, 1), "a kernel has claims")
+    _require(
+        all(type(one) is int and one in shown for one in kernel["claims"]), "has no such claim"
+    )
+    tree = _tree(kernel["tree"], kernel["names"], 0)
+    return all(shown[one] for one in kernel["claims"]), tree
+
+
+def _tree(said: Any, names: list[str], depth: int) -> str:
+    """Return a digest of a tree; names stand for numbers in it, and what commutes is in order."""
+    _require(depth <= DEEPEST_TREE, "a tree is nested too deeply")
+    match said:
+        case ["argument", str(), str()] | ["constant", str(), str()]:
+            made = list(said)
+        case ["load", str(buffer), list(terms), str(element)]:
+            made = ["load", buffer, sorted(_distance(term, names) for term in terms), element]
+        case ["operation", str(name), str(element), list(attributes), list(operands)]:
+            _require(all(map(_is_attribute, attributes)), "attributes are pairs of texts")
+            parts = [_tree(one, names, depth + 1) for one in operands]
+            parts = sorted(parts) if name in _COMMUTING else parts
+            made = ["operation", name, element, sorted(attributes), parts]
+        case _:
+            raise InvalidCertificate("a tree has another form")
+    return hashlib.sha256(json.dumps(made).encode()).hexdigest()
+
+
+def _is_attribute(said: Any) -> bool:
+    return _is_list(said, 2, 2) and all(isinstance(one, str) for one in said)
+
+
+def _distance(term: Any, names: list[str]) -> tuple[list[str], int]:
+    """Return a term of a distance: names that both kernels have, and their factor."""
+    is_term = _is_list(term, 1 + MOST_FACTORS, 1) and all(type(one) is int for one in term)
+    _require(is_term, "a term is a factor and names")
+    _require(all(0 <= one < len(names) for one in term[1:]), "there is no such name")
+    found = sorted(names[one] for one in term[1:])
+    _require(not any("#" in one for one in found), "a distance has a name of one kernel")
+    return found, term[0]
 
 
 def _require(condition: bool, said: str) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport
-from proofs.worker.certificate_checker import InvalidCertificate, check
+from proofs.worker.certificate_checker import InvalidCertificate, check, check_pair
 
 
 def checked_report(report: ProofReport) -> ProofReport:
     """Return the report. If a step of its certificate does not hold, nothing in it is proved."""
+    if report.equivalent is not None:
+        return _of_pair(report, report.equivalent)
     certificate, fault = report.certificate, ""
     shown: Mapping[int, bool] | None = None
     if certificate is not None:
@@ -18,6 +20,19 @@ def checked_report(report: ProofReport) -> ProofReport:
             certificate, fault = None, f"the certificate of the proof does not hold: {error}"
     accesses = [_checked(one, shown, fault) for one in report.accesses]
     return replace(report, accesses=accesses, certificate=certificate)
+
+
+def _of_pair(report: ProofReport, said: AnswerReport) -> ProofReport:
+    """Return the report of two kernels, with a certificate where steps show all of it."""
+    if said.verdict != "proved" or report.certificate is None:
+        return replace(report, certificate=None)
+    try:
+        is_shown = check_pair(report.certificate)
+    except InvalidCertificate as error:
+        fault = f"the certificate of the proof does not hold: {error}"
+        unknown = replace(said, verdict="unknown", reason=fault, proved_under=[])
+        return replace(report, equivalent=unknown, certificate=None)
+    return report if is_shown else replace(report, certificate=None)
 
 
 def _checked(access: AccessReport, shown: Mapping[int, bool] | None, fault: str) -> AccessReport:

@@ -34,13 +34,13 @@ def prover(source: str, value: str = SUM, block: int = 256, contract: str = CONT
 
 
 def test_another_block_and_swapped_operands_store_the_same() -> None:
-    found = equivalent(prover(FLAT), prover(FLAT, SWAPPED, 64))
+    found = equivalent(prover(FLAT), prover(FLAT, SWAPPED, 64)).conclusion
     assert found.verdict == "proved", found.reason
 
 
 def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
     strided = prover(STRIDED, SUM, 128, CONTRACT.replace("cdiv(n, B)", "g") + "sizes g\n")
-    found = equivalent(prover(FLAT), strided)
+    found = equivalent(prover(FLAT), strided).conclusion
     assert found.verdict == "proved", found.reason
 
 
@@ -58,20 +58,20 @@ def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
     ],
 )
 def test_what_is_not_shown_to_be_equal_is_unknown(source: str, value: str, words: str) -> None:
-    found = equivalent(prover(FLAT), prover(source, value))
+    found = equivalent(prover(FLAT), prover(source, value)).conclusion
     assert found.verdict == "unknown"
     assert words in found.reason
 
 
 def test_an_extent_with_a_quotient_is_not_compared_by_its_name() -> None:
     quarter = CONTRACT.replace("out: n", "out: cdiv(n, 4)")
-    found = equivalent(prover(FLAT, contract=quarter), prover(FLAT))
+    found = equivalent(prover(FLAT, contract=quarter), prover(FLAT)).conclusion
     assert found.verdict == "unknown"
     assert "the extent of out" in found.reason
 
 
 def test_contracts_that_no_size_keeps_together_prove_nothing() -> None:
     small, large = CONTRACT + "n <= 5\n", CONTRACT + "n >= 10\n"
-    found = equivalent(prover(FLAT, contract=small), prover(FLAT, contract=large))
+    found = equivalent(prover(FLAT, contract=small), prover(FLAT, contract=large)).conclusion
     assert found.verdict == "unknown"
     assert "both contracts" in found.reason
