@@ -74,7 +74,7 @@ class ProofAnswer:
         named = ", ".join([*known, *_held(self.witness or {})])
         verbs = {"overflow": "wraps", "race": "meets another program"}
         verb = verbs.get(check, "leaves its buffer")
-        what = f"{self.expression} {verb}"
+        what = f"{'offset ' if check == 'race' else ''}{self.expression} {verb}"
         where = f" at line {self.line}" if self.line and check == "overflow" else ""
         return (
             f"REFUTED: {what}{where}, first at {named or 'any sizes'}\n"

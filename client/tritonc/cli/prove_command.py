@@ -20,9 +20,9 @@ from tritonc.cli.kernel_flags import (
     kernel_members,
 )
 from tritonc.cli.launching.request_file import read_request
-from tritonc.cli.posted_file import read_source, specialized
+from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.recent_keys import remember
-from tritonc.cli.streams import name_of, read, write, write_json
+from tritonc.cli.streams import STANDARD, name_of, read, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compile_body import members_json
 from tritonc.proof import Proof, ProofFailed
@@ -83,6 +83,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
 
     Raises WaitExpired, ProofFailed, ArgumentTypeError without a contract or cases.
     """
+    _check_flags(given)
     posted = read_source(given.source, given)
     beside = Path(given.source).with_suffix(CONTRACT_SUFFIX)
     contract = _contract(given, beside)
@@ -102,6 +103,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
             f"{given.source}: no contract and no cases; write {beside.name}, or give --contract, "
             "or --request with cases"
         )
+    if not posted.language and members.get("signature") is None and not made["cases"]:
+        raise _unchosen(posted, client)
     try:
         proof = _proved(given, client, terminal, kernel, made)
     except (ProblemError, ProofFailed) as error:
@@ -117,6 +120,23 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     else:
         _report(given, proof, len(made["cases"]), terminal)
     return {"proved": PROVED, "refuted": REFUTED}.get(proof.verdict or "", UNKNOWN)
+
+
+def _check_flags(given: Namespace) -> None:
+    """Raise ArgumentTypeError for flags that exclude each other."""
+    if given.contract == given.source == STANDARD:
+        raise ArgumentTypeError("--contract: standard input is the kernel; name a file")
+    if given.contract is not None and given.write_contract:
+        raise ArgumentTypeError("--write-contract keeps an inferred contract; leave --contract out")
+
+
+def _unchosen(posted: PostedFile, client: Client) -> ArgumentTypeError:
+    """Return why no types of a kernel were found."""
+    kernels = client.inspect(posted.text, files=posted.files)["kernels"]
+    if not kernels:
+        return ArgumentTypeError(f"{posted.name} has no kernel: no function with @triton.jit")
+    names = ", ".join(one["name"] for one in kernels)
+    return ArgumentTypeError(f"--kernel: {posted.name} has {names}; choose one")
 
 
 def _contract(given: Namespace, beside: Path) -> str | None:

@@ -95,6 +95,15 @@ def test_without_a_contract_or_cases_the_request_is_wrong(
     assert "no contract and no cases" in capsys.readouterr().err
 
 
+def test_a_file_with_several_kernels_needs_the_name_of_one(
+    system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel.with_suffix(".contract").write_text("x_ptr: stride\n")
+    kernel.write_text(ROWS + ROWS.replace("def rows", "def others"))
+    assert prove(system, str(kernel), "--kernel", "row", "--constexpr", "BLOCK=64") == 2
+    assert "rows.py has rows, others; choose one" in capsys.readouterr().err
+
+
 def test_what_depends_on_data_is_unknown(
     system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
