@@ -2,6 +2,8 @@
 
 import gc
 
+import numpy.ma  # noqa: F401 - NumPy's sets import it on first use, which a child cannot
+
 from compiler.back import contexts, triton_api
 from compiler.messages.wire import Task, task_of
 from compiler.proof import solver

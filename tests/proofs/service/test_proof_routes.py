@@ -150,6 +150,15 @@ def test_a_launch_proves_its_kernel_for_all_sizes(http: httpx.Client) -> None:
     assert http.get(launch["proof"]["url"]).json()["id"] == launch["proof"]["id"]
 
 
+def test_a_race_is_refuted_by_running_both_programs(http: httpx.Client) -> None:
+    source = EXAMPLE["source"].replace("output_ptr + offsets", "output_ptr + 0 * offsets")
+    answer = proof_of(http, EXAMPLE | {"source": source, "checks": ["races"]})
+    race = answer["accesses"][-1]["race"]
+    assert race["verdict"] == "refuted"
+    assert race["replay"]["message"].startswith("programs (")
+    assert race["replay"]["message"].endswith(" write output_ptr[0]")
+
+
 def test_a_launch_without_the_check_has_no_proof(http: httpx.Client) -> None:
     kernel = {name: EXAMPLE[name] for name in ("source", "constexprs")}
     body = {"compilation": kernel, "device": "cpu", **CASES[0]}
