@@ -110,6 +110,8 @@ def tma_use(ttgir: str, target: str) -> TmaUse:
     copies = len(_TMA.findall(ttgir))
     if copies:
         return TmaUse(copies, None)
+    if not _capability(target):
+        return TmaUse(0, None)  # AMD has nothing of this name
     if _capability(target) < FIRST_WITH_TMA:
         return TmaUse(0, f"{target} has none")
     if _DESCRIPTOR.search(ttgir) is None:

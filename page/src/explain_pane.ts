@@ -71,7 +71,7 @@ class ExplainPane implements Content {
   private findingsShown({ matrix_products, tma, not_vectorised, uncoalesced, layout_conversions }: Explanation): HTMLElement {
     const products = matrix_products.length ? matrix_products : [saying("no tl.dot")];
     const parts = [
-      this.part("Tensor cores and TMA", tma.message ? [saying(tma.message), ...products] : products),
+      this.part("Matrix units and TMA", tma.message ? [saying(tma.message), ...products] : products),
       this.part("Accesses of single elements of up to 4 bytes", not_vectorised),
       this.part("Accesses of lanes that are far apart", uncoalesced),
       this.part("Layout conversions", layout_conversions),

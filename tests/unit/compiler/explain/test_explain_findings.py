@@ -137,6 +137,7 @@ def test_fp32_without_tf32_uses_no_tensor_cores(target: str, has_tf32: bool):
         ("%0 = tt.load %p", "cuda:90", 0, "the kernel has no tensor descriptor"),
         ("%0 = tt.load %p", "cuda:80", 0, "cuda:80 has none"),
         ("%d = tt.make_tensor_descriptor %p", "cuda:90", 0, None),
+        ("%0 = tt.load %p", "hip:gfx942", 0, None),
     ],
 )
 def test_tma_is_counted_or_its_absence_explained(
