@@ -3,7 +3,7 @@
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { syntaxHighlighting } from "@codemirror/language";
 import { EditorState, RangeSetBuilder, StateEffect, StateField, type Extension } from "@codemirror/state";
-import { Decoration, drawSelection, EditorView, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
+import { Decoration, drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
 import { defaultKeymap } from "@codemirror/commands";
 import { classHighlighter } from "@lezer/highlight";
 import { FollowedLines } from "./followed_lines";
@@ -72,6 +72,7 @@ export function commonExtensions(label: string): Extension[] {
     EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
     lineNumbers(),
     drawSelection(),
+    highlightSpecialChars(), // shared sources might reorder what is read, or hide it
     compiledLines.field,
     markedLines,
     syntaxHighlighting(classHighlighter),

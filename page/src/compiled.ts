@@ -120,7 +120,8 @@ export class Compiled {
 
 /** Return the result in words, and the state. */
 export function outcomeOf({ compilation, cacheStatus }: Compiled): { text: string; state: string } {
-  const took = compilation.timings_ms ? `, compiled in ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
+  const ran = compilation.state === "succeeded" ? "compiled in" : "after";
+  const took = compilation.timings_ms ? `, ${ran} ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
   const why = compilation.problem ? `: ${compilation.problem.title}` : "";
   const name = compilation.kernel ?? "kernel";
   const kept = cacheStatus.includes("hit") ? ", from the cache" : "";

@@ -13,7 +13,7 @@ const BANKS = 32;
 const BANK_BYTES = 4;
 const COLUMN_BYTES = 4; // of tensor memory
 const TYPE = /!tt\.tensordesc<|!ttg\.memdesc<|\btensor</g;
-const DEFINITION = /^(#\w+) = #/;
+const DEFINITION = /^(#\w+) = #[\w.]+</; // not of a kind of memory, which has no layout
 
 /** Return the source of drawings for the types of a compilation's TTGIR, and of the layouts that it defines. */
 export function layoutTell(compilation: () => Compiled | null): Tell {
@@ -47,11 +47,11 @@ function endOf(line: string, start: number): number {
   return line.length;
 }
 
-/** Return the type with most elements that has the layout itself, not a slice or operand of it. */
+/** Return the type with most elements that has the layout itself, not a slice or operand of it; one that can be drawn if there is any. */
 function largestOf(layouts: readonly TypeLayout[], alias: string): TypeLayout | undefined {
   const size = ({ shape }: TypeLayout): number => shape.reduce((product, extent) => product * extent, 1);
   const own = layouts.filter(({ type }) => type.includes(`, ${alias}>`) || type.includes(`, ${alias},`));
-  return own.sort((a, b) => size(b) - size(a))[0];
+  return own.sort((a, b) => Number(b.bases !== null) - Number(a.bases !== null) || size(b) - size(a))[0];
 }
 
 function drawing(layout: TypeLayout, target: string): Pick<Told, "said" | "draw"> {

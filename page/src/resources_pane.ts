@@ -42,7 +42,7 @@ function shownOf({ compilation }: Compiled): HTMLElement[] {
   const { triton, ptxas } = compilation.toolchain;
   const times = Object.entries(compilation.timings_ms ?? {}).map(([name, ms]) => [name, `${ms.toFixed(1)} ms`] as const);
   shown.push(folded("All numbers", numbersOf(compilation)));
-  if (times.length) shown.push(folded(`Compiled in ${Math.round(compilation.timings_ms?.total ?? 0)} ms`, new Map(times)));
+  if (times.length) shown.push(folded(`${compilation.state === "succeeded" ? "Compiled in" : "Ran for"} ${Math.round(compilation.timings_ms?.total ?? 0)} ms`, new Map(times)));
   shown.push(folded(`By Triton ${triton}`, new Map([["Triton", triton], ["ptxas", ptxas]])));
   return shown;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit
@@ -29,6 +31,24 @@ def test_a_newcomer_sees_a_compiled_kernel_at_once(visit: Visit) -> None:
 
     expect(page.locator("#state")).to_contain_text("add_kernel for cuda:90 succeeded")
     expect(page.locator(f"{SOURCE} .tok-keyword").first).to_have_text("import")
+
+
+def test_characters_that_reorder_what_is_read_are_shown(visit: Visit) -> None:
+    page = visit()
+    write(page, "# \u202egnp.x\n")
+
+    shown = page.locator(f"{SOURCE} .cm-specialChar")
+    expect(shown).to_have_attribute("title", "Control character right-to-left override")
+
+
+def test_a_failure_says_how_long_it_took(visit: Visit) -> None:
+    page = visit()
+    write(page, TYPO)
+    page.get_by_label("N", exact=True).fill("64")
+    compile_now(page)
+
+    said = re.compile(r"double for cuda:90 failed: The kernel does not compile, after \d+ ms")
+    expect(page.locator("#state")).to_have_text(said)
 
 
 def test_a_typo_is_shown_at_its_line_and_mended_by_a_click(visit: Visit) -> None:

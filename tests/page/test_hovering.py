@@ -97,3 +97,19 @@ def test_a_layout_is_drawn_and_says_what_holds_an_element(page: Page) -> None:
         page.keyboard.press("ArrowRight")
 
     expect(drawn).to_contain_text("[5]: lane 1, register 1, warp 0")
+
+
+def test_memory_is_drawn_by_its_banks_and_its_kind_alone_is_not(page: Page) -> None:
+    page.get_by_label("Examples").select_option(label="Matrix multiplication")
+    expect(page.locator("#state")).to_contain_text("matmul_kernel for cuda:90 succ", timeout=60_000)
+    add_pane(page, "TTGIR").locator(".cm-scroller").evaluate("pane => { pane.scrollTop = 0; }")
+    lines = pane(page, "TTGIR").locator(".cm-line")
+    lines.filter(has_text="#shared = ").hover(position={"x": 60, "y": 6})
+    expect(page.locator(".layout")).to_contain_text("byte 0, bank 0", timeout=20_000)
+    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
+    expect(page.locator(".layout")).to_have_count(0)
+    lines.filter(has_text="#smem = ").hover(position={"x": 60, "y": 6})
+    page.wait_for_timeout(1000)  # the text would be there by now
+
+    expect(page.locator(".layout")).to_have_count(0)
