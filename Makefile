@@ -144,8 +144,9 @@ fuzz-torch-modules: $(TORCH)/.installed ## generated modules that use torch, bes
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
 
-fuzz-proofs: $(STAMP) ## random sizes within the contracts of proved kernels: none may contradict a proof
+fuzz-proofs: $(STAMP) ## random sizes within the contracts of proved kernels, random kernels too: none may contradict a proof
 	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)
+	$(PYTHON) -m tests.proofs.random_kernels --kernels $(KERNELS) --seed $(SEED)
 
 fuzz-programs: $(TORCH)/.installed ## generated programs beside eager torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
