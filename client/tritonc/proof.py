@@ -3,6 +3,7 @@
 Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,6 +17,7 @@ from tritonc.service_errors import TritoncError
 PROVED = "proved"
 _LIMITS = "scalars and sizes"
 _EXTENT = ": its extent"
+_LOADED = re.compile(r"the values of (\w+), loaded")
 _MOST_RUNS = 12
 """Runs of equal values of a buffer that are shown."""
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
@@ -184,6 +186,7 @@ class Proof:
             yield f"{file}:{access.line}  {self._text_of(access)}"
             for check, answer in access.answers.items():
                 yield f"  {_TITLES[check]:15}  {answer.sentence(check)}"
+        yield from self._hints()
         if self.reason:
             yield f"{name}: not read: {self.reason}"
         if self.verdict is not None:
@@ -194,6 +197,13 @@ class Proof:
             said = " and ".join(text.removeprefix(f"{_LIMITS} are ") for text in limits)
             where = f", where {_LIMITS} are {said}" if is_proved else ""
             yield f"verdict: {self.verdict}{where}"
+
+    def _hints(self) -> Iterator[str]:
+        """Yield statements that the contract lacks."""
+        reasons = "\n".join(answer.reason or "" for _, _, answer in self.unproved())
+        for name in dict.fromkeys(_LOADED.findall(reasons)):
+            if f"values {name}:" not in (self.contract or ""):
+                yield f"hint: say in the contract what {name} holds: `values {name}: 0 .. SIZE`"
 
     def _text_of(self, access: ProvedAccess) -> str:
         lines = self.sources.get(access.file or POSTED_SOURCE, "").splitlines()

@@ -73,3 +73,15 @@ def test_a_launch_says_what_its_proof_leaves_open() -> None:
     text = launch.render("rows.py")
     assert "proof for all sizes: refuted\n" in text
     assert "  rows.py:9: store of x_ptr: 32-bit overflow: REFUTED: program_id(0)" in text
+
+
+def test_a_buffer_whose_values_are_not_known_has_a_hint() -> None:
+    unknown = {
+        "verdict": "unknown",
+        "reason": "it depends on the values of i_ptr, loaded at line 9",
+    }
+    body = {"id": "3", "state": "completed", "accesses": [{"line": 9, "bounds": unknown}]}
+    hint = "hint: say in the contract what i_ptr holds: `values i_ptr: 0 .. SIZE`"
+    assert hint in Proof.from_json(body).render()
+    told = body | {"contract": "values i_ptr: 0 .. n\n"}
+    assert "hint" not in Proof.from_json(told).render()
