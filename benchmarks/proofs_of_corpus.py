@@ -1,11 +1,12 @@
-"""Proves kernels of PyPI packages against guessed contracts, and counts the answers.
+"""Proves kernels of PyPI packages against contracts of their tests, or guessed ones.
 
     $ make corpus-proofs                    # CORPUS_ARGS="--most 20 --package liger-kernel"
 
-Kernels are drawn and compiled as by `make corpus-numpy`. `whole` are kernels each of whose checks
-is proved, or refuted by a replay on the CPU device. `.cache/corpus/proofs` keeps each kernel's
-contract and answers, so that a second call continues; `--again` proves again. Its `kernels.jsonl`
-is for `tests.proofs.random_launches --kernels`.
+Kernels are drawn and compiled as by `make corpus-numpy`. Where a package's tests launch a kernel
+with several sizes, the contract is inferred from these launches, else it is guessed. `whole` are
+kernels each of whose checks is proved, or refuted by a replay on the CPU device.
+`.cache/corpus/proofs` keeps each kernel's contract and answers, so that a second call continues;
+`--again` proves again. Its `kernels.jsonl` is for `tests.proofs.random_launches --kernels`.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from corpus.kernels import Kernel
 from corpus.launch_grids import launch_grid
 from corpus.packages import PACKAGES, Package, unpacked
 from corpus.plans import Plan, drawn, plan_of
+from corpus.test_launches import recorded
+from corpus.tested_contracts import TestedContract, plan_guess, tested_contract
 from deployment import ROOT
 
 from compiler.proof.contract import ContractError
@@ -80,21 +83,45 @@ def _records(
 ) -> Iterator[Record]:
     root = unpacked(package, CACHE)
     kernels = drawn(package, root)[: given.most]
-    plans = [plan_of(kernel) for kernel in kernels]
-    if direct is None:
-        made = made_before(CACHE / "ir" / package.name, plans)
-    else:
-        made = direct.made(package, root, plans)
-    for kernel, plan, stem in zip(kernels, plans, made, strict=True):
+    launches = recorded(package, root, kernels, CACHE, record=not given.compiled)
+    tested = [tested_contract(launches.get((one.file, one.name), ())) for one in kernels]
+    plans: dict[str, tuple[Kernel, TestedContract | None, Plan]] = {}
+    stems: dict[str, Path | None] = {}
+    # a kernel is guessed only where no test launches it, or what it launches does not compile
+    for is_tested in (True, False):
+        left = [one for one in zip(kernels, tested, strict=True) if not stems.get(one[0].id)]
+        chosen = [(one, contract if is_tested else None) for one, contract in left]
+        made = {
+            kernel.id: (kernel, contract, _plan(kernel, contract))
+            for kernel, contract in chosen
+            if contract is not None or not is_tested
+        }
+        own = [plan for *_, plan in made.values()]
+        if direct is None:
+            found = made_before(CACHE / "ir" / package.name, own)
+        else:
+            found = direct.made(package, root, own)
+        stems |= dict(zip(made, found, strict=True))
+        plans |= made
+    for name, (kernel, contract, plan) in plans.items():
+        stem = stems[name]
         if stem is None:
             continue
-        path = RESULTS / f"{hashlib.sha256(kernel.id.encode()).hexdigest()[:16]}.json"
+        path = RESULTS / f"{hashlib.sha256(plan['id'].encode()).hexdigest()[:16]}.json"
         was_whole = path.exists() and _is_whole(_counted(path))
         if given.again or not path.exists() or (given.undecided and not was_whole):
             path.unlink(missing_ok=True)
-            record = _in_child(root, kernel, plan, stem, path)
-            print(f"{kernel.id}: {_said(record)}", flush=True)
+            record = _in_child(root, kernel, plan, stem, path, contract)
+            print(f"{plan['id']}: {_said(record)}", flush=True)
         yield _counted(path)
+
+
+def _plan(kernel: Kernel, contract: TestedContract | None) -> Plan:
+    """Return a plan with the specialization that tests launch, or with guesses."""
+    plan = plan_of(kernel)
+    if contract is None:
+        return plan
+    return plan | {"id": f"{kernel.id} as tested", "guesses": [plan_guess(contract)]}
 
 
 def _counted(path: Path) -> Record:
@@ -103,7 +130,11 @@ def _counted(path: Path) -> Record:
     contract = record.get("contract", "").splitlines()
     for one in record["answers"]:
         is_guessed = f"{one['argument']}: {NOT_GUESSED}" not in contract
-        if not is_guessed and (one["check"] == "bounds" or one["verdict"] == "refuted"):
+        if record.get("cases"):
+            if one["check"] == "bounds" and one["verdict"] == "refuted":
+                why = "the contract that tests show permits sizes that break it"
+                one |= {"verdict": "unknown", "reason": why}
+        elif not is_guessed and (one["check"] == "bounds" or one["verdict"] == "refuted"):
             one |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}
         elif one["verdict"] == "refuted" and one["witness"]["values"]:
             why = "sizes break it with values of a buffer, of which only a range is guessed"
@@ -111,14 +142,16 @@ def _counted(path: Path) -> Record:
     return record
 
 
-def _in_child(root: Path, kernel: Kernel, plan: Plan, stem: Path, path: Path) -> Record:
+def _in_child(
+    root: Path, kernel: Kernel, plan: Plan, stem: Path, path: Path, tested: TestedContract | None
+) -> Record:
     """Prove one kernel in a forked process with bounds, and return its record."""
     pid = os.fork()
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         try:
-            path.write_text(json.dumps(_record(root, kernel, plan, stem)))
+            path.write_text(json.dumps(_record(root, kernel, plan, stem, tested)))
         except BaseException:  # noqa: BLE001 - a forked child must not return
             traceback.print_exc()
             os._exit(1)
@@ -126,11 +159,15 @@ def _in_child(root: Path, kernel: Kernel, plan: Plan, stem: Path, path: Path) ->
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if code != 0:
         why = "it takes too long" if code < 0 else "an error of the harness or the prover"
-        path.write_text(json.dumps({"id": kernel.id, "refused": why, "answers": []}))
+        cases = 0 if tested is None else tested.cases
+        record = {"id": kernel.id, "cases": cases, "refused": why, "answers": []}
+        path.write_text(json.dumps(record))
     return _counted(path)
 
 
-def _record(root: Path, kernel: Kernel, plan: Plan, stem: Path) -> Record:
+def _record(
+    root: Path, kernel: Kernel, plan: Plan, stem: Path, tested: TestedContract | None
+) -> Record:
     said = json.loads(stem.with_suffix(".json").read_text())
     guess = plan["guesses"][said["guess"]]
     text = stem.with_suffix(".ttir").read_text()
@@ -140,9 +177,13 @@ def _record(root: Path, kernel: Kernel, plan: Plan, stem: Path) -> Record:
     grid = launch_grid(root, kernel.file, kernel.node)
     record: Record = {"id": kernel.id, "ttir": str(stem.with_suffix(".ttir")), "refused": ""}
     record |= {"constants": constants, "grid": grid.axes, "answers": [], "contract": ""}
+    record["cases"] = 0 if tested is None else tested.cases
     try:
         module = module_of(generic_form(text, TARGET, "ttir")[0])
-        record["contract"] = guessed_contract(module, constants, grid.axes, grid.sizes)
+        if tested is None:
+            record["contract"] = guessed_contract(module, constants, grid.axes, grid.sizes)
+        else:
+            record["contract"] = tested.text
     except Unsupported as refusal:
         return record | {"refused": refusal.what}
     except (ProofLimitReached, ContractError) as refusal:
@@ -196,14 +237,15 @@ def _said(record: Record) -> str:
 
 
 def _show(found: dict[Package, list[Record]]) -> None:
-    print("\n| package | kernels | whole | proved | refuted | possible | unknown | refused |")
-    print("|---|---|---|---|---|---|---|---|")
+    names = ["package", "its tests", "kernels", "contracts from tests, whole",
+             "guessed contracts, whole", *VERDICTS, "refused"]  # fmt: skip
+    print(f"\n| {' | '.join(names)} |\n{'|---' * len(names)}|")
     for package, records in found.items():
-        print(_row(package.name, records))
+        print(_row(package.name, package.tests.partition(":")[0] or "none", records))
     for label, held_out in (("**open**", False), ("**held out**", True)):
         records = [one for p, group in found.items() if p.held_out is held_out for one in group]
         if records:
-            print(_row(label, records))
+            print(_row(label, "", records))
             share = sum(map(_is_whole, records)) / len(records)
             verdict = "met" if share >= LEAST_WHOLE else "NOT MET"
             print(f"whole: {100 * share:.0f} %, at least {100 * LEAST_WHOLE:.0f} %: {verdict}")
@@ -219,11 +261,13 @@ def _show(found: dict[Package, list[Record]]) -> None:
         print(f"| {count} | {why} |")
 
 
-def _row(name: str, records: list[Record]) -> str:
+def _row(name: str, tests: str, records: list[Record]) -> str:
     counts = sum((_verdicts(one) for one in records), Counter[str]())
     refused = sum(bool(one["refused"]) for one in records)
-    whole = sum(map(_is_whole, records))
-    cells = [len(records), whole, *(counts[one] for one in VERDICTS), refused]
+    tested = [one for one in records if one.get("cases")]
+    guessed = [one for one in records if not one.get("cases")]
+    whole = [f"{len(one)}, {sum(map(_is_whole, one))}" for one in (tested, guessed)]
+    cells = [tests, len(records), *whole, *(counts[one] for one in VERDICTS), refused]
     return f"| {name} | {' | '.join(map(str, cells))} |"
 
 

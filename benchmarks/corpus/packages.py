@@ -17,6 +17,8 @@ class Package:
     name: str
     version: str
     folders: tuple[str, ...]
+    tests: str = ""
+    """The folder of its tests, in its wheel or its sdist; "" where it publishes none."""
     held_out: bool = (
         False  # its kernels were not inspected before the run in benchmarks/results/corpus.md
     )
@@ -24,21 +26,27 @@ class Package:
 
 PACKAGES = (
     Package("bitsandbytes", "0.50.2", ("bitsandbytes",)),
-    Package("conch-triton-kernels", "1.3", ("conch",)),
+    Package("conch-triton-kernels", "1.3", ("conch",), tests="sdist:tests"),
     Package("fla-core", "0.6.0", ("fla",)),
     Package(
         "flag-gems", "5.0.2",
         ("flag_gems/ops", "flag_gems/fused", "flag_gems/runtime/backend/_nvidia"),
     ),
-    Package("liger-kernel", "0.8.5", ("liger_kernel/ops", "liger_kernel/transformers")),
+    Package(
+        "liger-kernel", "0.8.5", ("liger_kernel/ops", "liger_kernel/transformers"),
+        tests="sdist:test/transformers",
+    ),
     Package("sglang", "0.5.23", ("sglang",)),
-    Package("torchao", "0.18.0", ("torchao",)),
+    Package("torchao", "0.18.0", ("torchao",), tests="wheel:test/prototype"),
     Package("unsloth", "2026.10.9", ("unsloth/kernels", "unsloth/models")),
-    Package("vllm", "0.33.0", ("vllm",)),
-    Package("xformers", "0.0.35", ("xformers",)),
-    Package("flashinfer-python", "0.7.2.post1", ("flashinfer/triton",), held_out=True),
+    Package("vllm", "0.33.0", ("vllm",), tests="sdist:tests/kernels"),
+    Package("xformers", "0.0.35", ("xformers",), tests="sdist:tests"),
+    Package(
+        "flashinfer-python", "0.7.2.post1", ("flashinfer/triton",), tests="sdist:tests",
+        held_out=True,
+    ),
     Package("lmdeploy", "0.18.0", ("lmdeploy/pytorch",), held_out=True),
-    Package("sageattention", "1.0.6", ("sageattention",), held_out=True),
+    Package("sageattention", "1.0.6", ("sageattention",), tests="sdist:test", held_out=True),
 )  # fmt: skip
 
 
