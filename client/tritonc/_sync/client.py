@@ -46,12 +46,11 @@ from tritonc.sweeps.sweep_body import Space, SweepRequest, sweep_request
 class Client:
     """A connection pool to one tritond service; use it with `with`, or `close()` it.
 
-    `url` defaults to TRITOND_URL, then to port 8000 of this machine. `api_key` defaults to
-    TRITOND_API_KEY; `api_key=""` sends no key. `timeout_s` bounds connecting and each silence of
-    the service, in addition to the requested wait. `transport` is httpx's, for proxies,
-    certificates, retries or tests. Every method raises `ServerUnavailable`, `ProblemError` or
-    `UnexpectedAnswer` if the service does not answer the request. `launches`, `programs`,
-    `proofs`, `batches`, `sweeps` and `tensors` have further methods.
+    `url` defaults to TRITOND_URL, then to port 8000 of this machine, `api_key` to TRITOND_API_KEY;
+    `""` sends none. `timeout_s` bounds connecting and each silence of the service, in addition to
+    the requested wait. `transport` is httpx's. Every method raises `ServerUnavailable`,
+    `ProblemError` or `UnexpectedAnswer`. `launches`, `programs`, `proofs`, `batches`, `sweeps` and
+    `tensors` have further methods.
     """
 
     def __init__(
@@ -89,11 +88,10 @@ class Client:
         """Compile a kernel, or fetch an equal earlier compilation, and return the finished result.
 
         `signature` has Triton's type names by parameter (`"*fp32:16"` is a pointer divisible by
-        16), `hints` the long form of such suffixes, `constexprs` the compile-time values, and
-        `include` the stages whose artifacts the answer shall contain; `FurtherMembers` lists the
-        rest. `wait_s` bounds this call; the compilation continues after it.
-        Raises CompileFailed, WaitExpired, and TypeError for values that JSON cannot represent. With
-        `check=False` an unfinished one is returned; `submit` does not wait.
+        16), `hints` the long form of such suffixes, and `include` the stages whose artifacts the
+        answer shall contain; `FurtherMembers` lists the rest. Raises CompileFailed, WaitExpired,
+        and TypeError for values that JSON cannot represent. With `check=False` an unfinished one is
+        returned; `submit` does not wait.
         """
         body = compile_request(
             source,
@@ -152,11 +150,10 @@ class Client:
         `source` is a source text, a `Compilation`, or a function under `@triton.jit`. `arguments`
         are numbers, buffers from `tritonc.buffers`, and arrays or tensors, which are uploaded.
         `grid` has numbers and expressions such as `"cdiv(n_elements, BLOCK_SIZE)"`; for a jit
-        function it may be a function, as in Triton. `LaunchMembers` lists the rest. A request
-        without an answer is repeated under one idempotency key, so it runs once.
+        function it may be a function, as in Triton. `LaunchMembers` lists the rest.
 
-        A wrong kernel gets a `verdict`. Raises LaunchFailed if there is no verdict, for example
-        because the kernel does not compile, and WaitExpired; neither with `check=False`.
+        A wrong kernel gets a `verdict`. Raises LaunchFailed if there is none, as where the kernel
+        does not compile, and WaitExpired; neither with `check=False`.
         """
         request = launch_request(source, arguments=arguments, grid=grid, **members)
         return launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
@@ -173,8 +170,7 @@ class Client:
     ) -> Program:
         """Run a program that launches kernels beside its `reference`, and return the result.
 
-        A wrong program gets a `verdict`. Raises ProgramFailed if there is no verdict, for example
-        because it cannot be recorded, and WaitExpired; neither with `check=False`.
+        Raises ProgramFailed without a `verdict`, and WaitExpired; neither with `check=False`.
         """
         request = program_request(source, reference=reference, **members)
         return program_and_wait(self._connection, request, wait_s, check, idempotency_key)
@@ -193,9 +189,9 @@ class Client:
     ) -> Proof:
         """Prove for all sizes that a kernel's accesses are in bounds and its integers exact.
 
-        `kernel` comes from `compile_request`, or is `{"compilation": key}`. `contract` is what
-        every launch keeps; without it, it is inferred from `cases`. Raises ProofFailed if nothing
-        was found out, and WaitExpired; neither with `check=False`.
+        `kernel` comes from `compile_request`, or is `{"compilation": key}`. Without a `contract` it
+        is inferred from `cases`. Raises ProofFailed if nothing was found out, and WaitExpired;
+        neither with `check=False`.
         """
         body = prove_request(kernel, contract, cases, checks, limits)
         return prove_and_wait(self._connection, body, wait_s, check, idempotency_key)
@@ -220,12 +216,9 @@ class Client:
         `base` comes from `compile_request` or `launch_request`. `space` has the values of axes,
         all combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or a list of
         changes for single variants, or `{"autotune": True}`. Only variants for which all of `where`
-        are true are kept (`"BLOCK_SIZE >= num_warps"`). `search` selects how to find the fastest
-        one on a GPU, `budget_s` bounds its time. With a `contract`, each row says if its kernel is
-        proved. `sort` orders the rows, as in `sweeps.get`.
-
-        A failed variant is a row. Raises WaitExpired if rows are unfinished; with `check=False`
-        the sweep is returned as it is.
+        are true are kept (`"BLOCK_SIZE >= num_warps"`). With a `contract`, each row says if its
+        kernel is proved. A failed variant is a row. Raises WaitExpired if rows are unfinished; with
+        `check=False` the sweep is returned as it is.
         """
         request = sweep_request(
             base,
@@ -280,8 +273,7 @@ class Client:
     ) -> OwnList:
         """Return a page of the caller's own jobs of a kind, such as `launches`, newest first.
 
-        `state` keeps those in any of these states, `prefix` those whose ids begin so. `after` is
-        `next` of the page before.
+        `prefix` keeps those whose ids begin so. `after` is `next` of the page before.
         """
         request = list_request(kind, state, limit, after, prefix)
         return read(OwnList.from_json, self._connection.send(request))
@@ -291,10 +283,7 @@ class Client:
         return get_compilation(self._connection, key, tuple(string_list(include)), wait_s)
 
     def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
-        """Return one stage's bytes, waiting for stages that are made on demand, such as `sass`.
-
-        Raises WaitExpired, and ProblemError with the slug `stage_not_reached` or `not_finished`.
-        """
+        """Return one stage's bytes; wait for those made on demand (`sass`), or raise WaitExpired."""
         path = f"artifacts/{quote(stage, safe='')}"
         return (derived(self._connection, key, path, wait_s)).content
 
@@ -360,8 +349,7 @@ class Client:
     ) -> dict[str, Any]:
         """Return the kernels of a source: parameters, configurations, called functions.
 
-        The source is executed only with a `target`, to find what the autotuner of `kernel` tries
-        (`autotune`). A source that cannot be parsed has a `problem` and no kernels.
+        The source is executed only with a `target`, to find what the autotuner of `kernel` tries.
         """
         asked = {"files": files or None, "kernel": kernel, "target": target, "triton": triton}
         return inspected(self._connection, source, asked, wait_s)
