@@ -283,7 +283,7 @@ class Client:
         return get_compilation(self._connection, key, tuple(string_list(include)), wait_s)
 
     def artifact(self, key: str, stage: str, *, wait_s: float = 60) -> bytes:
-        """Return one stage's bytes; wait for those made on demand (`sass`), or raise WaitExpired."""
+        """Return one stage's bytes; wait for one made on demand (`sass`), or raise WaitExpired."""
         path = f"artifacts/{quote(stage, safe='')}"
         return (derived(self._connection, key, path, wait_s)).content
 
