@@ -201,6 +201,9 @@ class _Binding:
             return self._found.fixed[text]
         if text in self._unknowns.known:
             return name(text)
+        if text in self._scalars:
+            message = f"{text} is given by this line or by a later one: its value is not known here"
+            raise ContractError(message, at.position)
         known = {*self._scalars, *self._constants, *self._found.sizes}
         message = f"{text} is no integer argument and no size"
         message += suggestion(text, known) or f". There are: {', '.join(sorted(known)) or 'none'}"
@@ -208,6 +211,10 @@ class _Binding:
 
     def _computed(self, operation: Arithmetic) -> Polynomial:
         a, b = map(self._read, operation.operands)
+        if operation.operator in ("//", "%", "cdiv") and not self._unknowns.is_within(
+            at_least(b, 1)
+        ):
+            self._fact("what the contract divides by is at least 1", at_least(b, 1))
         match operation.operator:
             case "+":
                 return a + b

@@ -57,11 +57,7 @@ class Structure:
 
 def structure_of(module: Operation) -> Structure:
     """Return the structure of the module's kernel. Raises Unsupported, ProofLimitReached."""
-    functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
-    kernels = [one for one in functions if one.regions]
-    if not kernels:
-        raise Unsupported("the module has no kernel")
-    function = kernels[0]
+    function = _kernel_of(module)
     for count, operation in enumerate(inside(function)):
         if count >= MOST_OPERATIONS:
             raise ProofLimitReached(f"the kernel has more than {MOST_OPERATIONS:,} operations")
@@ -80,6 +76,34 @@ def structure_of(module: Operation) -> Structure:
         for number, argument in enumerate(block.arguments):
             found.owners.setdefault(argument, Owner("block", function, number, block.label))
     return found
+
+
+def _kernel_of(module: Operation) -> Operation:
+    functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
+    kernels = [one for one in functions if one.regions]
+    if not kernels:
+        raise Unsupported("the module has no kernel")
+    if len(kernels) > 1:
+        raise Unsupported("tt.call: a function that is not inlined", line_of(kernels[1]))
+    names = [one.name for one in kernels[0].regions[0][0].arguments if one.name]
+    if len(set(names)) < len(names):
+        raise Unsupported("two arguments of one name")
+    return kernels[0]
+
+
+def name_arguments(module: Operation, names: Sequence[str]) -> None:
+    """Give the kernel's arguments the user's names. Raises Unsupported.
+
+    In TTIR, an argument that a branch assigns to a variable (`n = m`) has the variable's name.
+    """
+    kernels = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
+    arguments = kernels[0].regions[0][0].arguments if kernels and kernels[0].regions else []
+    if len(arguments) == len(names):
+        for argument, name in zip(arguments, names, strict=True):
+            argument.name = "" if "." in name else name  # of a tuple, which no contract names
+    elif [one.name for one in arguments if one.name] != list(names):
+        # a descriptor of the host is several arguments; the others still tell which is which
+        raise Unsupported(f"arguments other than {', '.join(names) or 'none'}")
 
 
 def _note_edges(found: Structure, block: IrBlock) -> None:

@@ -19,6 +19,7 @@ class OtherKernel:
     first_bytes: int
     contract: str
     constants: Mapping[str, int]
+    parameters: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,8 @@ class ProveOrder(Order):
     contract: str
     constants: Mapping[str, int]
     checks: Sequence[str]
+    parameters: Sequence[str] | None = None
+    """The user's names of the TTIR's arguments, in order; None: those that the TTIR says."""
     source: str = ""
     """The user's text, to propose a change of; "" for none."""
     other: OtherKernel | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.back import ir_module
@@ -20,6 +21,7 @@ from compiler.proof.proof_limits import (
     Unsupported,
 )
 from compiler.proof.prove import AccessProof, KernelProof, prove, prover_of
+from compiler.proof.structure import name_arguments
 from compiler.proof.terms import SymbolicAccess, UnreadAccess, line_of
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.ir import Operation
@@ -55,7 +57,7 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         if order.other is not None:
             return _compared(order, order.other, text, bytes(body[size:]).decode(), started)
         limits = SizeLimits(order.most_size, order.most_elements)
-        module, contract = _module(order, text), read_contract(order.contract)
+        module, contract = _module(order, text, order.parameters), read_contract(order.contract)
         proof = prove(module, contract, order.constants, limits, order.checks)
     except ContractError as error:
         at = error.position
@@ -92,9 +94,12 @@ def _certificate_of(proof: KernelProof) -> str | None:
     return certificate if len(certificate) <= MOST_CERTIFICATE_BYTES else None
 
 
-def _module(order: ProveOrder, text: str) -> Operation:
+def _module(order: ProveOrder, text: str, parameters: Sequence[str] | None) -> Operation:
     generic, _ = generic_form(text, order.target, _STAGE)
-    return module_of(generic)
+    module = module_of(generic)
+    if parameters is not None:
+        name_arguments(module, parameters)
+    return module
 
 
 def _compared(
@@ -103,10 +108,11 @@ def _compared(
     """Report whether two kernels store the same."""
     ir_module.check_size(second, _STAGE, order.ir_bounds)
     limits = SizeLimits(order.most_size, order.most_elements)
-    kernels = [(first, order.contract, order.constants), (second, other.contract, other.constants)]
     provers = [
-        prover_of(_module(order, text), read_contract(contract), constants, limits)
-        for text, contract, constants in kernels
+        prover_of(
+            _module(order, text, one.parameters), read_contract(one.contract), one.constants, limits
+        )
+        for text, one in ((first, order), (second, other))
     ]
     compared = equivalent(*provers)
     found = compared.conclusion

@@ -16,6 +16,7 @@ from compiler.job import CompileJob
 from compiler.labelled_digest import labelled_digest
 from compiler.messages.orders import IrBounds
 from compiler.problem import Problem, failure_problem
+from compiler.specialization import plain_type
 from compiler.target import parse_target
 from jobs.core_kinds import COMPILATION, DERIVATION
 from jobs.deadline import Deadline, DeadlinePassed
@@ -38,6 +39,7 @@ from worker.code_digest import proof_digest
 from worker.compile.child_run import carry_out
 from worker.compile.reports import Malformed
 from worker.consumer import Attempt
+from worker.launch.kernel_ir import runtime_paths
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.lazy_pool import LazyPool
 
@@ -229,11 +231,17 @@ class _ProofRun:
         text, other = await self._ttir(compilation), None
         if beside is not None and job.other is not None:
             contract, known = job.other.contract, constants_of(beside)
-            other = OtherKernel(first_bytes=len(text), contract=contract, constants=known)
+            other = OtherKernel(
+                first_bytes=len(text),
+                parameters=parameters_of(beside),
+                contract=contract,
+                constants=known,
+            )
             text += await self._ttir(beside)
         order = ProveOrder(
             target=parse_target(compilation.target),
             files=list(job.compile_job.texts),
+            parameters=parameters_of(compilation),
             contract=job.contract,
             constants=constants,
             checks=job.checks,
@@ -255,9 +263,10 @@ class _ProofRun:
         other = None
         if beside is not None and job.other is not None:
             digest = beside.artifacts[_TTIR].digest
-            other = [digest, job.other.contract, constants_of(beside)]
+            other = [digest, parameters_of(beside), job.other.contract, constants_of(beside)]
         parts = [
             ("ttir", compilation.artifacts[_TTIR].digest),
+            ("parameters", parameters_of(compilation)),
             ("contract", job.contract),
             ("constants", dict(constants)),
             ("checks", sorted(job.checks)),
@@ -289,6 +298,12 @@ def constants_of(compilation: Compilation) -> dict[str, int]:
         elif item.role == "constexpr" and type(item.value) is int:
             found[item.name] = item.value
     return found
+
+
+def parameters_of(compilation: Compilation) -> list[str]:
+    """Return the names of what the kernel's TTIR takes, in order."""
+    runtime = [item for item in compilation.parameters if item.role == "runtime"]
+    return [path for item in runtime for path in runtime_paths(item.name, plain_type(item.type))]
 
 
 def _source_of(job: CompileJob) -> str:

@@ -82,8 +82,10 @@ def report_of_source(
 ) -> ProofReport:
     """Return the report of a kernel of a whole source."""
     limits = limits or SizeLimits()
+    names = getattr(load(source, "/kernel/user.py"), kernel).arg_names
     order = ProveOrder(
         target=TARGET,
+        parameters=[name for name in names if name in signature],
         files=["user.py"],
         contract=contract,
         constants=constants,

@@ -73,3 +73,39 @@ def test_what_a_narrow_argument_may_hold_is_said() -> None:
     body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n.to(tl.int32), 0.0)\n"
     report = report_of(body, {"x_ptr": "*fp32", "n": "u8"}, "x_ptr: 128\n")
     assert "n is at most 127" in report.accesses[0].answers["bounds"].proved_under
+
+
+RENAMED = """def kernel(x_ptr, n, m, c):
+    k = n
+    if c > 5:
+        n, m = m, n
+    else:
+        n = n * 2
+        m = m * 2
+    tl.store(x_ptr + k - 1, 0.0, mask=n + m > 0)
+"""
+
+
+def test_arguments_that_a_branch_swaps_keep_their_names() -> None:
+    types = {"x_ptr": "*fp32", "n": "i32", "m": "i32", "c": "i32"}
+    verdicts = [
+        report_of(RENAMED, types, f"x_ptr: {extent}\n").accesses[0].answers["bounds"].verdict
+        for extent in ("n", "m")
+    ]
+    assert verdicts == ["proved", "refuted"]
+
+
+def test_a_descriptor_of_the_host_leaves_other_arguments_provable() -> None:
+    body = """def kernel(d, x_ptr, n):
+    tl.store(x_ptr + n - 1, tl.sum(tl.sum(d.load([0, 0]), 0), 0))
+"""
+    types = {"d": "tensordesc<fp32[16, 16]>", "x_ptr": "*fp32", "n": "i32"}
+    load, store = report_of(body, types, "x_ptr: n\n").accesses
+    assert "a tensor descriptor that the host made" in load.answers["bounds"].reason
+    assert store.answers["bounds"].verdict == "proved"
+
+
+def test_a_contract_that_divides_by_0_proves_nothing() -> None:
+    body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n - 1, 0.0)\n"
+    report = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n % (n - n)\n")
+    assert report.accesses[0].answers["bounds"].verdict == "unknown"
