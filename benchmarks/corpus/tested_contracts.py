@@ -95,11 +95,20 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
     text = inferred_contract(inferred, fixed)
     # a block is no argument, so nothing can be said of it
     lines = [line for line in text.splitlines() if line.split(" ", 1)[0] not in varying]
+    lines += _constants_of(inferred, {line.split(" ", 1)[0] for line in lines})
     lines += _value_ranges(cases, inferred, text)
     first = cases[0]
     signature = {n: kind for n, kind in first["signature"].items() if kind != "constexpr"}
     guess = Guess(signature, {**first["constexprs"], **constants}, first["options"])
     return TestedContract(guess, "\n".join(lines) + "\n", len(cases))
+
+
+def _constants_of(cases: Sequence[InferenceCase], said: set[str]) -> Iterator[str]:
+    """Yield scalars that no test varied."""
+    for name in cases[0].scalars.keys() - said:
+        values = {one.scalars[name] for one in cases}
+        if len(values) == 1 and min(values) > 0:
+            yield f"{name} = {values.pop()}"
 
 
 def _case(launch: Launch, varying: set[str]) -> InferenceCase:

@@ -17,6 +17,7 @@ Values = tuple[int, ...]
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _MOST_FACTORS = 3
 _MOST_ATOMS = 24
+_LARGEST_FACTOR = 8
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,11 @@ class _Inference:
         for name, values in scalars.items():
             self.symbols.setdefault(values, name)
         extents = [self._extent(name) for name in self.cases[0].buffers]
-        fixed = [line for name, values in scalars.items() if (line := self._fixed(name, values))]
+        # what a product is made of must be known before it
+        order = sorted(
+            scalars.items(), key=lambda item: (item[1], self.symbols[item[1]] != item[0])
+        )
+        fixed = [line for name, values in order if (line := self._fixed(name, values))]
         any_names = [name for name, values in scalars.items() if min(values) < 1]
         grid = [self._axis(axis) for axis in range(len(self.cases[0].grid))]
         said = {name for line in (*extents, *grid, *fixed) for name in _NAME.findall(line)}
@@ -136,9 +141,20 @@ class _Inference:
             return next(
                 (n for n, v in self.constants.items() if v == values[0] > 1), str(values[0])
             )
+        if multiple := self._multiple(values, self.symbols):
+            return multiple
         self.symbols[values] = hint
         self.sizes.append(hint)
         return hint
+
+    def _multiple(self, values: Values, symbols: Mapping[Values, str]) -> str:
+        """Return a few times a quantity that varied, "" where there is none."""
+        for known, text in symbols.items():
+            factor = values[0] // max(known[0], 1)
+            is_same = values == tuple(factor * each for each in known)
+            if 1 < factor <= _LARGEST_FACTOR and is_same and len(set(known)) > 1:
+                return f"{factor} * {text}"
+        return ""
 
     def _atoms(self, without: str) -> dict[Values, str]:
         """Return known quantities by their values: symbols, and constexprs above 1."""
@@ -155,7 +171,7 @@ class _Inference:
             return f"{name} = {same}"
         if self.symbols[values] != name:
             return f"{name} = {self.symbols[values]}"
-        text = _product(values, self._atoms(name))
+        text = self._multiple(values, self._atoms(name)) or _product(values, self._atoms(name))
         return f"{name} = {text}" if text else ""
 
     def _axis(self, axis: int) -> str:

@@ -45,10 +45,29 @@ def test_a_size_that_no_buffer_has_is_bounded_by_the_rows_that_it_never_exceeded
 
 def test_strides_bound_how_far_a_buffer_reaches() -> None:
     cases = [
-        InferenceCase({"x": CaseBuffer((m, n), (2 * n, 1))}, {"n": n}, [m]) for m, n, _ in SIZES
+        InferenceCase({"x": CaseBuffer((m, n), (n + 7, 1))}, {"n": n}, [m]) for m, n, _ in SIZES
     ]
     text = inferred_contract(cases, {})
     assert "x: (x_0 - 1) * x_stride_0 + (n - 1) * 1 + 1" in text
+
+
+def test_what_is_always_twice_a_size_is_twice_that_size() -> None:
+    cases = [
+        InferenceCase({"x": CaseBuffer((m, 2 * n))}, {"stride": 2 * n, "d": n}, [m])
+        for m, n, _ in SIZES
+    ]
+    assert "stride = 2 * d" in inferred_contract(cases, {}).splitlines()
+    cases = [InferenceCase({"x": CaseBuffer((3 * n,))}, {"n": n}, [1]) for _, n, _ in SIZES]
+    assert inferred_contract(cases, {}) == "x: 3 * n\ngrid: 1\n"
+
+
+def test_products_come_after_what_they_are_made_of() -> None:
+    cases = [
+        InferenceCase({"x": CaseBuffer((m, n, k))}, {"a": m * n * k, "b": n * k, "k": k}, [n])
+        for m, n, k in SIZES
+    ]
+    lines = inferred_contract(cases, {}).splitlines()
+    assert lines.index("b = k * x_1") < lines.index("a = b * x_0")
 
 
 def test_an_axis_that_is_always_1_is_no_factor() -> None:
