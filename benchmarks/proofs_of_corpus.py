@@ -128,11 +128,17 @@ def _counted(path: Path) -> Record:
     """Return a record without answers that are the guess's alone."""
     record: Record = json.loads(path.read_text())
     contract = record.get("contract", "").splitlines()
+    outside = {
+        (one["line"], one["argument"])
+        for one in record["answers"]
+        if (one["check"], one["verdict"]) == ("bounds", "refuted")
+    }
     for one in record["answers"]:
         is_guessed = f"{one['argument']}: {NOT_GUESSED}" not in contract
         if record.get("cases"):
-            if one["check"] == "bounds" and one["verdict"] == "refuted":
-                why = "the contract that tests show permits sizes that break it"
+            place = one["line"], one["argument"]
+            if one["verdict"] == "refuted" and (place in outside or one["witness"]["values"]):
+                why = "the contract that tests show permits sizes or values that break it"
                 one |= {"verdict": "unknown", "reason": why}
         elif not is_guessed and (one["check"] == "bounds" or one["verdict"] == "refuted"):
             one |= {"verdict": "unknown", "reason": "no size of the buffer could be guessed"}

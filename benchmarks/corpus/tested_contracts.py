@@ -95,7 +95,7 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
     text = inferred_contract(inferred, fixed)
     # a block is no argument, so nothing can be said of it
     lines = [line for line in text.splitlines() if line.split(" ", 1)[0] not in varying]
-    lines += _constants_of(inferred, {line.split(" ", 1)[0] for line in lines})
+    lines += _constants_of(inferred, text, {line.split(" ", 1)[0] for line in lines})
     lines += _value_ranges(cases, inferred, text)
     first = cases[0]
     signature = {n: kind for n, kind in first["signature"].items() if kind != "constexpr"}
@@ -103,12 +103,11 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
     return TestedContract(guess, "\n".join(lines) + "\n", len(cases))
 
 
-def _constants_of(cases: Sequence[InferenceCase], said: set[str]) -> Iterator[str]:
-    """Yield scalars that no test varied."""
-    for name in cases[0].scalars.keys() - said:
-        values = {one.scalars[name] for one in cases}
-        if len(values) == 1 and min(values) > 0:
-            yield f"{name} = {values.pop()}"
+def _constants_of(cases: Sequence[InferenceCase], text: str, said: set[str]) -> Iterator[str]:
+    """Yield scalars and sizes that no test varied."""
+    for name, values in _named_sizes(cases, text):
+        if len(set(values)) == 1 and values[0] > 0 and name not in said:
+            yield f"{name} {'=' if name in cases[0].scalars else '=='} {values[0]}"
 
 
 def _case(launch: Launch, varying: set[str]) -> InferenceCase:
