@@ -26,7 +26,7 @@ import type { SeeContext } from "./see_pane";
 import { shareDialog } from "./share_dialog";
 import { inspectedLines, SourceEditor } from "./source_editor";
 import { wordsOf } from "./text_pane";
-import type { Inspection, Toolchain } from "./wire";
+import type { Inspection, Kernel, Toolchain } from "./wire";
 
 /** The most compilations that are kept for comparison. */
 const MOST_KEPT = 6;
@@ -37,6 +37,8 @@ class Page {
   /** The number of states that are being opened: changes meanwhile are no edits. */
   private opening = 0;
   private readonly followers = new Set<() => void>();
+  /** The launches and contracts of kernels that stood here, by all that an inspection says of them. */
+  private readonly launches = new Map<string, Pick<PageState, "launch" | "contract">>();
   private readonly drawers = new Set<SeeContext["draw"]>();
   private readonly selection = new Selection();
   private readonly filters = new Filters();
@@ -66,7 +68,7 @@ class Page {
       onReopen: (state) => void this.open(state, { writes: false }),
       onSubmit: () => void this.compile(),
     });
-    this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser));
+    this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser), (was, now) => this.launchOther(was, now));
     this.panes = new Panes(
       {
         selection: this.selection,
@@ -222,6 +224,14 @@ class Page {
     for (const act of this.followers) act();
     this.edited();
     if (byUser) this.outdate("Forms");
+  }
+
+  /** Grid, arguments, reference and contract are those of a kernel, and never carried to another. */
+  private launchOther(was: Kernel, now: Kernel | null): void {
+    const { launch, contract } = this.state;
+    this.launches.set(JSON.stringify(was), { launch, contract });
+    const own = now && this.launches.get(JSON.stringify(now));
+    [this.state.launch, this.state.contract] = [own?.launch ?? null, own?.contract ?? null];
   }
 
   private launchChanged(): void {

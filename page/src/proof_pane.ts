@@ -65,6 +65,7 @@ class ProofPane implements Content {
   show({ compiled }: Shown): void {
     if (compiled === this.current) return;
     this.current = compiled;
+    if (document.activeElement !== this.contract) this.contract.value = this.context.contract();
     if (compiled && this.context.contract()) void this.go(() => this.context.prove());
   }
 

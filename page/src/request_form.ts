@@ -23,14 +23,20 @@ export class RequestForm {
   readonly element = element("details", { className: "forms", open: kept("localStorage", FOLDED) === null && matchMedia("(min-width: 60rem)").matches }, this.summary);
   private toolchains: Toolchain[] = [];
   private kernels: Kernel[] = [];
+  /** The kernel that the forms were of last; a source may have none for a while. */
+  private last: Kernel | null = null;
   private readonly values = new KernelValues();
   private errors: readonly FieldError[] = [];
   private readonly types = element("datalist", { id: "types" }, ...TYPES.map((value) => element("option", { value })));
 
-  /** `request` is changed in place; then `onChange` is called: `byUser`, or since the source has other kernels. */
+  /**
+   * `request` is changed in place; then `onChange` is called: `byUser`, or since the source has other kernels.
+   * `onOther` is called before, where the forms are now of another kernel.
+   */
   constructor(
     private request: RequestText,
     private readonly onChange: (byUser: boolean) => void,
+    private readonly onOther: (was: Kernel, now: Kernel | null) => void,
   ) {
     this.element.addEventListener("toggle", () => keep("localStorage", FOLDED, this.element.open ? null : "folded"));
     this.draw();
@@ -40,6 +46,7 @@ export class RequestForm {
   open(request: RequestText): void {
     this.request = request;
     this.kernels = [];
+    this.last = null;
     this.errors = [];
     this.draw();
   }
@@ -69,15 +76,18 @@ export class RequestForm {
   follow(inspection: Inspection, lineNow: (line: number) => number | null): void {
     if (inspection.state !== "succeeded") return; // keep the forms while the source is incomplete
     const before = this.formKey();
-    const [was, isOpened] = [this.kernel, !this.kernels.length];
+    const [was, isOpened] = [this.kernel, !this.kernels.length && !this.last];
     if (was) this.values.keep(was, this.request);
     this.kernels = withReading(inspection);
     const edited = was && this.kernels.find(({ name, line }) => name === was.name || line === lineNow(was.line));
     const isEdited = edited && lineNow(was.line) === edited.line;
     if (isEdited) this.request.kernel = this.entries.length > 1 ? edited.name : null;
-    const next = !isEdited && was ? this.kernels.find((each) => hasSameHead(each, was)) : undefined;
-    if (next) Object.assign(this.request, this.values.ofNext(next, was!, this.request));
+    const formerly = was ?? this.last;
+    const next = !isEdited && formerly ? this.kernels.find((each) => hasSameHead(each, formerly)) : undefined;
+    if (next) Object.assign(this.request, this.values.ofNext(next, formerly!, this.request));
     this.fillIn(isOpened || Boolean(isEdited) || Boolean(next));
+    if (formerly && this.kernel && !isEdited && !next) this.onOther(formerly, this.kernel);
+    this.last = this.kernel ?? this.last;
     if (this.formKey() !== before) {
       this.draw();
       this.onChange(false);
@@ -167,9 +177,12 @@ export class RequestForm {
     const names = this.entries.map(({ name }) => [name, name] as const);
     const chosen = menu(names.length ? names : [["", "none found"]], this.kernel?.name ?? "", { id: "kernel" });
     return this.labelled("Kernel", "/kernel", chosen, (value) => {
-      if (this.kernel) this.values.keep(this.kernel, this.request);
+      const was = this.kernel;
+      if (was) this.values.keep(was, this.request);
       this.request.kernel = value;
       this.fillIn(false);
+      if (was) this.onOther(was, this.kernel);
+      this.last = this.kernel;
       this.draw();
     });
   }

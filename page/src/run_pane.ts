@@ -110,6 +110,8 @@ class RunPane implements Content {
   private draw(): void {
     const launch = this.context.launch();
     if (document.activeElement !== this.grid) this.grid.value = launch.grid;
+    const { doc } = this.reference.state;
+    if (doc.toString() !== launch.reference) this.reference.dispatch({ changes: { from: 0, to: doc.length, insert: launch.reference } });
     const now = [...Object.entries(launch.arguments).flat(), launch.cases];
     // new fields would take the focus from a person who types into the old ones
     if (now.length === this.drawn.length && now.every((part, index) => part === this.drawn[index])) return;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, pane, write
+from tests.page.pages import SOURCE, add_pane, pane, write
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 TUNED = HEAD + (
@@ -99,3 +99,33 @@ def test_a_type_says_which_line_implies_it(visit: Visit) -> None:
     n = page.get_by_label("n", exact=True)
     expect(n).to_have_value("i32")
     expect(n).to_have_attribute("title", "Line 8: n is compared with an offset")
+
+
+def test_a_launch_is_of_its_kernel_and_comes_back_with_it(visit: Visit) -> None:
+    page = visit()
+    run = add_pane(page, "Run")
+    grid = run.get_by_label("Grid")
+    expect(grid).to_have_value("cdiv(n_elements, BLOCK_SIZE)")
+    write(page, OTHER)
+    expect(grid).to_have_value("1")
+    expect(run.locator(".reference .cm-content")).to_have_text("")
+    expect(run.get_by_role("group", name="output_ptr")).to_have_count(0)
+    page.locator(SOURCE).focus()
+    page.keyboard.press("Control+z")
+
+    expect(grid).to_have_value("cdiv(n_elements, BLOCK_SIZE)")
+    expect(run.locator(".reference .cm-content")).to_contain_text("return x_ptr + y_ptr")
+
+
+def test_values_go_to_no_kernel_that_follows_an_empty_text(visit: Visit) -> None:
+    page = visit()
+    write(page, TUNED)
+    expect(page.get_by_label("BLOCK", exact=True)).to_have_value("64")
+    page.get_by_label("x_ptr", exact=True).fill("*bf16")
+    with page.expect_response("**/v1/inspect*"):
+        write(page, "# nothing yet")
+    page.wait_for_timeout(500)  # the answer is taken in
+    write(page, OTHER)
+
+    expect(page.locator(".forms > summary")).to_contain_text("other(")
+    expect(page.get_by_label("x_ptr", exact=True)).to_have_value("*fp16:16")
