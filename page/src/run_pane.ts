@@ -22,6 +22,7 @@ import { wordsOf } from "./text_pane";
 import { tracedOf, tracing, type Traced } from "./trace";
 import type { FieldError } from "./wire";
 
+const NOT_RUN = "Not run: a field needs a change.";
 /** Where a launch holds its compile request, which other forms show. */
 const COMPILATION = "/compilation";
 
@@ -140,6 +141,7 @@ class RunPane implements Content {
       // each case has other arguments, so the programs to trace are chosen later
       const isTraced = this.context.isDrawn() && this.device.value === "cpu" && !text.cases.length;
       const launch = await launched(isTraced ? tracing(body) : body);
+      if (this.isAtField(launch)) return;
       const trace = isTraced ? await tracedOf(body, launch) : null;
       const worst = Math.max(0, runsOf(launch).findIndex((each) => each.verdict === launch.verdict));
       this.context.ran(launch.verdict);
@@ -158,7 +160,15 @@ class RunPane implements Content {
     const theirs = errors.filter(({ pointer }) => pointer.startsWith(COMPILATION)).map(({ pointer, message }) => ({ pointer: pointer.slice(COMPILATION.length), message }));
     const unplaced = [...own, ...(theirs.length ? this.context.refuse(theirs) : [])];
     const words = unplaced.length ? unplaced.map(({ message }) => message).join(" ") : wordsOf(error);
-    this.say(errors.length && !unplaced.length ? "Not run: a field needs a change." : words, "bad");
+    this.say(errors.length && !unplaced.length ? NOT_RUN : words, "bad");
+  }
+
+  /** Show why a launch failed at the field that its problem names; return whether there is one. */
+  private isAtField({ problem, verdict }: Launch): boolean {
+    const [, pointer = "", message = ""] = /^(\/\S+): (.+)$/s.exec(problem?.detail ?? "") ?? [];
+    if (verdict || !pointer || showErrors(this.element, [{ pointer, message }]).length) return false;
+    this.say(NOT_RUN, "bad");
+    return true;
   }
 
   /** Show a run: its result, its notes in the editor, and its picture. */

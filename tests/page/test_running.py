@@ -40,3 +40,15 @@ def test_a_missing_mask_is_found_at_its_line_and_mended(visit: Visit) -> None:
     run.get_by_role("button", name="Run", exact=True).click()
     expect(run.get_by_role("status")).to_have_text("passed")
     expect(run).to_contain_text("matches the reference")
+
+
+def test_a_grid_with_an_unknown_name_is_refused_at_its_field(visit: Visit) -> None:
+    run = add_pane(visit(), "Run")
+    run.get_by_label("Grid").fill("cdiv(n, BLOCK_SIZE)")
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_have_text("Not run: a field needs a change.")
+    expect(run.get_by_label("Grid")).to_have_attribute("aria-invalid", "true")
+    expect(run.locator(".field-error")).to_have_text(
+        '"cdiv(n, BLOCK_SIZE)": there is no value named "n".'
+    )
