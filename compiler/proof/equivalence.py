@@ -37,13 +37,13 @@ _COMMUTING = frozenset(
     {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arith.maxnumf", "arith.minnumf"}
 )
 _MOVING = ("program#", "lane", "turn")
-_UNREADABLE = frozenset(
+_ELEMENTWISE = frozenset(
     {
-        "tt.atomic_cas", "tt.atomic_rmw", "tt.broadcast", "tt.dot", "tt.expand_dims", "tt.gather",
-        "tt.get_program_id", "tt.histogram", "tt.make_range", "tt.reduce", "tt.reshape", "tt.scan",
-        "tt.trans",
+        "tt.bitcast", "tt.clampf", "tt.fp_to_fp", "tt.mulhiui", "tt.precise_divf",
+        "tt.precise_sqrt",
     }
 )  # fmt: skip
+"""Operations besides those of `arith` and `math` whose result depends on their operands alone."""
 
 Tree = tuple[object, ...]
 
@@ -159,6 +159,14 @@ def stored_values(prover: Prover) -> StoredValues:
     return StoredValues(store, base, tree, extent, shown)
 
 
+def _is_elementwise(operation: Operation) -> bool:
+    if operation.regions or len(operation.results) != 1:
+        return False
+    if operation.name == "tt.extern_elementwise":
+        return operation.attributes.get("pure") == "true"
+    return operation.name.startswith(("arith.", "math.")) or operation.name in _ELEMENTWISE
+
+
 def _has_own_names(polynomial: Polynomial) -> bool:
     """Return True for names whose meaning is known in one kernel only: lanes, quotients."""
     return any("#" in text for text in polynomial.names)
@@ -194,11 +202,7 @@ class _TreeReader:
                 return ("constant", element_of(value.type), words)
             case "tt.splat":
                 return self.tree(operation.operands[0], ())
-            case "tt.broadcast" | "tt.expand_dims" | "tt.reshape" | "tt.trans":
-                raise NotComparable(
-                    f"{operation.name} in a stored value at line {line_of(operation)}"
-                )
-        if operation.regions or len(operation.results) != 1 or operation.name in _UNREADABLE:
+        if not _is_elementwise(operation):
             raise NotComparable(f"{operation.name} in a stored value at line {line_of(operation)}")
         parts = [self.tree(one, at if shape_of(one.type) else ()) for one in operation.operands]
         if operation.name in _COMMUTING:

@@ -23,6 +23,8 @@ STRIDED = """def kernel(x, y, out, n, B: tl.constexpr):
 TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
 SUM = "tl.load(x + o, mask=m) * 2.0 + tl.load(y + o, mask=m)"
 SWAPPED = "tl.load(y + o, mask=m) + 2.0 * tl.load(x + o, mask=m)"
+CLOCK = """tl.inline_asm_elementwise(
+        "mov.b32 $0, %clock;", "=r,r", [tl.load(x + o, mask=m)], tl.float32, False, 1)"""
 CONTRACT = "x: n\ny: n\nout: n\ngrid: cdiv(n, B)\n"
 
 
@@ -36,6 +38,13 @@ def prover(source: str, value: str = SUM, block: int = 256, contract: str = CONT
 def test_another_block_and_swapped_operands_store_the_same() -> None:
     found = equivalent(prover(FLAT), prover(FLAT, SWAPPED, 64)).conclusion
     assert found.verdict == "proved", found.reason
+
+
+def test_functions_of_libdevice_are_compared_by_their_names() -> None:
+    value = "tl.extra.cuda.libdevice.{}(tl.load(x + o, mask=m))"
+    tanh, erf = value.format("tanh"), value.format("erf")
+    assert equivalent(prover(FLAT, tanh), prover(FLAT, tanh, 64)).conclusion.verdict == "proved"
+    assert equivalent(prover(FLAT, tanh), prover(FLAT, erf, 64)).conclusion.verdict == "unknown"
 
 
 def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
@@ -55,6 +64,8 @@ def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
         (FLAT.replace("0) * B", "0) * 2 * B"), SUM, "every element is stored"),
         (FLAT.replace("o < n", "o < n + 1"), SUM, "stay in bounds"),
         (FLAT, SUM.replace("x + o", "x + o + n // 2"), "no fixed distance"),
+        (FLAT, SUM + " * tl.num_programs(0)", "tt.get_num_programs in a stored value"),
+        (FLAT, CLOCK, "tt.elementwise_inline_asm in a stored value"),
     ],
 )
 def test_what_is_not_shown_to_be_equal_is_unknown(source: str, value: str, words: str) -> None:
