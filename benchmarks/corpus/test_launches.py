@@ -19,6 +19,7 @@ from corpus.kernels import Kernel
 from corpus.packages import Package
 
 Launch = dict[str, Any]
+_IMPORTED = re.compile(r"\b(\w+) import")
 MOST_FILES = 4
 """Test files of one kernel's modules."""
 _COMMON = {"__init__", "utils", "ops", "common", "config", "kernels", "kernel", "model", "base"}
@@ -87,25 +88,16 @@ def _test_files(package: Package, root: Path, kernels: list[Kernel], cache: Path
 
 
 def _modules(root: Path, package: Package, kernels: list[Kernel]) -> Iterator[list[str]]:
-    """Yield for each kernel the names of its module and of those that import it, if they say much.
-
-    A kernel's name without its ending says as much as a module's.
-    """
-    folders = {Path(folder).parts[0] for folder in package.folders}
-    texts = {
-        path.stem: path.read_text(errors="replace")
-        for folder in folders
-        for path in (root / folder).rglob("*.py")
-        if path.stem not in _COMMON
-    }
+    """Yield for each kernel the telling names among its module and those that import it."""
+    imported_by: dict[str, set[str]] = {}
+    for folder in {Path(folder).parts[0] for folder in package.folders}:
+        for path in (root / folder).rglob("*.py"):
+            for module in set(_IMPORTED.findall(path.read_text(errors="replace"))):
+                imported_by.setdefault(module, set()).add(path.stem)
     for kernel in kernels:
         stem = Path(kernel.file).stem
-        by = re.compile(rf"\b{re.escape(stem)} import")
-        importers = (
-            [] if stem in _COMMON else [name for name, text in texts.items() if by.search(text)]
-        )
-        stems = {*importers, stem} - _COMMON
-        if stems:
+        importers = set() if stem in _COMMON else imported_by.get(stem, set())
+        if stems := {*importers, stem} - _COMMON:
             yield sorted(stems)
 
 

@@ -93,9 +93,14 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
     fixed = {name: v for name, v in constants.items() if name not in varying | _NO_SIZES}
     inferred = [_case(one, varying) for one in cases]
     text = inferred_contract(inferred, fixed)
-    # a block is no argument, so nothing can be said of it
-    lines = [line for line in text.splitlines() if line.split(" ", 1)[0] not in varying]
-    lines += _constants_of(inferred, text, {line.split(" ", 1)[0] for line in lines})
+    # a block is no argument, so it is given no value: that is a relation of its constant
+    lines = [
+        line.replace(" = ", " == ", 1) if line.split(" ", 1)[0] in varying else line
+        for line in text.splitlines()
+    ]
+    said = {line.split(" ", 1)[0] for line in lines}
+    start = len([line for line in lines if line.split(" ", 1)[0] in ("sizes", "any")])
+    lines[start:start] = _constants_of(inferred, text, said)  # before what is made of them
     lines += _value_ranges(cases, inferred, text)
     first = cases[0]
     signature = {n: kind for n, kind in first["signature"].items() if kind != "constexpr"}

@@ -202,7 +202,7 @@ class _Inference:
 def _product(values: Values, atoms: Mapping[Values, str]) -> str:
     """Return a product of known quantities with these values, "" where there is none."""
     for count in range(2, _MOST_FACTORS + 1):
-        for parts in itertools.combinations(atoms.items(), count):
+        for parts in itertools.combinations_with_replacement(atoms.items(), count):
             if _times(*(part[0] for part in parts)) == values:
                 return " * ".join(part[1] for part in parts)
     return ""

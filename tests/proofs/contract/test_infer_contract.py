@@ -61,6 +61,14 @@ def test_what_is_always_twice_a_size_is_twice_that_size() -> None:
     assert inferred_contract(cases, {}) == "x: 3 * n\ngrid: 1\n"
 
 
+def test_the_stride_of_square_matrices_is_a_square() -> None:
+    cases = [
+        InferenceCase({"x": CaseBuffer((m, n, n))}, {"n": n, "stride": n * n}, [m])
+        for m, n, _ in SIZES
+    ]
+    assert "stride = n * n" in inferred_contract(cases, {}).splitlines()
+
+
 def test_products_come_after_what_they_are_made_of() -> None:
     cases = [
         InferenceCase({"x": CaseBuffer((m, n, k))}, {"a": m * n * k, "b": n * k, "k": k}, [n])
