@@ -41,7 +41,7 @@ export class LearnPage {
   private readonly solved = element("div", { className: "solved", hidden: true });
   private readonly said = element("ul", { className: "diagnostics", "aria-label": "Diagnostics" });
   private readonly picture = element("section", { className: "picture scrolls", tabIndex: 0, "aria-label": "The run, drawn" });
-  private readonly steps = new StepView((line) => this.goTo(line), this.picture);
+  private readonly steps = new StepView((line) => this.editor.goTo(line, runLines), this.picture);
   private readonly drawn = new Found(this.steps.element);
   private readonly key = new KeyField(() => void this.run());
 
@@ -227,14 +227,5 @@ export class LearnPage {
 
   private say(text: string, state: string): void {
     [this.state.textContent, this.state.className] = [text, state];
-  }
-
-  /** Show a line of the text that was run. */
-  private goTo(number: number): void {
-    const { view } = this.editor;
-    const now = runLines.now(view.state, number);
-    if (now === null) return;
-    view.dispatch({ selection: { anchor: view.state.doc.line(now).from }, userEvent: "select", scrollIntoView: true });
-    view.focus();
   }
 }

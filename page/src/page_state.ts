@@ -65,7 +65,7 @@ const NO_LINK: Problem = {
   detail: "Its end is cut off or changed. Ask for it again, or go on with what is here.",
 };
 
-export function initialState(): PageState {
+function initialState(): PageState {
   return {
     version: 1,
     request: structuredClone(EXAMPLES[0]!.request),
@@ -84,6 +84,15 @@ export async function openState(): Promise<PageState> {
   if (location.hash.length > 1) throw new ProblemAnswered(NO_LINK);
   const draft = lastDraft();
   return draft ? whole(draft) : initialState();
+}
+
+/** Return the state that the URL names, or the first example and why there is none. */
+export async function stateAsked(): Promise<[PageState, unknown]> {
+  try {
+    return [await openState(), null];
+  } catch (error) {
+    return [initialState(), error];
+  }
 }
 
 /** Return a stored state. Raises ProblemAnswered. */

@@ -110,6 +110,14 @@ export class SourceEditor {
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, annotations: isolateHistory.of("full"), userEvent: "input" });
   }
 
+  /** Show a line of the text that was run, or compiled. */
+  goTo(number: number, lines: FollowedLines): void {
+    const now = lines.now(this.view.state, number);
+    if (now === null) return;
+    this.view.dispatch({ selection: { anchor: this.view.state.doc.line(now).from }, userEvent: "select", scrollIntoView: true });
+    this.view.focus();
+  }
+
   undo(): void {
     undo(this.view);
     this.view.focus();
