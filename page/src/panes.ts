@@ -1,6 +1,6 @@
 // The panes: tabs in groups with splitters, which can be dragged, maximised and closed.
 
-import { createDockview, type DockviewApi, type IContentRenderer, type IDockviewPanel, type SerializedDockview } from "dockview-core";
+import { createDockview, type DockviewApi, type DockviewGroupPanel, type IContentRenderer, type IDockviewPanel, type SerializedDockview } from "dockview-core";
 import { keep, kept } from "./browser_storage";
 import { element, settled } from "./dom";
 import type { Compiled } from "./compiled";
@@ -17,7 +17,7 @@ const LEAST_HEIGHT = 190;
 const BESIDE: Readonly<Record<string, string>> = { see: "run", run: "see" };
 const LEAST_BESIDE = 300;
 /** The first heights of panes that need less or more room than others. */
-const HEIGHTS: Readonly<Record<string, number>> = { resources: LEAST_HEIGHT, run: 380, see: 380 };
+const HEIGHTS: Readonly<Record<string, number>> = { resources: 210, run: 380, see: 380 };
 /** Panes with tables as wide as all panes together, and the share of their height. */
 const WIDE: ReadonlySet<string> = new Set(["comparison", "matrix"]);
 const SHARE = 0.55;
@@ -127,7 +127,10 @@ export class Panes {
       const known = kinds.filter((kind) => TITLES.has(kind));
       const layout = layoutKept();
       if (layout && same(kindsIn(layout), known)) this.dock.fromJSON(layout);
-      else for (const kind of known) this.add(kind, { inactive: true }); // an active one takes the focus, and a phone scrolls to it
+      else {
+        for (const kind of known) this.add(kind, { inactive: true }); // an active one takes the focus, and a phone scrolls to it
+        if (this.dock.width >= LEAST_WIDTH) this.size();
+      }
     } finally {
       this.isArranging = false;
     }
@@ -187,12 +190,17 @@ export class Panes {
     const id = `${kind}-${Math.random().toString(36).slice(2, 8)}`;
     const size = HEIGHTS[kind] ? { initialHeight: HEIGHTS[kind] } : {};
     const options = { id, component: kind, title: TITLES.get(kind)!, minimumHeight: 90, minimumWidth: 160, ...size, ...how };
+    const isNarrow = dock.width < LEAST_WIDTH;
     const [columns, rows] = [Math.max(1, Math.floor(dock.width / LEAST_WIDTH)), Math.max(1, Math.floor(dock.height / LEAST_HEIGHT))];
     const count = dock.groups.length;
     if (!count) return dock.addPanel(options);
     const wide = dock.panels.find(({ id: other }) => WIDE.has(this.opened.get(other)?.kind ?? ""));
     if (WIDE.has(kind) && wide) return dock.addPanel({ ...options, position: { referenceGroup: wide.group, direction: "within" } });
-    if (WIDE.has(kind)) return dock.addPanel({ ...options, initialHeight: dock.height * SHARE, position: { direction: "below" } });
+    if (WIDE.has(kind) && !isNarrow) {
+      const added = dock.addPanel({ ...options, initialHeight: dock.height * SHARE, position: { direction: "below" } });
+      this.gather(added);
+      return added;
+    }
     const beside = dock.panels.find(({ id: other }) => this.opened.get(other)?.kind === BESIDE[kind]);
     if (beside && dock.width > 2 * LEAST_BESIDE) return dock.addPanel({ ...options, position: { referenceGroup: beside.group, direction: "right" } });
     if (count < columns * rows) {
@@ -201,6 +209,26 @@ export class Panes {
       return dock.addPanel({ ...options, position: isRow ? { direction: "below" } : { referenceGroup: last, direction: "right" } });
     }
     return dock.addPanel({ ...options, position: { referenceGroup: dock.activeGroup ?? dock.groups.at(-1)!, direction: "within" } });
+  }
+
+  /** Make tabs of the panes above a wide one that it leaves too little height. */
+  private gather(wide: IDockviewPanel): void {
+    const { dock } = this;
+    const above = (): DockviewGroupPanel[] => dock.groups.filter((group) => group !== wide.group);
+    const [first, ...others] = above().filter((group) => group.api.height < LEAST_HEIGHT);
+    if (!others.length) return;
+    for (const panel of others.flatMap((group) => [...group.panels])) panel.api.moveTo({ group: first!, skipSetActive: true });
+    const rows = new Set(above().map(({ element }) => Math.round(element.getBoundingClientRect().top))).size;
+    wide.group.api.setSize({ height: dock.height * SHARE });
+    for (const group of above()) group.api.setSize({ height: (dock.height * (1 - SHARE)) / rows });
+  }
+
+  /** Give panes their first heights, which those that were opened after them have changed. */
+  private size(): void {
+    for (const { id, group } of this.dock.panels) {
+      const height = HEIGHTS[this.opened.get(id)?.kind ?? ""];
+      if (height && group.activePanel?.id === id) group.api.setSize({ height });
+    }
   }
 
   /** The pane with a GPU's assembly shows that of the target: AMD's instead of PTX, and back. */

@@ -88,6 +88,13 @@ def test_all_is_reached_with_the_keyboard(visit: Visit) -> None:
     assert {"Close TTIR", "Resources", "Maximise PTX"} <= reached
 
 
+SMALL = """() => [...document.querySelectorAll(
+  'button, select, textarea, input:not([type=checkbox]), summary, nav a, .switch, [role=tab]'
+)].filter(each => each.checkVisibility() && each.getBoundingClientRect().height < 40)
+  .map(each => each.outerHTML.slice(0, 100))"""
+"""Controls that are too small for a finger."""
+
+
 def test_it_fits_a_phone(visit: Visit) -> None:
     page = visit(**PHONE)
 
@@ -96,6 +103,8 @@ def test_it_fits_a_phone(visit: Visit) -> None:
     compiled(page)
     pane(page, "PTX").scroll_into_view_if_needed()
     expect(pane(page, "PTX")).to_be_in_viewport()
+    page.locator(".forms > summary").tap()
+    assert page.evaluate(SMALL) == []
     assert violations(page) == []
 
 

@@ -186,6 +186,15 @@ def test_a_comparison_counts_resources_and_instructions(page: Page) -> None:
     expect(shown.locator(".diff-removed").first).to_be_attached()
 
 
+def test_a_comparison_leaves_room_for_the_other_panes(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    pane(page, "Comparison").wait_for()
+
+    heights = "[...document.querySelectorAll('.dv-groupview')].map(each => each.clientHeight)"
+    wait_until(lambda: min(page.evaluate(heights)) >= 150, "no pane shows a line or two alone")
+    expect(page.get_by_role("tab", name="Resources")).to_be_visible()
+
+
 def test_several_are_kept_and_their_numbers_judged(page: Page) -> None:
     for size in ("512", "256"):
         page.get_by_role("button", name="Keep for comparison").click()

@@ -72,7 +72,8 @@ async function compile(event) {
 
 function show(compilation, cacheStatus) {
   shown = compilation;
-  const took = compilation.timings_ms ? `, compiled in ${Math.round(compilation.timings_ms.total)} ms` : "";
+  const how = compilation.state === "succeeded" ? "compiled in" : "after";
+  const took = compilation.timings_ms ? `, ${how} ${Math.round(compilation.timings_ms.total)} ms` : "";
   const why = compilation.problem ? `: ${compilation.problem.title}` : "";
   const name = compilation.kernel || "kernel";
   say(`${name} for ${compilation.target} ${compilation.state}${why}${took} (${cacheStatus})`, compilation.state);
