@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration.service.running import Process, answers, free_port
-from tests.waiting import wait_until
+from tests.waiting import LIMIT_S, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-WAIT_MS = 30_000
-"""Slow machines run several tests at once; only failures wait that long."""
+WAIT_MS = 1000 * LIMIT_S
+"""Machines may be slow and busy; only failures wait that long."""
 CHROMIUM = os.environ.get("TRITOND_TEST_CHROMIUM", "")
 OTHER_TRITON = os.environ.get("TRITOND_TEST_OTHER_TRITON", "")
 PASTED = os.environ.get("TRITOND_TEST_PASTED", "")

@@ -50,7 +50,7 @@ def take_solution(page: Page) -> None:
 def run(page: Page) -> Locator:
     """Run the kernel; return what is said of it."""
     page.get_by_role("button", name="Run", exact=True).click()
-    page.locator("#state:is(.succeeded, .failed)").wait_for(timeout=60_000)
+    page.locator("#state:is(.succeeded, .failed)").wait_for()
     return page.locator("#state")
 
 

@@ -61,14 +61,14 @@ def text_of(page: Page, title: str) -> str:
     return "\n".join(lines.all_inner_texts())
 
 
-def held(page: Page, path: str) -> list[Route]:
-    """Hold back every request to `v1/` with this path from now on; return those that are held."""
+def held(page: Page, path: str, times: int | None = None) -> list[Route]:
+    """Hold back requests to `v1/` with this path from now on; return those that are held."""
     routes: list[Route] = []
 
     def hold(route: Route) -> None:
         routes.append(route)
 
-    page.route(f"**/v1/{path}*", hold)
+    page.route(f"**/v1/{path}*", hold, times=times)
     return routes
 
 

@@ -53,7 +53,7 @@ def outcome(page: Page, source: str) -> str:
     page.evaluate("document.getElementById('state').className = 'waiting'")
     write(page, source)
     state = page.locator("#state:is(.succeeded, .failed)")
-    state.wait_for(timeout=60_000)
+    state.wait_for()
     return f"{state.get_attribute('class')}: {state.inner_text()}"
 
 
