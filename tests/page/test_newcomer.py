@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit, compiled
@@ -9,6 +11,9 @@ from tests.page.lessons import open_lesson, run, solved, take_solution, write_bo
 from tests.page.pages import SOURCE, compile_now, pane, source_of
 from tests.page.test_run_notes import note_below
 from tests.page.test_sharing import permalink
+
+COUNTED = re.compile(r"^instructions \d")
+"""The name of the row that a worker's count fills in."""
 
 
 def test_puzzle_1_wrong_and_right_two_block_sizes_and_a_link_that_shows_the_same(
@@ -31,11 +36,14 @@ def test_puzzle_1_wrong_and_right_two_block_sizes_and_a_link_that_shows_the_same
     compile_now(page)
     sizes = pane(page, "Comparison").get_by_role("row", name="BLOCK_SIZE 1024 256")
     expect(sizes).to_be_visible()
-    numbers = pane(page, "Comparison").get_by_role("table").first.inner_text()
+    mine = pane(page, "Comparison").get_by_role("table").first
+    expect(mine.get_by_role("row", name=COUNTED)).to_be_visible()
+    numbers = mine.inner_text()
 
     friend = visit(permalink(page))
     assert source_of(friend) == source_of(page)
     expect(friend.locator(SOURCE)).to_contain_text("def add_kernel")
     theirs = pane(friend, "Comparison").get_by_role("table").first
     expect(theirs).to_contain_text("256")
+    expect(theirs.get_by_role("row", name=COUNTED)).to_be_visible()
     assert theirs.inner_text() == numbers
