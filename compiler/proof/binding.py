@@ -134,6 +134,11 @@ class _Binding:
             if one.text not in self._buffers:
                 message = f"the kernel has no buffer {one.text}"
                 raise ContractError(message + suggestion(one.text, self._buffers), one.position)
+        for one in contract.values:
+            held = pointee_of(self._found.arguments[one.text]) or ""
+            if held[:1] != "i":
+                message = f"{one.text} holds {held}; only integers have a range of values"
+                raise ContractError(message, one.position)
         for one in contract.sizes:
             if one.text in self._scalars or one.text in self._constants:
                 message = f"{one.text} is an argument of the kernel; choose another name"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from compiler.proof.logic import TRUE, Truth, at_least, both, either, equal_parts
+from compiler.proof.logic import TRUE, Truth, at_least, both, either, equal_parts, replaced
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.structure import Owner
 from compiler.proof.terms import (
@@ -111,8 +111,8 @@ class Loops:
     ) -> Term:
         """Return a value that a loop carries, where it grows alike in each turn."""
         loop = owner.operation
-        step = self._step(argument, indices, following, loop, turn)
         first = self.evaluator.term(start, indices)
+        step = self._step(argument, indices, first, following, loop, turn)
         if step is None:
             return self.evaluator.unknown(argument, f"carried by the loop{at_line(loop)}")
         if step == lift(0):
@@ -133,6 +133,7 @@ class Loops:
         self,
         argument: Value,
         indices: Indices,
+        first: Term,
         following: Value,
         loop: Operation,
         turn: Polynomial,
@@ -164,7 +165,33 @@ class Loops:
             step = after - me
         if step is None or loop in self.evaluator.unknowns.loops_of([step]):
             return None
+        if isinstance(me, Polynomial) and isinstance(first, Polynomial):
+            self._note_on_the_way(checks, me, first + self._turn_of(loop) * step, following)
         return step
+
+    def _note_on_the_way(
+        self, checks: set[Check], me: Polynomial, made: Polynomial, following: Value
+    ) -> None:
+        """Note what must be exact between a carried value and the next, which is `made` then.
+
+        The next value itself is left out: it is checked in closed form, where it counts.
+        """
+        [mine] = me.names
+        bits = bits_of_element(element_of(following.type))
+        self.evaluator.note(
+            replace(
+                check,
+                result=check.result.replaced(mine, made),
+                given=replaced(check.given, mine, made),
+            )
+            for check in checks
+            if mine in check.result.names
+            and not (check.operation is following.made_by and check.bits == bits)
+        )
+
+    def _turn_of(self, loop: Operation) -> Polynomial:
+        is_for = loop.name == "scf.for"
+        return name(self.of(loop).turn if is_for else self.while_turn(loop))
 
     def _symbol(self, argument: Value, loop: Operation) -> Term | None:
         """Return a name for what a loop carries, while its step is looked for."""

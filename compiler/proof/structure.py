@@ -8,9 +8,11 @@ from typing import Literal, cast
 
 from compiler.proof.proof_limits import MOST_OPERATIONS, ProofLimitReached, Unsupported
 from compiler.proof.terms import Path, line_of
+from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
 
 _BRANCHES = ("cf.br", "cf.cond_br")
+_FOREIGN = ("tt.elementwise_inline_asm", "tt.extern_elementwise")
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ def structure_of(module: Operation) -> Structure:
             raise ProofLimitReached(f"the kernel has more than {MOST_OPERATIONS:,} operations")
         if operation.name == "tt.call":
             raise Unsupported("tt.call: a function that is not inlined", line_of(operation))
+        if operation.name in _FOREIGN and operation.attributes.get("pure") != "true":
+            what = f"{operation.name} that may access memory: it is not marked pure"
+            raise Unsupported(what, line_of(operation))
     found = Structure(function)
     for argument in found.parameters:
         found.owners[argument] = Owner("function", function)
@@ -110,10 +115,9 @@ def _note_edges(found: Structure, block: IrBlock) -> None:
     for operation in block.operations:
         if operation.name not in _BRANCHES:
             continue
-        for number, (label, arguments) in enumerate(operation.successors):
-            found.edges.setdefault(label, []).append(
-                Edge(block.label, operation, number, arguments)
-            )
+        for number, (label, _) in enumerate(operation.successors):
+            edge = Edge(block.label, operation, number, passed(operation, number))
+            found.edges.setdefault(label, []).append(edge)
 
 
 def _refuse_loops(found: Structure, blocks: list[IrBlock]) -> None:

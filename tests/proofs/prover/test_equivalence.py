@@ -24,7 +24,7 @@ TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
 SUM = "tl.load(x + o, mask=m) * 2.0 + tl.load(y + o, mask=m)"
 SWAPPED = "tl.load(y + o, mask=m) + 2.0 * tl.load(x + o, mask=m)"
 CLOCK = """tl.inline_asm_elementwise(
-        "mov.b32 $0, %clock;", "=r,r", [tl.load(x + o, mask=m)], tl.float32, False, 1)"""
+        "mov.b32 $0, %clock;", "=r,r", [tl.load(x + o, mask=m)], tl.float32, True, 1)"""
 CONTRACT = "x: n\ny: n\nout: n\ngrid: cdiv(n, B)\n"
 
 

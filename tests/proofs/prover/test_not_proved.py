@@ -1,5 +1,7 @@
 """Questions whose easy answer "proved" would be false."""
 
+import pytest
+
 from compiler.proof.binding import SizeLimits
 from tests.proofs.compiled_ttir import report_of
 
@@ -109,3 +111,56 @@ def test_a_contract_that_divides_by_0_proves_nothing() -> None:
     body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n - 1, 0.0)\n"
     report = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n % (n - n)\n")
     assert report.accesses[0].answers["bounds"].verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [("int32", "c.to(tl.int8).to(tl.int32) + 1"), ("int64", "c.to(tl.int32).to(tl.int64) + 4096")],
+)
+def test_a_carried_value_may_wrap_in_a_narrower_type_on_its_way(kind: str, step: str) -> None:
+    body = f"""def kernel(x_ptr, n):
+    c = tl.program_id(0).to(tl.{kind})
+    for _ in range(n):
+        tl.store(x_ptr + c, 0.0)
+        c = {step}
+"""
+    [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n * 4096\n").accesses
+    assert store.answers["bounds"].verdict == "proved"
+    assert store.answers["overflow"].verdict in ("refuted", "possible")
+
+
+def test_a_buffer_of_floats_has_no_range_of_values() -> None:
+    body = """def kernel(x_ptr, f_ptr):
+    bits = tl.load(f_ptr.to(tl.pointer_type(tl.int32), bitcast=True))
+    tl.store(x_ptr + bits, 0.0)
+"""
+    contract = "x_ptr: 9\nf_ptr: 1\nvalues f_ptr: 0 .. 9\n"
+    mistake = report_of(body, {"x_ptr": "*fp32", "f_ptr": "*fp32"}, contract).contract_error
+    assert mistake is not None
+    assert mistake["message"] == "f_ptr holds f32; only integers have a range of values"
+
+
+@pytest.mark.parametrize(("other", "verdict"), [("m", "proved"), ("n", "refuted")])
+def test_a_value_differs_by_the_way_around_an_early_return(other: str, verdict: str) -> None:
+    body = f"""def kernel(x_ptr, n, m):
+    if n > m:
+        if m == 3:
+            return
+        n = {other}
+    tl.store(x_ptr + n - 1, 0.0)
+"""
+    types = {"x_ptr": "*fp32", "n": "i32", "m": "i32"}
+    [store] = report_of(body, types, "x_ptr: m\n").accesses
+    assert store.answers["bounds"].verdict == verdict
+
+
+def test_assembly_that_may_write_anywhere_is_refused() -> None:
+    body = """def kernel(x_ptr, n):
+    text: tl.constexpr = "st.global.u32 [$1], 0; mov.u32 $0, 0;"
+    at = (x_ptr + n).to(tl.int64)
+    tl.inline_asm_elementwise(text, "=r,l", [at], dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(x_ptr, 0.0)
+"""
+    report = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n\n")
+    assert "inline_asm that may access memory" in report.refused
+    assert report.refused_line == 9
