@@ -11,6 +11,7 @@ from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.ledger import Ledger
 from compiler.proof.linear import LinearProver
+from compiler.proof.logic import FALSE
 from compiler.proof.obligations import Conclusion, Prover
 from compiler.proof.race_prover import RaceProver
 from compiler.proof.structure import structure_of
@@ -88,7 +89,8 @@ def _answers(
     overflow = prover.overflow(access) if "overflow" in checks else None
     is_any_proved = any(map(_is_proved, (bounds, overflow, race)))
     if is_any_proved and not prover.is_reached(access):
-        bounds, overflow, race = map(_vacuous, (bounds, overflow, race))
+        reason = _why_never_reached(prover)
+        bounds, overflow, race = (_vacuous(one, reason) for one in (bounds, overflow, race))
     return AccessProof(access, bounds, overflow, race)
 
 
@@ -96,11 +98,20 @@ def _is_proved(finding: Conclusion | None) -> bool:
     return finding is not None and finding.verdict == "proved"
 
 
-def _vacuous(finding: Conclusion | None) -> Conclusion | None:
+def _why_never_reached(prover: Prover) -> str:
+    """Return what to change where no sizes were found that reach an access."""
+    contradiction = prover.shown(FALSE, ())
+    if contradiction is None:
+        return "no sizes that keep the contract were found to reach it"
+    statements = (
+        ", ".join(sorted(contradiction.under)) or "an empty grid, or more than a type holds"
+    )
+    return f"no sizes keep the contract, which contradicts itself: {statements}"
+
+
+def _vacuous(finding: Conclusion | None, reason: str) -> Conclusion | None:
     """Return that nothing was proved about an access that no sizes were found to reach."""
-    if not _is_proved(finding):
-        return finding
-    return Conclusion("unknown", reason="no sizes that keep the contract were found to reach it")
+    return Conclusion("unknown", reason=reason) if _is_proved(finding) else finding
 
 
 def prover_of(

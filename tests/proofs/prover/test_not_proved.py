@@ -164,3 +164,17 @@ def test_assembly_that_may_write_anywhere_is_refused() -> None:
     report = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n\n")
     assert "inline_asm that may access memory" in report.refused
     assert report.refused_line == 9
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        ("n <= 5\nn >= 10\n", "contradicts itself: n <= 5, n >= 10"),
+        ("grid: 0\n", "an empty grid"),
+        ("n <= 5\n", "no sizes that keep the contract were found to reach it"),
+    ],
+)
+def test_statements_that_contradict_each_other_are_named(statements: str, named: str) -> None:
+    body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n - 1, 0.0, mask=n > 7)\n"
+    [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n\n" + statements).accesses
+    assert named in store.answers["bounds"].reason
