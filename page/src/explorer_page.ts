@@ -100,8 +100,9 @@ export class ExplorerPage {
           this.edited();
         },
         goToCompiled: (line) => this.editor.goTo(line, compiledLines),
-        prove: () => this.prove(),
+        prove: () => this.proveNow(),
         fill: (launch) => this.fill(launch),
+        text: () => this.editor.text,
         write: (text) => this.editor.replace(text),
         follow: (act) => {
           this.followers.add(act);
@@ -345,18 +346,24 @@ export class ExplorerPage {
   private show(compiled: Compiled): void {
     const { compilation } = compiled;
     const { text, state } = outcomeOf(compiled);
-    this.status.say(text, state);
+    const age = this.ageOf(compiled);
+    this.status.say(age ? `${text}. ${age} Ctrl+Enter compiles.` : text, age ? "changed" : state);
     this.keepButton.disabled = false;
     const unplaced = this.form.refuse(errorsIn(compilation.diagnostics));
     const placed = new Set(errorsIn(compilation.diagnostics).filter((each) => !unplaced.includes(each)).map(({ pointer }) => pointer));
     const said = compilation.diagnostics.filter((each) => !errorsIn([each]).some(({ pointer }) => placed.has(pointer)));
-    const isOfText = compiled.request.source === this.editor.text;
-    if (isOfText) showInEditor(this.editor.view, compilation.diagnostics);
+    if (compiled.request.source === this.editor.text) showInEditor(this.editor.view, compilation.diagnostics);
     this.said.replaceChildren(...listed(this.editor.view, said, placed.size ? null : compilation.problem));
     this.panes.show({ compiled, kept: this.kept });
-    if (!isOfText) this.panes.outdate("Source changed.");
-    else void this.prove().catch(() => undefined); // the pane says why there is none
+    this.panes.outdate(age);
+    if (!age) void this.prove().catch(() => undefined); // the pane says why there is none
     void this.linkSource(compiled);
+  }
+
+  /** Say what was changed since a compilation was asked for, "" for nothing. */
+  private ageOf({ request, body }: Compiled): string {
+    if (request.source !== this.editor.text) return "Source changed.";
+    return JSON.stringify(body) === JSON.stringify(this.body()) ? "" : "Forms changed.";
   }
 
   private async linkSource(compiled: Compiled): Promise<void> {
@@ -370,14 +377,20 @@ export class ExplorerPage {
     }
   }
 
-  /** Prove what is compiled, and show the badge of a full proof. */
+  /** Prove what stands here; compile it first, if something else is compiled. */
+  private async proveNow(): Promise<Proof | null> {
+    if (!this.compiled || this.ageOf(this.compiled)) await this.compile();
+    return this.prove();
+  }
+
+  /** Prove what is compiled and stands here, and show the badge of a full proof. */
   private async prove(): Promise<Proof | null> {
     const { compiled } = this;
     const { contract } = this.state;
     this.badge.clear();
-    if (!contract || compiled?.compilation.state !== "succeeded") return null;
+    if (!contract || compiled?.compilation.state !== "succeeded" || this.ageOf(compiled)) return null;
     const found = await compiled.proof(contract);
-    const isCurrent = compiled === this.compiled && contract === this.state.contract && compiled.request.source === this.editor.text;
+    const isCurrent = compiled === this.compiled && contract === this.state.contract && !this.ageOf(compiled);
     if (isCurrent) this.badge.show(found);
     return found;
   }
@@ -404,6 +417,7 @@ export class ExplorerPage {
     const [first = null, ...others] = kept.map(({ request }) => structuredClone(request));
     [this.state.kept, this.state.also_kept] = [first, others];
     this.panes.show({ compiled: this.compiled, kept });
+    if (this.compiled) this.panes.outdate(this.ageOf(this.compiled));
     this.edited();
   }
 }

@@ -149,6 +149,7 @@ export class LearnPage {
     this.forget("Running …", "running");
     const [lesson, source, number] = [this.lesson, this.editor.text, this.runs];
     beginRun(this.editor.view);
+    this.steps.clear("Running …");
     this.drawn.begin();
     this.runButton.disabled = true;
     try {
@@ -176,6 +177,7 @@ export class LearnPage {
   }
 
   private refused(error: unknown): void {
+    this.steps.clear(UNDRAWN);
     this.say(wordsOf(error), "failed");
     if (error instanceof ProblemAnswered && error.problem.slug === "unauthorized") this.key.ask();
     else if (isPassing(error)) this.say(`${wordsOf(error)} Run it again in a moment.`, "failed");

@@ -59,6 +59,7 @@ export function matrix(context: MatrixContext): Content {
   };
   const go = async (): Promise<void> => {
     found.begin();
+    table.replaceChildren(); // rows of an earlier run would look current
     const texts = values.value.split(",").map((text) => text.trim()).filter(Boolean);
     if (!texts.length || texts.length > MOST) {
       status.textContent = `Enter 1 to ${MOST} values, separated by commas.`;

@@ -20,12 +20,14 @@ export interface ProofContext extends RunContext {
   contract(): string;
   /** Keep a contract that was typed or inferred. */
   keepContract(text: string): void;
-  /** Prove what is compiled, with the contract; null if one of them is missing. Raises ProblemAnswered. */
+  /** Prove what stands in the editor and forms; null if it does not compile or has no contract. Raises ProblemAnswered. */
   prove(): Promise<Proof | null>;
   /** Show a line of the text that was compiled. */
   goToCompiled(line: number): void;
   /** Fill the Run pane. */
   fill(launch: LaunchText): void;
+  /** The source. */
+  text(): string;
   /** Replace the source. */
   write(text: string): void;
 }
@@ -79,13 +81,12 @@ class ProofPane implements Content {
 
   private async go(prove: () => Promise<Proof | null>): Promise<void> {
     const number = (this.runs += 1);
-    const { current } = this;
     clearErrors(this.element);
     this.found.begin();
     this.say("Proving …", "faint");
     try {
       const found = await prove();
-      if (number === this.runs) this.look(found, current);
+      if (number === this.runs) this.look(found);
     } catch (error) {
       if (number === this.runs) this.refused(error);
     }
@@ -108,28 +109,28 @@ class ProofPane implements Content {
     this.say(errors.length && !unplaced.length ? "Not proved: the contract needs a change." : wordsOf(error), "bad");
   }
 
-  private look(found: Proof | null, compiled: Compiled | null): void {
+  private look(found: Proof | null): void {
     this.said.replaceChildren();
-    if (!found || !compiled) return this.say(this.context.contract() ? "Nothing compiled yet." : NOTHING, "faint");
+    if (!found) return this.say(this.context.contract() ? "Not proved, since it is not compiled." : NOTHING, "faint");
     if (found.problem) return this.say(`${found.problem.title}: ${found.problem.detail}`, "bad");
     const isProved = isWhole(found);
     this.say(isProved ? "Proved for all sizes that keep the contract." : (found.reason ?? `${found.verdict ?? found.state}: see below.`), isProved ? "good" : found.verdict === "refuted" ? "bad" : "faint");
-    this.said.replaceChildren(...found.accesses.map((each) => this.accessShown(each, compiled)));
+    this.said.replaceChildren(...found.accesses.map((each) => this.accessShown(each)));
   }
 
-  private accessShown(access: Access, compiled: Compiled): HTMLElement {
+  private accessShown(access: Access): HTMLElement {
     const { line } = access;
     const place = line === null ? null : button(`line ${line}`, () => this.context.goToCompiled(line), { className: "place" });
-    const answers = CHECKS.flatMap(([check, title]) => (access[check] ? [this.answerShown(title, check, access[check], compiled)] : []));
+    const answers = CHECKS.flatMap(([check, title]) => (access[check] ? [this.answerShown(title, check, access[check])] : []));
     return element("section", { className: "access" }, element("h2", {}, place, ` ${access.kind} ${access.argument ?? ""}`), ...answers);
   }
 
-  private answerShown(title: string, check: string, answer: Answer, compiled: Compiled): HTMLElement {
+  private answerShown(title: string, check: string, answer: Answer): HTMLElement {
     const { verdict, replay, witness, fix } = answer;
     const shown = element("div", { className: "answer" }, `${title}: `, element("b", { className: TONES[verdict] ?? "warn" }, verdict), element("span", { className: "faint" }, said(check, answer)));
     if (replay && verdict === "refuted") shown.append(element("p", {}, `The CPU device ran it: ${replay.message}`));
     if (witness) shown.append(this.witnessShown(witness));
-    if (fix) shown.append(this.fixShown(fix, compiled));
+    if (fix) shown.append(this.fixShown(fix));
     return shown;
   }
 
@@ -141,9 +142,9 @@ class ProofPane implements Content {
     return element("div", { className: "witness" }, fill, request);
   }
 
-  private fixShown({ patch, registers, instructions, target }: NonNullable<Answer["fix"]>, compiled: Compiled): HTMLElement {
+  private fixShown({ patch, registers, instructions, target }: NonNullable<Answer["fix"]>): HTMLElement {
     const apply = button("Apply", () => {
-      const text = patched(compiled.request.source, patch);
+      const text = patched(this.context.text(), patch);
       if (text === null) this.say("The change is of another source. Prove again.", "bad");
       else this.context.write(text);
     }, { className: "small" });

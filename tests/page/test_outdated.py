@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from playwright.sync_api import expect
 
 from tests.page.conftest import Visit, compiled
 from tests.page.lessons import open_lesson, run
-from tests.page.pages import SOURCE, add_pane, asked, held
+from tests.page.pages import SOURCE, add_pane, asked, compile_now, held, pane, write
 from tests.page.test_everywhere import violations
+from tests.page.test_proving import OF_ROWS, ROWS
 from tests.page.test_run_notes import fill_in, notes, start
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 NO_TYPE = "*fp23:16"
+BUSY = '{"slug": "too_many_requests", "title": "Too many requests", "detail": "Wait."}'
+FILL = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(x_ptr, n):
+    tl.store(x_ptr + tl.program_id(0), 0.0)
+"""
 
 
 def test_a_run_is_of_the_request_before_until_the_next_run(visit: Visit) -> None:
@@ -22,8 +38,8 @@ def test_a_run_is_of_the_request_before_until_the_next_run(visit: Visit) -> None
     page.get_by_label("x_ptr", exact=True).fill(NO_TYPE)
     compiled(page, "failed")
 
-    for pane in (run_pane, see):
-        expect(pane.locator(".found.outdated")).to_contain_text("Forms changed.")
+    for acting in (run_pane, see):
+        expect(acting.locator(".found.outdated")).to_contain_text("Forms changed.")
     expect(notes(page)).to_have_text(["passed before the last change"])
     expect(page.get_by_role("button", name="Keep for comparison")).to_be_disabled()
     assert violations(page) == []
@@ -62,18 +78,19 @@ def test_a_run_that_ends_after_a_change_is_of_the_text_before(visit: Visit) -> N
 
 def test_a_proof_and_a_matrix_are_of_the_text_before(visit: Visit) -> None:
     page = visit(refused=True)
-    proof, matrix = add_pane(page, "Proof"), add_pane(page, "Matrix")
+    proof = add_pane(page, "Proof")
     proof.get_by_label("Contract").fill("x_ptr: n_elements")
     proof.get_by_role("button", name="Prove").click()
     expect(proof).to_contain_text("bounds: ")
+    matrix = add_pane(page, "Matrix")
     matrix.get_by_label("Values").fill("cuda:90")
     matrix.get_by_role("button", name="Compile all").click()
     expect(matrix.get_by_role("status")).to_have_text("1 of 1 succeeded.")
     page.get_by_label("x_ptr", exact=True).fill(NO_TYPE)
     compiled(page, "failed")
 
-    for pane in (proof, matrix):
-        expect(pane.locator(".found.outdated")).to_contain_text("Forms changed.")
+    for title in ("Proof", "Matrix"):
+        expect(pane(page, title).locator(".found.outdated")).to_contain_text("Forms changed.")
 
 
 def test_the_picture_of_a_lesson_is_of_the_run_before(visit: Visit) -> None:
@@ -85,3 +102,101 @@ def test_the_picture_of_a_lesson_is_of_the_run_before(visit: Visit) -> None:
     page.keyboard.type("# changed")
 
     expect(picture.locator(".outdated")).to_contain_text("Source changed.")
+
+
+def busy(page: Page, path: str) -> None:
+    """Refuse every request to `v1/` with this path from now on."""
+    page.route(
+        f"**/v1/{path}*",
+        lambda route: route.fulfill(status=429, content_type="application/problem+json", body=BUSY),
+    )
+
+
+def test_a_compilation_that_ends_after_a_form_changed_is_of_the_form_before(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("Live").uncheck()
+    compilations = held(page, "compilations")
+    page.get_by_label("num_warps").select_option("8")
+    page.get_by_role("button", name="Compile", exact=True).click()
+    compilation = asked(page, compilations)
+    page.get_by_label("Target").select_option("hip:gfx942")
+    compilation.continue_()
+
+    expect(page.locator("#state")).to_contain_text("Forms changed. Ctrl+Enter compiles.")
+    expect(page.locator(".pane.outdated")).to_have_count(3)
+
+
+def test_a_proof_is_of_the_text_that_stands_there(visit: Visit) -> None:
+    page = visit(refused=True)
+    write(page, FILL)
+    compile_now(page)
+    proof = add_pane(page, "Proof")
+    proof.get_by_label("Contract").fill("x_ptr: n\ngrid: n")
+    prove = proof.get_by_role("button", name="Prove", exact=True)
+    prove.click()
+    expect(proof.get_by_role("status")).to_contain_text("Proved for all")
+    page.get_by_label("Live").uncheck()
+    write(page, FILL.replace("program_id(0)", "program_id(0) + 1"))
+    prove.click()
+    expect(proof.get_by_role("status")).to_contain_text("refuted")
+
+    busy(page, "compilations")
+    write(page, FILL + "# changed")
+    prove.click()
+    expect(proof.get_by_role("status")).to_have_text("Not proved, since it is not compiled.")
+
+
+def test_a_fix_is_not_applied_to_another_text(visit: Visit) -> None:
+    page = visit()
+    write(page, ROWS)
+    page.get_by_label("BLOCK", exact=True).fill("64")
+    compile_now(page)
+    proof = add_pane(page, "Proof")
+    proof.get_by_label("Contract").fill(OF_ROWS)
+    proof.get_by_role("button", name="Prove", exact=True).click()
+    apply = proof.get_by_role("button", name="Apply")
+    expect(apply).to_be_visible()
+    page.get_by_label("Live").uncheck()
+    write(page, ROWS.replace("row * stride", "stride * row"))
+    apply.click()
+
+    expect(proof.get_by_role("status")).to_contain_text("Prove again.")
+    expect(page.locator(SOURCE)).to_contain_text("stride * row")
+
+
+def test_a_matrix_that_is_refused_leaves_no_rows(visit: Visit) -> None:
+    page = visit(refused=True)
+    matrix = add_pane(page, "Matrix")
+    matrix.get_by_label("Values").fill("cuda:90")
+    matrix.get_by_role("button", name="Compile all").click()
+    expect(matrix.get_by_role("status")).to_have_text("1 of 1 succeeded.")
+    busy(page, "batches")
+    matrix.get_by_role("button", name="Compile all").click()
+
+    expect(matrix.get_by_role("status")).to_contain_text("Too many requests")
+    expect(matrix.locator("tbody tr")).to_have_count(0)
+
+
+def test_a_lesson_that_was_not_run_has_no_picture(visit: Visit) -> None:
+    page = open_lesson(visit, "add_ten", refused=True)
+    run(page)
+    picture = page.get_by_label("The run, drawn")
+    expect(picture.locator(".stage")).to_be_attached()
+    busy(page, "launches")
+    page.locator(SOURCE).press("Control+End")
+    page.keyboard.type("# changed")
+    run(page)
+
+    expect(picture.locator(".stage")).to_be_hidden()
+
+
+def test_keeping_a_compilation_does_not_make_it_current(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("Live").uncheck()
+    page.locator(SOURCE).press("Control+End")
+    page.keyboard.type("# changed")
+    expect(page.locator(".pane.outdated")).to_have_count(3)
+    page.get_by_role("button", name="Keep for comparison").click()
+
+    for title in ("PTX", "Comparison"):
+        expect(pane(page, title)).to_contain_text("Source changed.")
