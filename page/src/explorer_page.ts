@@ -34,6 +34,8 @@ const MOST_KEPT = 6;
 export class ExplorerPage {
   private compiled: Compiled | null = null;
   private kept: Compiled[] = [];
+  /** True once the forms have the deployment's targets. */
+  private isOffered = false;
   /** The number of states that are being opened: changes meanwhile are no edits. */
   private opening = 0;
   private readonly followers = new Set<() => void>();
@@ -279,6 +281,7 @@ export class ExplorerPage {
   private async offer(toolchains: Promise<Toolchain[]>): Promise<void> {
     try {
       this.form.offer(await toolchains);
+      this.isOffered = true;
     } catch (error) {
       this.refused(error);
     }
@@ -320,6 +323,7 @@ export class ExplorerPage {
       this.compiled = compiled;
       document.title = `${compiled.compilation.kernel ?? "kernel"} · tritond`;
       this.show(compiled);
+      if (!this.isOffered) void this.offer(toolchainsOffered()); // the service was away when the page asked
     } catch (error) {
       if (signal.aborted) return; // a newer request replaced this one, or the user
       this.refused(error);

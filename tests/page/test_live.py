@@ -243,3 +243,14 @@ def test_a_kernel_that_waits_for_a_worker_is_compiled_once_there_is_one(visit: V
 
     compiled(page)
     assert refused
+
+
+def test_targets_are_asked_for_again_once_the_service_is_back(visit: Visit) -> None:
+    page = visit(waits=False, refused=True)
+    problem = {"slug": "store_unavailable", "title": "The store is away", "detail": "Wait"}
+    answer = {"status": 503, "content_type": "application/json", "body": json.dumps(problem)}
+    page.route("**/v1/targets*", lambda route: route.fulfill(**answer), times=1)
+    page.reload()
+
+    compiled(page)
+    expect(page.get_by_label("Target").locator("option[value='hip:gfx942']")).to_have_count(1)
