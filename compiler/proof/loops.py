@@ -114,7 +114,7 @@ class Loops:
         first = self.evaluator.term(start, indices)
         step = self._step(argument, indices, first, following, loop, turn)
         if step is None:
-            return self.evaluator.unknown(argument, f"carried by the loop{at_line(loop)}")
+            return self.evaluator.unknown(argument, f"a value that the loop{at_line(loop)} carries")
         if step == lift(0):
             return first
         if isinstance(first, SymbolicPointer):
@@ -127,7 +127,7 @@ class Loops:
                 path = (*path, ("for" if loop.name == "scf.for" else "while", loop, 0))
             self.evaluator.note([Check("overflow", following.made_by or loop, made, bits, path)])
             return made
-        return self.evaluator.unknown(argument, f"carried by the loop{at_line(loop)}")
+        return self.evaluator.unknown(argument, f"a value that the loop{at_line(loop)} carries")
 
     def _step(
         self,

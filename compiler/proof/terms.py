@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from compiler.diagnostic import file_in_kernel
 from compiler.proof.logic import TRUE, Formula, at_least
 from compiler.proof.polynomial import Polynomial
 from compiler.ttir_to_numpy.ir import Operation, Value
@@ -106,8 +107,9 @@ class UnreadAccess:
 
 
 def line_of(operation: Operation) -> int | None:
-    """Return the user's line of an operation: the innermost that its location names."""
-    return operation.locations[0].line if operation.locations else None
+    """Return the user's innermost line of an operation, else the innermost that it has."""
+    users = (one.line for one in operation.locations if file_in_kernel(one.file) is not None)
+    return next(users, operation.locations[0].line if operation.locations else None)
 
 
 def at_line(operation: Operation) -> str:

@@ -104,7 +104,7 @@ def test_a_loop_of_branches_is_refused() -> None:
         (
             "    %e = scf.for %i = %one to %n step %one iter_args(%s = %one) -> (i32) : i32 {\n"
             "      %d = arith.muli %s, %s : i32\n      scf.yield %d : i32\n    }\n" + store(0, "e"),
-            "carried by the loop",
+            "a value that the loop",
         ),
         ("    %c = arith.ceildivsi %n, %one : i32\n" + store(0, "c"), "arith.ceildivsi"),
     ],

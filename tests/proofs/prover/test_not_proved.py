@@ -178,3 +178,12 @@ def test_statements_that_contradict_each_other_are_named(statements: str, named:
     body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n - 1, 0.0, mask=n > 7)\n"
     [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n\n" + statements).accesses
     assert named in store.answers["bounds"].reason
+
+
+def test_a_reason_names_the_line_of_the_user_not_of_triton() -> None:
+    body = """def kernel(x_ptr):
+    sums = tl.cumsum(tl.arange(0, 16), 0)
+    tl.store(x_ptr + sums, 0.0)
+"""
+    [store] = report_of(body, {"x_ptr": "*fp32"}, "x_ptr: 99\n").accesses
+    assert store.answers["bounds"].reason == "it depends on a scan at line 7"
