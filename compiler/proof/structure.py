@@ -12,6 +12,7 @@ from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
 
 _BRANCHES = ("cf.br", "cf.cond_br")
+_DIALECTS = frozenset({"arith", "builtin", "cf", "math", "scf", "tt", "ub"})
 _FOREIGN = ("tt.elementwise_inline_asm", "tt.extern_elementwise")
 
 
@@ -67,6 +68,10 @@ def structure_of(module: Operation) -> Structure:
             raise Unsupported("tt.call: a function that is not inlined", line_of(operation))
         if operation.name in _FOREIGN and operation.attributes.get("pure") != "true":
             what = f"{operation.name} that may access memory: it is not marked pure"
+            raise Unsupported(what, line_of(operation))
+        is_known = operation.name.split(".")[0] in _DIALECTS
+        if not is_known and not operation.name.endswith((".assume", "barrier")):
+            what = f"{operation.name}, which may access memory in ways that are not modelled"
             raise Unsupported(what, line_of(operation))
     found = Structure(function)
     for argument in found.parameters:

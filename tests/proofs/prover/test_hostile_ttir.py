@@ -72,6 +72,14 @@ def test_a_call_is_refused_by_its_name() -> None:
     assert "tt.call" in report.refused
 
 
+def test_a_store_of_another_dialect_is_refused_by_its_name() -> None:
+    body = (
+        "    %w = tt.ptr_to_int %x : !tt.ptr<f32> -> i64\n"
+        "    %q = llvm.inttoptr %w : i64 to !llvm.ptr\n    llvm.store %zero, %q : f32, !llvm.ptr"
+    )
+    assert "llvm.inttoptr, which may access memory" in report_of(body).refused
+
+
 def test_a_loop_of_branches_is_refused() -> None:
     body = (
         "    cf.br ^loop(%n : i32)\n  ^loop(%i: i32):\n" + store(0, "i") + "\n"
