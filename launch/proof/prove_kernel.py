@@ -43,6 +43,8 @@ from launch.proof.witness_run import WitnessRun
 _STAGE = "ttir"
 _LANE = re.compile(r"lane\d+#(\d+)")
 _OWN = re.compile(r"([a-z]+)#\d+")
+NO_WRAP = "no integer wraps (which the check `overflow` answers)"
+"""Said of a proof of bounds or races that did not ask for it: integers are read as mathematical."""
 _NO_ACCESSES: list[AccessReport] = []
 
 
@@ -194,9 +196,10 @@ class _Reporter:
             except (NotReplayed, Failure) as failure:
                 said = "possible"
                 reason = f"the CPU device cannot run the sizes that break it: {failure}"
+        unchecked = said == "proved" and "overflow" not in self.order.checks
         return AnswerReport(
             verdict=said,  # type: ignore[arg-type]
-            proved_under=sorted(finding.shown.under),
+            proved_under=[*sorted(finding.shown.under), *([NO_WRAP] if unchecked else [])],
             reason=reason,
             line=line,
             expression=_readable(expression),

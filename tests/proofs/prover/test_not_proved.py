@@ -3,6 +3,7 @@
 import pytest
 
 from compiler.proof.binding import SizeLimits
+from launch.proof.prove_kernel import NO_WRAP
 from tests.proofs.compiled_ttir import report_of
 
 LOOP = """def kernel(y_ptr, n, step):
@@ -187,3 +188,12 @@ def test_a_reason_names_the_line_of_the_user_not_of_triton() -> None:
 """
     [store] = report_of(body, {"x_ptr": "*fp32"}, "x_ptr: 99\n").accesses
     assert store.answers["bounds"].reason == "it depends on a scan at line 7"
+
+
+def test_bounds_alone_are_proved_under_integers_that_do_not_wrap() -> None:
+    body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + tl.program_id(0) * n, 0.0)\n"
+    types, contract = {"x_ptr": "*fp32", "n": "i32"}, "x_ptr: n * n\ngrid: n\n"
+    [store] = report_of(body, types, contract, checks=["bounds"]).accesses
+    assert NO_WRAP in store.answers["bounds"].proved_under
+    [store] = report_of(body, types, contract).accesses
+    assert NO_WRAP not in store.answers["bounds"].proved_under
