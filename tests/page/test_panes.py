@@ -355,7 +355,7 @@ def test_a_costly_kernel_is_explained_line_by_line(visit: Visit) -> None:
     compiled(page)
     shown = add_pane(page, "Explain")
 
-    expect(shown).to_contain_text(re.compile(r"Occupancy\d+ %limited by registers"))
+    expect(shown).to_contain_text(re.compile(r"Occupancy[\d.]+ %limited by registers"))
     expect(shown).to_contain_text("dot 128x128x64 f16: wgmma")
     dot = shown.get_by_role("row", name="wgmma").get_by_role("button")
     expect(dot).to_have_text("line 19")
