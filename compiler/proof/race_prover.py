@@ -24,11 +24,16 @@ from compiler.proof.obligations import Conclusion, Prover, Shown
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.proof_limits import ProofLimitReached
 from compiler.proof.terms import PointerCase, SymbolicAccess, UnreadAccess
+from compiler.ttir_to_numpy.mlir_types import element_of
 
 _IN_ANY_ORDER = "atomic operations of several programs meet there, in any order"
 COMMUTING = frozenset({"and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin"})
 _OPERATIONS = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
 """The operations of tt.atomic_rmw, by their number from 1."""
+_OF_A_BLOCK = 2
+"""The scope "cta": it is atomic for the threads of one program only."""
+_COUNTERS_THAT_WRAP = (4, 5)
+"""tt.descriptor_reduce that counts up or down and wraps at its operand, which may differ."""
 
 
 @dataclass
@@ -70,7 +75,7 @@ class RaceProver:
         return self._pairs[key]
 
     def _of_pair(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
-        if _commutes(a) and _commutes(b) and a.operation.attributes == b.operation.attributes:
+        if _commutes(a) and _commutes(b) and _kind_of(a) == _kind_of(b):
             return Conclusion("proved")
         shown = Shown()
         for one in a.pointer.cases:
@@ -172,10 +177,16 @@ def _counted(offset: Polynomial, letter: str) -> Polynomial | None:
     return Polynomial(beside).divided_by(name(letter))
 
 
+def _kind_of(access: SymbolicAccess) -> tuple[object, ...]:
+    """Return what two operations share that commute: sums of f16 and of bf16 do not."""
+    operation = access.operation
+    return operation.name, operation.attributes, element_of(operation.operands[1].type)
+
+
 def _commutes(access: SymbolicAccess) -> bool:
     if access.operation.name == "tt.descriptor_reduce":
-        return True
-    if access.operation.name != "tt.atomic_rmw":
+        return access.operation.integer("kind") not in _COUNTERS_THAT_WRAP
+    if access.operation.name != "tt.atomic_rmw" or access.operation.integer("scope") == _OF_A_BLOCK:
         return False
     number = access.operation.integer("atomic_rmw_op")
     return 0 < number <= len(_OPERATIONS) and _OPERATIONS[number - 1] in COMMUTING

@@ -46,6 +46,22 @@ def test_sums_by_atomics_commute_and_exchanges_do_not() -> None:
     assert race(body.replace("KIND", "xchg")).verdict == "possible"
 
 
+def test_atomics_of_one_block_alone_do_not_keep_programs_apart() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    tl.atomic_add(y_ptr, 1.0, scope="cta")
+"""
+    assert race(body).verdict == "possible"
+
+
+def test_sums_of_other_types_do_not_commute() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    tl.atomic_add(y_ptr, tl.full([], 1.0, tl.float16))
+    other_ptr = y_ptr.to(tl.pointer_type(tl.bfloat16), bitcast=True)
+    tl.atomic_add(other_ptr, tl.full([], 1.0, tl.bfloat16))
+"""
+    assert race(body, y_ptr="*fp16").verdict == "possible"
+
+
 def test_what_one_program_writes_another_may_not_read() -> None:
     body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     at = tl.program_id(0)
