@@ -299,6 +299,8 @@ def _trunci(e: Evaluator, operation: Operation, value: Value, indices: Indices) 
 
 
 def _index_cast(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    if is_of_truths(operation.operands[0]):
+        return e.unknown(value, f"a truth value as an index at line {line_of(operation)}")
     return e.check(operation, value, e.integer(operation.operands[0], indices))
 
 

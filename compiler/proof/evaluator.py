@@ -191,7 +191,10 @@ class Evaluator:
         read = _READERS.get(operation.name)
         is_readable = element[0] == "i" or pointee_of(value.type) is not None
         if read is not None and is_readable:
-            return read(self, operation, value, indices)
+            made = read(self, operation, value, indices)
+            # true is -1 or 1, as an operation reads it: arithmetic of single bits is not modelled
+            if element != "i1" or not isinstance(made, Polynomial):
+                return made
         return self.unknown(value, _origin(operation))
 
     def _argument(self, value: Value, indices: Indices) -> Term:

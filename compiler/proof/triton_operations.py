@@ -97,6 +97,8 @@ def _split(e: Evaluator, operation: Operation, value: Value, indices: Indices) -
 
 def _addptr(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
     pointer, offset = operation.operands
+    if is_of_truths(offset):  # true would be -1
+        raise Unsupported("a truth value as an offset", line_of(operation))
     return e.pointer(pointer, indices).moved(e.integer(offset, indices))
 
 
