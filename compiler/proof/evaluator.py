@@ -321,6 +321,7 @@ def _origin(operation: Operation) -> str:
         "arith.cmpf": "a comparison of floats",
         "tt.atomic_rmw": "what an atomic operation returns",
         "tt.atomic_cas": "what an atomic operation returns",
+        "tt.atomic_load": "what an atomic operation returns",
     }.get(operation.name, f"{operation.name}, which is not modelled,")
     return f"{said}{at_line(operation)}"
 

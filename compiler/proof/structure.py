@@ -12,7 +12,21 @@ from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
 
 _BRANCHES = ("cf.br", "cf.cond_br")
-_DIALECTS = frozenset({"arith", "builtin", "cf", "math", "scf", "tt", "ub"})
+_DIALECTS = frozenset({"arith", "builtin", "cf", "math", "scf", "ub"})
+_TRITON = frozenset(
+    {
+        "addptr", "approx_divf", "assert", "atomic_cas", "atomic_load", "atomic_poll", "atomic_rmw",
+        "atomic_store", "bitcast", "broadcast", "cat", "clampf", "descriptor_gather",
+        "descriptor_load", "descriptor_reduce", "descriptor_scatter", "descriptor_store", "dot",
+        "dot_scaled", "elementwise_inline_asm", "expand_dims", "extern_elementwise", "fp_to_fp",
+        "gather", "get_num_programs", "get_program_id", "grid_dependency_launch_dependents",
+        "grid_dependency_wait", "histogram", "int_to_ptr", "join", "load", "make_range",
+        "make_tensor_descriptor", "map_elementwise", "map_elementwise.return", "mulhiui",
+        "precise_divf", "precise_sqrt", "print", "ptr_to_int", "reduce", "reduce.return", "reshape",
+        "return", "scan", "scan.return", "splat", "split", "store", "trans", "unsplat",
+    }
+)  # fmt: skip
+"""The operations of Triton's dialect that access no memory, or whose accesses are read."""
 _FOREIGN = ("tt.elementwise_inline_asm", "tt.extern_elementwise")
 
 
@@ -64,15 +78,7 @@ def structure_of(module: Operation) -> Structure:
     for count, operation in enumerate(inside(function)):
         if count >= MOST_OPERATIONS:
             raise ProofLimitReached(f"the kernel has more than {MOST_OPERATIONS:,} operations")
-        if operation.name == "tt.call":
-            raise Unsupported("tt.call: a function that is not inlined", line_of(operation))
-        if operation.name in _FOREIGN and operation.attributes.get("pure") != "true":
-            what = f"{operation.name} that may access memory: it is not marked pure"
-            raise Unsupported(what, line_of(operation))
-        is_known = operation.name.split(".")[0] in _DIALECTS
-        if not is_known and not operation.name.endswith((".assume", "barrier")):
-            what = f"{operation.name}, which may access memory in ways that are not modelled"
-            raise Unsupported(what, line_of(operation))
+        _refuse_unmodelled(operation)
     found = Structure(function)
     for argument in found.parameters:
         found.owners[argument] = Owner("function", function)
@@ -86,6 +92,26 @@ def structure_of(module: Operation) -> Structure:
         for number, argument in enumerate(block.arguments):
             found.owners.setdefault(argument, Owner("block", function, number, block.label))
     return found
+
+
+def _refuse_unmodelled(operation: Operation) -> None:
+    if operation.name == "tt.call":
+        raise Unsupported("tt.call: a function that is not inlined", line_of(operation))
+    if operation.name in _FOREIGN and operation.attributes.get("pure") != "true":
+        what = f"{operation.name} that may access memory: it is not marked pure"
+        raise Unsupported(what, line_of(operation))
+    if operation.successors and operation.name not in _BRANCHES:
+        raise Unsupported(f"{operation.name}, which is not modelled,", line_of(operation))
+    if not _is_known(operation):
+        what = f"{operation.name}, which may access memory in ways that are not modelled"
+        raise Unsupported(what, line_of(operation))
+
+
+def _is_known(operation: Operation) -> bool:
+    dialect = operation.name.split(".")[0]
+    if dialect == "tt":
+        return operation.name.removeprefix("tt.") in _TRITON
+    return dialect in _DIALECTS or operation.name.endswith((".assume", "barrier"))
 
 
 def _kernel_of(module: Operation) -> Operation:

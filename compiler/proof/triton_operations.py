@@ -167,7 +167,9 @@ def masked_operands(operation: Operation) -> tuple[Value | None, Value | None]:
         has_mask = sizes[1] if sizes else len(operands) > 1
         has_other = sizes[2] if sizes else len(operands) > 2
         return operands[1] if has_mask else None, operands[2] if has_other else None
-    if operation.name in ("tt.store", "tt.atomic_rmw"):
+    if operation.name == "tt.atomic_load":
+        return operands[1] if len(operands) > 1 else None, None
+    if operation.name in ("tt.store", "tt.atomic_rmw", "tt.atomic_store"):
         return operands[2] if len(operands) > 2 else None, None
     return None, None
 

@@ -129,6 +129,36 @@ def test_an_unsigned_loop_is_refused() -> None:
     assert "unsigned counter" in report_of(body).refused
 
 
+def test_a_branch_of_many_ways_is_refused() -> None:
+    body = (
+        "    cf.switch %n : i32, [\n      default: ^end(%n : i32),\n      5: ^end(%one : i32)\n    ]\n"
+        "  ^end(%i: i32):\n" + store(0, "i")
+    )
+    assert "cf.switch" in report_of(body).refused
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    %d = arith.divui %c, %c : i1\n    %w = arith.extsi %d : i1 to i32\n",
+        "    %d = arith.index_cast %c : i1 to index\n    %w = arith.index_cast %d : index to i32\n",
+    ],
+)
+def test_arithmetic_of_a_truth_value_is_unknown(line: str) -> None:
+    body = "    %c = arith.cmpi sge, %n, %one : i32\n" + line + store(0, "w")
+    access = report_of(body, contract="x: n + 1\n").accesses[-1]
+    assert access.answers["bounds"].verdict == "unknown"
+
+
+def test_a_truth_value_is_no_offset() -> None:
+    body = (
+        "    %c = arith.cmpi sge, %n, %one : i32\n    %p = tt.addptr %x, %c : !tt.ptr<f32>, i1\n"
+        "    tt.store %p, %zero : !tt.ptr<f32>"
+    )
+    reason = report_of(body, contract="x: n + 1\n").accesses[-1].answers["bounds"].reason
+    assert "a truth value as an offset" in reason
+
+
 def test_a_pointer_that_is_chased_through_memory_is_unknown() -> None:
     body = (
         "    %y = tt.bitcast %x : !tt.ptr<f32> -> !tt.ptr<i32>\n"
