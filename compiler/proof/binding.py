@@ -118,8 +118,11 @@ class _Binding:
             found.written.add(f"values {name_.text}")
         self._bind_grid()
         for text, value in found.fixed.items():
+            if text not in self._scalars:  # a constexpr, which has its value already
+                self._fact(f"{text} = {value.text()}", equal(self._constants[text], value))
+                continue
             top = (1 << (self._scalars[text] - 1)) - 1
-            self._fact("", at_least(top, value))
+            self._fact(f"{text} is at most {top:,}", at_least(top, value))
             self._fact("", at_least(value, -top - 1))
         return found
 
@@ -140,7 +143,7 @@ class _Binding:
                 message = f"{one.text} holds {held}; only integers have a range of values"
                 raise ContractError(message, one.position)
         for one in contract.sizes:
-            if one.text in self._scalars or one.text in self._constants:
+            if one.text in self._found.arguments or one.text in self._constants:
                 message = f"{one.text} is an argument of the kernel; choose another name"
                 raise ContractError(message, one.position)
 
@@ -154,7 +157,7 @@ class _Binding:
             top = (1 << (bits - 1)) - 1
             if text in anything:
                 self._unknowns.define(text, (-top - 1, top))
-                self._fact("", at_least(top, name(text)))
+                self._fact(f"{text} is at most {top:,}", at_least(top, name(text)))
                 self._fact("", at_least(name(text), -top - 1))
                 continue
             self._found.sizes.append(text)
@@ -176,7 +179,7 @@ class _Binding:
         self._found.written.add("grid")
         for axis, size, most in zip(AXES, grid, GRID_LIMITS, strict=True):
             text = f"program#{axis}"
-            top = min(float(most), size.interval(self._unknowns.interval)[1])
+            top = min(most, size.interval(self._unknowns.interval)[1])
             self._unknowns.define(text, (0, top - 1))
             self._unknowns.known[text].facts = [
                 at_least(name(text)),

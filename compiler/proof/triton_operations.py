@@ -126,6 +126,10 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
         inside = either(
             inside, both(at_least(-1, made), at_least(larger, low), at_least(high, larger + 1))
         )
+    if not e.unknowns.is_within(at_least(high, low + 1)):
+        # a range may be empty: a load that does not run then says nothing
+        path = e.path(e.structure.paths[operation])
+        inside = either(opposite(path), inside)
     mask, other = masked_operands(operation)
     if mask is None:
         known.facts = [inside]

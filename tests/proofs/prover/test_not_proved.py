@@ -197,3 +197,62 @@ def test_bounds_alone_are_proved_under_integers_that_do_not_wrap() -> None:
     assert NO_WRAP in store.answers["bounds"].proved_under
     [store] = report_of(body, types, contract).accesses
     assert NO_WRAP not in store.answers["bounds"].proved_under
+
+
+def test_a_load_that_does_not_run_says_nothing_of_an_empty_range() -> None:
+    body = """def kernel(x_ptr, t_ptr, m):
+    v = 0
+    if m > 0:
+        v = tl.load(t_ptr)
+    tl.store(x_ptr + v + m - 1, 0.0)
+"""
+    contract = "any m\nm >= 0\nx_ptr: 2 * m + 1\nt_ptr: 1\nvalues t_ptr: 0 .. m\n"
+    types = {"x_ptr": "*fp32", "t_ptr": "*i32", "m": "i32"}
+    store = report_of(body, types, contract).accesses[1]
+    assert store.answers["bounds"].verdict == "refuted"
+
+
+@pytest.mark.parametrize("statements", ["any n\nn >= 0\n", "sizes a, b\nn = a * b\n"])
+def test_what_an_unsigned_argument_of_any_value_may_hold_is_said(statements: str) -> None:
+    body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n.to(tl.int64), 0.0)\n"
+    contract = statements + "x_ptr: 2147483648\n"
+    [store] = report_of(body, {"x_ptr": "*fp32", "n": "u32"}, contract).accesses
+    assert "n is at most 2,147,483,647" in store.answers["bounds"].proved_under
+
+
+def test_the_last_program_of_a_grid_counts_beyond_the_precision_of_floats() -> None:
+    body = """def kernel(x_ptr, n):
+    step: tl.constexpr = 2**47 + 1
+    left = 65534 * step - 1 - tl.program_id(1).to(tl.int64) * step
+    tl.store(x_ptr + tl.minimum(left, 0), 0.0)
+"""
+    contract = "x_ptr: n\ngrid: 1, n\n"
+    [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, contract).accesses
+    assert store.answers["bounds"].verdict == "refuted"
+
+
+def test_a_size_has_no_name_of_an_argument() -> None:
+    body = "def kernel(x_ptr, flag):\n    tl.store(x_ptr, 0.0, mask=flag)\n"
+    types = {"x_ptr": "*fp32", "flag": "i1"}
+    mistake = report_of(body, types, "sizes flag\nx_ptr: 1\n").contract_error
+    assert mistake is not None
+    assert mistake["message"] == "flag is an argument of the kernel; choose another name"
+
+
+@pytest.mark.parametrize(("block", "verdict"), [(4, "proved"), (64, "unknown")])
+def test_a_constexpr_that_the_contract_gives_keeps_its_value(block: int, verdict: str) -> None:
+    body = "def kernel(x_ptr, B: tl.constexpr):\n    tl.store(x_ptr + B, 0.0)\n"
+    [store] = report_of(body, {"x_ptr": "*fp32"}, "B = 4\nx_ptr: B + 1\n", {"B": block}).accesses
+    assert store.answers["bounds"].verdict == verdict
+
+
+def test_atomic_loads_and_stores_are_accesses() -> None:
+    body = """def kernel(x_ptr, n):
+    tl.atomic_poll(x_ptr + n, 1, timeout_ns=5)
+    index = tl.atomic_load(x_ptr + n - 1)
+    tl.atomic_store(x_ptr + n, 1)
+    tl.atomic_store(x_ptr + index, 1, mask=(index >= 0) & (index < n))
+"""
+    report = report_of(body, {"x_ptr": "*i32", "n": "i32"}, "x_ptr: n\nvalues x_ptr: 0 .. n\n")
+    verdicts = [one.answers["bounds"].verdict for one in report.accesses]
+    assert verdicts == ["refuted", "proved", "refuted", "proved"]
