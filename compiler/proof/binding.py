@@ -179,7 +179,7 @@ class _Binding:
         self._found.written.add("grid")
         for axis, size, most in zip(AXES, grid, GRID_LIMITS, strict=True):
             text = f"program#{axis}"
-            top = min(most, size.interval(self._unknowns.interval)[1])
+            top = size.interval(self._unknowns.interval)[1]
             self._unknowns.define(text, (0, top - 1))
             self._unknowns.known[text].facts = [
                 at_least(name(text)),

@@ -133,8 +133,8 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     mask, other = masked_operands(operation)
     if mask is None:
         known.facts = [inside]
-        if not is_unsigned:
-            first = low.interval(e.unknowns.interval)[0]
+        first = low.interval(e.unknowns.interval)[0]
+        if not is_unsigned and first <= last:
             known.bounds = max(first, known.bounds[0]), min(last, known.bounds[1])
     else:
         live = e.truth(mask, indices)

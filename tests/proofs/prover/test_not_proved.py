@@ -256,3 +256,24 @@ def test_atomic_loads_and_stores_are_accesses() -> None:
     report = report_of(body, {"x_ptr": "*i32", "n": "i32"}, "x_ptr: n\nvalues x_ptr: 0 .. n\n")
     verdicts = [one.answers["bounds"].verdict for one in report.accesses]
     assert verdicts == ["refuted", "proved", "refuted", "proved"]
+
+
+def test_a_range_without_numbers_decides_no_minimum() -> None:
+    body = """def kernel(x_ptr, t_ptr, n, m):
+    v = 0
+    if n > m:
+        v = tl.load(t_ptr)
+    tl.store(x_ptr + tl.minimum(v - n, 0), 0.0)
+"""
+    contract = "t_ptr: m\nvalues t_ptr: 5 .. 5\nx_ptr: 1\n"
+    types = {"x_ptr": "*fp32", "t_ptr": "*i32", "n": "i32", "m": "i32"}
+    store = report_of(body, types, contract).accesses[1]
+    assert store.answers["bounds"].verdict == "refuted"
+
+
+def test_the_most_programs_of_an_axis_are_said() -> None:
+    body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + tl.program_id(1), 0.0)\n"
+    contract = "x_ptr: 65535\ngrid: 1, n\n"
+    [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, contract).accesses
+    said = store.answers["bounds"].proved_under
+    assert "the grid has at most 65,535 programs along y" in said
