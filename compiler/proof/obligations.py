@@ -70,9 +70,11 @@ class Prover:
     def is_reached(self, access: SymbolicAccess) -> bool:
         """Return whether some sizes that keep the contract have the access run.
 
-        A proof about what never runs is none.
+        A proof about what never runs is none, nor is one about buffers that can hold no value.
         """
-        wanted = tuple(self.reaching(access))
+        ranges = self.contract.value_ranges.values()
+        held = [at_least(high, low + 1) for low, high in ranges]
+        wanted = (*self.reaching(access), *held)
         if wanted not in self._reached:
             self._reached[wanted] = is_satisfiable(wanted, self.contract.sizes, self.linear.effort)
         return self._reached[wanted]

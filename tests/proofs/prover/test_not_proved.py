@@ -277,3 +277,12 @@ def test_the_most_programs_of_an_axis_are_said() -> None:
     [store] = report_of(body, {"x_ptr": "*fp32", "n": "i32"}, contract).accesses
     said = store.answers["bounds"].proved_under
     assert "the grid has at most 65,535 programs along y" in said
+
+
+def test_a_minimum_of_values_that_no_buffer_can_hold_proves_nothing() -> None:
+    body = """def kernel(x_ptr, i_ptr, m):
+    tl.store(x_ptr + tl.minimum(tl.load(i_ptr), m) + 5, 0.0)
+"""
+    contract = "x_ptr: 1\ni_ptr: 1\nvalues i_ptr: m .. m\n"
+    report = report_of(body, {"x_ptr": "*fp32", "i_ptr": "*i32", "m": "i32"}, contract)
+    assert report.accesses[1].answers["bounds"].verdict == "unknown"
