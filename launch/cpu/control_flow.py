@@ -201,17 +201,19 @@ def loop(
         ends = [value[:1] for value in seen]
     first, last, by = (int(value[0]) for value in ends)
     was_uneven, programs.is_uneven = programs.is_uneven, False
-    for number in range(first, last, by) if by > 0 else _endless(first, last, by):
+    for number in range(first, last, by) if by > 0 else _endless(first, last, by, dtype):
         programs.begin_round()
         yield np.array([number]).astype(dtype)
     programs.is_uneven = was_uneven
 
 
-def _endless(first: int, last: int, by: int) -> Iterator[int]:
-    """Yield the numbers of a loop that never gets closer to its end, as a GPU counts them."""
+def _endless(first: int, last: int, by: int, dtype: Any) -> Iterator[int]:
+    """Yield the numbers of a loop that gets no closer to its end until its counter wraps."""
+    bounds = np.iinfo(dtype)
+    lowest, count = int(bounds.min), int(bounds.max) - int(bounds.min) + 1
     while first < last:
         yield first
-        first += by
+        first = (first + by - lowest) % count + lowest
 
 
 def _masked_loop(programs: ProgramInstances, ends: Sequence[Array], dtype: Any) -> Iterator[Array]:
