@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-async def finish(work: Coroutine[Any, Any, Result]) -> Result:
+async def run_to_end(work: Coroutine[Any, Any, Result]) -> Result:
     """Do short `work` to its end, however often the caller is cancelled meanwhile.
 
     Only then is CancelledError raised. asyncio alone cuts off a task that is cancelled once more

@@ -17,7 +17,7 @@ from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, Heartbeat, Revocation
 from store.workers import Workers
-from worker.cancellation import finish
+from worker.cancellation import run_to_end
 from worker.pool.zygote_client import ZygoteError
 
 HEARTBEAT_S = 4.0
@@ -202,7 +202,7 @@ class Slots:
         try:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
-            await finish(undo())
+            await run_to_end(undo())
             raise
 
     async def _hold_slot(self, claim: Claim) -> None:

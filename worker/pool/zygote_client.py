@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from worker.cancellation import finish
+from worker.cancellation import run_to_end
 from worker.pool import zygote_protocol
 from worker.pool.child_outcome import Caps, Usage
 from worker.pool.child_process import ChildProcess
@@ -94,12 +94,12 @@ class ZygoteClient:
         )
         try:
             with theirs:
-                await finish(self._spawn(toolchain, settings, theirs))
+                await run_to_end(self._spawn(toolchain, settings, theirs))
             self._loop.add_reader(ours, self._listen)
             await self._wait_until_warm(toolchain)
         except (ZygoteError, asyncio.CancelledError):
             self._started.cancel()
-            await finish(self.close())
+            await run_to_end(self.close())
             raise
 
     async def _spawn(

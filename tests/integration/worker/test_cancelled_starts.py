@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.worker.launchers import command, hold, sick
-from worker.cancellation import finish
+from worker.cancellation import run_to_end
 from worker.code_digest import ROOT
 from worker.gpu.supervisor.launcher_process import LauncherProcess
 from worker.pool.child_outcome import Caps
@@ -54,7 +54,7 @@ async def test_an_error_of_the_work_comes_before_the_cancellation():
         await asyncio.sleep(0)
         raise ValueError("it failed")
 
-    finishing = asyncio.create_task(finish(fail()))
+    finishing = asyncio.create_task(run_to_end(fail()))
     await asyncio.sleep(0)
     finishing.cancel()
     with pytest.raises(ValueError, match="it failed"):

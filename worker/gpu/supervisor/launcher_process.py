@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worker.cancellation import finish
+from worker.cancellation import run_to_end
 from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
 from worker.gpu.supervisor.encoded_order import EncodedOrder, Order, encode, framed
@@ -123,7 +123,7 @@ class LauncherProcess:
         Raises LauncherError. Must run in a thread that lives as long as the launcher shall.
         """
         try:
-            await finish(self._spawn())
+            await run_to_end(self._spawn())
             async with asyncio.timeout(self._command.start_s):
                 self.facts = _facts((await self._channel.next()).frame)
         except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError, TypeError) as error:
@@ -131,7 +131,7 @@ class LauncherProcess:
             await self.close()
             raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
         except asyncio.CancelledError:
-            await finish(self.close())
+            await run_to_end(self.close())
             raise
         return self.facts
 
