@@ -95,6 +95,15 @@ class Specialization:
             tuple(item.unaligned for item in self.positional),
         )
 
+    @property
+    def unhinted(self) -> "Specialization":
+        """The same without the hints of parameters and the alignments of tuples' items."""
+        unaligned = self.unaligned
+        return Specialization(
+            {name: replace(item, hints=frozenset()) for name, item in unaligned.named.items()},
+            tuple(replace(item, hints=frozenset()) for item in unaligned.positional),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return canonical JSON: the same meaning gives the same bytes once keys are sorted."""
         return {

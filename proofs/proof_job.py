@@ -36,8 +36,8 @@ class ProofJob(BaseModel):
     is_inferred: bool
     checks: list[ProofCheck]
     limits: ProofLimits
-    launch: dict[str, Any]
-    """The kernel as a launch names it: the witness's request begins with it."""
+    launch: dict[str, Any] = {}
+    """What workers of earlier versions begin a witness with. Later ones do not read it."""
     other: OtherKernelJob | None = None
     priority: Literal["interactive", "batch"]
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]

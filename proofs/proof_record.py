@@ -46,11 +46,16 @@ class ProofAnswer(Record):
         description="of `proved`: the claims of the proof's `certificate` that show it, as checked "
         "by the worker; null where only the solver says so",
     )
-    reason: str | None = Field(default=None, description="of `unknown` and `possible`")
+    reason: str | None = Field(
+        default=None,
+        description="of `unknown` and `possible`, and of `refuted` without a `witness`",
+    )
     line: int | None = Field(default=None, description="of what wraps, or what it depends on")
     expression: str | None = None
     witness: dict[str, Any] | None = Field(
-        default=None, description="the smallest sizes that break it, as a body of POST /v1/launches"
+        default=None,
+        description="the smallest sizes that break it, as a body of POST /v1/launches that names "
+        "the kernel by key; null beyond the first 100 of a proof, or 1 MiB",
     )
     replay: ProofReplay | None = None
     fix: ProofFix | None = Field(default=None, description="a change that proves it")

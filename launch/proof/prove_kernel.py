@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 
 from compiler.back import ir_module
 from compiler.diagnostic import USER_FILE, Failure, file_in_kernel
@@ -35,11 +37,20 @@ from launch.proof.proof_messages import (
     OtherKernel,
     ProofReport,
     ProveOrder,
+    WitnessReport,
 )
 from launch.proof.widening import widened
 from launch.proof.witness_replay import NotReplayed
 from launch.proof.witness_run import WitnessRun
 
+MOST_WITNESSES = 100
+"""Refuted answers of one kernel that have a witness."""
+MOST_WITNESS_BYTES = 1 << 20
+"""Of all witnesses of one kernel, as JSON."""
+MOST_PROPOSALS = 4
+"""Changed sources that one kernel's report has, for its first refuted answer that has any."""
+MOST_PROPOSED_BYTES = 1 << 20
+"""Of them together, as JSON."""
 _STAGE = "ttir"
 _LANE = re.compile(r"lane\d+#(\d+)")
 _OWN = re.compile(r"([a-z]+)#\d+")
@@ -151,12 +162,17 @@ def _ms_since(started: float) -> float:
     return round((time.process_time() - started) * 1000, 3)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Reporter:
+    """Makes the reports of all accesses, whose witnesses and proposals are bounded together."""
+
     order: ProveOrder
     text: str
     proof: KernelProof
     has_certificate: bool
+    witnesses: int = field(default=0, init=False)
+    witness_bytes: int = field(default=0, init=False)
+    has_proposed: bool = field(default=False, init=False)
 
     def access(self, proved: AccessProof) -> AccessReport:
         """Return the report of one access."""
@@ -196,6 +212,12 @@ class _Reporter:
             except (NotReplayed, Failure) as failure:
                 said = "possible"
                 reason = f"the CPU device cannot run the sizes that break it: {failure}"
+        if said == "refuted" and witness is not None and not self._has_room_for(witness):
+            witness = None
+            reason = f"its witness is left out: a proof keeps the first {MOST_WITNESSES}"
+        proposes = said == "refuted" and not is_race and not self.has_proposed
+        proposals = self._proposals(proved.access, finding) if proposes else []
+        self.has_proposed |= bool(proposals)
         unchecked = said == "proved" and "overflow" not in self.order.checks
         return AnswerReport(
             verdict=said,  # type: ignore[arg-type]
@@ -205,8 +227,17 @@ class _Reporter:
             expression=_readable(expression),
             witness=witness,
             claims=sorted(finding.shown.claims) if self.has_certificate else None,
-            proposals=self._proposals(proved.access, finding) if said == "refuted" else [],
+            proposals=proposals,
         )
+
+    def _has_room_for(self, witness: WitnessReport) -> bool:
+        """Return whether a witness is within the bounds of all of them, and count it if so."""
+        size_bytes = len(json.dumps(asdict(witness)))
+        if self.witnesses == MOST_WITNESSES or self.witness_bytes + size_bytes > MOST_WITNESS_BYTES:
+            return False
+        self.witnesses += 1
+        self.witness_bytes += size_bytes
+        return True
 
     def _proposals(self, access: SymbolicAccess | UnreadAccess, finding: Conclusion) -> list[str]:
         """Return the source with a change that may prove what is refuted."""
@@ -216,8 +247,8 @@ class _Reporter:
             return []
         if finding.check is None:
             extent = self._extent(_argument_of(access) or "")
-            return list(masked(self.order.source, place.line, place.column, extent))
-        return list(widened(self.order.source, operation.name, place.line, place.column))
+            return _bounded(masked(self.order.source, place.line, place.column, extent))
+        return _bounded(widened(self.order.source, operation.name, place.line, place.column))
 
     def _extent(self, argument: str) -> str:
         """Return the contract's words for the elements of a buffer."""
@@ -226,6 +257,17 @@ class _Reporter:
             if colon and name.strip() == argument:
                 return extent.strip()
         return ""
+
+
+def _bounded(proposals: Iterable[str]) -> list[str]:
+    """Return the first proposals that are within the bounds of a report."""
+    kept, left_bytes = [], MOST_PROPOSED_BYTES
+    for source in islice(proposals, MOST_PROPOSALS):
+        left_bytes -= len(json.dumps(source))
+        if left_bytes < 0:
+            break
+        kept.append(source)
+    return kept
 
 
 def _readable(expression: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from proofs.proof_record import Proof, ProofAnswer, ProofReplay, ProvedAccess, proof_url
-from proofs.proof_request import ADD_CONTRACT, EXAMPLE
+from proofs.proof_request import ADD_CONTRACT
 
 _ID = "5f0c8a2e9b7d41c3a6e8f1027b3d9c54"
 _KEY = "9d2f1c0b7a6e5d4c3b2a19080706f5e4d3c2b1a09f8e7d6c5b4a392817060504"
@@ -68,7 +68,7 @@ _REFUTED = ProvedAccess(
         verdict="refuted",
         expression="1024 * program#x + lane0#1024",
         witness={
-            "compilation": {name: EXAMPLE[name] for name in ("source", "constexprs")},
+            "compilation_key": _KEY,
             "arguments": {
                 "x_ptr": {"shape": [1], "dtype": "fp32", "init": {"kind": "zeros"}},
                 "y_ptr": {"shape": [1], "dtype": "fp32", "init": {"kind": "zeros"}},

@@ -34,8 +34,6 @@ from store.own_lists import Listing
 
 _TTIR = "ttir"
 _OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s", "equivalent"}
-_NOT_LAUNCHED = {"signature", "hints", "stop_after", "include", "refresh", "timeout_s", "priority"}
-"""Fields of a kernel that a witness's launch leaves out; its arguments say the types."""
 _LARGEST_I32 = 2**31 - 1
 
 
@@ -58,9 +56,9 @@ async def submit_proof(
     """
     other = None
     if request.equivalent is not None:
-        compile_job, launch, contract, other = await _pair(state, request, caller)
+        compile_job, contract, other = await _pair(state, request, caller)
     else:
-        compile_job, launch = await _kernel(state, request, request.compilation, caller)
+        compile_job = await _kernel(state, request, request.compilation, caller)
         contract = await asyncio.to_thread(_contract, request, compile_job)
     job = ProofJob(
         id=proof_id,
@@ -70,7 +68,7 @@ async def submit_proof(
         is_inferred=bool(request.cases),
         checks=request.checks,
         limits=request.limits,
-        launch=launch,
+        launch={"compilation_key": compile_job.key},
         other=other,
         priority=request.priority,
         deadline_s=request.deadline_s,
@@ -91,7 +89,7 @@ async def submit_proof(
 
 async def _pair(
     state: ServiceState, request: ProofRequest, caller: Caller
-) -> tuple[CompileJob, dict[str, Any], str, OtherKernelJob]:
+) -> tuple[CompileJob, str, OtherKernelJob]:
     """Return both kernels of a comparison with their contracts. Raises RequestRejected."""
     if request.source is not None or request.ir is not None or request.compilation is not None:
         message = "give either `equivalent`, or one kernel"
@@ -99,19 +97,19 @@ async def _pair(
     found = []
     for index, posted in enumerate(request.equivalent or ()):
         with below(f"/equivalent/{index}"):
-            job, launch = await _kernel(state, posted, posted.compilation, caller)
+            job = await _kernel(state, posted, posted.compilation, caller)
             text = posted.contract if posted.contract is not None else request.contract
             if text is None:
                 raise RequestRejected(FieldError("/contract", "give a contract"))
-            found.append((job, launch, _checked(text)))
-    (first, launch, contract), (second, _, beside) = found
-    return first, launch, contract, OtherKernelJob(compile_job=second, contract=beside)
+            found.append((job, _checked(text)))
+    (first, contract), (second, beside) = found
+    return first, contract, OtherKernelJob(compile_job=second, contract=beside)
 
 
 async def _kernel(
     state: ServiceState, request: LaunchedKernel, posted: Any, caller: Caller
-) -> tuple[CompileJob, dict[str, Any]]:
-    """Return the kernel's job, and how a launch names the kernel."""
+) -> CompileJob:
+    """Return the kernel's job. Raises RequestRejected, ProblemRaised."""
     own = {name: getattr(request, name) for name in request.model_fields_set - _OWN_FIELDS}
     if posted is None:
         return await _resolved(state, request, own, caller)
@@ -119,7 +117,7 @@ async def _kernel(
         message = "give either `compilation`, or a kernel's `source` or `ir`"
         raise RequestRejected(FieldError("/compilation", message))
     if isinstance(posted, str):
-        return await read_compile_job(state, caller, posted), {"compilation_key": posted}
+        return await read_compile_job(state, caller, posted)
     with below("/compilation"):
         kernel = read(LaunchedKernel, posted, "")
         said = {name: getattr(kernel, name) for name in kernel.model_fields_set}
@@ -128,7 +126,7 @@ async def _kernel(
 
 async def _resolved(
     state: ServiceState, request: LaunchedKernel, said: Mapping[str, Any], caller: Caller
-) -> tuple[CompileJob, dict[str, Any]]:
+) -> CompileJob:
     kernel = LaunchedKernel.model_validate(said)
     limits.check(kernel, state.settings.request_limits)
     toolchain = await state.toolchains.choose(kernel.triton)
@@ -136,12 +134,7 @@ async def _resolved(
     if kernel.signature is None and kernel.specialization_data is None and kernel.source:
         changes["signature"] = _signature(getattr(request, "cases", ()), kernel.constexprs or {})
     complete = LaunchedKernel.model_validate(dict(said) | changes)
-    job = resolve(complete.for_target(toolchain.default_target), toolchain, caller.namespace)
-    named = {name: value for name, value in said.items() if name not in _NOT_LAUNCHED}
-    launched = LaunchedKernel.model_validate(named).model_dump(
-        mode="json", exclude_unset=True, by_alias=True
-    )
-    return job, {"compilation": launched}
+    return resolve(complete.for_target(toolchain.default_target), toolchain, caller.namespace)
 
 
 def _signature(cases: Sequence[ProofCase], constexprs: Mapping[str, Any]) -> dict[str, str]:

@@ -26,7 +26,12 @@ from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof, ProofFix
 from proofs.stored_proofs import Proofs
 from proofs.worker.checked_report import checked_report
-from proofs.worker.proof_answers import comparison_of, proved_accesses, verdict_of
+from proofs.worker.proof_answers import (
+    comparison_of,
+    proved_accesses,
+    verdict_of,
+    without_hints,
+)
 from proofs.worker.proof_report import read_proof_report, written_proof_report
 from proofs.worker.proposed_fix import SourceChange, tried
 from store.blobs import Blobs
@@ -128,7 +133,8 @@ class _ProofRun:
         fix = await tried(
             job.compile_job, report, self._compiled, self._proved_again, self._instructions
         )
-        proof = self._recorded(report, "miss" if hit is None else "hit", fix)
+        kernel_key = await self._launched_key(report)
+        proof = self._recorded(report, kernel_key, "miss" if hit is None else "hit", fix)
         return amended(proof, kernel=compilation.kernel)
 
     async def _compiled(self, job: CompileJob) -> Compilation | None:
@@ -165,15 +171,28 @@ class _ProofRun:
         constants = constants_of(compilation)
         return read_proof_report(await self._proved(compilation, constants, None))
 
+    async def _launched_key(self, report: ProofReport) -> str:
+        """Return the compilation that witnesses launch: one without hints, which they may break."""
+        own = self._job.compile_job
+        plain = without_hints(own)
+        answers = (answer for access in report.accesses for answer in access.answers.values())
+        if plain is own or all(answer.witness is None for answer in answers):
+            return own.key
+        return own.key if await self._compiled(plain) is None else plain.key
+
     def _recorded(
-        self, report: ProofReport, cache: str, fix: tuple[SourceChange, ProofFix] | None
+        self,
+        report: ProofReport,
+        kernel_key: str,
+        cache: str,
+        fix: tuple[SourceChange, ProofFix] | None,
     ) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
             where = f"line {mistake['line']}, column {mistake['column']}"
             detail = f"The contract does not fit the kernel: {where}: {mistake['message']}"
             raise _NoProof(failure_problem("invalid_argument", detail, "/contract"))
-        accesses = proved_accesses(report, self._job, fix)
+        accesses = proved_accesses(report, self._job, kernel_key, fix)
         reason = None
         if report.refused:
             line = "" if report.refused_line is None else f"line {report.refused_line}: "

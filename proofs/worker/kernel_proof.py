@@ -25,11 +25,6 @@ def kernel_proof(
         priority, deadline_s = Priority(kernel.priority), kernel.deadline_s
     else:
         compiled, priority, deadline_s = kernel, Priority.BATCH, DEADLINE_S
-    named = {
-        name: member
-        for name, member in compiled.as_request().items()
-        if name in ("source", "ir", "files", "kernel", "constexprs") and member
-    }
 
     def order(proof_id: str) -> JobOrder[ProofJob]:
         job = ProofJob(
@@ -40,7 +35,7 @@ def kernel_proof(
             is_inferred=is_inferred,
             checks=list(CHECKS),
             limits=ProofLimits(),
-            launch={"compilation": named},
+            launch={"compilation_key": compiled.key},
             priority=priority.value,
             deadline_s=deadline_s,
         )

@@ -1,13 +1,19 @@
 """Turns a child's report into the answers of a record, and witnesses into launch requests."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.compilation import amended
+from compiler.job import CompileJob
+from compiler.request.resolution import specialized_job
+from compiler.type_name import is_pointer
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
 from proofs.proof_job import ProofJob
 from proofs.proof_record import ProofAnswer, ProofFix, ProofReplay, ProvedAccess, Verdict
 from proofs.worker.proposed_fix import SourceChange
+from store.byte_limits import MAX_WITNESSES_BYTES
 
 MOST_WRITTEN = 4_096
 """Elements of a buffer whose contents a witness's launch lists."""
@@ -16,11 +22,18 @@ _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
 def proved_accesses(
-    report: ProofReport, job: ProofJob, fix: tuple[SourceChange, ProofFix] | None
+    report: ProofReport,
+    job: ProofJob,
+    kernel_key: str,
+    fix: tuple[SourceChange, ProofFix] | None,
 ) -> list[ProvedAccess]:
-    """Return the answers about every access; `fix` is for one of them."""
+    """Return the answers about every access; `fix` is for one of them.
+
+    Witnesses launch the compilation `kernel_key`, so that a record does not repeat its source.
+    """
     written = {one.argument for one in report.accesses if one.kind != "load"}
-    found = [_access(one, job, written) for one in report.accesses]
+    witnesses = _Witnesses(kernel_key, _arguments_outside_ttir(job.compile_job), written)
+    found = [_access(one, witnesses) for one in report.accesses]
     if fix is not None:
         change, made = fix
         access = found[change.access]
@@ -45,8 +58,51 @@ def verdict_of(accesses: Sequence[ProvedAccess]) -> Verdict:
     return next((verdict for verdict in _WORST_FIRST if verdict in found), "proved")
 
 
-def _access(one: AccessReport, job: ProofJob, written: set[str | None]) -> ProvedAccess:
-    answers = {check: _answer(said, job, written) for check, said in one.answers.items()}
+def without_hints(job: CompileJob) -> CompileJob:
+    """Return the job of the same kernel without hints, which a witness's arguments may break."""
+    if job.ir is not None or job.specialization.unhinted == job.specialization:
+        return job
+    return specialized_job(job, job.specialization.unhinted)
+
+
+def _arguments_outside_ttir(job: CompileJob) -> dict[str, float | int]:
+    """Return values of the parameters that have types of numbers: a kernel may not use them all."""
+    signature = job.specialization.to_request()["signature"]
+    types = signature if isinstance(signature, dict) else {}
+    return {
+        name: 1.0 if kind.startswith("fp") else 1
+        for name, kind in types.items()
+        if isinstance(kind, str) and not is_pointer(kind)
+    }
+
+
+@dataclass
+class _Witnesses:
+    """Writes the witnesses of one proof, as launches of `kernel_key`, while there is room."""
+
+    kernel_key: str
+    constants: dict[str, float | int]
+    written: set[str | None]
+    left_bytes: int = field(default_factory=lambda: MAX_WITNESSES_BYTES)
+
+    def launch(self, witness: WitnessReport) -> dict[str, Any] | None:
+        """Return the witness as the body of POST /v1/launches, None where there is no room."""
+        buffers = {
+            name: _buffer(name, size, witness, is_output=name in self.written)
+            for name, size in witness.extents.items()
+        }
+        body = {
+            "compilation_key": self.kernel_key,
+            "arguments": {**self.constants, **buffers, **witness.scalars},
+            "grid": witness.grid,
+            "device": "cpu",
+        }
+        self.left_bytes -= len(json.dumps(body))
+        return body if self.left_bytes >= 0 else None
+
+
+def _access(one: AccessReport, witnesses: _Witnesses) -> ProvedAccess:
+    answers = {check: _answer(said, witnesses) for check, said in one.answers.items()}
     return ProvedAccess(
         file=one.file,
         line=one.line,
@@ -59,17 +115,20 @@ def _access(one: AccessReport, job: ProofJob, written: set[str | None]) -> Prove
     )
 
 
-def _answer(said: AnswerReport, job: ProofJob, written: set[str | None]) -> ProofAnswer:
-    witness = said.witness
+def _answer(said: AnswerReport, witnesses: _Witnesses) -> ProofAnswer:
+    launch = None if said.witness is None else witnesses.launch(said.witness)
+    reason = said.reason
+    if said.witness is not None and launch is None:
+        reason = f"its witness is left out: a proof keeps {MAX_WITNESSES_BYTES:,} bytes of them"
     return ProofAnswer(
         verdict=said.verdict,
         proved_under=said.proved_under,
         certificate=said.claims if said.verdict == "proved" else None,
-        reason=said.reason or None,
+        reason=reason or None,
         line=said.line,
         expression=said.expression or None,
-        witness=None if witness is None else _launch(witness, job, written),
-        replay=None if witness is None else _replay(witness),
+        witness=launch,
+        replay=None if said.witness is None or launch is None else _replay(said.witness),
     )
 
 
@@ -82,28 +141,6 @@ def _replay(witness: WitnessReport) -> ProofReplay:
         sizes=witness.sizes | witness.scalars,
         index=witness.index,
     )
-
-
-def _launch(witness: WitnessReport, job: ProofJob, written: set[str | None]) -> dict[str, Any]:
-    """Return the witness as the body of POST /v1/launches."""
-    buffers = {
-        name: _buffer(name, size, witness, is_output=name in written)
-        for name, size in witness.extents.items()
-    }
-    constants = {
-        name: item
-        for name, item in job.compile_job.specialization.to_request()["signature"].items()
-        if name not in buffers and name not in witness.scalars and isinstance(item, str)
-    }
-    others: dict[str, Any] = {
-        name: 1.0 if kind.startswith("fp") else 1 for name, kind in constants.items()
-    }
-    return {
-        **job.launch,
-        "arguments": {**buffers, **witness.scalars, **others},
-        "grid": witness.grid,
-        "device": "cpu",
-    }
 
 
 def _buffer(name: str, size: int, witness: WitnessReport, *, is_output: bool) -> dict[str, Any]:

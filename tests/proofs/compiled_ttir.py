@@ -79,8 +79,10 @@ def report_of_source(
     constants: dict[str, Any],
     limits: SizeLimits | None = None,
     checks: Sequence[str] = ("bounds", "overflow"),
+    *,
+    proposes: bool = False,
 ) -> ProofReport:
-    """Return the report of a kernel of a whole source."""
+    """Return the report of a kernel of a whole source; with proposals to change it if asked."""
     limits = limits or SizeLimits()
     names = getattr(load(source, "/kernel/user.py"), kernel).arg_names
     order = ProveOrder(
@@ -90,6 +92,7 @@ def report_of_source(
         contract=contract,
         constants=constants,
         checks=list(checks),
+        source=source if proposes else "",
         most_size=limits.size,
         most_elements=limits.elements,
     )

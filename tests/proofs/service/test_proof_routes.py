@@ -52,6 +52,27 @@ def test_a_witness_is_a_launch_that_fails_as_it_says(http: httpx.Client) -> None
     assert launch["findings"][0]["argument"] == "output_ptr"
 
 
+def test_a_witness_names_its_kernel_by_key_and_may_break_hints_of_the_request(
+    http: httpx.Client,
+) -> None:
+    hints = {"output_ptr": ["divisible_by_16"], "n_elements": ["divisible_by_16"]}
+    proof = proof_of(http, SHORT | {"hints": hints})
+    witness = proof["accesses"][2]["bounds"]["witness"]
+    assert "compilation" not in witness
+    launch = http.post("/v1/launches", params={"wait": 60}, json=witness).json()
+    assert launch["verdict"] == "out_of_bounds", launch
+
+
+def test_a_long_source_is_not_repeated_for_each_refuted_access(http: httpx.Client) -> None:
+    padding = "\n" + "#" * 300_000
+    [store] = [line for line in SHORT["source"].splitlines() if "tl.store" in line]
+    source = SHORT["source"].replace(store, "\n".join([store] * 10)) + padding
+    answer = http.post("/v1/proofs", params={"wait": 60}, json=SHORT | {"source": source})
+    refuted = [one for one in answer.json()["accesses"] if one["bounds"]["verdict"] == "refuted"]
+    assert len(refuted) == 10
+    assert len(answer.content) < len(padding)
+
+
 def test_a_contract_is_inferred_from_cases(http: httpx.Client) -> None:
     proof = proof_of(http, CASES_EXAMPLE)
     assert proof["is_inferred"] is True
