@@ -6,7 +6,7 @@ REFUSED = {errno.EPERM, errno.EACCES, errno.EFBIG}
 """Each attempt must end with one of these; "OPEN" means that it succeeded."""
 
 _BEFORE = """
-import ctypes, json, os, socket, sys, threading
+import ctypes, fcntl, json, os, resource, socket, sys, threading
 sys.path.insert(0, sys.argv[1])
 from worker.gpu.launcher import launcher_sandbox
 layers = launcher_sandbox.before_cuda(os.getppid(), largest_file_bytes=2 << 30)
@@ -15,6 +15,18 @@ results, worker = socket.socketpair()
 _AFTER = """
 from worker.gpu.launcher.output_memory import OutputMemory
 layers += launcher_sandbox.after_cuda(results.fileno())
+
+libc = ctypes.CDLL(None, use_errno=True)
+reading, writing = os.pipe()
+
+def call(number, *arguments):
+    if libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments)) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+
+x86 = os.uname().machine == "x86_64"
+TKILL, QUEUE, QUEUE_THREAD = (200, 129, 297) if x86 else (130, 138, 240)
+F_SETSIG = 10
+info = ctypes.create_string_buffer(128)
 
 def open_for_writing(path):
     return lambda: open(path, "w")
@@ -32,6 +44,14 @@ attempts = {
     "a process": lambda: os.posix_spawn("/bin/true", ["true"], {}),
     "a program": lambda: os.execv("/bin/true", ["true"]),
     "the worker's end": lambda: os.kill(os.getppid(), 0),
+    "the end of a thread of the worker": lambda: call(TKILL, os.getppid(), 0),
+    "a signal that waits": lambda: call(QUEUE, os.getppid(), 0, ctypes.addressof(info)),
+    "one for a thread": lambda: call(
+        QUEUE_THREAD, os.getppid(), os.getppid(), 0, ctypes.addressof(info)
+    ),
+    "signals of a pipe to the worker": lambda: fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid()),
+    "another signal of a pipe": lambda: fcntl.fcntl(reading, F_SETSIG, 9),
+    "limits of the worker": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE),
 }
 got = {}
 for name, attempt in attempts.items():

@@ -65,7 +65,8 @@ for name, attempt in {
 """
 
 OTHERS = """
-import ctypes, os, signal, resource
+import ctypes, fcntl, os, signal, resource, struct
+F_SETSIG, F_SETOWN_EX, F_OWNER_PID = 10, 15, 1
 libc = ctypes.CDLL(None, use_errno=True)
 
 def check(result):
@@ -94,6 +95,12 @@ for name, attempt in {
     "unshare": lambda: check(libc.unshare(0x10000000)),
     "mount": lambda: check(libc.mount(b"none", b"/", None, 0, None)),
     "another filter": lambda: check(libc.syscall(317, 1, 0, None)),
+    "signals of a pipe to another": lambda: fcntl.fcntl(1, fcntl.F_SETOWN, header["other"]),
+    "signals of a pipe to a thread": lambda: fcntl.fcntl(
+        1, F_SETOWN_EX, struct.pack("=ii", F_OWNER_PID, header["other"])
+    ),
+    "another signal of a pipe": lambda: fcntl.fcntl(1, F_SETSIG, signal.SIGKILL),
+    "a lease": lambda: fcntl.fcntl(1, fcntl.F_SETLEASE, fcntl.F_RDLCK),
     "io_uring": lambda: check(libc.syscall(425, 1, None)),
     "bpf": lambda: check(libc.syscall(321, 0, None, 0)),
     "userfaultfd": lambda: check(libc.syscall(323, 0)),
@@ -128,6 +135,7 @@ async def test_the_back_end_starts_its_assembler_and_no_installed_program(attack
 
 @pytest.mark.parametrize("profile", ["front", "record", "prove", "back"])
 async def test_no_other_process_and_no_wall_can_be_touched(attack, pool, profile):
-    outcome = await attack(OTHERS, profile, zygote=pool.zygote_pid)
+    # process 1 takes no signal that it does not ask for, should an attempt succeed
+    outcome = await attack(OTHERS, profile, zygote=pool.zygote_pid, other=1)
     assert outcome.ending is Ending.OK, outcome
     assert outcome.result["answer"] == []

@@ -4,6 +4,7 @@ The filter is built once; the only word that differs between children is their o
 """
 
 import errno
+import fcntl
 import platform
 import signal
 import struct
@@ -28,6 +29,13 @@ _OWN_PID = 0xFFFFFFFF  # stands for the pid until the filter is installed
 _NAMESPACE_FLAGS = (
     0x7E020080  # CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 )
+_F_GETPIPE_SZ = 1032
+_PLAIN_COMMANDS = (
+    fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL,
+    fcntl.F_SETFL, fcntl.F_GET_SEALS, _F_GETPIPE_SZ,
+)  # fmt: skip
+"""Commands of fcntl for a process's own descriptors. Others have the kernel send signals, of any
+number, to any process (F_SETOWN, F_SETSIG), lock files or watch folders."""
 
 
 class UnknownMachine(OSError):
@@ -88,9 +96,16 @@ def _answers(*, may_clone: bool) -> dict[str, list[Instruction]]:
     return answers
 
 
+def _own_descriptors_only() -> list[Instruction]:
+    """Return the body for fcntl: a command that is not plain is answered as an unknown one."""
+    known = [(EQUAL, len(_PLAIN_COMMANDS) - at, 0, one) for at, one in enumerate(_PLAIN_COMMANDS)]
+    return [argument(1), *known, refuse(errno.EINVAL), PERMIT]
+
+
 def build(allowed: Iterable[str], target: Machine, *, may_clone: bool) -> Filter:
     """Return the filter that permits `allowed` and the argument-checked calls, and nothing else."""
-    bodies = [(target.number(name), [PERMIT]) for name in sorted(allowed)]
+    checked = {"fcntl": _own_descriptors_only()}
+    bodies = [(target.number(name), checked.get(name, [PERMIT])) for name in sorted(allowed)]
     bodies += [(target.number(name), body) for name, body in _answers(may_clone=may_clone).items()]
     program = program_of(target, bodies, refuse(errno.EPERM))
     own = next(i for i, step in enumerate(program) if step[0] == EQUAL and step[3] == _OWN_PID)

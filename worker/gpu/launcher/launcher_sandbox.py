@@ -58,10 +58,17 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "init_module": (175, 105),
     "finit_module": (313, 273),
     "kexec_load": (246, 104),
+    "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
 }
 _OWN_PROCESS_ONLY = {"kill": (62, 129), "tgkill": (234, 131)}
 _RESULTS_ONLY = {"sendmsg": (46, 211)}
 """Launchers send descriptors to the worker, and receive none."""
+_OWN_LIMITS_ONLY = {"prlimit64": (302, 261)}
+_FCNTL = (72, 25)
+_SIGNALLING_COMMANDS = (8, 10, 15)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: the kernel would signal any process about a descriptor."""
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _COLUMNS = {"x86_64": 0, "aarch64": 1}
 
@@ -81,10 +88,20 @@ def _bodies(own_pid: int, results: int) -> list[tuple[int | None, list[bpf.Instr
     refused = bpf.refuse(errno.EPERM)
     if_own = [bpf.argument(0), (bpf.EQUAL, 0, 1, own_pid), bpf.PERMIT, refused]
     if_results = [bpf.argument(0), (bpf.EQUAL, 0, 1, results), bpf.PERMIT, refused]
+    if_own_limits = [
+        bpf.argument(0), (bpf.EQUAL, 1, 0, 0), (bpf.EQUAL, 0, 1, own_pid), bpf.PERMIT, refused
+    ]  # fmt: skip
+    commands = [
+        (bpf.EQUAL, len(_SIGNALLING_COMMANDS) - at, 0, one)
+        for at, one in enumerate(_SIGNALLING_COMMANDS)
+    ]
+    if_silent = [bpf.argument(1), *commands, bpf.PERMIT, refused]
     if_thread = [bpf.argument(0), (bpf.ANY_BIT, 0, 1, _CLONE_THREAD), bpf.PERMIT, refused]
     bodies = [(numbers, [refused]) for numbers in _REFUSED.values()]
     bodies += [(numbers, if_own) for numbers in _OWN_PROCESS_ONLY.values()]
     bodies += [(numbers, if_results) for numbers in _RESULTS_ONLY.values()]
+    bodies += [(numbers, if_own_limits) for numbers in _OWN_LIMITS_ONLY.values()]
+    bodies.append((_FCNTL, if_silent))
     # the flags of clone3 are behind a pointer; the C library then makes threads with clone
     bodies += [(_CLONE3, [bpf.refuse(errno.ENOSYS)]), (_CLONE, if_thread)]
     return [(numbers[column], body) for numbers, body in bodies]

@@ -4,6 +4,7 @@ A small BPF interpreter runs it here.
 """
 
 import errno
+import fcntl
 import signal
 import struct
 
@@ -74,6 +75,16 @@ def test_another_architecture_is_the_end(judge):
 def test_only_its_own_threads_can_be_signalled(judge):
     assert judge("tgkill", PID, PID, 6) == ALLOWED
     assert judge("tgkill", PID + 1, PID + 1, 6) == errno.EPERM
+
+
+def test_the_kernel_is_not_asked_to_signal_others_about_a_descriptor(judge):
+    plain = ALLOWED if "fcntl" in judge.profile.calls else errno.EPERM
+    refused = errno.EINVAL if "fcntl" in judge.profile.calls else errno.EPERM
+    for command in (fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFL, fcntl.F_GET_SEALS):
+        assert judge("fcntl", 1, command, 0) == plain
+    f_setsig, f_setown_ex = 10, 15
+    for command in (fcntl.F_SETOWN, f_setsig, f_setown_ex, fcntl.F_SETLEASE, fcntl.F_NOTIFY):
+        assert judge("fcntl", 1, command, PID) == refused
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
