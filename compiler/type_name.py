@@ -8,6 +8,8 @@ import re
 from compiler.rejection import ALIKE_AMONG_FEW, closest, shown
 
 MAX_TYPE_CHARS = 256
+MOST_DESCRIPTOR_EXTENTS = 5
+"""A tensor map has no more, and Triton makes no descriptor with more."""
 SCALAR_BYTES = {
     **dict.fromkeys(("i1", "u1", "i8", "u8"), 1),
     **dict.fromkeys(("fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"), 1),
@@ -158,6 +160,19 @@ def _canonical_descriptor(match: re.Match[str]) -> str:
         raise UnknownType(match[0], why)
     layout = re.sub(r"\s+", "", match[3] or "")
     return f"tensordesc<{canonical_dtype(match[1])}[{','.join(map(str, extents))}]{layout}>"
+
+
+def is_parameter_type(name: str) -> bool:
+    """Return True if a kernel can have a parameter of this type, as `canonical_type` spells it.
+
+    A descriptor may have extents that Triton's front end refuses: IR is its author's.
+    """
+    if len(name) > MAX_TYPE_CHARS:
+        return False
+    if match := _DESCRIPTOR.fullmatch(name):
+        return match[1] in SCALAR_BYTES and match[2].count(",") < MOST_DESCRIPTOR_EXTENTS
+    element = name.lstrip("*")
+    return (element.removeprefix("k") if element != name else element) in SCALAR_BYTES
 
 
 def is_pointer(name: str) -> bool:

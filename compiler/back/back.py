@@ -104,7 +104,13 @@ def lowered(module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: f
     The facts of the report are, by stage, those that ending there would have given.
     """
     language, files = order.language, order.files
-    options = backend.parse_options({**order.options} | ir_module.options_of(module, language))
+    try:
+        options = backend.parse_options({**order.options} | ir_module.options_of(module, language))
+    except AssertionError as error:  # how Triton refuses, say, three warps
+        message = f"Triton refuses the module's attributes: {error}"
+        raise Failure(
+            "compile_error", language, message, [diagnostic("error", language, message)]
+        ) from error
     stages = triton_api.stages_of(backend, options, gluon=language == "glir")
     metadata = {"target": backend.target, **vars(options)}
     lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})

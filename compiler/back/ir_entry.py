@@ -9,6 +9,7 @@ from keyword import iskeyword
 from typing import Any
 
 from compiler.diagnostic import Failure, diagnostic
+from compiler.type_name import is_parameter_type
 
 HINTS = {"tt.divisibility": (16, "divisible_by_16"), "tt.pointer_range": (32, "pointer_range_32")}
 
@@ -104,7 +105,7 @@ def _own_name(argument: str) -> str:
 def _parameter(index: int, text: str, stage: str, name: str) -> dict[str, Any]:
     match = _ARGUMENT.fullmatch(text)
     kind = None if match is None else _type(match["type"])
-    if match is None or kind is None:
+    if match is None or kind is None or not is_parameter_type(kind):
         message = f"parameter {index} of the kernel ({text[:200]}) has no type of Triton's"
         raise _failure("compile_error", stage, message)
     found = _ATTRIBUTE.findall(match["attributes"] or "")

@@ -11,7 +11,8 @@ from compiler.diagnostic import Diagnostic, Failure, diagnostic
 from compiler.messages.orders import BackOrder, IrBounds
 
 _SHOWN = {"source": "frontend", "glir": "ttgir"}
-_TENSOR = re.compile(r"(?:tensor|memdesc)<((?:\d+x)+)")
+_TENSOR = re.compile(r"(?:tensor|memdesc)<\s*((?:\d+\s*x\s*)+)")
+_MOST_DIGITS = 18
 
 
 def check_size(text: str, stage: str, bounds: IrBounds) -> None:
@@ -25,9 +26,14 @@ def check_size(text: str, stage: str, bounds: IrBounds) -> None:
         limit = f"{bounds.operations:,} operations"
         raise _too_large(stage, f"{operations:,} operations in its IR", limit)
     for shape in {match[1] for match in _TENSOR.finditer(text)}:
-        elements = math.prod(int(extent) for extent in shape.split("x") if extent)
+        extents = [extent.strip() for extent in shape.split("x") if extent.strip()]
+        longest = max(map(len, extents))
+        if longest > _MOST_DIGITS:
+            what = f"a tensor with an extent of {longest:,} digits"
+            raise _too_large(stage, what, f"{bounds.tensor_elements:,} elements")
+        elements = math.prod(map(int, extents))
         if elements > bounds.tensor_elements:
-            what = f"a tensor of {shape.rstrip('x')} = {elements:,} elements"
+            what = f"a tensor of {'x'.join(extents)} = {elements:,} elements"
             raise _too_large(stage, what, f"{bounds.tensor_elements:,} elements")
 
 

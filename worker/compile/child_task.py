@@ -53,6 +53,8 @@ class TimeLimit:
 
 
 LOG_DEADLINE_S = 10.0
+LONGEST_LOG_IR_CHARS = 4 << 20
+"""Longer TTGIR is not searched for the place of what a log complains of."""
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +113,8 @@ class ChildTasks:
         elif run.report is not None:  # LLVM goes on after errors of code generation only
             stage = "amdgcn" if "amdgcn" in self.job.target.stages else "ptx"
         ttgir = self.progress.stages.get("ttgir", b"").decode()
-        log = LogOrder(stage=stage, files=self.job.texts, ir=ttgir)
+        searched = ttgir if len(ttgir) <= LONGEST_LOG_IR_CHARS else ""
+        log = LogOrder(stage=stage, files=self.job.texts, ir=searched)
         read = await carry_out(self.pool, log, run.outcome.stderr, deadline_s=LOG_DEADLINE_S)
         try:
             found = read_run(read, LogReport).report

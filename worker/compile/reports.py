@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     ValidationError,
+    model_validator,
 )
 from pydantic_core import core_schema
 
@@ -21,6 +22,7 @@ from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
 from compiler.json_number import LARGEST_EXACT
 from compiler.messages import reports as messages
+from compiler.type_name import is_parameter_type
 from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostics
 from worker.pool.child_protocol import MOST_MS
 
@@ -61,6 +63,7 @@ class FromObject:
 Name = Annotated[str, Field(max_length=4096)]
 FunctionName = Annotated[str, Field(pattern=r"^[^\W\d]\w*$", max_length=200)]  # names files, too
 Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
+Number = Annotated[int, Field(ge=1, le=LARGEST_EXACT)]
 Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
@@ -205,8 +208,8 @@ class Metadata(Report):
     """Results of the back end under Triton's names; null if no stage reported one."""
 
     name: Name | None
-    num_warps: Count | None
-    num_ctas: Count | None = None
+    num_warps: Number | None
+    num_ctas: Number | None = None
     shared: Count | None
     tmem_size: Count | None = None
     global_scratch_size: Count | None = None
@@ -217,6 +220,12 @@ class Metadata(Report):
     launch_cooperative_grid: bool | None = None
     launch_pdl: bool | None = None
     parameter_sizes_bytes: Annotated[list[Count] | None, Field(max_length=4096)] = None
+
+    @model_validator(mode="after")
+    def _has_warps(self) -> Self:
+        if self.shared is not None and self.num_warps is None:
+            raise ValueError("num_warps is not known, but `shared` is")
+        return self
 
 
 class Lowered(Report):
@@ -239,11 +248,17 @@ class BackReport(Report):
         return type(self).model_validate({**dict(self), "warnings": warnings})
 
 
+def _parameter_type(name: str) -> str:
+    if not is_parameter_type(name):
+        raise ValueError("the type of no parameter")
+    return name
+
+
 class PostedParameter(Report):
     """One parameter of the kernel of posted IR."""
 
     name: Name
-    type: Name
+    type: Annotated[str, AfterValidator(_parameter_type)]
     hints: list[Annotated[str, Field(max_length=64)]] = Field(max_length=16)
 
 

@@ -149,7 +149,7 @@ def _serve(
         _write(frame.encode(frame.NO_JOB, failed))
         return 1
     _write(frame.encode(frame.NO_JOB, {"kind": "ready"}))
-    decoder = frame.Decoder()
+    decoder = frame.Decoder(max_header_bytes=frame.MAX_JOB_HEADER_BYTES)
     while (job := _await_job(decoder, profile, tasks)) is not None:
         stays = job.header.get("keep") is True
         if not stays:

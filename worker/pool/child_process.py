@@ -108,7 +108,8 @@ class ChildProcess:
         self._has_job = True
         nonce = os.urandom(frame.NONCE_BYTES)
         header = job.header | ({"keep": True} if keep else {})
-        encoded = frame.encode(nonce, header, job.body)
+        most = frame.MAX_JOB_HEADER_BYTES
+        encoded = frame.encode(nonce, header, job.body, max_header_bytes=most)
         self._keep = keep
         parsed = len(encoded) - (len(job.body) if job.header.get("task") in UNPARSED_TASKS else 0)
         self.use.begin(parsed, self._loop.time())

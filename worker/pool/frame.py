@@ -17,6 +17,9 @@ NO_JOB = bytes(NONCE_BYTES)
 """The nonce of frames that a child sends before it has a job."""
 
 MAX_HEADER_BYTES = 4 << 20
+MAX_JOB_HEADER_BYTES = 64 << 20
+"""The limit for a job, which the worker writes: JSON of the files of a request may be six times as
+long as they are, and some orders have them twice."""
 MAX_BODY_BYTES = 512 << 20
 """The size limit of one frame. The parent bounds how much a child may send in total."""
 
@@ -38,7 +41,13 @@ class Frame(NamedTuple):
     body: bytes
 
 
-def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
+def encode(
+    nonce: bytes,
+    header: dict[str, Any],
+    body: bytes = b"",
+    *,
+    max_header_bytes: int = MAX_HEADER_BYTES,
+) -> bytes:
     """Return the bytes of one frame. Raises FrameError when a part is too big or is not JSON."""
     if len(nonce) != NONCE_BYTES:
         raise FrameError(f"a nonce has {NONCE_BYTES} bytes, not {len(nonce)}")
@@ -48,7 +57,7 @@ def encode(nonce: bytes, header: dict[str, Any], body: bytes = b"") -> bytes:
         ).encode(errors="replace")  # half of a surrogate pair is no character, and not UTF-8
     except (TypeError, ValueError, RecursionError) as error:
         raise FrameError(f"the header is not JSON: {error}") from error
-    _check_sizes(len(text), len(body), MAX_HEADER_BYTES, MAX_BODY_BYTES)
+    _check_sizes(len(text), len(body), max_header_bytes, MAX_BODY_BYTES)
     return b"".join((_PREFIX.pack(MAGIC, VERSION, nonce, len(text), len(body)), text, body))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.pool.frame import Decoder, Frame, FrameError, encode
+from worker.pool.frame import MAX_JOB_HEADER_BYTES, Decoder, Frame, FrameError, encode
 
 NONCE = bytes(range(16))
 
@@ -53,6 +53,18 @@ def test_an_unfinished_frame_is_pending():
 def test_bytes_that_are_no_frame_are_refused_by_name(data, said):
     with pytest.raises(FrameError, match=said):
         Decoder(max_header_bytes=10, max_body_bytes=20).feed(data)
+
+
+def test_a_job_may_have_all_files_of_a_request_in_its_header():
+    files = {f"f{number}.py": "\x01" * (1 << 20) for number in range(4)}
+    job = {"files": files, "sources": files}
+    with pytest.raises(FrameError, match="more than 4194304"):
+        encode(NONCE, job)
+
+    encoded = encode(NONCE, job, max_header_bytes=MAX_JOB_HEADER_BYTES)
+
+    (arrived,) = Decoder(max_header_bytes=MAX_JOB_HEADER_BYTES).feed(encoded)
+    assert arrived.header == job
 
 
 def test_a_header_that_is_nested_too_deeply_is_refused():
