@@ -15,11 +15,16 @@ MAX_SHOWN_CHARS = 60
 MAX_NAME_CHARS = 256
 """The maximum length of a member's name in a pointer."""
 MAX_SHOWN_BITS = 128
+MAX_LISTED = 20
 _ALIKE = 0.74
 ALIKE_AMONG_FEW = 0.6
 """A low bar, for names that the message lists anyway: a wrong guess does no harm."""
 _SHORTEST_BEGINNING = 4
-_LONGEST_SLIP = 128
+_LONGEST_SLIP = 64
+_MOST_COMPARED = 100_000
+"""Pairs of characters that one search for an alike name may compare: 10 ms of CPU."""
+_MOST_COMPARED_FOR_A_REQUEST = 5_000
+"""The same for names of a request, which may have many errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +95,21 @@ def _first(pieces: Iterable[str]) -> Iterator[str]:
             return
 
 
-def closest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | None:
+def listed(names: Iterable[str]) -> str:
+    """Return names as a message lists them: the first ones, and how many more there are."""
+    every = list(names)
+    text = ", ".join(every[:MAX_LISTED]) or "none"
+    return text if len(every) <= MAX_LISTED else f"{text} and {len(every) - MAX_LISTED} more"
+
+
+def closest(
+    name: str, known: Iterable[str], alike: float = _ALIKE, most_compared: int = _MOST_COMPARED
+) -> str | None:
     """Return the known name most like `name`, ignoring case, or `None` if none is like it.
 
     Like it is what a slip of the fingers makes of a name (`arnge`, `BLOK`, `laod`), or its first
     letters (`offs`); words that merely share some letters (`relu`, `ravel`) are not. Names with an
-    underscore in front are meant only by such names.
+    underscore in front are meant only by such names. Of many long names, the first are compared.
     """
     if len(name) > _LONGEST_SLIP:
         return None
@@ -103,15 +117,35 @@ def closest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | Non
     names = {
         candidate.lower(): candidate for candidate in known if is_private or candidate[:1] != "_"
     }
-    found = difflib.get_close_matches(name.lower(), names, n=1, cutoff=alike)
-    if not found and len(name) >= _SHORTEST_BEGINNING:
-        found = [known_name for known_name in names if known_name.startswith(name.lower())]
-    return names[min(found, key=len)] if found else None
+    found = _most_alike(name.lower(), names, alike, most_compared)
+    if found is None and len(name) >= _SHORTEST_BEGINNING:
+        beginning = (known_name for known_name in names if known_name.startswith(name.lower()))
+        found = min(beginning, key=len, default=None)
+    return None if found is None else names[found]
+
+
+def _most_alike(name: str, names: Iterable[str], alike: float, most_compared: int) -> str | None:
+    """Return what `difflib.get_close_matches` finds first, within a number of comparisons."""
+    matcher = difflib.SequenceMatcher(b=name)
+    best: tuple[float, str] | None = None
+    for candidate in names:
+        matcher.set_seq1(candidate)
+        if most_compared < 0:
+            break
+        if matcher.real_quick_ratio() < alike:
+            continue
+        most_compared -= len(name) + len(candidate)
+        if matcher.quick_ratio() < alike:
+            continue
+        most_compared -= len(name) * len(candidate)
+        if (ratio := matcher.ratio()) >= alike:
+            best = max(best or (ratio, candidate), (ratio, candidate))
+    return None if best is None else best[1]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean `x`?" for the closest of a request's few names, or an empty string."""
-    meant = closest(name, known, ALIKE_AMONG_FEW)
+    meant = closest(name, known, ALIKE_AMONG_FEW, _MOST_COMPARED_FOR_A_REQUEST)
     return f" Did you mean `{meant}`?" if meant else ""
 
 

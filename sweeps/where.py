@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, listed, shown
 from launch.expression import (
     CHARACTERS,
     GRAMMAR,
@@ -15,7 +15,6 @@ from launch.expression import (
 from launch.formula import Bounds, FormulaFailed
 
 BOUNDS: Final = Bounds(max_chars=256, max_nodes=64, characters=CHARACTERS, grammar=GRAMMAR)
-MAX_SHOWN_NAMES: Final = 20
 GROUPS: Final = ("constexprs", "arguments", "options")
 """Where a bare name is looked for, in this order."""
 
@@ -88,13 +87,11 @@ def spellings(name: str) -> list[str]:
 
 def _unknown(name: str, values: Values, defaults: Values) -> str:
     known, left_open = _bare(values), _bare(defaults)
-    listed = ", ".join(known[:MAX_SHOWN_NAMES]) or "none"
-    if len(known) > MAX_SHOWN_NAMES:
-        listed += f" and {len(known) - MAX_SHOWN_NAMES} more"
+    there = listed(known)
     if left_open:
-        listed += f", and {len(left_open)} options by their defaults"
+        there += f", and {len(left_open)} options by their defaults"
     meant = did_you_mean(name, [*known, *left_open])
-    return f"there is no value named {shown(name)}.{meant} Known are {listed}"
+    return f"there is no value named {shown(name)}.{meant} Known are {there}"
 
 
 def _bare(values: Values) -> list[str]:

@@ -1,7 +1,8 @@
 """Infers a contract from launches that are right: what was equal in all of them.
 
 Needs two or three whose sizes differ; distinct primes tell all apart. What it infers is a
-conjecture, so it is shown.
+conjecture, so it is shown. Products and quotients are looked up by their values, never found by
+trying pairs, and every inference has a budget of steps: it runs before the queue, for anyone.
 """
 
 from __future__ import annotations
@@ -12,12 +13,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from launch.contract.text import MOST_CHARACTERS
+
 Values = tuple[int, ...]
 """One number for each case."""
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-_MOST_FACTORS = 3
 _MOST_ATOMS = 24
 _LARGEST_FACTOR = 8
+_LARGEST_BITS = 64
+_MOST_STEPS = 16_000
+"""Numbers that one inference may compute: at most 10 ms of CPU."""
+_STEPS_OF_A_QUANTITY = 8
+"""What naming a quantity costs besides reading its numbers."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,13 @@ class NotInferable(Exception):
 def inferred_contract(cases: Sequence[InferenceCase], constants: Mapping[str, int]) -> str:
     """Return the contract's text. Raises NotInferable."""
     _check(cases)
-    return _Inference(cases, constants).text()
+    known = _Constants(constants, len(cases))
+    text = _Inference(cases, known, _Steps(_MOST_STEPS)).text()
+    if len(text) > MOST_CHARACTERS:
+        raise NotInferable(
+            f"not inferred: the contract would have more than {MOST_CHARACTERS:,} characters"
+        )
+    return text
 
 
 def _check(cases: Sequence[InferenceCase]) -> None:
@@ -66,20 +79,59 @@ def _check(cases: Sequence[InferenceCase]) -> None:
                 raise NotInferable(f"{name} has another rank in cases/{number} than in cases/0")
 
 
+class _Steps:
+    """The budget of one inference."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self, count: int) -> None:
+        """Count numbers to be computed. Raises NotInferable beyond the budget."""
+        self._left -= count
+        if self._left < 0:
+            raise NotInferable(
+                "not inferred: too many sizes; give fewer cases, arguments or constexprs, or post "
+                "a proof with a `contract`"
+            )
+
+
+class _Constants:
+    """The integer constexprs, by name and by value. No size equals one of more than 64 bits."""
+
+    def __init__(self, values: Mapping[str, int], cases: int) -> None:
+        small = {n: v for n, v in values.items() if v.bit_length() <= _LARGEST_BITS}
+        self.names: dict[int, str] = {}
+        """The first name of each value."""
+        for name, value in small.items():
+            self.names.setdefault(value, name)
+        self.blocks = [(name, value) for name, value in small.items() if value > 1]
+        self.by_values = {(value,) * cases: name for name, value in self.blocks}
+
+    def name_of(self, values: Values) -> str:
+        """Return the constexpr that a quantity always equals, "" where there is none."""
+        is_one = values[0] > 1 and len(set(values)) == 1
+        return self.names.get(values[0], "") if is_one else ""
+
+
 @dataclass
 class _Inference:
     cases: Sequence[InferenceCase]
-    constants: Mapping[str, int]
+    constants: _Constants
+    steps: _Steps
     symbols: dict[Values, str] = field(default_factory=dict)
     sizes: list[str] = field(default_factory=list)
+    large: dict[Values, str] = field(default_factory=dict)
+    """The symbols that are above 1 in some case."""
+    order: dict[Values, int] = field(default_factory=dict)
+    """The position of each symbol, in the order in which they became known."""
 
     def text(self) -> str:
         """Return the contract."""
-        scalars = {
-            name: tuple(case.scalars[name] for case in self.cases) for name in self.cases[0].scalars
-        }
+        scalars = {name: self._scalar(name) for name in self.cases[0].scalars}
         for name, values in scalars.items():
-            self.symbols.setdefault(values, name)
+            if max(value.bit_length() for value in values) > _LARGEST_BITS:
+                raise NotInferable(f"{name} is beyond {_LARGEST_BITS} bits")
+            self._add(values, name)
         extents = [self._extent(name) for name in self.cases[0].buffers]
         # what a product is made of must be known before it
         order = sorted(
@@ -89,17 +141,29 @@ class _Inference:
         any_names = [name for name, values in scalars.items() if min(values) < 1]
         grid = [self._axis(axis) for axis in range(len(self.cases[0].grid))]
         said = {name for line in (*extents, *grid, *fixed) for name in _NAME.findall(line)}
+        pitches = self._pitches()
         bounds = [
             f"{name} <= {pitch}"
             for name, values in scalars.items()
-            if name not in said and (pitch := self._pitch(values))
+            if name not in said and (pitch := self._pitch(values, pitches))
         ]
         head = [f"sizes {' '.join(self.sizes)}"] if self.sizes else []
         head += [f"any {' '.join(any_names)}"] if any_names else []
         return "\n".join([*head, *fixed, *extents, *bounds, f"grid: {', '.join(grid)}"]) + "\n"
 
+    def _scalar(self, name: str) -> Values:
+        return self._each(lambda case: case.scalars[name])
+
     def _each(self, value: Callable[[InferenceCase], int]) -> Values:
+        self.steps.take(len(self.cases) + _STEPS_OF_A_QUANTITY)
         return tuple(map(value, self.cases))
+
+    def _add(self, values: Values, name: str) -> None:
+        if values not in self.symbols:
+            self.order[values] = len(self.symbols)
+            self.symbols[values] = name
+            if max(values) > 1:
+                self.large[values] = name
 
     def _extent(self, name: str) -> str:
         first = self.cases[0].buffers[name]
@@ -111,16 +175,24 @@ class _Inference:
         parts = [f"({n} - 1) * {s}" for n, s in zip(lengths, steps, strict=True)]
         return f"{name}: {' + '.join(parts)} + 1"
 
-    def _pitch(self, values: Values) -> str:
+    def _pitches(self) -> list[Values]:
+        """Return the lengths of buffers' last axes that are symbols, in ascending order."""
+        buffers = self.cases[0].buffers
+        last = {self._shape(name, len(one.shape) - 1) for name, one in buffers.items() if one.shape}
+        return sorted(last & self.symbols.keys())
+
+    def _pitch(self, values: Values, pitches: Sequence[Values]) -> str:
         """Return the length of a buffer's last axis that was never exceeded, "" if there is none.
 
         A scalar that no extent names, such as a number of columns, must be bounded by something.
         """
-        buffers = self.cases[0].buffers
-        last = [self._shape(name, len(one.shape) - 1) for name, one in buffers.items() if one.shape]
-        fitting = [at for at in last if at in self.symbols and _is_within(values, at)]
-        is_size = min(values) > 0 and len(set(values)) > 1
-        return self.symbols[min(fitting)] if fitting and is_size else ""
+        if min(values) < 1 or len(set(values)) == 1:
+            return ""
+        for pitch in pitches:
+            self.steps.take(len(values))
+            if _is_within(values, pitch):
+                return self.symbols[pitch]
+        return ""
 
     def _shape(self, name: str, axis: int) -> Values:
         return self._each(lambda case: case.buffers[name].shape[axis])
@@ -128,8 +200,9 @@ class _Inference:
     def _stride(self, name: str, axis: int) -> Values:
         def of(case: InferenceCase) -> int:
             buffer = case.buffers[name]
-            contiguous = math.prod(buffer.shape[axis + 1 :])
-            return contiguous if buffer.strides is None else buffer.strides[axis]
+            if buffer.strides is not None:
+                return buffer.strides[axis]
+            return math.prod(buffer.shape[axis + 1 :])
 
         return self._each(of)
 
@@ -137,41 +210,48 @@ class _Inference:
         """Return a quantity: a constexpr or a number, a scalar that was equal, or a new size."""
         if values in self.symbols:
             return self.symbols[values]
-        if len(set(values)) == 1 and (values[0] < 2 or values[0] in self.constants.values()):
-            return next(
-                (n for n, v in self.constants.items() if v == values[0] > 1), str(values[0])
-            )
+        if len(set(values)) == 1 and (values[0] < 2 or values[0] in self.constants.names):
+            return self.constants.name_of(values) or str(values[0])
         if multiple := self._multiple(values, self.symbols):
             return multiple
-        self.symbols[values] = hint
+        self._add(values, hint)
         self.sizes.append(hint)
         return hint
 
     def _multiple(self, values: Values, symbols: Mapping[Values, str]) -> str:
-        """Return a few times a quantity that varied, "" where there is none."""
-        for known, text in symbols.items():
-            factor = values[0] // max(known[0], 1)
-            is_same = values == tuple(factor * each for each in known)
-            if 1 < factor <= _LARGEST_FACTOR and is_same and len(set(known)) > 1:
-                return f"{factor} * {text}"
-        return ""
+        """Return a few times a quantity that varied, "" where there is none.
+
+        Where there are several, the one that became known first.
+        """
+        if values[0] < 2 or len(set(values)) == 1:
+            return ""
+        found = []
+        for factor in range(2, _LARGEST_FACTOR + 1):
+            if values[0] % factor or any(value % factor for value in values):
+                continue
+            self.steps.take(len(values))
+            known = tuple(value // factor for value in values)
+            if known in symbols:
+                found.append((self.order[known], f"{factor} * {symbols[known]}"))
+        return min(found, default=(0, ""))[1]
 
     def _atoms(self, without: str) -> dict[Values, str]:
         """Return known quantities by their values: symbols, and constexprs above 1."""
-        constant = {
-            (value,) * len(self.cases): name for name, value in self.constants.items() if value > 1
-        }
-        found = {v: n for v, n in self.symbols.items() if n != without and max(v) > 1} | constant
-        return dict(itertools.islice(found.items(), _MOST_ATOMS))
+        constant = self.constants.by_values
+        known = itertools.chain(
+            ((v, constant.get(v, n)) for v, n in self.large.items() if n != without),
+            constant.items(),
+        )
+        return _first_of(known, _MOST_ATOMS)
 
     def _fixed(self, name: str, values: Values) -> str:
         """Return what a scalar always equals, "" where nothing is seen."""
-        same = next((n for n, v in self.constants.items() if set(values) == {v} and v > 1), "")
-        if same:
+        if same := self.constants.name_of(values):
             return f"{name} = {same}"
         if self.symbols[values] != name:
             return f"{name} = {self.symbols[values]}"
-        text = self._multiple(values, self._atoms(name)) or _product(values, self._atoms(name))
+        atoms = self._atoms(name)
+        text = self._multiple(values, atoms) or self._product(values, atoms)
         return f"{name} = {text}" if text else ""
 
     def _axis(self, axis: int) -> str:
@@ -180,37 +260,88 @@ class _Inference:
             return "1"
         if values in self.symbols:
             return self.symbols[values]
-        text = self._tiles(values) or _product(values, self._atoms(""))
+        text = self._tiles(values) or self._product(values, self._atoms(""))
         return text or self._named(values, f"grid_{axis}")
 
     def _tiles(self, values: Values) -> str:
-        """Return `cdiv(size, CONSTANT)`, or a product of two, with these values."""
-        sizes = itertools.islice(self.symbols.items(), _MOST_ATOMS)
-        blocks = [(n, v) for n, v in self.constants.items() if v > 1]
-        quotients = {
-            tuple(-(-x // block) for x in v): f"cdiv({n}, {name})"
-            for (v, n), (name, block) in itertools.product(sizes, blocks)
-        }
-        if values in quotients:
-            return quotients[values]
-        for (a, x), (b, y) in itertools.combinations(quotients.items(), 2):
-            if _times(a, b) == values:
-                return f"{x} * {y}"
+        """Return `cdiv(size, CONSTANT)`, or a product of two, with these values.
+
+        Of the quotients only the factors of `values` matter, and the other factor of each is known.
+        """
+        factors: dict[Values, str] = {}
+        for size, name in itertools.islice(self.symbols.items(), _MOST_ATOMS):
+            for block_name, block in self.constants.blocks:
+                self.steps.take(1)
+                first = -(-size[0] // block)
+                if first == 0 or values[0] % first:
+                    continue
+                self.steps.take(len(values))
+                quotient = tuple(-(-each // block) for each in size)
+                factors[quotient] = f"cdiv({name}, {block_name})"
+        if values in factors:
+            return factors[values]
+        for one, text in factors.items():
+            self.steps.take(1)
+            other = _divided(values, one)
+            if other is not None and other != one and other in factors:
+                return f"{text} * {factors[other]}"
+        return ""
+
+    def _product(self, values: Values, atoms: Mapping[Values, str]) -> str:
+        """Return a product of two or three known quantities with these values, "" for none."""
+        zeros = [at for at, value in enumerate(values) if value == 0]
+        if any(all(atom[at] for atom in atoms) for at in zeros):
+            return ""
+        # where the product is 0, all factors but one may be anything
+        decided = [at for at, value in enumerate(values) if value]
+        product = _part(values, decided)
+        self.steps.take(2 * len(atoms) if zeros else len(atoms))
+        parts = {atom: _part(atom, decided) if zeros else atom for atom in atoms}
+        lasts: dict[Values, list[Values]] = {}
+        for atom, part in parts.items():
+            lasts.setdefault(part, []).append(atom)
+        firsts = [
+            atom
+            for atom, part in parts.items()
+            if not part or (part[0] and not product[0] % part[0] and _divided(product, part))
+        ]
+        for count in (1, 2):
+            for first in itertools.combinations_with_replacement(firsts, count):
+                self.steps.take(len(values))
+                left: Values | None = product
+                for atom in first:
+                    left = None if left is None else _divided(left, parts[atom])
+                for last in lasts.get(left, ()) if left is not None else ():
+                    self.steps.take(1)
+                    factors = (*first, last)
+                    if all(any(factor[at] == 0 for factor in factors) for at in zeros):
+                        return " * ".join(atoms[factor] for factor in factors)
         return ""
 
 
-def _product(values: Values, atoms: Mapping[Values, str]) -> str:
-    """Return a product of known quantities with these values, "" where there is none."""
-    for count in range(2, _MOST_FACTORS + 1):
-        for parts in itertools.combinations_with_replacement(atoms.items(), count):
-            if _times(*(part[0] for part in parts)) == values:
-                return " * ".join(part[1] for part in parts)
-    return ""
+def _part(values: Values, at: Sequence[int]) -> Values:
+    return tuple(values[each] for each in at)
+
+
+def _divided(values: Values, by: Values) -> Values | None:
+    """Return exact quotients, None where there are none."""
+    found = []
+    for value, divisor in zip(values, by, strict=True):
+        if divisor == 0 or value % divisor:
+            return None
+        found.append(value // divisor)
+    return tuple(found)
+
+
+def _first_of(items: Iterable[tuple[Values, str]], most: int) -> dict[Values, str]:
+    """Return the first items with different values."""
+    found: dict[Values, str] = {}
+    for values, text in items:
+        found.setdefault(values, text)
+        if len(found) == most:
+            break
+    return found
 
 
 def _is_within(values: Values, limits: Values) -> bool:
     return all(value <= limit for value, limit in zip(values, limits, strict=True))
-
-
-def _times(*factors: Iterable[int]) -> Values:
-    return tuple(math.prod(each) for each in zip(*factors, strict=True))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from compiler.constexpr import pointer_below
-from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
+from compiler.rejection import FieldError, RequestRejected, did_you_mean, listed, shown
 from launch.expression import Expression, read_expression
 from launch.formula import Bounds, FormulaFailed
 
@@ -100,7 +100,7 @@ class _Integers(Mapping[str, int]):
 
     def __getitem__(self, name: str) -> int:
         if name not in self._values:
-            known = ", ".join(sorted(self._values)) or "none"
+            known = listed(sorted(self._values))
             message = f"there is no value named {shown(name)}.{did_you_mean(name, self._values)}"
             raise FormulaFailed(f"{message} The known names are {known}")
         value = self._values[name]

@@ -10,7 +10,7 @@ from typing import Any
 
 from compiler import compilation
 from compiler.constexpr import plain_value, pointer_below
-from compiler.rejection import FieldError, RequestRejected, pointer, shown
+from compiler.rejection import FieldError, RequestRejected, listed, pointer, shown
 from compiler.specialization import SUFFIX_HINTS, SpecializedParameter
 from compiler.type_name import is_pointer
 from launch.request.bound_arguments import (
@@ -120,8 +120,9 @@ def _unknown(
 ) -> Iterator[_Broken]:
     for name in bound.arguments:
         if name not in named:
-            known = ", ".join(named) or "none"
-            message = f"is not a parameter with a type in the compilation; those are {known}"
+            message = (
+                f"is not a parameter with a type in the compilation; those are {listed(named)}"
+            )
             yield _Broken(FieldError(at + pointer(name), message), is_hint=False)
 
 

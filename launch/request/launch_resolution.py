@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.constexpr import Value, plain_value
-from compiler.rejection import FieldError, RequestRejected, collecting, did_you_mean, pointer, shown
+from compiler.rejection import (
+    MAX_ERRORS,
+    FieldError,
+    RequestRejected,
+    collecting,
+    did_you_mean,
+    listed,
+    pointer,
+    shown,
+)
 from compiler.request.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
@@ -187,19 +196,21 @@ def _fuzz_errors(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldErr
         if request.cases:
             message = "fuzzing needs a reference with a `source` in the first case: give one there"
         yield FieldError(pointer("checks", request.checks.index(FUZZ)), message)
-    for index, name in enumerate(request.fuzz.fixed if request.fuzz else ()):
-        if name not in first.bound.arguments:
-            known = did_you_mean(name, first.bound.arguments)
-            message = f"{shown(name)} is no argument.{known}"
-            yield FieldError(pointer("fuzz", "fixed", index), message)
+    fixed = request.fuzz.fixed if request.fuzz else ()
+    unknown = [at for at, name in enumerate(fixed) if name not in first.bound.arguments]
+    for index in unknown[:MAX_ERRORS]:
+        name = fixed[index]
+        known = did_you_mean(name, first.bound.arguments)
+        message = f"{shown(name)} is no argument.{known}"
+        yield FieldError(pointer("fuzz", "fixed", index), message)
 
 
 def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
     outputs = {name for case in cases for name in case.bound.outputs}
-    for name in request.return_:
-        if name not in outputs:
-            known = ", ".join(sorted(outputs)) or "none"
-            yield FieldError(pointer("return", name), f"is no output; outputs are {known}")
+    unknown = [name for name in request.return_ if name not in outputs]
+    known = listed(sorted(outputs))
+    for name in unknown[:MAX_ERRORS]:
+        yield FieldError(pointer("return", name), f"is no output; outputs are {known}")
 
 
 def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:
@@ -222,6 +233,8 @@ def _check_cases(resolved: Resolved) -> None:
     hints: list[FieldError] = []
     given = resolved.specialization
     for case, origin in resolved.located:
+        if len(errors) + len(hints) >= MAX_ERRORS:
+            break
         values = grid_values(given, case.bound)
         if case.grid.names <= (values.keys() | case.bound.arguments.keys()) - {NUM_SMS}:
             with collecting(errors):

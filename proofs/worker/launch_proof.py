@@ -29,7 +29,7 @@ async def prove_launch(context: WorkerContext, job: LaunchJob, deadline: Deadlin
     try:
         contract = _contract(job)
     except NotInferable as error:
-        problem = failure_problem("invalid_argument", f"No contract can be inferred: {error}")
+        problem = failure_problem("invalid_argument", f"The cases give no contract: {error}")
         return Proof(id=proof_id, url=proof_url(proof_id), state="failed", problem=problem)
     order = kernel_proof(job, contract, job.caller, is_inferred=True).order(proof_id)
     order = replace(order, queued_ms=deadline.left_ms)

@@ -1,3 +1,5 @@
+import contextlib
+
 import pytest
 
 from launch.contract.infer_contract import (
@@ -7,7 +9,10 @@ from launch.contract.infer_contract import (
     inferred_contract,
 )
 from launch.contract.text import read_contract
+from tests.lines_run import lines_run
 
+MOST_LINES = 120_000
+"""Some 10 ms."""
 SIZES = ((211, 1009, 307), (89, 523, 1511), (1301, 2003, 761))
 
 
@@ -92,3 +97,92 @@ def test_cases_with_other_arguments_are_refused() -> None:
     cases = [InferenceCase({}, {"n": 3}, [1]), InferenceCase({}, {"m": 3}, [1])]
     with pytest.raises(NotInferable, match="cases/1 has the integer m, and cases/0 has none"):
         inferred_contract(cases, {})
+
+
+def many_sizes(constexprs: int) -> tuple[list[InferenceCase], dict[str, int]]:
+    """Return cases with 23 unrelated sizes, and as many constexprs as asked for."""
+    cases = []
+    for case in range(8):
+        scalars = {f"s{i}": 10**15 + 10**13 * i + 7919 * case + 211 * i for i in range(23)}
+        grid = [1_000_003 + 17 * case, 50_021 + 13 * case, 60_013 + 29 * case]
+        cases.append(InferenceCase({}, scalars, grid))
+    return cases, {f"C{i}": 3 + 2 * i for i in range(constexprs)}
+
+
+def test_no_pair_of_quotients_is_tried() -> None:
+    cases, constexprs = many_sizes(80)
+    found = []
+    lines_run(lambda: found.append(inferred_contract(cases, constexprs)), most=MOST_LINES)
+    assert found == ["sizes grid_0 grid_1 grid_2\ngrid: grid_0, grid_1, grid_2\n"]
+
+
+def test_a_product_of_quotients_is_found_among_many_constexprs() -> None:
+    cases, constexprs = many_sizes(80)
+    for case in cases:
+        case.grid[0] = cdiv(case.scalars["s5"], 33) * cdiv(case.scalars["s20"], 161)
+    assert "grid: cdiv(s5, C15) * cdiv(s20, C79), " in inferred_contract(cases, constexprs)
+
+
+def unrelated_buffers(count: int, rank: int) -> list[InferenceCase]:
+    return [
+        InferenceCase(
+            {f"b{i}": CaseBuffer([10**6 + 1013 * i + 7 * a for a in range(rank)]) for i in buffers},
+            {},
+            [1],
+        )
+        for buffers in [range(count)] * 8
+    ]
+
+
+@pytest.mark.parametrize("constexprs", [0, 24, 256])
+@pytest.mark.parametrize(
+    "cases",
+    [
+        unrelated_buffers(256, rank=8),
+        [InferenceCase({}, {f"s{i}": 720_720 * (1 + i) for i in range(256)}, [720_720] * 3)] * 8,
+        [
+            InferenceCase({}, {f"s{i}": (i + case) % 8 for i in range(256)}, [8])
+            for case in range(8)
+        ],
+        [
+            InferenceCase(
+                {f"b{i}": CaseBuffer([10**6 + (-i if case % 2 else i)]) for i in range(128)},
+                {f"s{i}": 10**7 + i if case == 7 else 5 + i for i in range(128)},
+                [7],
+            )
+            for case in range(8)
+        ],
+    ],
+    ids=["buffers", "divisible scalars", "zeros", "bounds"],
+)
+def test_an_inference_ends_after_a_bounded_number_of_steps(
+    cases: list[InferenceCase], constexprs: int
+) -> None:
+    def infer() -> None:
+        with contextlib.suppress(NotInferable):
+            inferred_contract(cases, {f"C{i}": 2 + i for i in range(constexprs)})
+
+    lines_run(infer, most=MOST_LINES)
+
+
+def test_more_sizes_than_the_budget_allows_are_named() -> None:
+    with pytest.raises(NotInferable, match=r"^not inferred: too many sizes; give fewer cases"):
+        inferred_contract(unrelated_buffers(256, rank=8), {})
+
+
+def test_a_contract_that_could_not_be_read_is_not_inferred() -> None:
+    cases = [InferenceCase({"x" * 250: CaseBuffer([3, 5])}, {"n" * 250: 3, "m" * 250: 5}, [1])]
+    assert len(inferred_contract(cases, {})) == 764
+    many = {f"{'x' * 250}{i}": CaseBuffer([3]) for i in range(80)}
+    with pytest.raises(NotInferable, match="the contract would have more than 20,000 characters"):
+        inferred_contract([InferenceCase(many, {"n": 3}, [1])], {})
+
+
+def test_a_scalar_beyond_64_bits_is_named() -> None:
+    with pytest.raises(NotInferable, match="n is beyond 64 bits"):
+        inferred_contract([InferenceCase({}, {"n": 2**70}, [1])], {})
+
+
+def test_a_product_that_is_0_in_a_case_is_a_product() -> None:
+    cases = [InferenceCase({}, {"first": first, "offset": first * 64}, [1]) for first in (0, 3, 5)]
+    assert "offset = first * BLOCK" in inferred_contract(cases, {"BLOCK": 64})

@@ -13,6 +13,14 @@ SHORT = EXAMPLE | {"contract": EXAMPLE["contract"].replace("put_ptr: n_elements"
 CASES = CASES_EXAMPLE["cases"]
 
 
+def many_sizes() -> dict[str, Any]:
+    """Return what a request changes to have cases of 256 buffers with 8 unrelated axes each."""
+    arguments = {
+        f"b{i}": {"shape": [10**6 + 1013 * i + 7 * axis for axis in range(8)]} for i in range(256)
+    }
+    return {"contract": None, "cases": [{"arguments": arguments, "grid": [1]}] * 8}
+
+
 def of_case(argument: Any) -> dict[str, Any]:
     return {"contract": None, "cases": [{"arguments": {"x_ptr": argument}, "grid": [1]}]}
 
@@ -115,6 +123,7 @@ def test_a_contract_that_names_no_argument_says_where(http: httpx.Client) -> Non
         ({"checks": ["luck"]}, "/checks/0", ""),
         (of_case("x"), "/cases/0/arguments/x_ptr", "must be a number, or a buffer"),
         (of_case({"shape": [4, 2], "strides": [1]}), "/cases/0/arguments/x_ptr/strides", "2 numb"),
+        (many_sizes(), "/cases", "not inferred: too many sizes"),
     ],
 )
 def test_a_request_that_cannot_be_is_refused_with_its_place(

@@ -1,9 +1,15 @@
 """Pointers, quotes and suggestions in messages."""
 
+import difflib
+import random
+
+import pytest
+
 from compiler.rejection import (
     MAX_ERRORS,
     FieldError,
     RequestRejected,
+    closest,
     collecting,
     did_you_mean,
     pointer,
@@ -65,3 +71,27 @@ def test_the_closest_name_is_suggested():
 
 def test_nothing_is_suggested_when_nothing_is_close():
     assert did_you_mean("warp", ["maxnreg", "debug"]) == ""
+
+
+def test_the_most_alike_name_is_the_one_that_difflib_finds():
+    drawn = random.Random(7)
+    for _ in range(200):
+        names = ["".join(drawn.choices("abcxy", k=drawn.randint(1, 6))) for _ in range(20)]
+        name = "".join(drawn.choices("abcxy", k=3))  # too short to be the beginning of another
+        expected = difflib.get_close_matches(name, dict.fromkeys(names), n=1, cutoff=0.74)
+        assert closest(name, names) == (expected[0] if expected else None)
+
+
+def test_long_names_are_compared_no_further_than_a_budget(monkeypatch: pytest.MonkeyPatch):
+    compared = []
+    ratio = difflib.SequenceMatcher.ratio
+
+    def counted(matcher: difflib.SequenceMatcher[str]) -> float:
+        compared.append(len(matcher.a) * len(matcher.b))
+        return ratio(matcher)
+
+    monkeypatch.setattr(difflib.SequenceMatcher, "ratio", counted)
+    names = [f"{'ab' * 30}{index}" for index in range(256)]
+
+    did_you_mean("ba" * 30, names)
+    assert 0 < sum(compared) <= 10_000  # a million without a budget

@@ -14,7 +14,9 @@ from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected
 from compiler.request.compile_request import CompileRequest
 from launch.request.argument_binding import bind_arguments
 from launch.request.argument_schema import BufferArgument
+from launch.request.grid import parse_grid
 from launch.request.launch_request import LaunchRequest
+from launch.request.launch_resolution import resolve_launch
 from launch.request.request_part import read
 from programs.program_request import ProgramRequest
 from service.http.body import parse_value
@@ -93,3 +95,38 @@ def test_a_long_name_is_reported_in_part_wherever_it_is():
         bind_arguments({name: {"shape": [1], "dtype": "fp32", "init": {"knid": 1}}})
 
     assert all(len(error.pointer) < 1000 for error in refused.value.errors)
+
+
+LONG = [f"{'x' * 240}{index}" for index in range(256)]
+
+
+def described_bytes(request: dict[str, Any]) -> int:
+    with pytest.raises(RequestRejected) as refused:
+        resolve_launch(parse_value(request, LaunchRequest))
+    return sum(len(error.message) for error in refused.value.errors)
+
+
+def test_wrong_returns_do_not_multiply_with_the_outputs():
+    kernel = {"source": "x", "constexprs": dict.fromkeys(LONG, 1)}
+    output = {"shape": [1], "dtype": "fp32", "output": True}
+    outputs = {f"o{name}"[:250]: output for name in LONG}
+    wrong_returns = {f"r{index}": "summary" for index in range(256)}
+    launch = {"compilation": kernel, "grid": [1], "device": "cpu"}
+
+    request = launch | {"arguments": outputs, "return": wrong_returns}
+    assert 0 < described_bytes(request) <= MAX_ERRORS * 6_000
+
+
+def test_a_grid_lists_a_few_of_the_names_that_there_are():
+    with pytest.raises(RequestRejected, match="and 236 more") as refused:
+        parse_grid(["y"]).evaluate(dict.fromkeys(LONG, 1))
+
+    assert len(refused.value.errors[0].message) < 6_000
+
+
+def test_arguments_that_a_signature_lacks_do_not_multiply_with_its_own():
+    kernel = {"source": "x", "signature": dict.fromkeys(LONG, "i32")}
+    launch = {"compilation": kernel, "grid": [1], "device": "cpu"}
+    arguments = {f"a{index}": 1 for index in range(1000)}
+
+    assert 0 < described_bytes(launch | {"arguments": arguments}) <= MAX_ERRORS * 6_000
