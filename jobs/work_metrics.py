@@ -28,6 +28,7 @@ LEVELS: Final = ("front", "back")
 """Results within a compilation that others may have left in the cache."""
 PHASES: Final = ("queue", "compile", "run", "total")
 """Of a launch, as its `timings_ms` names them."""
+LOOPS: Final = ("service", "worker")
 STAGES: Final = ("slice", *COMPILED)
 OTHER: Final = "other"
 _SLUGS: Final = frozenset(Slug)
@@ -59,6 +60,13 @@ class WorkMetrics:
             "tritond_launch_phase_seconds",
             "Time that the phases of launches took",
             ["phase"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.loop_lag = Histogram(
+            "tritond_loop_lag_seconds",
+            "How late the event loops of services and workers were",
+            ["of"],
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -115,6 +123,7 @@ class WorkMetrics:
             (self.queue_wait, lanes),
             (self.stage, (*STAGES, OTHER)),
             (self.launch_phase, PHASES),
+            (self.loop_lag, LOOPS),
             (self.failures, (*_SLUGS, OTHER)),
             (self.expired, DeadLetter),
             (self.gpu_busy, devices),

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
+from jobs.loop_lag import measure_lag
 from service.caller import Callers, is_loopback
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
@@ -96,6 +97,7 @@ def lifespan(
                 state.metrics.work.note_expired,
             ),
             partial(_flush_regularly, partial(_publish, state, traffic)),
+            partial(measure_lag, state.metrics.work.loop_lag.labels("service")),
         ]
         if budget is not None:
             parts.append(partial(_flush_regularly, budget.flush))

@@ -4,16 +4,20 @@ On a signal to stop, requests that wait for a job are answered at once with the 
 and event streams end. Requests that are still arriving have `drain_s` to finish.
 """
 
+import asyncio
 import contextlib
 import logging
 import resource
 import socket
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
 
+from jobs.loop_steps import LoopSteps
 from service.http.bodies_in_flight import BodiesInFlight
 from service.http.connection_bounds import ConnectionBounds, bounded_protocol
+from service.http.measured_loop import MeasuredLoop
 from service.settings import ServiceSettings
 
 OTHER_FILES = 256  # descriptors for other purposes than client connections
@@ -46,9 +50,18 @@ class HttpServer(uvicorn.Server):
             timeout_graceful_shutdown=round(settings.drain_s),
         )
         super().__init__(config)
+        self._steps = LoopSteps(settings.slow_steps)
         self._app = app
         self._drain_s = settings.drain_s
         app.state.stop = self.stop
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal, as uvicorn does; where slow steps are wanted, measure them."""
+        if not self._steps.is_wanted:
+            super().run(sockets)
+            return
+        with asyncio.Runner(loop_factory=partial(MeasuredLoop, self._steps)) as runner:
+            runner.run(self.serve(sockets))
 
     def stop(self) -> None:
         """Shut down, because the application can no longer serve."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.integration.service.shared import http, post, system
+from tests.loop_steps import measure_loops
 
 __all__ = ["http", "post", "system"]  # here, since each folder that imported them had its own
 
@@ -30,6 +31,10 @@ os.environ["SSL_CERT_DIR"] = os.devnull
 # A shell that runs the tests in the background makes them and their children ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    measure_loops(config)
 
 
 gc.disable()  # until all is collected, which makes millions of objects that stay

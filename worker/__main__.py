@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from jobs import tracing
 from jobs.logs import log_as
+from jobs.loop_steps import LoopSteps
 from jobs.tracing import TracingMissing
 from launch.request.launch_job import MAX_OUTPUT_BYTES
 from store.errors import ShardedCluster, StoreUnavailable
@@ -173,6 +174,9 @@ def main() -> None:
         settings = WorkerSettings()
         log_as(settings.log_format, settings.log)
         tracing.start("worker")
+        steps = LoopSteps(settings.slow_steps)
+        if steps.is_wanted:
+            steps.measure_asyncio()
         asyncio.run(serve(settings, FEATURES))
     except ValidationError as error:
         sys.exit(f"tritond worker: {wrong_settings(error)}")

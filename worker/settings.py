@@ -23,6 +23,8 @@ class WorkerSettings(BaseSettings):
     """The least level of the lines that are logged."""
     log_format: LogFormat = "text"
     """`json` writes each line of the log as one object."""
+    slow_steps: Path | None = None
+    """A folder for records of steps of the event loop that took more than 250 ms of CPU time."""
     redis_url: Annotated[str, AfterValidator(checked_store_url)] = "redis://127.0.0.1:6379/0"
     """Jobs, events, workers; must be `noeviction`."""
     cache_url: Annotated[str, AfterValidator(checked_store_url)] | None = None

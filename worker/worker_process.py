@@ -13,6 +13,7 @@ from typing import Self
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
+from jobs.loop_lag import measure_lag
 from jobs.submission import JobClient
 from jobs.work_metrics import WorkMetrics
 from store import workers
@@ -148,6 +149,7 @@ class WorkerProcess:
                 group.create_task(context.client.results.run()),
                 group.create_task(self._reap(context.queue)),
                 group.create_task(every(PUBLISH_S, self._publish)),
+                group.create_task(measure_lag(self._metrics.loop_lag.labels("worker"))),
                 *(group.create_task(part.run()) for part in parts),
             ]
             if self._budget is not None:

@@ -54,7 +54,11 @@ class Process:
         place: Place = HERE,
         **settings: str,
     ) -> None:
-        inherited = {n: v for n, v in os.environ.items() if not n.startswith("TRITOND_")}
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("TRITOND_") or name == "TRITOND_SLOW_STEPS"
+        }
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(

@@ -67,12 +67,12 @@ def test_every_series_is_there_before_any_worker():
 
 async def test_hostile_names_make_no_series():
     process = WorkMetrics()
-    for n in range(1000):
+    for n in range(100):
         process.stage_took(f'x{n}"}} 1\n', 1.0)
         process.failed(f"code-{n}")
         process.queue_wait.labels(f"compile:forgotten-{n}").observe(1.0)
     text = shown(await published(process))
 
     assert len(text.splitlines()) == len(shown({}).splitlines())
-    assert 'tritond_stage_seconds_count{stage="other"} 1000.0' in text
-    assert 'tritond_failures_total{code="other"} 1000.0' in text
+    assert 'tritond_stage_seconds_count{stage="other"} 100.0' in text
+    assert 'tritond_failures_total{code="other"} 100.0' in text
