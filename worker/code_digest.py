@@ -17,9 +17,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("compiler", "jobs", "launch", "programs", "worker")
 PROVING = (
     "compiler/proof", "compiler/ttir_to_numpy", "launch/checks", "launch/contract", "launch/cpu",
-    "launch/proof",
+    "launch/proof", "proofs/worker",
 )  # fmt: skip
-"""Code that can change what a proof says of a TTIR."""
+"""Code that can change what is kept of a proof."""
 BESIDE_COMPILING = (
     "compiler/proof", "launch", "programs", "worker/launch", "worker/gpu",
 )  # fmt: skip

@@ -6,6 +6,7 @@ Runs in the worker's own process, which reads neither source nor IR.
 import json
 import logging
 import time
+from asyncio import to_thread
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from proofs.proof_job import ProofJob, failed_proof, new_proof
-from proofs.proof_record import Proof, ProofFix
+from proofs.proof_record import Proof
 from proofs.stored_proofs import Proofs
 from proofs.worker.checked_report import checked_report
 from proofs.worker.proof_answers import (
@@ -33,7 +34,7 @@ from proofs.worker.proof_answers import (
     without_hints,
 )
 from proofs.worker.proof_report import read_proof_report, written_proof_report
-from proofs.worker.proposed_fix import SourceChange, tried
+from proofs.worker.proposed_fix import TriedFix, proposals_of, tried
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
 from store.errors import CallerBytesFull, StoreUnavailable
@@ -112,6 +113,8 @@ class _ProofRun:
         self._attempt, self._context, self._job = attempt, context, attempt.job
         self._deadline = Deadline(self._job.deadline_s, attempt.queue_ms / 1000, what="proof")
         self.compile_ms = 0.0
+        self._may_differ = False
+        """True if another attempt at the same change may end differently."""
 
     async def proof(self) -> Proof:
         """Return the record. Raises _NoProof, DeadlinePassed, CallerBytesFull."""
@@ -129,19 +132,39 @@ class _ProofRun:
             body = await self._proved(compilation, constants, beside)
             digest = await self._context.blobs.put(body)
             await self._context.kept.write(key, b"{}", {_MADE: digest})
-        report = read_proof_report(body)
-        fix = await tried(
-            job.compile_job, report, self._compiled, self._proved_again, self._instructions
-        )
+        report = await to_thread(read_proof_report, body)
+        fix = await self._fix(key, report)
         kernel_key = await self._launched_key(report)
-        proof = self._recorded(report, kernel_key, "miss" if hit is None else "hit", fix)
+        cache = "miss" if hit is None else "hit"
+        proof = await to_thread(self._recorded, report, kernel_key, cache, fix)
         return amended(proof, kernel=compilation.kernel)
+
+    async def _fix(self, key: str, report: ProofReport) -> TriedFix:
+        """Return the change that proves a refuted access, tried once for each compilation.
+
+        `key` is the report's. Kernels of one TTIR share it, but not the cost of a change.
+        """
+        job = self._job.compile_job
+        if not proposals_of(report):
+            return TriedFix()
+        key = labelled_digest("proof-fix", [("proof", key), ("compilation", job.key)])
+        hit = await self._context.kept.hit(key, [_MADE])
+        body = None if hit is None else hit.included[_MADE]
+        if body is not None:
+            return TriedFix.model_validate_json(body)
+        self._may_differ = False
+        fix = await tried(job, report, self._compiled, self._proved_again, self._instructions)
+        if not self._may_differ:
+            digest = await self._context.blobs.put(fix.model_dump_json().encode())
+            await self._context.kept.write(key, b"{}", {_MADE: digest})
+        return fix
 
     async def _compiled(self, job: CompileJob) -> Compilation | None:
         """Return the compilation of a changed kernel, None if it does not compile."""
         try:
             return await self._compilation(job)
-        except _NoProof:
+        except _NoProof as none:
+            self._may_differ |= none.problem.retryable
             return None
 
     async def _instructions(self, compilation: Compilation) -> dict[str, int] | None:
@@ -164,12 +187,19 @@ class _ProofRun:
         derived = Derivation.model_validate_json(record)
         content = await self._context.blobs.get(derived.digest) if derived.digest else None
         if content is None:
+            self._may_differ = True
             return None
-        return {name: count for name, count in json.loads(content)["by_class"].items() if count}
+        by_class = (await to_thread(json.loads, content))["by_class"]
+        return {name: count for name, count in by_class.items() if count}
 
-    async def _proved_again(self, compilation: Compilation) -> ProofReport:
-        constants = constants_of(compilation)
-        return read_proof_report(await self._proved(compilation, constants, None))
+    async def _proved_again(self, compilation: Compilation) -> ProofReport | None:
+        """Return the report of a changed kernel, None if its child fails."""
+        try:
+            body = await self._proved(compilation, constants_of(compilation), None)
+        except _NoProof as none:
+            self._may_differ |= none.problem.retryable
+            return None
+        return await to_thread(read_proof_report, body)
 
     async def _launched_key(self, report: ProofReport) -> str:
         """Return the compilation that witnesses launch: one without hints, which they may break."""
@@ -180,13 +210,7 @@ class _ProofRun:
             return own.key
         return own.key if await self._compiled(plain) is None else plain.key
 
-    def _recorded(
-        self,
-        report: ProofReport,
-        kernel_key: str,
-        cache: str,
-        fix: tuple[SourceChange, ProofFix] | None,
-    ) -> Proof:
+    def _recorded(self, report: ProofReport, kernel_key: str, cache: str, fix: TriedFix) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
             where = f"line {mistake['line']}, column {mistake['column']}"
@@ -273,7 +297,7 @@ class _ProofRun:
         pool = await context.children.started()
         self._deadline.check()
         outcome = await carry_out(pool, order, text, deadline_s=self._deadline.left_s)
-        return _body_of(outcome)
+        return await to_thread(_body_of, outcome)
 
     def _key(
         self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None

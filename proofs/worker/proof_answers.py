@@ -11,8 +11,8 @@ from compiler.request.resolution import specialized_job
 from compiler.type_name import is_pointer
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
 from proofs.proof_job import ProofJob
-from proofs.proof_record import ProofAnswer, ProofFix, ProofReplay, ProvedAccess, Verdict
-from proofs.worker.proposed_fix import SourceChange
+from proofs.proof_record import ProofAnswer, ProofReplay, ProvedAccess, Verdict
+from proofs.worker.proposed_fix import TriedFix
 from store.byte_limits import MAX_WITNESSES_BYTES
 
 MOST_WRITTEN = 4_096
@@ -22,25 +22,21 @@ _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
 def proved_accesses(
-    report: ProofReport,
-    job: ProofJob,
-    kernel_key: str,
-    fix: tuple[SourceChange, ProofFix] | None,
+    report: ProofReport, job: ProofJob, kernel_key: str, tried: TriedFix
 ) -> list[ProvedAccess]:
-    """Return the answers about every access; `fix` is for one of them.
+    """Return the answers about every access; what was `tried` is for one of them.
 
     Witnesses launch the compilation `kernel_key`, so that a record does not repeat its source.
     """
     written = {one.argument for one in report.accesses if one.kind != "load"}
     witnesses = _Witnesses(kernel_key, _arguments_outside_ttir(job.compile_job), written)
     found = [_access(one, witnesses) for one in report.accesses]
-    if fix is not None:
-        change, made = fix
-        access = found[change.access]
-        answer = access.bounds if change.check == "bounds" else access.overflow
+    if tried.fix is not None and tried.access < len(found):
+        access = found[tried.access]
+        answer = access.bounds if tried.check == "bounds" else access.overflow
         if answer is not None:
-            members = {change.check: amended(answer, fix=made)}
-            found[change.access] = amended(access, **members)
+            members = {tried.check: amended(answer, fix=tried.fix)}
+            found[tried.access] = amended(access, **members)
     return found
 
 

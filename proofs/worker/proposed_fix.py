@@ -1,22 +1,33 @@
 """A proposal of a prover's child, tried: compiled, proved, and its cost in registers."""
 
-import difflib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from compiler.compilation import Compilation, amended
+from compiler.compilation import Compilation, Record, amended
 from compiler.job import SOURCE_PATH, CompileJob
 from compiler.request.resolution import specialized_job
 from launch.proof.proof_messages import AccessReport, ProofReport
 from proofs.proof_record import ProofFix
 
 Compile = Callable[[CompileJob], Awaitable[Compilation | None]]
-Prove = Callable[[Compilation], Awaitable[ProofReport]]
+Prove = Callable[[Compilation], Awaitable[ProofReport | None]]
+"""Returns the report of a kernel, None where there is none."""
 Count = Callable[[Compilation], Awaitable[dict[str, int] | None]]
 """Returns the instructions of a kernel by class."""
 MOST_TRIED = 4
+_CONTEXT = 3
+"""Equal lines around a change."""
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
 CHECKS = ("bounds", "overflow")
 """The answers that a change may prove, the first refuted one alone."""
+
+
+class TriedFix(Record):
+    """The end of trying: a change that proves the answer to one check of an access, or none."""
+
+    access: int = 0
+    check: str = ""
+    fix: ProofFix | None = None
 
 
 @dataclass(frozen=True)
@@ -28,39 +39,38 @@ class SourceChange:
     source: str
 
 
-def proposals_of(report: ProofReport) -> Iterator[SourceChange]:
-    """Yield the proposals for the first access that leaves its buffer, or whose integers wrap."""
+def proposals_of(report: ProofReport) -> list[SourceChange]:
+    """Return the proposals for the first access that leaves its buffer, or whose integers wrap."""
     for number, access in enumerate(report.accesses):
         for check in CHECKS:
             answer = access.answers.get(check)
             if answer is not None and answer.proposals:
-                for source in answer.proposals[:MOST_TRIED]:
-                    yield SourceChange(number, check, source)
-                return
+                sources = answer.proposals[:MOST_TRIED]
+                return [SourceChange(number, check, source) for source in sources]
+    return []
 
 
 async def tried(
     job: CompileJob, report: ProofReport, compile_: Compile, prove: Prove, count: Count
-) -> tuple[SourceChange, ProofFix] | None:
-    """Return the first proposal that proves its access, with its patch and cost; None for none."""
+) -> TriedFix:
+    """Return the first proposal that proves its access, with its patch and cost."""
     for proposal in proposals_of(report):
         changed = _with(job, source=proposal.source)
         compilation = await compile_(changed)
-        if compilation is None:
-            continue
-        proved = await prove(compilation)
-        if proved.refused or not _proves(report.accesses[proposal.access], proved):
+        proved = None if compilation is None else await prove(compilation)
+        if proved is None or not _proves(report.accesses[proposal.access], proved):
             continue
         last = job.target.stages[-1]
         costs = [await compile_(_with(one, stop_after=last)) for one in (job, changed)]
-        return proposal, ProofFix(
-            patch=_patch(job.source or "", proposal.source),
+        fix = ProofFix(
+            patch=patch_of(job.source or "", proposal.source),
             verdict="proved",
             target=job.target_name,
             registers=[_registers(one) for one in costs],
             instructions=[None if one is None else await count(one) for one in costs],
         )
-    return None
+        return TriedFix(access=proposal.access, check=proposal.check, fix=fix)
+    return TriedFix()
 
 
 def _with(job: CompileJob, **changes: object) -> CompileJob:
@@ -69,6 +79,8 @@ def _with(job: CompileJob, **changes: object) -> CompileJob:
 
 def _proves(access: AccessReport, report: ProofReport) -> bool:
     """Return whether the same access is exact, and in bounds, in the changed kernel."""
+    if report.refused:
+        return False
     for one in report.accesses:
         if (one.line, one.kind, one.argument) == (access.line, access.kind, access.argument):
             verdicts = {answer.verdict for answer in one.answers.values()}
@@ -81,6 +93,27 @@ def _registers(compilation: Compilation | None) -> int | None:
     return None if resources is None else resources.registers
 
 
-def _patch(before: str, after: str) -> str:
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    return "".join(difflib.unified_diff(old, new, f"a/{SOURCE_PATH}", f"b/{SOURCE_PATH}"))
+def patch_of(before: str, after: str) -> str:
+    """Return a change of one place as a unified diff, in time that grows with the length only."""
+    old, new = _lines(before), _lines(after)
+    shorter = min(len(old), len(new))
+    first = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    rest = range(shorter - first)
+    same = next((at for at in rest if old[-1 - at] != new[-1 - at]), len(rest))
+    start, below = max(0, first - _CONTEXT), min(same, _CONTEXT)
+    old_end, new_end = len(old) - same, len(new) - same
+    hunk = [
+        *(f" {line}" for line in old[start:first]),
+        *(f"-{line}" for line in old[first:old_end]),
+        *(f"+{line}" for line in new[first:new_end]),
+        *(f" {line}" for line in old[old_end : old_end + below]),
+    ]
+    sizes = [f"{start + 1},{end + below - start}" for end in (old_end, new_end)]
+    head = f"--- a/{SOURCE_PATH}\n+++ b/{SOURCE_PATH}\n@@ -{sizes[0]} +{sizes[1]} @@\n"
+    return head + "".join(line if line.endswith("\n") else f"{line}{_NO_NEWLINE}" for line in hunk)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines with their ends. Only a line feed ends one, as in patches."""
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]

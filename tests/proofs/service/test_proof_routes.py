@@ -1,5 +1,7 @@
 """Proofs through a real deployment: posted, answered, kept, refused."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -7,6 +9,7 @@ import pytest
 
 from proofs.proof_record import Proof
 from proofs.proof_request import CASES_EXAMPLE, EXAMPLE
+from tests.integration.service.running import Deployment
 
 SHORT = EXAMPLE | {"contract": EXAMPLE["contract"].replace("put_ptr: n_elements", "put_ptr: 5")}
 
@@ -214,3 +217,53 @@ def test_a_forgotten_mask_is_proposed_as_a_patch_that_proves_it(http: httpx.Clie
     before, after = fix["instructions"]
     assert set(before) & set(after)
     assert sum(before.values()) > 0
+
+
+def cpu_s_of_worker(system: Deployment) -> float:
+    """Return the CPU time of a worker and of all processes that it started, ended ones too."""
+    parents, ticks = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended; its parent counts it
+        pid = int(stat.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+
+    def is_below(pid: int, top: int) -> bool:
+        return pid == top or (pid in parents and is_below(parents[pid], top))
+
+    top = system.workers[0].pid
+    used = sum(count for pid, count in ticks.items() if is_below(pid, top))
+    return used / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_repeated_proof_starts_no_process_to_try_its_fix_again(
+    http: httpx.Client, system: Deployment
+) -> None:
+    source = EXAMPLE["source"].replace(
+        "tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)  # again"
+    )
+    first = proof_of(http, EXAMPLE | {"source": source})
+    assert first["accesses"][0]["bounds"]["fix"] is not None
+    spent_s = cpu_s_of_worker(system)
+    again = proof_of(http, EXAMPLE | {"source": source})
+
+    assert again["cache"] == "hit"
+    assert again["accesses"] == first["accesses"]
+    assert cpu_s_of_worker(system) - spent_s < 0.3, "each fresh child of a proof takes more"
+
+
+def test_the_cost_of_a_fix_is_that_of_the_kernels_own_options(http: httpx.Client) -> None:
+    source = EXAMPLE["source"].replace(
+        "tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)  # and of warps"
+    )
+    few, many = [
+        proof_of(http, EXAMPLE | {"source": source, "options": {"num_warps": warps}})
+        for warps in (1, 8)
+    ]
+
+    assert many["cache"] == "hit", "kernels of one TTIR share the proof"
+    few_fix, many_fix = (one["accesses"][0]["bounds"]["fix"] for one in (few, many))
+    assert few_fix["patch"] == many_fix["patch"]
+    assert few_fix["instructions"] != many_fix["instructions"]

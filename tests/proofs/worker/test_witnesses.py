@@ -14,6 +14,7 @@ from proofs.proof_record import ProvedAccess
 from proofs.proof_request import ProofLimits
 from proofs.worker import proof_answers
 from proofs.worker.proof_answers import proved_accesses, without_hints
+from proofs.worker.proposed_fix import TriedFix
 from tests.proofs.compiled_ttir import HEAD, report_of_source
 
 KEY = "c" * 64
@@ -60,13 +61,13 @@ def bounds_of(accesses: list[ProvedAccess]) -> list[Any]:
 def test_a_record_does_not_grow_with_the_source_times_the_refuted_accesses(
     many: ProofReport,
 ) -> None:
-    accesses = proved_accesses(many, job_of(stores(1) + PADDING), KEY, None)
+    accesses = proved_accesses(many, job_of(stores(1) + PADDING), KEY, TriedFix())
     assert sum(len(one.model_dump_json()) for one in accesses) < len(PADDING)
     assert bounds_of(accesses)[0].witness["compilation_key"] == KEY
 
 
 def test_accesses_beyond_the_most_witnesses_are_refuted_without_one(many: ProofReport) -> None:
-    refuted = bounds_of(proved_accesses(many, job_of(stores(1)), KEY, None))
+    refuted = bounds_of(proved_accesses(many, job_of(stores(1)), KEY, TriedFix()))
     assert len(refuted) == MOST_WITNESSES + 5
     with_witness = [one for one in refuted if one.witness is not None]
     assert with_witness == refuted[:MOST_WITNESSES]
@@ -78,7 +79,7 @@ def test_witnesses_beyond_their_most_bytes_are_left_out(
     many: ProofReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proof_answers, "MAX_WITNESSES_BYTES", 1_000)
-    refuted = bounds_of(proved_accesses(many, job_of(stores(1)), KEY, None))
+    refuted = bounds_of(proved_accesses(many, job_of(stores(1)), KEY, TriedFix()))
     written = [json.dumps(one.witness) for one in refuted if one.witness is not None]
     assert 0 < sum(map(len, written)) <= 1_000
     left_out = refuted[MOST_WITNESSES - 1]
@@ -106,5 +107,5 @@ def test_an_answer_without_a_replay_keeps_its_verdict(many: ProofReport) -> None
     [first, *_] = [one for one in many.accesses if one.kind == "store"]
     bare: AnswerReport = replace(first.answers["bounds"], witness=None)
     only = replace(many, accesses=[replace(first, answers={"bounds": bare})])
-    [refuted] = bounds_of(proved_accesses(only, job_of(stores(1)), KEY, None))
+    [refuted] = bounds_of(proved_accesses(only, job_of(stores(1)), KEY, TriedFix()))
     assert refuted.witness is None
