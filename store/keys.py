@@ -76,6 +76,7 @@ TARGETS_TRIED: Final = "tritond:targets-tried:"  # <what was tried, where>: targ
 DEVICES: Final = "tritond:devices"  # set of device classes that were ever here
 REFERENCES: Final = "tritond:references"  # set of "<language> <toolchain id or device class>"
 PROGRAMS: Final = "tritond:programs-recorded"  # set of toolchain ids that programs were offered on
+PROVERS: Final = "tritond:provers"  # set of ids of toolchains beside whose workers prove kernels
 PROGRAM_DEVICES: Final = "tritond:programs-devices"  # set of "<toolchain id> <device class>"
 TOOLS: Final = "tritond:tools"  # set of "<check or profile> <device class>"
 GPU_LIMITS: Final = "tritond:gpu-limits"  # hash caller -> GPU seconds that it may use in an hour

@@ -46,6 +46,8 @@ class Worker:
 
     Of a worker with a `device`: those whose programs run on that, not on the CPU device.
     """
+    proves: bool | None = None
+    """False if it proves no kernels; None of an earlier version, which does."""
     ceilings: dict[str, Any] | None = None
     """The peak performance of its device, as its launchers measured it."""
     blobs: dict[str, Any] | None = None
@@ -86,6 +88,7 @@ class Workers:
             keys.DEVICES: [worker.device] if worker.device is not None else [],
             keys.REFERENCES: [f"{language} {place}" for language in worker.references or ()],
             keys.TOOLS: [f"{tool} {place}" for tool in worker.tools or ()],
+            keys.PROVERS: sorted(worker.served) if worker.proves else [],
             **_known_programs(worker),
         }
         await self._writes.write(
@@ -134,6 +137,13 @@ class Workers:
         """Return the ids of the toolchains whose programs could ever run on the CPU device."""
         members: Any = await self._redis.smembers(keys.PROGRAMS)
         return frozenset(member.decode() for member in members)
+
+    async def may_prove(self) -> bool:
+        """Return False if there are workers, none proves kernels, and none ever did."""
+        if await self._redis.exists(keys.PROVERS):
+            return True
+        compiling = [worker for worker in await self.list() if worker.kind == "compile"]
+        return not compiling or any(worker.proves is not False for worker in compiling)
 
     async def known_program_devices(self) -> dict[str, Sequence[str]]:
         """Return on which device classes programs could ever run, in order, by toolchain id."""

@@ -38,7 +38,8 @@ class ChildSettings:
 class RunningFeature:
     """A feature in one worker."""
 
-    part: Part
+    part: Part | None
+    """None if it does no jobs here."""
     describe: DescribeWorker | None = None
     """Adds to what the worker says of itself."""
 

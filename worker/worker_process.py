@@ -142,7 +142,7 @@ class WorkerProcess:
             compile_consumer(context, toolchains, inspections, described),
             cpu_consumer(context),
             GpuConsumers(context),
-            *(feature.part for feature in running),
+            *(feature.part for feature in running if feature.part is not None),
         ]
         async with asyncio.TaskGroup() as group:
             tasks = [

@@ -28,6 +28,7 @@ from proofs.stored_proofs import Proofs, StoredProof
 from service.caller import Caller
 from service.compilations.retrieval import read_compile_job
 from service.owned_jobs import OwnedJobs
+from service.provers import check_prover
 from service.state import ServiceState
 from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.own_lists import Listing
@@ -54,6 +55,7 @@ async def submit_proof(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
+    await check_prover(state, "")
     other = None
     if request.equivalent is not None:
         compile_job, contract, other = await _pair(state, request, caller)

@@ -1,7 +1,11 @@
-"""Proofs as a feature of the worker."""
+"""Proofs as a feature of the worker. Without z3 it proves nothing, and offers no proofs."""
 
+import importlib.util
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 
 from proofs.proof_kind import PROOF
 from proofs.worker.kernel_proof import kernel_proof
@@ -11,14 +15,26 @@ from proofs.worker.proof_consumer import proof_consumer
 from worker.feature import ChildSettings, RunningFeature, WorkerFeature
 from worker.worker_context import WorkerContext
 
+_SOLVER = "z3"
+logger = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def _started(
     context: WorkerContext, settings: ChildSettings
 ) -> AsyncIterator[RunningFeature]:
+    proves = importlib.util.find_spec(_SOLVER) is not None
+    describe = partial(replace, proves=proves)
+    if not proves:
+        logger.warning(
+            "kernels are not proved here: %s has no z3. Install z3-solver and restart the worker",
+            settings.toolchain.python,
+        )
+        yield RunningFeature(None, describe)
+        return
     children = proof_children(settings)
     try:
-        yield RunningFeature(proof_consumer(context, children))
+        yield RunningFeature(proof_consumer(context, children), describe)
     finally:
         await children.close()
 

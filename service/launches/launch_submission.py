@@ -33,10 +33,13 @@ from service.compilations.retrieval import read_compile_job
 from service.http.problems import ProblemRaised
 from service.launches.launch_device import check_tools, choose_device
 from service.owned_jobs import OwnedJobs
+from service.provers import check_prover
 from service.state import ServiceState
 from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.launches import StoredLaunch
 from store.own_lists import Listing
+
+_PROOF = "proof"
 
 
 async def _find(state: ServiceState, launch_id: str, caller: str) -> StoredLaunch | None:
@@ -86,6 +89,8 @@ async def prepare_launch(
     references = await _reference_jobs(state, resolved, caller)
     device, lane = await choose_device(state, resolved, compile_job, references)
     await check_tools(state, seeded, device)
+    if _PROOF in seeded.checks:
+        await check_prover(state, f"/checks/{seeded.checks.index(_PROOF)}")
     return launch_job(
         seeded,
         resolved.cases,

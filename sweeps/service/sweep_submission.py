@@ -18,6 +18,7 @@ from jobs.submission import JobOrder
 from launch.request.request_part import read
 from service.caller import Caller
 from service.http.problems import ProblemRaised
+from service.provers import check_prover
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
@@ -75,6 +76,8 @@ async def _job(
 ) -> SweepJob:
     check_included(request.include)
     check_contract(request.contract)
+    if request.contract is not None:
+        await check_prover(state, "/contract")
     check_base(request.base, kind)
     search = read_search(request.search, kind=kind, base=request.base)
     most = max_combinations(state.settings.max_sweep_variants, has_where=bool(request.where))
