@@ -26,7 +26,7 @@ from store.events import Events
 from store.jobs.types import programs_lane
 from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler
-from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
+from worker.gpu.supervisor.launchers import DeviceCordoned, WorkerStops
 from worker.launch.kernel_source import KernelSource
 from worker.pool.zygote_client import ZygoteError
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
@@ -140,9 +140,11 @@ class ProgramConsumers:
         shared = self._context.gpus
         gpus, ordinal = await shared.started(), facts["ordinal"]
         assert gpus is not None
-        problem = await _gpu_problem(gpus.launchers, ordinal)
-        if problem is not None:
-            logger.error("programs do not run on GPU %d: %s", ordinal, problem)
+        try:
+            await gpus.launchers.try_programs(ordinal)
+        except DeviceCordoned as cordoned:
+            level = logging.INFO if isinstance(cordoned, WorkerStops) else logging.ERROR
+            logger.log(level, "programs do not run on GPU %d: %s", ordinal, cordoned)
             return None
         gpu = ProgramGpu(gpus.launchers, ordinal, shared.in_flight)
         name = f"{self._context.name}-gpu{ordinal}-programs"
@@ -179,15 +181,6 @@ class ProgramConsumers:
             gpu=gpu,
         )
         await do_program(attempt, doing)
-
-
-async def _gpu_problem(launchers: Launchers, ordinal: int) -> str | None:
-    """Return why programs do not run on a GPU, None if they do."""
-    try:
-        await launchers.try_programs(ordinal)
-    except DeviceCordoned as cordoned:
-        return str(cordoned)
-    return None
 
 
 def _lanes_of(toolchain_id: str) -> list[str]:

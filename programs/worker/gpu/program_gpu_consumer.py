@@ -69,7 +69,8 @@ class ProgramGpuConsumer:
         await self._consumer.drain()
 
     async def _log_end(self, why: str) -> None:
-        logger.error("GPU %d takes no more programs: %s", self._gpu.ordinal, why)
+        # the launchers have logged whether it is an error
+        logger.info("GPU %d takes no more programs: %s", self._gpu.ordinal, why)
 
     async def _do(self, attempt: Attempt[ProgramJob]) -> None:
         """Run a program; one that needs a cordoned GPU waits until its slot gives it back."""

@@ -1,6 +1,7 @@
 """The worker's pool of launchers, with a fake instead of the one that needs a GPU."""
 
 import asyncio
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from tests.integration.worker.launchers import (
 from tests.waiting import comes_true
 from worker.gpu.launcher import launcher_order
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
-from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
+from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers, WorkerStops
 
 __all__ = ["command", "hold", "sick"]  # fixtures
 CALLERS = ("ada", "bob", "cyd", "dan")
@@ -177,6 +178,26 @@ async def test_a_gpu_on_which_no_launcher_starts_is_cordoned_and_the_others_are_
         assert (await launch(launchers)).ending is LaunchEnding.OK
     finally:
         await launchers.close()
+
+
+@pytest.mark.parametrize("starts", [True, False], ids=["while it starts", "before it starts"])
+async def test_a_worker_that_stops_logs_no_error_of_a_program_launcher(command, caplog, starts):
+    caplog.set_level(logging.INFO)
+    slow = replace(command, bootstrap="import time  # fake_launcher\ntime.sleep(1000)")
+    async with launchers_of(command, slow, spares=1) as launchers:
+        living = children()
+        if starts:
+            trying = asyncio.create_task(launchers.try_programs(0))
+            await comes_true(lambda: children() - living)
+            await launchers.close()
+        else:
+            await launchers.close()
+            trying = asyncio.create_task(launchers.try_programs(0))
+        with pytest.raises(WorkerStops, match="the worker stops"):
+            await trying
+
+    assert "GPU 0 takes no more programs: the worker stops" in caplog.text
+    assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 async def test_a_tool_that_is_not_installed_is_said_to_be_missing(command):

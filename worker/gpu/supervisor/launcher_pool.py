@@ -17,12 +17,17 @@ from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 
 _FIRST_PAUSE_S = 0.5
 _MOST_FAILED_STARTS = 3
+_STOPS = "the worker stops"
 
 _log = logging.getLogger(__name__)
 
 
 class DeviceCordoned(Exception):
     """The GPU takes no jobs: it failed its health check, or a launcher is stuck in its driver."""
+
+
+class WorkerStops(DeviceCordoned):
+    """The worker stops, and its launchers with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class LauncherPool:
                 return await self._find(caller, single_use)
             except LauncherError as error:
                 self.cordon(str(error))
-        raise DeviceCordoned(self.cordoned)
+        raise self._refusal()
 
     def take_own(self, caller: str, launcher: LauncherProcess) -> bool:
         """Take this launcher, if it is the caller's and waits; return whether it does."""
@@ -153,7 +158,7 @@ class LauncherPool:
                 except LauncherError as error:
                     self.cordon(str(error))
             if self.cordoned is not None:
-                raise DeviceCordoned(self.cordoned)
+                raise self._refusal()
 
     def warm_beside(self, caller: str) -> None:
         """Run `warm` in the background; if no launcher starts, the next caller gets the error."""
@@ -209,9 +214,13 @@ class LauncherPool:
     def cordon(self, why: str) -> None:
         """Take no job any more."""
         if self.cordoned is None:
-            self.cordoned = why
+            self.cordoned = _STOPS if self._closed else why
             self._is_cordoned.set()
-            _log.error("GPU %d takes no more %s: %s", self._ordinal, self._what, why)
+            level = logging.INFO if self._closed else logging.ERROR
+            _log.log(level, "GPU %d takes no more %s: %s", self._ordinal, self._what, self.cordoned)
+
+    def _refusal(self) -> DeviceCordoned:
+        return (WorkerStops if self._closed else DeviceCordoned)(self.cordoned)
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
         """Do `work` beside what comes next; it ends with `close`."""
@@ -220,6 +229,9 @@ class LauncherPool:
         task.add_done_callback(self._tasks.discard)
 
     async def _new(self) -> LauncherProcess:
+        """Start a launcher. Raises LauncherError."""
+        if self._closed:
+            raise LauncherError(_STOPS)
         launcher = LauncherProcess(self._command, self._ordinal)
         self._living.add(launcher)
         try:

@@ -127,7 +127,7 @@ class LauncherProcess:
             async with asyncio.timeout(self._command.start_s):
                 self.facts = _facts((await self._channel.next()).frame)
         except (TimeoutError, EOFError, OSError, frame.FrameError, KeyError, TypeError) as error:
-            words = os.pread(self._output, _LAST_WORDS_BYTES, 0).decode(errors="replace")
+            words = self._last_words()
             await self.close()
             raise LauncherError(f"the launcher did not start ({error!r}):\n{words}") from error
         except asyncio.CancelledError:
@@ -261,6 +261,11 @@ class LauncherProcess:
             os.close(self._output)
             self._output = -1
         return is_gone
+
+    def _last_words(self) -> str:
+        if self._output < 0:  # `close` was called while it started
+            return ""
+        return os.pread(self._output, _LAST_WORDS_BYTES, 0).decode(errors="replace")
 
     def _forget_printed(self) -> None:
         os.ftruncate(self._output, 0)

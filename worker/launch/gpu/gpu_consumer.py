@@ -207,8 +207,11 @@ class GpuConsumer:
         task.add_done_callback(self._reruns.discard)
 
     async def _let_finish(self, why: str) -> None:
-        """Wait for the launches that are past the GPU; the others wait for us."""
-        logger.error("GPU %d takes no more jobs: %s", self._gpu.ordinal, why)
+        """Wait for the launches that are past the GPU; the others wait for us.
+
+        The launchers have logged whether it is an error.
+        """
+        logger.info("GPU %d takes no more jobs: %s", self._gpu.ordinal, why)
         with contextlib.suppress(TimeoutError):  # then they are given back as well
             async with asyncio.timeout(GRACE_S):
                 await self._idle.wait()
