@@ -14,8 +14,11 @@ from store.blobs import LEVEL, digest_of, unpack_frame
 
 LIFE_S: Final = 366 * 24 * 3600
 """Lifetime of a state after it was last stored or read."""
-SHORT_CHARS: Final = len("sha256:") + 16
-"""The first characters of a digest are a state's short name."""
+SHORT_CHARS: Final = len("sha256:") + 32
+"""The first characters of a digest are a state's short name: 128 bits, so that no two states with
+one short name can be found."""
+OLD_SHORT_CHARS: Final = len("sha256:") + 16
+"""Earlier versions stored short names of 64 bits: they can still be read, but none are added."""
 KEYS_BYTES: Final = 1024
 """The names and records of a state count too, so that many small ones are also bounded."""
 
@@ -35,7 +38,7 @@ class PageStates:
         """
         digest = digest_of(data)
         frame = zstandard.ZstdCompressor(level=LEVEL).compress(data)
-        bounds = (self._limit_bytes, LIFE_S, KEYS_BYTES, SHORT_CHARS)
+        bounds = (self._limit_bytes, LIFE_S, KEYS_BYTES, SHORT_CHARS, OLD_SHORT_CHARS)
         is_new = await self._keep(args=[namespace, caller, digest, frame, *bounds])
         return digest, bool(is_new)
 
@@ -44,7 +47,7 @@ class PageStates:
 
         `digest` may be a short name. Raises StoreUnavailable.
         """
-        if len(digest) == SHORT_CHARS:
+        if len(digest) in (SHORT_CHARS, OLD_SHORT_CHARS):
             short: Any = await self._redis.getex(
                 f"{keys.STATE_SHORT}{namespace}:{digest}", ex=LIFE_S
             )

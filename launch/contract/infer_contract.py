@@ -24,7 +24,7 @@ _LARGEST_BITS = 64
 _MOST_STEPS = 16_000
 """Numbers that one inference may compute: at most 10 ms of CPU."""
 _STEPS_OF_A_QUANTITY = 8
-"""What naming a quantity costs besides reading its numbers."""
+"""The cost of naming a quantity, besides reading its numbers."""
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,9 @@ export interface PageState {
   contract: string | null;
 }
 
-const LINK = /^#(sha256:[0-9a-f]{64}|[0-9a-f]{16})$/;
-/** Digits of a digest in a short link. */
-const SHORT = 16;
+const LINK = /^#(sha256:[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{16})$/;
+/** Digits of a digest in a short link; links of earlier versions have 16. */
+const SHORT = 32;
 const NO_LINK: Problem = {
   slug: "not_found",
   title: "This link leads nowhere",

@@ -44,11 +44,19 @@ class Refused(Exception):
 
 def check_head(url: bytes, headers: Headers, *, is_upgrade: bool) -> None:
     """Raise Refused for a head that this service does not take."""
+    _check_host(headers)
     _check_target(url, headers)
     _check_transfer_coding(headers)
     if is_upgrade and _has_body(headers):
         detail = "A request with Upgrade has no body here; send it without Upgrade"
         raise Refused(400, "malformed_request", detail)
+
+
+def _check_host(headers: Headers) -> None:
+    """Raise Refused for several hosts (RFC 9112, 3.2): a proxy might have checked another one."""
+    count = sum(name == b"host" for name, _ in headers)
+    if count > 1:
+        raise Refused(400, "malformed_request", f"The request has {count} Host fields; send one")
 
 
 def _check_target(url: bytes, headers: Headers) -> None:

@@ -15,8 +15,8 @@ from store.blobs import digest_of
 router = APIRouter(prefix="/v1/states", tags=["page"])
 KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_SHORT = re.compile(r"sha256:[0-9a-f]{16}")
-"""The name in a short link: the first digits of a digest."""
+_SHORT = re.compile(r"sha256:(?:[0-9a-f]{32}|[0-9a-f]{16})")
+"""The name in a short link: the first digits of a digest; 16 in links of earlier versions."""
 
 
 @router.put(
@@ -43,7 +43,7 @@ async def put_state(request: Request, digest: str) -> Response:
 
 @router.get("/{digest}", summary="Get a stored state of the web page", response_model=PageState)
 async def get_state(request: Request, digest: str) -> Response:
-    """Answer the bytes that were stored; they never change. The first 16 digits are enough."""
+    """Answer the bytes that were stored; they never change. The first 32 digits are enough."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     found = None

@@ -1,15 +1,20 @@
 #!lua
 -- Keeps a state of the page for the callers who stored it, each within a budget: a caller's oldest give way.
 -- KEYS none. ARGV 1 namespace, 2 caller, 3 digest, 4 the state as it is kept, 5 the caller's budget
--- in bytes, 6 life in seconds, 7 bytes that the keys of any state take, 8 characters of a digest that are its short name. Returns 1 when the namespace did not have the state, 0 when it did.
+-- in bytes, 6 life in seconds, 7 bytes that the keys of any state take, 8 characters of a digest that
+-- are its short name, 9 the same of earlier versions, whose short names are kept and never added. Returns 1 when the namespace did not have the state, 0 when it did.
 
 local namespace, caller, digest, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local budget, life = tonumber(ARGV[5]), tonumber(ARGV[6])
 local size_bytes = #value + tonumber(ARGV[7])
 local stored, sizes = K.STATES_STORED .. caller, K.STATES_SIZES .. caller
 
-local function short(name)
-  return K.STATE_SHORT .. string.sub(name, 1, tonumber(ARGV[8]) - #digest - 1)
+local function short(name, chars)
+  return K.STATE_SHORT .. string.sub(name, 1, tonumber(chars) - #digest - 1)
+end
+
+local function leads_to(short_name, name)
+  return redis.call("GET", short_name) == string.sub(name, -#digest)
 end
 
 local function release(name)
@@ -20,8 +25,10 @@ local function release(name)
   redis.call("SREM", K.STATE_HOLDERS .. name, caller)
   if redis.call("SCARD", K.STATE_HOLDERS .. name) == 0 then
     redis.call("UNLINK", K.STATE .. name)
-    if redis.call("GET", short(name)) == string.sub(name, -#digest) then
-      redis.call("UNLINK", short(name))
+    for _, short_name in ipairs({short(name, ARGV[8]), short(name, ARGV[9])}) do
+      if leads_to(short_name, name) then
+        redis.call("UNLINK", short_name)
+      end
     end
   end
 end
@@ -29,8 +36,11 @@ end
 local name = namespace .. ":" .. digest
 local is_new = 1 - redis.call("EXISTS", K.STATE .. name)
 redis.call("SET", K.STATE .. name, value, "EX", life)
-redis.call("SET", short(name), digest, "NX") -- a short name keeps its first meaning
-redis.call("EXPIRE", short(name), life)
+redis.call("SET", short(name, ARGV[8]), digest, "NX") -- a short name keeps its first meaning
+redis.call("EXPIRE", short(name, ARGV[8]), life)
+if leads_to(short(name, ARGV[9]), name) then
+  redis.call("EXPIRE", short(name, ARGV[9]), life)
+end
 redis.call("SADD", K.STATE_HOLDERS .. name, caller)
 redis.call("EXPIRE", K.STATE_HOLDERS .. name, life)
 local before = tonumber(redis.call("HGET", sizes, name) or "0")

@@ -82,7 +82,7 @@ def test_a_short_link_leads_to_the_same(visit: Visit) -> None:
     page.get_by_label("BLOCK_SIZE", exact=True).fill("64")
     page.get_by_role("button", name="Share").click()
     short = page.get_by_label("Short link")
-    expect(short).to_have_value(re.compile("#[0-9a-f]{16}$"))
+    expect(short).to_have_value(re.compile("#[0-9a-f]{32}$"))
 
     other = visit(short.input_value())
     expect(other.get_by_label("BLOCK_SIZE", exact=True)).to_have_value("64")

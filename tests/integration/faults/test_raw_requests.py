@@ -161,6 +161,14 @@ async def test_a_target_with_the_name_of_the_host_is_taken(service, connect_to_s
     assert statuses(await answer_to(connect_to_service, sent)) == [200]
 
 
+@pytest.mark.parametrize("second", [b"localhost", b"evil.example", b""])
+async def test_a_request_with_two_hosts_is_refused(service, connect_to_service, second):
+    answered = await answer_to(connect_to_service, GET + LOCAL + b"host: " + second + b"\r\n\r\n")
+
+    assert statuses(answered) == [400]
+    assert b"The request has 2 Host fields; send one" in answered
+
+
 async def test_empty_lines_are_no_way_to_hold_a_connection(service, connect_to_service):
     reader, writer = await connect_to_service()
     writer.write(GET + LOCAL + b"\r\n")

@@ -40,13 +40,33 @@ async def test_a_state_is_there_for_its_namespace_alone(states):
 
 async def test_a_short_name_leads_to_its_first_state_as_long_as_that_lives(states, redis):
     [first, _] = await stored(states, "alice", [3 * KIB] * 2)
-    short = first[: len("sha256:") + 16]
+    short = first[: len("sha256:") + 32]
     assert await states.get("team", short) == await states.get("team", first) is not None
+    assert await states.get("team", first[: len("sha256:") + 16]) is None
     assert await states.get("others", short) is None
 
     await stored(states, "alice", [3 * KIB] * 2)
     assert await states.get("team", short) is None
     assert not await redis.exists(f"{keys.STATE_SHORT}team:{short}")
+
+
+async def test_a_short_name_of_an_earlier_version_leads_to_its_state_as_long_as_that_lives(
+    states, redis
+):
+    [first] = await stored(states, "alice", [3 * KIB])
+    old = first[: len("sha256:") + 16]
+    name = f"{keys.STATE_SHORT}team:{old}"
+    await redis.set(name, first, ex=100)
+    assert await states.get("team", old) == await states.get("team", first)
+    assert await redis.ttl(name) > 100
+
+    await redis.expire(name, 100)
+    await states.put("team", "alice", await states.get("team", first))
+    assert await redis.ttl(name) > 100
+
+    await stored(states, "alice", [3 * KIB] * 3)
+    assert await states.get("team", old) is None
+    assert not await redis.exists(name)
 
 
 async def test_only_the_caller_s_own_oldest_states_give_way(states):
