@@ -336,6 +336,7 @@ class _Checker:
         return made
 
     def _replaced(self, formula: _Formula, name: int, by: _Line) -> _Formula:
+        self._spend(len(formula[1]) if formula[0] in ("and", "or") else 1)
         if formula[0] in ("and", "or"):
             return _joined(formula[0], [self._replaced(part, name, by) for part in formula[1]])
         if formula[0] != ">=":

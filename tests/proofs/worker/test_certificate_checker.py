@@ -257,3 +257,20 @@ def test_work_is_bounded() -> None:
     entries = {"0": {"statement": wide, "why": "", "needs": []}, "1": claim}
     with pytest.raises(InvalidCertificate, match="more work"):
         checked({"names": ["x", "y"], "entries": entries})
+
+
+def test_a_replacement_in_many_formulas_is_work() -> None:
+    names = [f"n{number}" for number in range(3_000)]
+    entries = {
+        "0": {"statement": ["or", [["is", name] for name in range(1, 2_999)]]},
+        "1": {"statement": [">=", [[1, 0]]]},
+        "2": {"statement": [">=", [[-1, 0]]]},
+    }
+    stated = {number: entry | {"why": "", "needs": []} for number, entry in entries.items()}
+    known = [["entry", 0], ["entry", 1], ["entry", 2]]
+    replaced = [["replace", 1, 2, 3, 0]] * 900
+    claim = {"claim": [">=", [[1, 5]]], "proof": [known + replaced, ["sum", [[0, 2]]]]}
+    text = json.dumps({"names": names, "entries": stated | {"3": claim}})
+
+    with pytest.raises(InvalidCertificate, match="more work than a check may"):
+        check(text)

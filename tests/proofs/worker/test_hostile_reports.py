@@ -14,6 +14,7 @@ from proofs.proof_record import Proof
 from proofs.worker.checked_report import checked_report
 from proofs.worker.proof_answers import proved_accesses, verdict_of
 from proofs.worker.proof_report import read_proof_report
+from proofs.worker.proposed_fix import TriedFix
 from tests.proofs.worker.test_witnesses import KEY, job_of, report_of_stores, stores
 from worker.compile.reports import Malformed
 
@@ -39,7 +40,7 @@ def record_of(sent: dict[str, Any]) -> Proof:
     """Return what the worker makes of a report. Raises Malformed."""
     report = checked_report(read_proof_report(sent))
     again = read_proof_report(json.dumps(asdict(report)).encode())
-    accesses = proved_accesses(again, job_of(stores(2)), KEY, None)
+    accesses = proved_accesses(again, job_of(stores(2)), KEY, TriedFix())
     certificate = json.loads(again.certificate) if again.certificate else None
     known = {"solver_ms": again.solver_ms, "effort": again.effort, "certificate": certificate}
     job = job_of(stores(2))
