@@ -1,9 +1,14 @@
-"""API keys. Only digests are stored: a secret has 256 random bits, so a plain hash is enough."""
+"""API keys. Only digests are stored: a secret has 256 random bits, so a plain hash is enough.
+
+Services of earlier versions refuse to start when a key has members that they do not know, and they
+know nothing of keys that expire. So the dates of a key are stored apart from it, and a key that
+expires is in a field that no secret leads an earlier service to.
+"""
 
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,8 +17,12 @@ from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.connection import EssentialWrites
+from store.stored import read_stored
 
 SECRET_PREFIX: Final = "tritond_"  # noqa: S105  (makes leaked secrets easy to find)
+_EXPIRING: Final = "expiring:"
+"""The first part of the fields of keys that expire."""
+_LONG_AGO: Final = "1970-01-01T00:00:00+00:00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +55,36 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _parse(value: bytes) -> ApiKey:
-    fields = orjson.loads(value)
-    return ApiKey(**{**fields, "scopes": tuple(fields["scopes"])})
+@dataclass(frozen=True, slots=True)
+class KeyDates:
+    """When a key was created and when it expires; see `ApiKey`."""
+
+    created_at: str | None = None
+    expires_at: str | None = None
+
+
+def _parse(field: bytes, value: bytes, dates: bytes | None) -> ApiKey:
+    key = read_stored(ApiKey, value)
+    if dates is not None:
+        key = replace(key, **asdict(read_stored(KeyDates, dates)))
+    if field.startswith(_EXPIRING.encode()) and key.expires_at is None:
+        return replace(key, expires_at=_LONG_AGO)  # its dates are lost: better no key than for ever
+    return key
 
 
 def _changed(key: ApiKey, limits: Mapping[str, Any]) -> ApiKey:
     return replace(key, **limits)
+
+
+def _written(key: ApiKey) -> tuple[str, str]:
+    """Return a key as earlier versions read it, and its dates."""
+    members = asdict(key)
+    dates = {item.name: members.pop(item.name) for item in fields(KeyDates)}
+    return orjson.dumps(members).decode(), orjson.dumps(dates).decode()
+
+
+def _field(digest: str, key: ApiKey) -> str:
+    return digest if key.expires_at is None else _EXPIRING + digest
 
 
 class ApiKeys:
@@ -86,26 +118,27 @@ class ApiKeys:
 
     async def update(self, key_id: str, limits: Mapping[str, float | None]) -> ApiKey | None:
         """Set limits of a key, None to lift one; None is returned where there is no such key."""
-        found: Any = await self._redis.hgetall(keys.API_KEYS)
-        for digest, value in found.items():
-            if (key := _parse(value)).id == key_id:
-                return await self._change(digest.decode(), _changed(key, limits))
+        for field, key in (await self._all()).items():
+            if key.id == key_id:
+                return await self._change(field, _changed(key, limits))
         return None
 
-    async def _change(self, digest: str, key: ApiKey) -> ApiKey | None:
+    async def _change(self, field: str, key: ApiKey) -> ApiKey | None:
         """Store the key, unless it was revoked meanwhile."""
         limit = key.gpu_seconds_per_hour
-        description = orjson.dumps(asdict(key)).decode()
+        description, dates = _written(key)
         update = scripts.load(self._redis, "update_key")
         gpu_limit = "" if limit is None else repr(limit)
-        is_there = await update(args=[digest, description, key.id, gpu_limit])
+        is_there = await update(args=[field, description, key.id, gpu_limit, dates])
         return key if is_there else None
 
     async def _store(self, key: ApiKey, digest: str) -> None:
-        description = orjson.dumps(asdict(key)).decode()
+        description, dates = _written(key)
         limit = key.gpu_seconds_per_hour
+        field = _field(digest, key)
         await EssentialWrites(self._redis).write(
-            ("HSET", keys.API_KEYS, digest, description),
+            ("HSET", keys.API_KEY_DATES, field, dates),
+            ("HSET", keys.API_KEYS, field, description),
             ("HDEL", keys.GPU_LIMITS, key.id)
             if limit is None
             else ("HSET", keys.GPU_LIMITS, key.id, repr(limit)),
@@ -114,24 +147,41 @@ class ApiKeys:
 
     async def find(self, secret: str) -> ApiKey | None:
         """Return the key that `secret` opens, None for a wrong, revoked or expired one."""
-        value: Any = await self._redis.hget(keys.API_KEYS, _digest(secret))
-        key = None if value is None else _parse(value)
-        return None if key is None or key.is_expired() else key
+        digest = _digest(secret)
+        names = [digest, _EXPIRING + digest]
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.hmget(keys.API_KEYS, names)
+        pipeline.hmget(keys.API_KEY_DATES, names)
+        found: Any = await pipeline.execute()
+        for name, value, dates in zip(names, *found, strict=True):
+            if value is not None:
+                key = _parse(name.encode(), value, dates)
+                return None if key.is_expired() else key
+        return None
 
     async def revoke(self, key_id: str) -> bool:
         """Make the secret of a key worthless from now on; False when there is no such key."""
-        found: Any = await self._redis.hgetall(keys.API_KEYS)
-        digests = [digest for digest, value in found.items() if _parse(value).id == key_id]
-        if not digests or not await self._redis.hdel(keys.API_KEYS, *digests):
+        names = [field for field, key in (await self._all()).items() if key.id == key_id]
+        if not names or not await self._redis.hdel(keys.API_KEYS, *names):
             return False
+        await self._redis.hdel(keys.API_KEY_DATES, *names)
         await self._redis.hdel(keys.GPU_LIMITS, key_id)
         await self._redis.publish(keys.API_KEYS_CHANGED, b"")
         return True
 
     async def list(self) -> list[ApiKey]:
         """Return all keys by name."""
-        found: Any = await self._redis.hgetall(keys.API_KEYS)
-        return sorted(map(_parse, found.values()), key=lambda key: (key.name, key.id))
+        return sorted((await self._all()).values(), key=lambda key: (key.name, key.id))
+
+    async def _all(self) -> dict[str, ApiKey]:
+        """Return all keys by the fields that they are stored in."""
+        pipeline = self._redis.pipeline(transaction=False)
+        pipeline.hgetall(keys.API_KEYS)
+        pipeline.hgetall(keys.API_KEY_DATES)
+        found, dates = await pipeline.execute()
+        return {
+            field.decode(): _parse(field, value, dates.get(field)) for field, value in found.items()
+        }
 
     async def any(self) -> bool:
         """Return whether there is any key at all."""

@@ -83,7 +83,8 @@ GPU_LIMITS: Final = "tritond:gpu-limits"  # hash caller -> GPU seconds that it m
 GPU_MINUTES: Final = "tritond:gpu-minutes:"  # <caller>: hash minute since 1970 -> GPU seconds
 REQUEST_RATE: Final = "tritond:request-rate:"  # <caller>: when its requests so far are due, us
 USAGE: Final = "tritond:usage:"  # <day>: hash "<what> <caller>" -> amount
-API_KEYS: Final = "tritond:api-keys"  # hash SHA-256 of the secret -> JSON
+API_KEYS: Final = "tritond:api-keys"  # hash [expiring:]<SHA-256 of the secret> -> JSON
+API_KEY_DATES: Final = "tritond:api-key-dates"  # hash field of API_KEYS -> JSON
 
 # --- Cache (may be evicted) --------------------------------------------------------------------
 BLOB: Final = "tritond:blob:"  # <digest>: zstd frame

@@ -1,9 +1,13 @@
 """API keys: the secret is shown once and never stored."""
 
+import hashlib
+from dataclasses import replace
+
+import orjson
 import pytest
 
 from store import keys
-from store.api_keys import ApiKeys
+from store.api_keys import ApiKey, ApiKeys
 
 
 @pytest.fixture
@@ -74,3 +78,63 @@ async def test_an_expired_key_opens_nothing_and_is_still_listed(api_keys):
     assert await api_keys.find(secret) is None
     assert await api_keys.list() == [key]
     assert (key.is_expired(), key.created_at > "2026") == (True, True)
+
+
+EARLIER_MEMBERS = {
+    "gpu_seconds_per_hour",
+    "id",
+    "name",
+    "namespace",
+    "requests_per_s",
+    "scopes",
+}
+"""All that a service reads which knows no dates; it refuses to start if there are others."""
+
+
+async def test_an_earlier_service_reads_every_key(api_keys, redis):
+    key, _ = await api_keys.create("ci", ("compile",), requests_per_s=2.0)
+    await api_keys.create("guest", ("compile",), expires_at="2099-01-01T00:00:00+00:00")
+    await api_keys.adopt("chosen elsewhere", "admin", ("admin",))
+    await api_keys.update(key.id, {"requests_per_s": 3.0})
+
+    stored = [orjson.loads(value) for value in await redis.hvals(keys.API_KEYS)]
+
+    assert [set(members) for members in stored] == [EARLIER_MEMBERS] * 3
+
+
+async def test_an_earlier_service_refuses_a_secret_that_expires(api_keys, redis):
+    _, secret = await api_keys.create("guest", ("compile",), expires_at="2099-01-01T00:00:00+00:00")
+
+    assert await api_keys.find(secret) is not None
+    assert not await redis.hexists(keys.API_KEYS, hashlib.sha256(secret.encode()).hexdigest())
+    assert await redis.hlen(keys.API_KEYS) == 1, "else it would take a deployment for an open one"
+
+
+async def test_a_key_that_expires_is_changed_and_revoked_as_any_other(api_keys, redis):
+    at = "2099-01-01T00:00:00+00:00"
+    key, secret = await api_keys.create("guest", ("compile",), expires_at=at)
+
+    changed = await api_keys.update(key.id, {"requests_per_s": 3.0})
+    assert await api_keys.find(secret) == changed == replace(key, requests_per_s=3.0)
+
+    assert await api_keys.revoke(key.id)
+    assert await api_keys.find(secret) is None
+    assert not await redis.exists(keys.API_KEYS, keys.API_KEY_DATES)
+
+
+async def test_a_key_whose_end_was_lost_has_ended(api_keys, redis):
+    at = "2099-01-01T00:00:00+00:00"
+    _, secret = await api_keys.create("guest", ("compile",), expires_at=at)
+    await redis.delete(keys.API_KEY_DATES)
+
+    assert await api_keys.find(secret) is None
+
+
+async def test_a_key_that_holds_its_dates_itself_is_read(api_keys, redis):
+    secret = "tritond_secret-of-a-key-with-dates"  # noqa: S105  (as versions in between wrote them)
+    at = {"created_at": "2026-01-01T00:00:00+00:00", "expires_at": "2099-01-01T00:00:00+00:00"}
+    members = {"id": "1", "name": "ci", "scopes": ["compile"], "namespace": "", **at}
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    await redis.hset(keys.API_KEYS, digest, orjson.dumps(members))
+
+    assert await api_keys.find(secret) == ApiKey("1", "ci", ("compile",), "", None, None, **at)
