@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from compiler.problem import Problem, failure_problem
 from store.jobs.types import KEPT_S, Claim, DeadLetter, JobEnd, kind_of
 from store.launches import LIFE_S
+from store.stored import Unreadable, read_stored
 
 Job = TypeVar("Job", bound=BaseModel)
 
@@ -70,8 +71,8 @@ class JobKind(Generic[Job]):
         return _json(job)
 
     def read(self, payload: bytes) -> Job:
-        """Return the job in `payload`. Raises ValidationError for one of another version."""
-        return self.job.model_validate_json(payload)
+        """Return the job in `payload`. Raises Unreadable for one of another version."""
+        return read_stored(self.job, payload)
 
     def unfinished(self, job_id: str, payload: bytes, state: str, position: int | None) -> bytes:
         """Return the record of a job that is queued or running."""
@@ -118,7 +119,7 @@ class JobKind(Generic[Job]):
     def _readable(self, payload: bytes) -> Job | None:
         try:
             return self.read(payload)
-        except ValidationError:
+        except Unreadable:
             return None
 
 

@@ -56,7 +56,7 @@ class ProgramEntry:
 
 
 class _Resolved(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
 
 class ProgramSource(_Resolved):

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from store import keys
 from store.launches import LIFE_S
+from store.stored import read_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Programs:
         owner, tapes = found
         if owner is None or owner.decode() != caller:
             return None
-        return StoredProgram(caller, orjson.loads(tapes) if tapes else {})
+        return StoredProgram(caller, read_stored(dict[str, str], tapes) if tapes else {})
 
     async def keep_tapes(self, program_id: str, tapes: Mapping[str, str]) -> None:
         """Note where the tapes of a program are, by whose: `candidate` and `reference`."""

@@ -16,7 +16,7 @@ from proofs.proof_request import ProofCheck, ProofLimits
 class OtherKernelJob(BaseModel):
     """The kernel that the first is compared with."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
     compile_job: CompileJob
     contract: Annotated[str, Field(max_length=MOST_CHARACTERS)]
@@ -25,7 +25,7 @@ class OtherKernelJob(BaseModel):
 class ProofJob(BaseModel):
     """Everything that a proof depends on."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
     version: Literal[1] = 1
     """The version of these fields."""

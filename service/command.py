@@ -26,6 +26,7 @@ from store.bucket import Bucket
 from store.bucket_sweep import delete_forgotten, find_forgotten
 from store.connection import StoreClient, connect
 from store.errors import StoreError
+from store.stored import read_stored
 from store.workers import Toolchains, Workers
 
 logger = logging.getLogger("tritond")
@@ -131,7 +132,7 @@ async def _list_toolchains() -> None:
         living = {name for worker in workers for name in worker.served}
         for name, description in (await toolchains.list()).items():
             mark = ("*" if name == default else " ") + (" " if name in living else "-")
-            triton = Toolchain.model_validate_json(description).triton
+            triton = read_stored(Toolchain, description).triton
             print(f"{mark} {name}  Triton {triton}")  # noqa: T201
 
 

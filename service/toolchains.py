@@ -19,6 +19,7 @@ from service.http.problems import ProblemRaised
 from store import workers
 from store.jobs.producer import JobProducer
 from store.jobs.types import lanes_of, lanes_of_all
+from store.stored import read_stored
 from store.workers import Toolchains, Workers
 
 MAX_AGE_S = 2.0
@@ -106,7 +107,7 @@ class ToolchainCache:
         default_id = await self._stored.default()  # first, so that the list contains what it names
         before = {toolchain.id: toolchain for toolchain in self._current.known}
         known = {
-            identity: before.get(identity) or Toolchain.model_validate_json(description)
+            identity: before.get(identity) or read_stored(Toolchain, description)
             for identity, description in (await self._stored.list()).items()
         }
         has_choice = len(known) > 1  # with one toolchain there is no need to read the workers
@@ -153,7 +154,7 @@ async def reconcile_default(
     """
     living = await served_toolchains(workers)
     known = {
-        name: Toolchain.model_validate_json(description)
+        name: read_stored(Toolchain, description)
         for name, description in (await toolchains.list()).items()
     }
     default, there = await toolchains.default(), sorted(known.keys() & living)

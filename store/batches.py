@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 from store import keys, scripts
 from store.launches import LIFE_S
 from store.own_lists import Listing, OwnLists
+from store.stored import read_stored
 
 ENDED_AT_ONCE: Final = 500
 LISTING: Final = Listing("batches")
@@ -133,11 +134,16 @@ class Batches:
         return StoredBatch(
             id=batch_id,
             kind=kind.decode(),
-            items=[PlannedItem(id_, tuple(include)) for id_, include in orjson.loads(plan)],
-            caches={int(index): cache for index, cache in orjson.loads(caches or b"{}").items()},
+            items=[_planned(item) for item in read_stored(list[list[Any]], plan)],
+            caches=read_stored(dict[int, str], caches or b"{}"),
             ended={int(index): _ended(int(index), ended) for index in ended},
             is_submitted=caches is not None,
         )
+
+
+def _planned(item: Sequence[Any]) -> PlannedItem:
+    id_, include = item[:2]  # a later version may write more
+    return PlannedItem(id_, tuple(include))
 
 
 def _counted(state: str) -> str:

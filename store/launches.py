@@ -13,6 +13,7 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys, scripts
+from store.stored import read_stored
 
 KEY_LIFE_S: Final = 24 * 3600
 AMENDMENT_LIFE_MS: Final = 60_000
@@ -51,7 +52,7 @@ class Launches:
         owner, outputs = found
         if owner is None or owner.decode() != caller:
             return None
-        return StoredLaunch(caller, orjson.loads(outputs) if outputs else {})
+        return StoredLaunch(caller, read_stored(dict[str, str], outputs) if outputs else {})
 
     async def kernels(self, launch_ids: Sequence[str]) -> list[str | None]:
         """Return the kernel of each launch, None where its request named none."""
@@ -80,6 +81,14 @@ class FirstUse:
         return self.body_digest == hashlib.sha256(body).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptUse:
+    """A first use as it is stored; `launch_id` is that of any job."""
+
+    launch_id: str
+    body_digest: str
+
+
 class Idempotency:
     """The idempotency keys of all callers."""
 
@@ -89,12 +98,12 @@ class Idempotency:
     async def claim(self, caller: str, key: str, job_id: str, body: bytes) -> FirstUse:
         """Use `key` for `job_id`, unless it was used before; return what it stands for."""
         digest = hashlib.sha256(body).hexdigest()
-        value = orjson.dumps({"launch_id": job_id, "body_digest": digest})
+        value = orjson.dumps(_KeptUse(job_id, digest))
         first: Any = await self._redis.set(
             _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
         )
-        found = orjson.loads(first or value)
-        return FirstUse(found["launch_id"], found["body_digest"])
+        found = read_stored(_KeptUse, first or value)
+        return FirstUse(found.launch_id, found.body_digest)
 
     async def release(self, caller: str, key: str) -> None:
         """Forget `key`: what it was used for was refused, and may be mended."""

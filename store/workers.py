@@ -6,8 +6,9 @@ Toolchains stay known when their workers are gone, and the default one is a stor
 flapping worker changes no compile key.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, cast
 
 import orjson
@@ -15,6 +16,9 @@ from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.connection import EssentialWrites
+from store.stored import Unreadable, read_stored
+
+logger = logging.getLogger(__name__)
 
 HEARTBEAT_LIFE_S: Final = 15
 TRIED_LIFE_S: Final = 24 * 3600
@@ -60,9 +64,12 @@ class Worker:
         return frozenset(self.toolchains or first)
 
 
-def _parse(value: bytes) -> Worker:
-    known = orjson.loads(value)  # of a worker that may be newer or older than we are
-    return Worker(**{field.name: known.get(field.name) for field in fields(Worker)})
+def _parse(value: bytes) -> Worker | None:
+    try:
+        return read_stored(Worker, value)
+    except Unreadable as error:  # of a version that it shall not end the list for
+        logger.warning("a worker's heartbeat is left out: %s", error)
+        return None
 
 
 def _known_programs(worker: Worker) -> dict[str, list[str]]:
@@ -120,7 +127,7 @@ class Workers:
         gone = [worker_id for worker_id, value in zip(ids, found, strict=True) if value is None]
         if gone:
             await self._redis.srem(keys.WORKERS, *gone)
-        return [_parse(value) for value in found if value is not None]
+        return [worker for value in found if value is not None and (worker := _parse(value))]
 
     async def known_devices(self) -> Sequence[str]:
         """Return every device class that a worker ever had, as "<target> <model>"."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from compiler.toolchain import Toolchain
 from store.connection import StoreClient
 from store.jobs.producer import JobProducer
+from store.stored import read_stored
 from store.workers import Toolchains, Worker, Workers
 from worker.compile.compile import CompileContext
 
@@ -66,7 +67,7 @@ class ReplacedToolchains:
         replaced: dict[str, CompileContext] = {}
         for toolchain_id in unserved & self._unserved:
             description = await self._toolchains.describe(toolchain_id)
-            triton = Toolchain.model_validate_json(description).triton if description else None
+            triton = read_stored(Toolchain, description).triton if description else None
             if triton in contexts:
                 replaced |= dict.fromkeys(self._lanes_of(toolchain_id), contexts[triton])
         self._unserved = unserved

@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from jobs.backoff import Backoff
 from store.errors import StoreUnavailable
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import Claim, Heartbeat, Revocation
+from store.stored import Unreadable
 from store.workers import Workers
 from worker.cancellation import run_to_end
 from worker.pool.zygote_client import ZygoteError
@@ -239,8 +238,8 @@ class Slots:
             # three such ends are its error
             if isinstance(error, ZygoteError):
                 logger.warning("job %s needs another attempt: %s", claim.id, error)
-            elif isinstance(error, ValidationError):
-                logger.error("cannot read job %s: %d errors", claim.id, error.error_count())
+            elif isinstance(error, Unreadable):
+                logger.error("cannot read job %s: %s", claim.id, error)
             else:
                 logger.error("job %s failed with an internal error", claim.id, exc_info=error)
             await self._abandon(claim)

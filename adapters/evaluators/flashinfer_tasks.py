@@ -27,6 +27,7 @@ from adapters.evaluators.flashinfer_trace_set import TraceSet, Workload, trace_s
 from adapters.evaluators.inner_programs import awaited, posted
 from service.adapter_host import host_of
 from service.http.problems import ProblemRaised
+from store.stored import read_stored
 
 KIND = "flashinfer-bench"
 BATCHES = "/v1/batches"
@@ -100,7 +101,7 @@ async def task_answer(
     data = await host_of(request).store(Evaluations).find(caller_id, KIND, task_id)
     if data is None:
         raise ProblemRaised("not_found", f"Task not found: {task_id[:100]}")
-    kept = KeptSolution(**orjson.loads(data))
+    kept = read_stored(KeptSolution, data)
     batch = await awaited(request, kept.url, wait_s)
     answer = FlashInferTaskAnswer(
         task_id=task_id,

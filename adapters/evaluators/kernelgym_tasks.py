@@ -4,7 +4,6 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import orjson
 from fastapi import Request
@@ -21,6 +20,7 @@ from adapters.evaluators.kernelgym_task import (
 )
 from service.adapter_host import host_of
 from service.http.problems import ProblemRaised
+from store.stored import read_stored
 
 KIND = "kernelgym"
 PROGRAMS = "/v1/programs"
@@ -81,7 +81,4 @@ async def find_task(request: Request, caller_id: str, task_id: str) -> KeptTask:
 
 async def _find(request: Request, caller_id: str, task_id: str) -> KeptTask | None:
     data = await host_of(request).store(Evaluations).find(caller_id, KIND, task_id)
-    if data is None:
-        return None
-    found: dict[str, Any] = orjson.loads(data)
-    return KeptTask(**found)
+    return None if data is None else read_stored(KeptTask, data)

@@ -15,7 +15,7 @@ from launch.request.element import ITEM_BYTES
 
 
 class _Bound(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
 
 class BoundAllocation(_Bound):

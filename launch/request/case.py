@@ -82,7 +82,7 @@ def _written_grid(grid: Grid) -> dict[str, Any]:
 class Case(BaseModel):
     """One run of the kernel: everything that may differ between cases."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
     index: Annotated[int, Field(ge=0)]
     name: Annotated[str, Field(max_length=256)] | None

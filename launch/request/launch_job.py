@@ -55,7 +55,7 @@ class FuzzJob(BaseModel):
     `own` is the item of `cases` to vary, None if the request has no cases.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
     asked: FuzzRequest
     arguments: Annotated[dict[str, Any], Field(max_length=MAX_PARAMETERS)]
@@ -74,7 +74,7 @@ class LaunchJob(BaseModel):
     Cases share the sources of their references: each is written once, under `sources`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True)
 
     version: Literal[2] = 2
     """Version of these fields. Version 1 held the posted body, and workers resolved it again."""

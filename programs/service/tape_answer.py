@@ -19,6 +19,7 @@ from programs.tape.tape_text import tape_text
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import ServiceState
+from store.stored import read_stored
 
 WhichTape = Literal["candidate", "reference"]
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding"}
@@ -85,7 +86,7 @@ def _readable(data: bytes, record: bytes | None, which: WhichTape) -> bytes:
         tape = read_tape(data)
     except InvalidTape as forged:  # recorded by a version of tritond with other checks
         raise _unavailable(str(forged)) from None
-    kernels = () if record is None else _compiled(Program.model_validate_json(record), which)
+    kernels = () if record is None else _compiled(read_stored(Program, record), which)
     return tape_text(tape, _effects(tape, kernels)).encode()
 
 

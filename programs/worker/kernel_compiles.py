@@ -21,6 +21,7 @@ from programs.worker.kernel_jobs import TTIR, KernelUse
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.types import Priority
+from store.stored import read_stored
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
 
 SOURCE: Final = "source"
@@ -85,7 +86,7 @@ class KernelCompiles:
         job = use.job
         assert job is not None
         record = await self.compilations.read(job.key) or await self._made(job)
-        compilation = Compilation.model_validate_json(record)
+        compilation = read_stored(Compilation, record)
         if compilation.state != "succeeded":
             problem = compilation.problem or failure_problem("worker_lost", "it was not compiled")
             return BuiltKernel(compilation, problem=problem)

@@ -41,6 +41,7 @@ from store.errors import CallerBytesFull, StoreUnavailable
 from store.events import Events
 from store.jobs.types import Priority
 from store.launches import LIFE_S
+from store.stored import read_stored
 from worker.code_digest import proof_digest
 from worker.compile.child_run import carry_out
 from worker.compile.reports import Malformed
@@ -184,7 +185,7 @@ class _ProofRun:
             queued_ms=self._deadline.left_ms,
         )
         record = await self._context.client.done_within(self._deadline, order)
-        derived = Derivation.model_validate_json(record)
+        derived = read_stored(Derivation, record)
         content = await self._context.blobs.get(derived.digest) if derived.digest else None
         if content is None:
             self._may_differ = True
@@ -250,7 +251,7 @@ class _ProofRun:
                 timeout_ms=int(job.timeout_s * 1000),
             )
             record = await context.client.done_within(self._deadline, order)
-        compilation = Compilation.model_validate_json(record)
+        compilation = read_stored(Compilation, record)
         if compilation.state != "succeeded":
             lost = failure_problem("worker_lost", "The kernel was not compiled. Post it again.")
             raise _NoProof(compilation.problem or lost)

@@ -17,6 +17,7 @@ from launch.request.case import Case
 from launch.request.launch_job import LaunchJob
 from proofs.proof_record import Proof, proof_url
 from proofs.worker.kernel_proof import kernel_proof, launched_kernel
+from store.stored import read_stored
 from worker.worker_context import WorkerContext
 
 MOST_CASES = 8
@@ -33,7 +34,7 @@ async def prove_launch(context: WorkerContext, job: LaunchJob, deadline: Deadlin
         return Proof(id=proof_id, url=proof_url(proof_id), state="failed", problem=problem)
     order = kernel_proof(job, contract, job.caller, is_inferred=True).order(proof_id)
     order = replace(order, queued_ms=deadline.left_ms)
-    return Proof.model_validate_json(await context.client.done_within(deadline, order))
+    return read_stored(Proof, await context.client.done_within(deadline, order))
 
 
 def _contract(job: LaunchJob) -> str:

@@ -33,6 +33,7 @@ from service.state import ServiceState
 from store.batches import EndedItems, PlannedItem, StoredBatch
 from store.errors import QueueFull, StoreUnavailable
 from store.jobs.types import Membership, Priority, interest_of_batch
+from store.stored import read_stored
 
 COMPILATIONS = "compilations"
 """The only kind of batch whose items may share a job."""
@@ -267,7 +268,7 @@ async def _cancel_compilation(state: ServiceState, batch_id: str, key: str) -> b
     payload = await state.jobs.payload(key)
     if payload is None:
         return False
-    job = CompileJob.model_validate_json(payload)
+    job = read_stored(CompileJob, payload)
     toolchain = await state.toolchains.find(job.toolchain_id)
     record = cancelled_record(job, toolchain)
     if await state.batches.withdraw(batch_id, key, record):

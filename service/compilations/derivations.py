@@ -30,6 +30,7 @@ from service.compilations.answer import Cache
 from service.compilations.retrieval import find_compilation, forget_evicted
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from store.stored import read_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ async def read_finished(state: ServiceState, caller: Caller, key: str) -> Compil
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"
         raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
-    return Compilation.model_validate_json(answer.record)
+    return read_stored(Compilation, answer.record)
 
 
 def check_stages(compilation: Compilation, what: str) -> None:
@@ -75,7 +76,7 @@ def check_stages(compilation: Compilation, what: str) -> None:
 
 async def _kept(asked: DerivationRequest, job_id: str) -> Found | None:
     record = None if asked.refresh else await asked.state.derivations.read(job_id)
-    return Found(job_id, "hit", Derivation.model_validate_json(record)) if record else None
+    return Found(job_id, "hit", read_stored(Derivation, record)) if record else None
 
 
 async def derived(asked: DerivationRequest, compilation: Compilation, what: str) -> Found:
@@ -162,7 +163,7 @@ async def _submitted(asked: DerivationRequest, job: DeriveJob) -> Found:
     client = asked.state.client
     order = JobOrder(DERIVATION, job, asked.caller.id, refresh=asked.refresh)
     submitted, record = await client.submit_and_wait(partial(client.submit, order), asked.deadline)
-    outcome = Derivation.model_validate_json(record) if record is not None else None
+    outcome = read_stored(Derivation, record) if record is not None else None
     return Found(job.key, submitted.outcome.value, outcome)
 
 
@@ -172,4 +173,4 @@ async def _compile_job(state: ServiceState, compilation: Compilation) -> Compile
     posted = await state.jobs.kept_payload(key) or await state.compilations.request(key)
     if posted is None:
         raise await forget_evicted(state, key)
-    return CompileJob.model_validate_json(posted)
+    return read_stored(CompileJob, posted)

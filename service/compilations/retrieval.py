@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 
 import orjson
-from pydantic import ValidationError
 
 from compiler.compilation import State, cancelled_compilation, new_compilation
 from compiler.job import CompileJob
@@ -22,6 +21,7 @@ from service.compilations.answer import FINISHED_STATES, Answer, Cache
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from store.errors import JobLost
+from store.stored import Unreadable, read_stored
 
 _COMPILE_KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -42,8 +42,8 @@ async def read_compile_job(state: ServiceState, caller: Caller, key: str) -> Com
 
 def _parse_compile_job(payload: bytes) -> CompileJob | None:
     try:
-        return CompileJob.model_validate_json(payload)
-    except ValidationError:
+        return read_stored(CompileJob, payload)
+    except Unreadable:
         return None  # keys of inspections and derivations look the same
 
 

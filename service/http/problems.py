@@ -19,6 +19,7 @@ from compiler.slug import Fault, Slug
 from jobs.work_context import CALLER_ID, REQUEST_ID
 from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
+from store.stored import Unreadable
 
 EXPLORER_API = "/api/"
 MOST_LOGGED_CHARS = 200
@@ -125,6 +126,8 @@ def as_raised(error: Exception) -> ProblemRaised | None:
             return ProblemRaised("too_many_requests", str(error), limit=error.limit)
         case QueueFull():
             return ProblemRaised("queue_full", str(error), limit=error.limit)
+        case Unreadable():
+            return ProblemRaised("evicted", str(error))
         case StoreUnavailable():
             return ProblemRaised("store_unavailable", str(error))
     return None
@@ -138,7 +141,7 @@ def problem_of_rejection(error: RequestRejected) -> ProblemRaised:
 
 def install_handlers(app: FastAPI) -> None:
     """Render every error of `app` as a problem."""
-    for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable):
+    for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable, Unreadable):
         app.add_exception_handler(kind, _answer_expected)
     app.add_exception_handler(RequestValidationError, _answer_wrong_parameter)
     app.add_exception_handler(ClientDisconnect, _answer_nobody)

@@ -38,6 +38,7 @@ from service.state import ServiceState
 from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.launches import StoredLaunch
 from store.own_lists import Listing
+from store.stored import read_stored
 
 _PROOF = "proof"
 
@@ -215,7 +216,7 @@ async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller)
         record = result.record  # a success may not have reached the cache yet
     if record is None:
         raise RequestRejected(FieldError(at, message))
-    compilation = Compilation.model_validate_json(record)
+    compilation = read_stored(Compilation, record)
     if compilation.state != "succeeded":
         message = f"the compilation {compilation.state}; see {compilation.url}"
         raise RequestRejected(FieldError(at, message))

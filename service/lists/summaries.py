@@ -20,7 +20,7 @@ async def _compilations(state: ServiceState, keys: Sequence[str]) -> list[Summar
     cached = await state.compilations.peek(keys[: len(standings)])
     return [
         summary_of(standing, _kernel_of_record, _kernel_of_job)
-        or (None if record is None else read_stored(_kernel_of_record, record))
+        or (None if record is None else read_summary(_kernel_of_record, record))
         for standing, record in zip(standings, cached, strict=True)
     ]
 
@@ -48,14 +48,14 @@ async def _owned(
 def summary_of(standing: Standing, of_record: Read, of_job: Read) -> Summary | None:
     """Return the summary of a job, None when nothing that can be read is kept of it."""
     if standing.record is not None:
-        return read_stored(of_record, standing.record)
+        return read_summary(of_record, standing.record)
     if standing.state is None or standing.payload is None:
         return None
-    summary = read_stored(of_job, standing.payload)
+    summary = read_summary(of_job, standing.payload)
     return None if summary is None else {**summary, "state": standing.state}
 
 
-def read_stored(read: Read, stored: bytes) -> Summary | None:
+def read_summary(read: Read, stored: bytes) -> Summary | None:
     """Return what `read` finds in a stored document, None in one that another version wrote."""
     try:
         return read(orjson.loads(stored))

@@ -17,6 +17,7 @@ from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
+from store.stored import read_stored
 from sweeps.autotune.autotuned_space import AutotuneContext
 from sweeps.autotune.configurations import AT
 from sweeps.error_location import BASE, COMPILATION
@@ -71,7 +72,7 @@ async def _read_one(
     if record is None:
         detail = f"No worker has read the autotuner within {WAIT_S:g} s; post it again"
         raise ProblemRaised("not_finished", detail)
-    found = Inspection.model_validate_json(record)
+    found = read_stored(Inspection, record)
     if found.autotune is None:
         raise RequestRejected(FieldError(AT, _why(found, context)))
     return found.autotune

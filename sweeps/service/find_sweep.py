@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 
 from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from store.stored import Unreadable, read_stored
 from sweeps.row import RowState, SweepRow
 from sweeps.stored_sweeps import StoredRows, Sweeps
 from sweeps.sweep_job import SweepJob
@@ -53,7 +53,7 @@ async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> Foun
         raise _no_sweep(sweep_id)
     try:
         job, rows = await asyncio.to_thread(_rows, payload, stored, end)
-    except ValidationError:
+    except Unreadable:
         detail = "Another version of tritond wrote this sweep, or it was damaged. Post it again."
         raise ProblemRaised("evicted", detail) from None
     return FoundSweep(job, end, rows)
@@ -62,7 +62,7 @@ async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> Foun
 async def _end(state: ServiceState, sweep_id: str) -> SweepEnd:
     for _ in range(2):  # it may end between the two looks
         if result := await state.jobs.result(sweep_id):
-            return SweepEnd.model_validate_json(result.record)
+            return read_stored(SweepEnd, result.record)
         if status := await state.jobs.state(sweep_id):
             return SweepEnd(state="queued" if status.state.value == "queued" else "running")
     raise _no_sweep(sweep_id)

@@ -8,6 +8,7 @@ from service.gather_limited import gather_limited
 from service.launches.launch_submission import LAUNCHES
 from service.state import ServiceState
 from store.jobs.types import Cancellation, interest_of_batch, kind_of
+from store.stored import read_stored
 from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_kind import SWEEP
 
@@ -40,10 +41,10 @@ async def _withdraw(state: ServiceState, caller: Caller, sweep_id: str, job_id: 
             await state.owned["proofs"].cancel(state, caller, job_id)
             return
         case "compile":
-            job = CompileJob.model_validate_json(payload)
+            job = read_stored(CompileJob, payload)
             record = cancelled_record(job, await state.toolchains.find(job.toolchain_id))
         case "derive":
-            derived = cancelled_derivation(DeriveJob.model_validate_json(payload))
+            derived = cancelled_derivation(read_stored(DeriveJob, payload))
             record = derived.model_dump_json().encode()
         case kind:
             raise ValueError(f"no row of a sweep waits for what is in the lane of {kind}")

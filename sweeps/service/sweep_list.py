@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from service.lists.own_list import READ_BYTES, Collection, Summary
-from service.lists.summaries import Members, read_stored, summary_of
+from service.lists.summaries import Members, read_summary, summary_of
 from service.state import ServiceState
 from store.jobs.types import Standing
 from sweeps.stored_sweeps import Sweeps
@@ -17,7 +17,7 @@ async def _summaries(state: ServiceState, ids: Sequence[str]) -> list[Summary | 
 
 def _summary(standing: Standing, over: Mapping[str, int]) -> Summary | None:
     summary = summary_of(standing, _of_end, _of_job)
-    job = None if standing.payload is None else read_stored(_of_job, standing.payload)
+    job = None if standing.payload is None else read_summary(_of_job, standing.payload)
     if summary is None or job is None:
         return None
     return {**job, **summary, "counts": {**job["counts"], **over}}

@@ -18,6 +18,7 @@ from service.compilations.exports import AT_ONCE, Refusal, outcome_of
 from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from store.stored import read_stored
 from sweeps.search.winning import Winner
 from sweeps.service.find_sweep import FoundSweep
 from sweeps.winners.tuned_results import tuned_results
@@ -102,7 +103,7 @@ async def cache_files(
         found = await outcome_of(asked, lambda again: tuned(again, item.compilation, results))
         if not isinstance(found, Derivation):
             return found
-        return CacheFile(**orjson.loads(await blob(asked.state, found)))
+        return read_stored(CacheFile, await blob(asked.state, found))
 
     return await gather_limited(AT_ONCE, winners, one)
 

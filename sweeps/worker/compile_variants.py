@@ -13,6 +13,7 @@ from compiler.rejection import RequestRejected
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from launch.request.request_part import read
+from store.stored import read_stored
 from sweeps.built_row import budget_row, compiled_row, refused_row
 from sweeps.row import SweepRow
 from sweeps.variant import Variant
@@ -66,7 +67,7 @@ async def _finish(run: SweepRun, proofs: RowProofs, wanted: _Wanted, hit: bytes 
     try:
         async with asyncio.timeout(run.budget_left_s):
             compiled = Compiled(hit, "hit") if hit else await run.compiled(wanted.job, wanted.rows)
-        made = Compilation.model_validate_json(compiled.record)
+        made = read_stored(Compilation, compiled.record)
         rows = [compiled_row(variant, made, compiled.cache) for variant in wanted.variants]
         rows = [await with_mix(run, row, made) for row in rows]
     except TimeoutError:
@@ -106,6 +107,6 @@ def _hit_rows(wanted: Sequence[_Wanted], hits: Sequence[bytes | None]) -> list[S
     rows = []
     for one, record in zip(wanted, hits, strict=True):
         if record is not None:
-            made = Compilation.model_validate_json(record)
+            made = read_stored(Compilation, record)
             rows += [compiled_row(variant, made, "hit") for variant in one.variants]
     return rows

@@ -7,6 +7,7 @@ import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import KINDS, Derivation, DeriveJob, key_of
+from store.stored import read_stored
 from sweeps.row import SweepRow
 from sweeps.worker.sweep_run import SweepRun
 
@@ -46,6 +47,6 @@ async def _made(run: SweepRun, job: DeriveJob, index: int) -> dict[str, Any] | N
 
 
 async def _content(run: SweepRun, record: bytes) -> dict[str, Any] | None:
-    derived = Derivation.model_validate_json(record)
+    derived = read_stored(Derivation, record)
     content = await run.stores.blobs.get(derived.digest) if derived.digest else None
     return None if content is None else dict(orjson.loads(content))

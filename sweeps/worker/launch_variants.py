@@ -20,6 +20,7 @@ from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
 from launch.request.request_part import below, read
 from store.jobs.types import Priority
+from store.stored import read_stored
 from sweeps.built_row import budget_row, launched_row, refused_row, with_compilation
 from sweeps.row import SweepRow
 from sweeps.sweep_job import LaunchDevice
@@ -57,7 +58,7 @@ async def _launch(run: SweepRun, proofs: RowProofs, variant: Variant, launch: La
         await run.withdraw_from(launch.id, BUDGET_OVER)
         await _end_by_budget(run, variant)
         return
-    row = launched_row(row, Launch.model_validate_json(record))
+    row = launched_row(row, read_stored(Launch, record))
     await run.write([await proofs.proved(row, launch)])
 
 
@@ -81,7 +82,7 @@ async def _built(run: SweepRun, variant: Variant, launch: LaunchJob) -> SweepRow
     except (RequestRejected, BindingFailed, CompilationFailed, DeadlinePassed):
         return row
     compiled = await run.compiled(compilation.job, [row.index])
-    made = Compilation.model_validate_json(compiled.record)
+    made = read_stored(Compilation, compiled.record)
     return await with_mix(run, replace(with_compilation(row, made), cache=compiled.cache), made)
 
 

@@ -17,6 +17,7 @@ from compiler.rejection import RequestRejected
 from jobs.deadline import DeadlinePassed
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
+from store.stored import read_stored
 from sweeps.built_row import failed_row, refused_row
 from sweeps.row import SweepRow
 from sweeps.search.candidate import Build, Candidate, TimedRun, candidate_of
@@ -147,7 +148,7 @@ class Measuring:
         if compiled is None:
             return
         self.effort.compile_ended()
-        made = Compilation.model_validate_json(compiled.record)
+        made = read_stored(Compilation, compiled.record)
         self._rows.built(variant, made, compiled.cache)
         if made.state == "succeeded":
             self._launches[index] = queued
@@ -170,7 +171,7 @@ class Measuring:
         record = await self._launched(timed, run.index)
         if record is None:
             return
-        launch = Launch.model_validate_json(record)
+        launch = read_stored(Launch, record)
         measurement = measurement_of(launch)
         self.effort.launch_ended(measurement)
         self._rows.launched(run.index, launch)

@@ -8,6 +8,7 @@ import orjson
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from launch.request.launch_job import LaunchJob
+from store.stored import read_stored
 from sweeps.row import SweepRow
 from sweeps.row_proof import RowProof, read_proof, with_proof
 from sweeps.worker.sweep_run import BUDGET_OVER, SweepRun
@@ -53,7 +54,7 @@ class RowProofs:
         proof = run.stores.prove_kernel(kernel, contract, run.job.caller)
         if made is None:
             record = (await run.compiled(proof.compile_job, [index])).record
-            made = Compilation.model_validate_json(record)
+            made = read_stored(Compilation, record)
         if made.state != "succeeded":
             return RowProof(None, None)  # its problem says why
         if _TTIR not in made.artifacts:

@@ -6,6 +6,7 @@ from compiler.toolchain import Toolchain
 from store import workers
 from store.jobs.types import SWEEPS_LANE
 from store.launches import Launches
+from store.stored import read_stored
 from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_kind import SWEEP
 from sweeps.worker.do_sweep import do_sweep
@@ -47,4 +48,4 @@ def sweep_consumer(context: WorkerContext) -> Consumer:
 
 async def _described(registered: workers.Toolchains, toolchain_id: str) -> Toolchain | None:
     description = await registered.describe(toolchain_id)
-    return None if description is None else Toolchain.model_validate_json(description)
+    return None if description is None else read_stored(Toolchain, description)

@@ -15,6 +15,7 @@ from compiler.messages.orders import FrontOrder
 from store.blobs import Blobs
 from store.compilations import Derived
 from store.records import Hit
+from store.stored import read_stored
 from worker.compile.progress import Progress, Reusable
 from worker.compile.reports import BackReport, FrontReport
 from worker.pool.child_outcome import SentStage
@@ -65,7 +66,7 @@ class ResultCache:
             return CachedFact.READS_HIDDEN_OPTIONS
         if not self._goes_far_enough(value["language"], hit):
             return None
-        report = FrontReport.model_validate_json(hit.record)
+        report = read_stored(FrontReport, hit.record)
         self.progress.stdout += value["stdout"]
         self._take(hit, report.timings_ms)
         return report
@@ -78,7 +79,7 @@ class ResultCache:
         self.progress.lookups.append(("back", "miss" if hit is None else "hit"))
         if hit is None:
             return None
-        report = model.model_validate_json(hit.record)
+        report = read_stored(model, hit.record)
         if self.job.stop_after not in report.facts:
             return None
         self._take(hit, report.timings_ms)

@@ -131,7 +131,7 @@ async def test_a_key_whose_end_was_lost_has_ended(api_keys, redis):
 
 
 async def test_a_key_that_holds_its_dates_itself_is_read(api_keys, redis):
-    secret = "tritond_secret-of-a-key-with-dates"  # noqa: S105  (as versions in between wrote them)
+    secret = "tritond_secret-of-a-key-with-dates"
     at = {"created_at": "2026-01-01T00:00:00+00:00", "expires_at": "2099-01-01T00:00:00+00:00"}
     members = {"id": "1", "name": "ci", "scopes": ["compile"], "namespace": "", **at}
     digest = hashlib.sha256(secret.encode()).hexdigest()

@@ -13,6 +13,7 @@ from launch.checks.precision_causes import questionable
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.connection import StoreClient
+from store.stored import read_stored
 from store.subscription import Invalidations
 
 STAGE, IR = "cubin", "ttir"
@@ -64,7 +65,7 @@ class CompiledKernels:
         hit = await self._compilations.hit(key, [STAGE, IR])
         if hit is None:
             return None
-        compilation = Compilation.model_validate_json(hit.record)
+        compilation = read_stored(Compilation, hit.record)
         ir = questionable(hit.included.get(IR, b""))
         kernel = CompiledKernel(compilation, hit.included.get(STAGE), ir)
         if self._invalidations.is_unchanged_since(generation):
@@ -73,7 +74,7 @@ class CompiledKernels:
 
     async def of_record(self, record: bytes) -> CompiledKernel:
         """Return the kernel that a job's record names. Raises StoreUnavailable."""
-        compilation = Compilation.model_validate_json(record)
+        compilation = read_stored(Compilation, record)
         found: dict[str, bytes | None] = {}
         for stage in (STAGE, IR):
             artifact = compilation.artifacts.get(stage)

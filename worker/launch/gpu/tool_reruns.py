@@ -20,6 +20,7 @@ from store.errors import StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Claim
 from store.launches import Amendments
+from store.stored import read_stored
 from worker.gpu.launcher.launcher_order import LauncherOrder
 from worker.gpu.supervisor.launcher_pool import DeviceCordoned
 from worker.gpu.supervisor.launchers import Launchers
@@ -189,7 +190,7 @@ async def amend_launch(
     result = await jobs.result(claim.id)
     case, record = None, None
     if result is not None:
-        launch = Launch.model_validate_json(result.record)
+        launch = read_stored(Launch, result.record)
         case, launch = with_findings(launch, first, findings)
         record = launch.model_dump_json().encode()
     data = asdict(findings[0]) | {"case": case}
