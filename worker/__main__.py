@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import resource
 import signal
 import sys
@@ -37,6 +38,7 @@ _CHILDRENS_SHARE = 0.8
 _MOST_FILES = 1 << 16
 _PROCESSES, _PROCESSES_PER_SLOT = 256, 64
 """Far above what zygotes, waiting children and programs of all slots come to."""
+_KEYS = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_ADMIN_KEY_FILE", "TRITOND_API_KEY"})
 logger = logging.getLogger("worker")
 
 
@@ -167,12 +169,19 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+def _warn_of_keys() -> None:
+    """Warn of API keys in the environment: a worker runs what strangers send."""
+    for name in sorted(_KEYS & os.environ.keys()):
+        logger.warning("a worker needs no %s: take it out of this environment", name)
+
+
 def main() -> None:
     """Run until a signal to stop. Exit status 1: the worker could not start."""
     _allow_files()
     try:
         settings = WorkerSettings()
         log_as(settings.log_format, settings.log)
+        _warn_of_keys()
         tracing.start("worker")
         steps = LoopSteps(settings.slow_steps)
         if steps.is_wanted:

@@ -41,6 +41,7 @@ def test_unknown_names_are_refused_everywhere():
         ("store.url.secret=", "store.url.secret is required"),
         ("keda.prometheusUrl=", "keda.prometheusUrl is required"),
         ("bucket.secret=keys", "bucket.url is not"),
+        ("bucket.url=s3://b/t,bucket.secret=k,adminKey.secret=k", "bucket.secret is adminKey"),
         ("bucket.url=s3://my-bucket/tritond", "network.bucket.to is required"),
         ("otel.endpoint=http://collector:4318", "network.otel.to is required"),
         ("otel.endpoint=http://user:word@collector:4318", "does not match pattern"),

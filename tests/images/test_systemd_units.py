@@ -22,7 +22,8 @@ RUN apt-get update -qq && apt-get install -qq --yes --no-install-recommends syst
 COPY --from={worker} /opt/tritond /opt/tritond
 COPY tritond-api.service tritond-worker@.service /etc/systemd/system/
 RUN mkdir /etc/tritond && umask 077 && \\
-    echo TRITOND_REDIS_URL=redis://127.0.0.1:6379/0 > /etc/tritond/tritond.env && \\
+    echo TRITOND_REDIS_URL=redis://127.0.0.1:6379/0 > /etc/tritond/api.env && \\
+    cp /etc/tritond/api.env /etc/tritond/worker.env && \\
     echo TRITOND_SLOTS=1 > /etc/tritond/worker-1.env
 """
 PYTHON = "/opt/tritond/bin/python"

@@ -123,6 +123,7 @@ launch:{{ .target }} {{ .model }}(:torch)?|programs:[0-9a-f]+:{{ .target }} {{ .
 {{- define "tritond.check" -}}
 {{- if not .Values.adminKey.secret }}{{ fail "adminKey.secret is required: a Secret with a long random string, the first API key" }}{{ end }}
 {{- if and .Values.bucket.secret (not .Values.bucket.url) }}{{ fail "bucket.secret is set, but bucket.url is not: set both or neither" }}{{ end }}
+{{- if and .Values.bucket.secret (eq .Values.bucket.secret .Values.adminKey.secret) }}{{ fail "bucket.secret is adminKey.secret: workers get all of the bucket's Secret, so keep the admin key in another" }}{{ end }}
 {{- if and .Values.keda.enabled (not .Values.keda.prometheusUrl) }}{{ fail "keda.prometheusUrl is required with keda.enabled, such as http://prometheus-operated.monitoring:9090" }}{{ end }}
 {{- if gt (int .Values.service.replicas.min) (int .Values.service.replicas.max) }}{{ fail "service.replicas.min is above service.replicas.max" }}{{ end }}
 {{- $cpuClasses := dict }}
