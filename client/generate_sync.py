@@ -29,8 +29,8 @@ NAMES = {
     "AsyncSweeps": "Sweeps",
     "AsyncTensors": "Tensors",
     "aclose": "close",
+    "aiter_raw": "iter_raw",
     "aiter_text": "iter_text",
-    "aread": "read",
 }
 PROSE = {
     ", for asyncio": "",

@@ -16,6 +16,13 @@ from typing import Any, TypeVar
 import httpx
 from tritonc_version import __version__
 
+from tritonc.answer_body import (
+    ACCEPTED_ENCODINGS,
+    MOST_FILE_BYTES,
+    MOST_FILE_S,
+    MOST_JSON_BYTES,
+    MOST_JSON_S,
+)
 from tritonc.diagnostic import Problem
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 
@@ -29,6 +36,7 @@ POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead 
 RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; in total they outlast a restart
 LONGEST_PAUSE_S = 10.0  # a longer requested pause is reported as an error
 TEMPORARY_REDIRECT, DIGEST = 307, "Tritond-Digest"
+STORAGE_HEADERS = {"Accept-Encoding": ACCEPTED_ENCODINGS}
 TOO_MANY_REQUESTS = 429
 UNAVAILABLE = frozenset({502, 503, 504})
 
@@ -42,7 +50,8 @@ class Request:
     `body` is sent as JSON, `content` unchanged; at most one is given. `wait_s` is in the URL or, if
     `waits_in_body`, in the body. A `repeatable` request has no further effect if sent twice, so it
     is repeated if there is no answer. `if_not_found` is sent after an answer of 404. The bytes of a
-    request that `may_redirect` may come from the service's object storage.
+    request that `may_redirect` may come from the service's object storage. The answer to one that
+    `is_for_file` may be large.
     """
 
     method: str
@@ -56,6 +65,7 @@ class Request:
     repeatable: bool = False
     if_not_found: "Request | None" = None
     may_redirect: bool = False
+    is_for_file: bool = False
 
     @classmethod
     def making(
@@ -68,6 +78,16 @@ class Request:
     def waiting(self, wait_s: float) -> "Request":
         """Return this request with a wait of at most LONGEST_WAIT_S."""
         return replace(self, wait_s=min(wait_s, LONGEST_WAIT_S))
+
+    @property
+    def most_bytes(self) -> int:
+        """The limit of the answer's body, decoded or not."""
+        return MOST_FILE_BYTES if self.is_for_file else MOST_JSON_BYTES
+
+    @property
+    def most_s(self) -> float:
+        """The time that the body may take, once it has begun."""
+        return MOST_FILE_S if self.is_for_file else MOST_JSON_S
 
     @property
     def params(self) -> dict[str, str | Sequence[str]]:
@@ -116,7 +136,7 @@ def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> di
     """Return the arguments of httpx's clients, with environment variables instead of None."""
     url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     api_key = environment_key(os.environ) if api_key is None else api_key
-    headers = {"User-Agent": f"tritonc/{__version__}"}
+    headers = {"User-Agent": f"tritonc/{__version__}"} | STORAGE_HEADERS
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     return {"base_url": url, "headers": headers, "timeout": timeout_s}
@@ -125,7 +145,17 @@ def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> di
 def stream_arguments(path: str, headers: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
     """Return the arguments of httpx's `stream()`."""
     timeout = httpx.Timeout(timeout_s, read=max(timeout_s, SILENCE_S))
-    return {"method": "GET", "url": path, "headers": dict(headers), "timeout": timeout}
+    # what is not encoded cannot be a bomb: its text is read as it arrives
+    asked = {"Accept-Encoding": "identity"} | dict(headers)
+    return {"method": "GET", "url": path, "headers": asked, "timeout": timeout}
+
+
+def plain(answer: httpx.Response) -> httpx.Response:
+    """Return an answer that is not encoded. Raises UnexpectedAnswer for any other."""
+    encoding = answer.headers.get("content-encoding", "identity")
+    if encoding != "identity":
+        raise UnexpectedAnswer(f"{_url(answer)} sends events in {encoding[:20]!r}, without asking")
+    return answer
 
 
 def check(answer: httpx.Response) -> httpx.Response:

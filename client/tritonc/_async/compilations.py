@@ -59,7 +59,9 @@ async def derived(
     Raises WaitExpired if it is not ready within `wait_s`.
     """
     path = f"{compilation_path(key)}/{what}"
-    get = Request("GET", path, query=query or {}, repeatable=True, may_redirect=True)
+    get = Request(
+        "GET", path, query=query or {}, repeatable=True, may_redirect=True, is_for_file=True
+    )
     answer = await poll_answer(connection, get, wait_s)
     if is_accepted(answer):
         raise WaitExpired(key, f"{what.rpartition('/')[2]} is not ready", wait_s)

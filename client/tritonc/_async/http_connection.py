@@ -11,15 +11,18 @@ from typing import TypeVar
 
 import httpx
 
+from tritonc.answer_body import AnswerBody
 from tritonc.event import Event, EventStream
 from tritonc.exchange import (
     POLL_INTERVAL_S,
     RETRY_PAUSES_S,
+    STORAGE_HEADERS,
     Request,
     check,
     is_connection_refused,
     is_redirected,
     matches_redirect,
+    plain,
     pool_arguments,
     refused_pause_s,
     retry_after_s,
@@ -27,7 +30,8 @@ from tritonc.exchange import (
     stream_arguments,
     unreachable_error,
 )
-from tritonc.service_errors import ProblemError, ServerUnavailable
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
+from tritonc.storage_redirect import is_followed
 
 Result = TypeVar("Result")
 
@@ -102,8 +106,8 @@ class AsyncConnection:
             try:
                 async with self._http.stream(**arguments) as answer:
                     if not answer.is_success:
-                        await answer.aread()
-                    async for text in check(answer).aiter_text():
+                        check(await _whole(answer, Request("GET", path)))
+                    async for text in plain(answer).aiter_text():
                         for event in stream.feed(text):
                             yield event
                 stream.ended()
@@ -138,7 +142,8 @@ class AsyncConnection:
     async def _send_once(self, request: Request) -> httpx.Response:
         request = replace(request, may_redirect=request.may_redirect and self._may_redirect)
         try:
-            answer = await self._http.request(**request.arguments(self._timeout_s))
+            async with self._http.stream(**request.arguments(self._timeout_s)) as started:
+                answer = await _whole(started, request)
         except httpx.RequestError as error:
             raise unreachable_error(error, self._http.base_url) from error
         self._was_answered = True
@@ -152,12 +157,26 @@ class AsyncConnection:
         The storage is not asked again then: it may be out of this machine's reach.
         """
         if self._storage is None:  # another client, since the API key is not for the storage
-            self._storage = httpx.AsyncClient(timeout=self._timeout_s, transport=self._transport)
+            self._storage = httpx.AsyncClient(
+                headers=STORAGE_HEADERS, timeout=self._timeout_s, transport=self._transport
+            )
         try:
-            found = await self._storage.get(redirect.headers["Location"])
-            if matches_redirect(found, redirect):
-                return found
-        except (httpx.RequestError, httpx.InvalidURL, KeyError):
+            location = redirect.headers["Location"]
+            if is_followed(location, self._http.base_url):
+                async with self._storage.stream("GET", location) as started:
+                    found = await _whole(started, request)
+                if matches_redirect(found, redirect):
+                    return found
+        except (httpx.RequestError, httpx.InvalidURL, KeyError, UnexpectedAnswer):
             pass
         self._may_redirect = False
         return await self._send_once(replace(request, may_redirect=False))
+
+
+async def _whole(started: httpx.Response, request: Request) -> httpx.Response:
+    """Return an answer with its body. Raises UnexpectedAnswer for one beyond its limits."""
+    body = AnswerBody(started, request.most_bytes, monotonic() + request.most_s)
+    if not body.is_read:
+        async for piece in started.aiter_raw():
+            body.add(piece, monotonic())
+    return body.whole()

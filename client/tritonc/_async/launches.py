@@ -59,7 +59,9 @@ class AsyncLaunches:
         Read it with `numpy.load(io.BytesIO(...))`.
         """
         path = f"{_path(launch_id)}/outputs/{quote(argument, safe='')}"
-        request = Request("GET", path, query=_case(case), repeatable=True, may_redirect=True)
+        request = Request(
+            "GET", path, query=_case(case), repeatable=True, may_redirect=True, is_for_file=True
+        )
         return (await self._connection.send(request)).content
 
     async def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:
@@ -68,7 +70,7 @@ class AsyncLaunches:
         If the launch's `trace` has `values`, also the results of each operation, as `steps`.
         """
         path = f"{_path(launch_id)}/trace"
-        request = Request("GET", path, query=_case(case), repeatable=True)
+        request = Request("GET", path, query=_case(case), repeatable=True, is_for_file=True)
         return read(dict[str, Any], await self._connection.send(request))
 
 

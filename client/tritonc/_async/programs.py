@@ -57,7 +57,7 @@ class AsyncPrograms:
         For a program with `stop_after="kernels"` they are for its `target`. Raises ProblemError
         with the slug `not_derivable` if there is nothing to bundle, and WaitExpired.
         """
-        request = Request("GET", f"{_path(program_id)}/bundle", repeatable=True)
+        request = Request("GET", f"{_path(program_id)}/bundle", repeatable=True, is_for_file=True)
         answer = await poll_answer(self._connection, request, wait_s)
         if is_accepted(answer):
             raise WaitExpired(program_id, "its bundle is not ready", wait_s)

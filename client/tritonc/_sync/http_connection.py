@@ -11,15 +11,18 @@ from typing import TypeVar
 
 import httpx
 
+from tritonc.answer_body import AnswerBody
 from tritonc.event import Event, EventStream
 from tritonc.exchange import (
     POLL_INTERVAL_S,
     RETRY_PAUSES_S,
+    STORAGE_HEADERS,
     Request,
     check,
     is_connection_refused,
     is_redirected,
     matches_redirect,
+    plain,
     pool_arguments,
     refused_pause_s,
     retry_after_s,
@@ -27,7 +30,8 @@ from tritonc.exchange import (
     stream_arguments,
     unreachable_error,
 )
-from tritonc.service_errors import ProblemError, ServerUnavailable
+from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
+from tritonc.storage_redirect import is_followed
 
 Result = TypeVar("Result")
 
@@ -102,8 +106,8 @@ class Connection:
             try:
                 with self._http.stream(**arguments) as answer:
                     if not answer.is_success:
-                        answer.read()
-                    for text in check(answer).iter_text():
+                        check(_whole(answer, Request("GET", path)))
+                    for text in plain(answer).iter_text():
                         yield from stream.feed(text)
                 stream.ended()
             except httpx.RequestError as error:
@@ -137,7 +141,8 @@ class Connection:
     def _send_once(self, request: Request) -> httpx.Response:
         request = replace(request, may_redirect=request.may_redirect and self._may_redirect)
         try:
-            answer = self._http.request(**request.arguments(self._timeout_s))
+            with self._http.stream(**request.arguments(self._timeout_s)) as started:
+                answer = _whole(started, request)
         except httpx.RequestError as error:
             raise unreachable_error(error, self._http.base_url) from error
         self._was_answered = True
@@ -151,12 +156,26 @@ class Connection:
         The storage is not asked again then: it may be out of this machine's reach.
         """
         if self._storage is None:  # another client, since the API key is not for the storage
-            self._storage = httpx.Client(timeout=self._timeout_s, transport=self._transport)
+            self._storage = httpx.Client(
+                headers=STORAGE_HEADERS, timeout=self._timeout_s, transport=self._transport
+            )
         try:
-            found = self._storage.get(redirect.headers["Location"])
-            if matches_redirect(found, redirect):
-                return found
-        except (httpx.RequestError, httpx.InvalidURL, KeyError):
+            location = redirect.headers["Location"]
+            if is_followed(location, self._http.base_url):
+                with self._storage.stream("GET", location) as started:
+                    found = _whole(started, request)
+                if matches_redirect(found, redirect):
+                    return found
+        except (httpx.RequestError, httpx.InvalidURL, KeyError, UnexpectedAnswer):
             pass
         self._may_redirect = False
         return self._send_once(replace(request, may_redirect=False))
+
+
+def _whole(started: httpx.Response, request: Request) -> httpx.Response:
+    """Return an answer with its body. Raises UnexpectedAnswer for one beyond its limits."""
+    body = AnswerBody(started, request.most_bytes, monotonic() + request.most_s)
+    if not body.is_read:
+        for piece in started.iter_raw():
+            body.add(piece, monotonic())
+    return body.whole()

@@ -60,7 +60,9 @@ class Launches:
         Read it with `numpy.load(io.BytesIO(...))`.
         """
         path = f"{_path(launch_id)}/outputs/{quote(argument, safe='')}"
-        request = Request("GET", path, query=_case(case), repeatable=True, may_redirect=True)
+        request = Request(
+            "GET", path, query=_case(case), repeatable=True, may_redirect=True, is_for_file=True
+        )
         return (self._connection.send(request)).content
 
     def trace(self, launch_id: str, *, case: int = 0) -> dict[str, Any]:
@@ -69,7 +71,7 @@ class Launches:
         If the launch's `trace` has `values`, also the results of each operation, as `steps`.
         """
         path = f"{_path(launch_id)}/trace"
-        request = Request("GET", path, query=_case(case), repeatable=True)
+        request = Request("GET", path, query=_case(case), repeatable=True, is_for_file=True)
         return read(dict[str, Any], self._connection.send(request))
 
 

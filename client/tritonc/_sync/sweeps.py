@@ -58,7 +58,7 @@ class Sweeps:
     def csv(self, sweep_id: str, *, sort: str = "", only: Mapping[str, str] | None = None) -> str:
         """Return the table as CSV; spreadsheets interpret no cell as a formula."""
         query = {**(only or {}), "format": "csv"} | ({"sort": sort} if sort else {})
-        request = Request("GET", _path(sweep_id), query=query, repeatable=True)
+        request = Request("GET", _path(sweep_id), query=query, repeatable=True, is_for_file=True)
         return (self._connection.send(request)).text
 
     def winners(
@@ -70,7 +70,9 @@ class Sweeps:
         `no_winner` if there is none, and WaitExpired if the files are not ready in time.
         """
         path = f"{_path(sweep_id)}/winners/{quote(kind, safe='')}"
-        request = Request("GET", path, query={"of": of} if of else {}, repeatable=True)
+        request = Request(
+            "GET", path, query={"of": of} if of else {}, repeatable=True, is_for_file=True
+        )
         answer = poll_answer(self._connection, request, wait_s)
         if is_accepted(answer):
             raise WaitExpired(sweep_id, f"{kind} of the winners is not ready", wait_s)

@@ -32,7 +32,7 @@ class Tensors:
 
     def get(self, digest: str) -> bytes:
         """Return the .npy file."""
-        get = Request("GET", _path(digest), repeatable=True, may_redirect=True)
+        get = Request("GET", _path(digest), repeatable=True, may_redirect=True, is_for_file=True)
         answer = self._connection.send(get)
         return answer.content
 

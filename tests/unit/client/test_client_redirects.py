@@ -18,15 +18,16 @@ class Storage:
         self.asked = []
         self.answer = httpx.Response(200, content=BYTES)
         self.digest = DIGEST
+        self.at = AT
 
     def __call__(self, request):
         self.asked.append(request)
-        if request.url.host == "storage.example.com":
+        if request.headers.get("prefer") != "redirect" and "bucket" in request.url.path:
             if isinstance(self.answer, Exception):
                 raise self.answer
             return self.answer
         if request.headers.get("prefer") == "redirect":
-            headers = {"Location": AT, "Tritond-Digest": self.digest}
+            headers = {"Location": self.at, "Tritond-Digest": self.digest}
             return httpx.Response(307, headers=headers)
         return httpx.Response(200, content=BYTES)
 
@@ -87,8 +88,68 @@ def test_what_the_storage_does_not_have_comes_from_the_service(client, storage, 
 
 
 def test_a_client_that_cannot_read_zstd_asks_for_no_redirect(storage, monkeypatch):
-    monkeypatch.setattr("httpx._client.ACCEPT_ENCODING", "gzip, deflate")
+    monkeypatch.setattr("tritonc.exchange.STORAGE_HEADERS", {"Accept-Encoding": "gzip"})
     with Client("http://service", transport=httpx.MockTransport(storage)) as client:
         assert client.artifact("key", "ptx") == BYTES
 
     assert storage.hosts == ["service"]
+
+
+NOT_FOLLOWED = [
+    "http://127.0.0.1:8110/internal",
+    "https://127.0.0.1/internal",
+    "https://localhost/internal",
+    "https://a.localhost./internal",
+    "https://[::1]/internal",
+    "https://[::ffff:127.0.0.1]/internal",
+    "https://127.1/internal",
+    "https://2130706433/internal",
+    "https://0.0.0.0/internal",
+    "http://169.254.169.254/latest/meta-data",
+    "https://[fe80::1%25eth0]/internal",
+    "file:///etc/passwd",
+    "ftp://storage.example.com/object",
+    "//storage.example.com/object",
+    "/internal",
+    "https:///object",
+    "https://user:word@storage.example.com/object",
+    "",
+]
+
+
+@pytest.mark.parametrize("at", NOT_FOLLOWED)
+def test_a_redirect_to_this_machine_or_its_link_is_not_followed(storage, client, at):
+    storage.at = at
+
+    assert client.artifact("key", "ptx") == BYTES
+    assert storage.hosts == ["service", "service"]
+
+
+def test_a_service_with_https_cannot_redirect_to_http(storage):
+    storage.at = "http://storage.example.com/object"
+    transport = httpx.MockTransport(storage)
+    with Client("https://service", transport=transport) as client:
+        assert client.artifact("key", "ptx") == BYTES
+
+    assert storage.hosts == ["service", "service"]
+
+
+def test_a_name_of_loopback_is_not_followed_over_http(storage, client, monkeypatch):
+    found = [(2, 1, 6, "", ("127.0.0.1", 0))]
+    storage.at = "http://storage.example.com/object"
+    monkeypatch.setattr(
+        "tritonc.storage_redirect.socket.getaddrinfo",
+        lambda name, *_a, **_k: found if name == "storage.example.com" else [],
+    )
+
+    assert client.artifact("key", "ptx") == BYTES
+    assert storage.hosts == ["service", "service"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000", "http://localhost:8000"])
+def test_a_service_on_loopback_may_have_its_storage_there(storage, url):
+    storage.at = "http://127.0.0.1:9000/bucket/object"
+    with Client(url, transport=httpx.MockTransport(storage)) as client:
+        assert client.artifact("key", "ptx") == BYTES
+
+    assert [request.url.port for request in storage.asked] == [8000, 9000]
