@@ -1,4 +1,4 @@
-"""Which object storage an answer may send the client to.
+"""Object storages that an answer may send the client to.
 
 A server that lies could otherwise have the client ask what only this machine or its network
 reaches: services on loopback, or the metadata of a cloud's machine, which has a link-local address.

@@ -152,7 +152,7 @@ class _ProofRun:
         hit = await self._context.kept.hit(key, [_MADE])
         body = None if hit is None else hit.included[_MADE]
         if body is not None:
-            return TriedFix.model_validate_json(body)
+            return read_stored(TriedFix, body)
         self._may_differ = False
         fix = await tried(job, report, self._compiled, self._proved_again, self._instructions)
         if not self._may_differ:
