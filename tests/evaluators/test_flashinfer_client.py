@@ -77,9 +77,8 @@ def test_a_kernel_that_fills_its_output_passes_on_every_workload(
 
 
 def test_several_sources_import_each_other(http: httpx.Client) -> None:
-    main = "from .ops import times\n\ndef kernel(x, by):\n    return times(x, by)\n"
-    ops = "def times(x, by):\n    return {'y': x * by}\n"
-    traces = evaluated(http, solution("two", main, ops))
+    main = "from .ops import kernel as fill\n\ndef kernel(x, by, y):\n    fill(x, by, y)\n"
+    traces = evaluated(http, solution("two", main, KERNEL, in_place=True))
     assert all(trace.is_successful() for trace in traces), traces
 
 
@@ -87,6 +86,11 @@ def test_several_sources_import_each_other(http: httpx.Client) -> None:
     ("name", "content", "status"),
     [
         ("value", "def kernel(x, by):\n    return x * 3\n", EvaluationStatus.INCORRECT_NUMERICAL),
+        (
+            "no kernel",
+            "def kernel(x, by):\n    return x * by\n",
+            EvaluationStatus.INCORRECT_NUMERICAL,
+        ),
         ("shape", "def kernel(x, by):\n    return x[:1] * by\n", EvaluationStatus.INCORRECT_SHAPE),
         (
             "dtype",
