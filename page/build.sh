@@ -7,6 +7,11 @@ cd "$(dirname "$0")"
 wheel=../.cache/node
 least=20
 
+# `make page` and `make lint` may run at the same time, and each may install the packages.
+mkdir -p ../.cache
+exec 9> ../.cache/page.lock
+flock 9
+
 has_node() {
     node -e "process.exit(+(parseInt(process.versions.node) < $least))" 2> /dev/null
 }
