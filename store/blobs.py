@@ -26,8 +26,9 @@ LIFE_S: Final = 30 * 24 * 3600
 LARGE_BYTES: Final = 16 << 10
 """Frames from this size on go into the bucket, if there is one."""
 MARKER: Final = b"bucket:"
-"""A value of the cache that begins so stands for a frame in the bucket, whose size follows. No zstd
-frame begins so."""
+"""A value of the cache that begins so stands for a frame in the bucket. What follows is its size
+and that of its content: "bucket:800/2000". Earlier versions wrote the first alone. No zstd frame
+begins so."""
 MARKER_BYTES: Final = 768
 """Booked for a marker. With its key, readers and entries in the books it takes 630."""
 # Making one takes as long as unpacking a stage. Only the event loop unpacks, so it can be shared.
@@ -76,6 +77,19 @@ class ArrivingBlob:
         self.frame += self._compressor.compress(self._waiting)
         self._waiting.clear()
         return self._compressor
+
+
+def _content_bytes(frame: bytes | bytearray) -> int:
+    """Return the size that a zstd frame says its content has, -1 for none, or for no frame."""
+    try:
+        return zstandard.frame_content_size(frame)
+    except zstandard.ZstdError:
+        return -1
+
+
+def _most_frame_bytes(content_bytes: int) -> int:
+    """Return the most that a frame of so much content takes, whatever version of zstd made it."""
+    return content_bytes + content_bytes // 128 + (1 << 10)
 
 
 def unpack_frame(frame: bytes, digest: str) -> bytes | None:
@@ -135,7 +149,8 @@ class Blobs:
         values = {keys.BLOB + digest: memoryview(frame) for digest, frame in frames.items()}
         sizes_bytes = {key: len(value) for key, value in values.items()}
         for digest in moved:
-            values[keys.BLOB + digest] = memoryview(b"%s%d" % (MARKER, len(frames[digest])))
+            sizes = b"%d/%d" % (len(frames[digest]), _content_bytes(frames[digest]))
+            values[keys.BLOB + digest] = memoryview(MARKER + sizes)
             sizes_bytes[keys.BLOB + digest] = MARKER_BYTES
         if self.budget:
             await self.budget.account(sizes_bytes)
@@ -188,19 +203,26 @@ class Blobs:
         Raises BucketUnavailable.
         """
         kept = cast("bytes | None", await self.cache.get(keys.BLOB + digest))
-        return None if kept is None else await self.frame_of(kept, digest)
+        frame = None if kept is None else await self.frame_of(kept, digest)
+        return await self.verify(frame, digest) if frame == b"" else frame
 
     async def frame_of(self, kept: bytes, digest: str) -> bytes | None:
         """Return the frame that the cache keeps or marks; None if the bucket has lost it.
 
-        Raises BucketUnavailable; the marker stays then.
+        It is empty, so that `verify` refuses it, in place of one whose content has another size:
+        a server may send little that unpacks to much. Raises BucketUnavailable; the marker stays
+        then.
         """
         if not kept.startswith(MARKER):
             return kept
-        frame = None if self.bucket is None else await self.bucket.get(digest)
+        _, _, known = kept.removeprefix(MARKER).partition(b"/")
+        content_bytes = int(known) if known.isdigit() else None
+        most = _most_frame_bytes(MAX_BLOB_BYTES if content_bytes is None else content_bytes)
+        frame = None if self.bucket is None else await self.bucket.get(digest, most)
         if frame is None:
             await self._drop(args=[keys.BLOB + digest])
-        return frame
+            return None
+        return frame if content_bytes in (None, _content_bytes(frame)) else b""
 
     async def signed_url(self, digest: str) -> str | None:
         """Return a URL of the bucket at which anyone may get the frame for a minute.

@@ -28,10 +28,9 @@ ANSWER_S: Final = 5.0
 SLOWEST_BYTES_PER_S: Final = 4 << 20
 """A body has as much more time as it takes at this rate."""
 REQUESTS_AT_ONCE: Final = 64
-MOST_FRAME_BYTES: Final = 520 << 20
-"""More than the frame of the largest blob takes."""
 FAILURES_TO_OPEN: Final = 3
 OPEN_S: Final = 5.0
+_READ_BYTES: Final = 1 << 20
 _RETRIES: Final = 1
 LISTED_AT_ONCE: Final = 1000
 _LISTED_BYTES: Final = 64 << 10
@@ -169,21 +168,32 @@ class Bucket:
             except FileNotFoundError:
                 raise OSError("the bucket does not exist") from None
 
-    async def get(self, digest: str) -> bytes | None:
-        """Return a frame, None if it is not there. Raises BucketUnavailable."""
+    async def get(self, digest: str, most_bytes: int) -> bytes | None:
+        """Return a frame, None if it is not there, or is larger than that.
+
+        Raises BucketUnavailable.
+        """
         import obstore
 
         try:
             async with self._request() as limit:
                 found = await obstore.get_async(self._store, path_of(digest))
                 size_bytes = found.meta["size"]
-                if size_bytes > MOST_FRAME_BYTES:
-                    logger.error("%s in the bucket is no blob: %d bytes", digest, size_bytes)
-                    return None
-                _extend(limit, size_bytes)
-                return bytes(await found.bytes_async())
+                if size_bytes <= most_bytes:
+                    _extend(limit, size_bytes)
+                    frame = bytearray()
+                    # a server may send more than it says
+                    async for part in found.stream(min_chunk_size=_READ_BYTES):
+                        frame += part
+                        size_bytes = max(size_bytes, len(frame))
+                        if size_bytes > most_bytes:
+                            break
+                    else:
+                        return bytes(frame)
         except FileNotFoundError:
             return None
+        logger.error("%s in the bucket is no blob: %d bytes or more", digest, size_bytes)
+        return None
 
     async def signed_url(self, digest: str) -> str:
         """Return a URL at which anyone may get the frame for a minute. Raises BucketUnavailable."""

@@ -1,6 +1,7 @@
 """Validates the report of a child that proved a kernel, and writes it for the cache.
 
-The child read hostile IR: whoever took it over may send anything. What is read has a record.
+The child read hostile IR, which may have taken it over, so it may send anything. What is read has a
+record.
 """
 
 import json

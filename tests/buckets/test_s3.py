@@ -103,7 +103,7 @@ async def test_a_write_that_fails_leaves_no_object(blobs, bucket, proxy, rclone,
     await blobs.put(data)
 
     proxy.fault = "none"
-    assert await bucket.get(digest_of(data)) is None
+    assert await bucket.get(digest_of(data), 1 << 30) is None
 
 
 async def test_after_failures_in_a_row_no_request_is_made(blobs, bucket, proxy, monkeypatch):
@@ -178,7 +178,7 @@ async def test_a_sweep_lists_and_deletes(rclone, credentials, cache, monkeypatch
     assert set(digests[20:]) <= set(found.digests)
     assert not set(digests[:20]) & set(found.digests)
     assert await blobs.get(digests[0]) is not None
-    assert await bucket.get(digests[20]) is None
+    assert await bucket.get(digests[20], 1 << 30) is None
 
 
 async def test_a_server_that_is_killed_and_started_again(blobs, rclone, short):
