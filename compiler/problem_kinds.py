@@ -136,6 +136,12 @@ _COMPILATIONS: Final = {
         "Its caller cancelled the launch.",
         retryable=True,
     ),
+    Slug.RESULT_TOO_LARGE: _failed(
+        "request", "The result is too large",
+        "The record of the job would have more bytes than any may have.",
+        "Ask for less at once: fewer cases, checks or returned values.",
+        "The result has 9437184 bytes, more than the 8388608 that any may have. Ask for less …",
+    ),
 }  # fmt: skip
 
 _LAUNCHES: Final = {

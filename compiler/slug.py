@@ -31,6 +31,7 @@ class Slug(StrEnum):
     SANDBOX_VIOLATION = "sandbox_violation"
     WORKER_LOST = "worker_lost"
     CANCELLED = "cancelled"
+    RESULT_TOO_LARGE = "result_too_large"
     MISSING_ARGUMENT = "missing_argument"
     ARGUMENT_MISMATCH = "argument_mismatch"
     INVALID_ARGUMENT = "invalid_argument"

@@ -6,13 +6,15 @@ cancelling and expiring are written once, for all kinds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
 from pydantic import BaseModel
 
 from compiler.problem import Problem, failure_problem
+from store.byte_limits import MAX_FAILURE_RECORD_BYTES
+from store.errors import NoRoomForRecord, RecordRefused, StoreFull
 from store.jobs.types import KEPT_S, Claim, DeadLetter, JobEnd, kind_of
 from store.launches import LIFE_S
 from store.stored import Unreadable, read_stored
@@ -89,13 +91,20 @@ class JobKind(Generic[Job]):
 
     def _cancelled(self, job_id: str, job: Job | None, why: str) -> bytes:
         problem = failure_problem(self.cancelled_slug, why)
-        return _json(self.record(Unhandled(job_id, job, "cancelled", problem)))
+        return self._ended(Unhandled(job_id, job, "cancelled", problem))
 
     def mistake(self, job: Job) -> JobEnd:
         """Return how a job ends when its handler raised an error that is our mistake."""
         detail = f"The worker made a mistake; its log holds the details under {self.id_of(job)}."
         problem = failure_problem(self.failure_slug, detail)
-        return self._end(self.record(Unhandled(self.id_of(job), job, "failed", problem)))
+        return self._end(Unhandled(self.id_of(job), job, "failed", problem))
+
+    def refused(self, job: Job, refusal: RecordRefused) -> tuple[JobEnd, Problem]:
+        """Return how a job ends whose record the store refused, and why. It is not tried again."""
+        slugs = {NoRoomForRecord: "too_many_requests", StoreFull: "store_unavailable"}
+        problem = failure_problem(slugs.get(type(refusal), "result_too_large"), str(refusal))
+        end = self._end(Unhandled(self.id_of(job), job, "failed", problem))
+        return replace(end, reusable=end.reusable or not problem.retryable), problem
 
     def expired(self, job_id: str, payload: bytes, reason: DeadLetter | str) -> JobEnd:
         """Return how a job ends that no worker finished, for `reason`."""
@@ -106,15 +115,22 @@ class JobKind(Generic[Job]):
             problem = self.overdue or failure_problem(self.failure_slug, self.overdue_detail)
         else:
             problem = failure_problem(self.failure_slug, self.exhausted_detail)
-        return self._end(self.record(Unhandled(job_id, job, "failed", problem)))
+        return self._end(Unhandled(job_id, job, "failed", problem))
 
     @property
     def keep_s(self) -> int:
         """The lifetime of a record that no handler wrote."""
         return LIFE_S if self.is_owned else KEPT_S
 
-    def _end(self, record: BaseModel) -> JobEnd:
-        return JobEnd(_json(record), reusable=self.is_owned, keep_s=self.keep_s)
+    def _end(self, end: Unhandled[Job]) -> JobEnd:
+        return JobEnd(self._ended(end), reusable=self.is_owned, keep_s=self.keep_s)
+
+    def _ended(self, end: Unhandled[Job]) -> bytes:
+        """Return a record without results, which is small enough to be kept in any case."""
+        record = _json(self.record(end))
+        if len(record) <= MAX_FAILURE_RECORD_BYTES:
+            return record
+        return _json(self.record(replace(end, job=None)))
 
     def _readable(self, payload: bytes) -> Job | None:
         try:

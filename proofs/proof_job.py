@@ -37,7 +37,7 @@ class ProofJob(BaseModel):
     checks: list[ProofCheck]
     limits: ProofLimits
     launch: dict[str, Any] = {}
-    """What workers of earlier versions begin a witness with. Later ones do not read it."""
+    """The start of a witness, for workers of earlier versions. Later ones do not read it."""
     other: OtherKernelJob | None = None
     priority: Literal["interactive", "batch"]
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]

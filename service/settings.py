@@ -90,8 +90,8 @@ class ServiceSettings(BaseSettings):
     """Size of the requests of all queued and running jobs; more get `queue_full`."""
     max_queued_per_caller: int = Field(default=5_000, ge=1)
     """Queued jobs per caller; more are refused with `too_many_requests`."""
-    max_kept_bytes_per_caller: int = Field(default=1 << 30, ge=1 << 10)
-    """Size of the stored results and batches per caller; beyond it, `too_many_requests`."""
+    max_kept_bytes_per_caller: int = Field(default=1 << 30, ge=1 << 20)
+    """Size of the stored results and batches per caller, and 64 KiB for each of its jobs."""
     max_connections: int = Field(default=10_000, ge=1)
     """Simultaneous client connections; more are refused."""
     head_timeout_s: float = Field(default=10, gt=0)

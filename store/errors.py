@@ -1,5 +1,7 @@
 """The errors that leave the store; no redis exception is meant to be caught outside of it."""
 
+from store.byte_limits import MAX_RECORD_BYTES
+
 
 class StoreError(Exception):
     """The base class of all errors of the store."""
@@ -77,12 +79,43 @@ class CallerBytesFull(CallerQueueFull):
     def __init__(self, lane: str, limit: int) -> None:
         StoreError.__init__(
             self,
-            f"Your results take more than {limit} bytes of the store. They go by themselves: "
-            "failed compilations after 10 minutes, launches and batches after a day. Try again "
-            "then.",
+            f"Your results, and what your jobs reserve for theirs, would take more than {limit} "
+            "bytes of the store. They go by themselves: failed compilations after 10 minutes, "
+            "launches and batches after a day. Try again then.",
         )
         self.lane = lane
         self.limit = limit
+
+
+class RecordRefused(StoreError):
+    """The store keeps no record of this size for this job; it keeps the record of a failure."""
+
+
+class RecordTooLarge(RecordRefused):
+    """The record has more bytes than any may have."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__(
+            f"The result has {size_bytes} bytes, more than the {MAX_RECORD_BYTES} that any may "
+            "have. Ask for less at once: fewer cases, checks or returned values."
+        )
+
+
+class NoRoomForRecord(RecordRefused):
+    """The caller has no room left for the record."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"Your results take so much of the store that this one does not fit: {limit} bytes are "
+            "the most. They go by themselves, launches and batches after a day. Post it again then."
+        )
+
+
+class StoreFull(RecordRefused):
+    """The server has no memory left for the record."""
+
+    def __init__(self) -> None:
+        super().__init__("The store has no memory left for the result. Post it again later.")
 
 
 class GpuTimeSpent(CallerQueueFull):

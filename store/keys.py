@@ -22,6 +22,7 @@ QUEUED: Final = "tritond:queued:"  # <lane>: zset of all queued jobs in expected
 WAITING: Final = "tritond:waiting:"  # <lane>: zset queued job id -> when it was submitted, ms
 JOB_BYTES: Final = "tritond:job-bytes"  # of the payloads of all living jobs
 KEPT: Final = "tritond:kept-bytes:"  # <caller>: hash ten minutes since 1970 -> bytes that go then
+KEPT_LIMIT: Final = "tritond:kept-bytes-limit"  # most bytes kept for a caller, as services set it
 WAKE: Final = "tritond:wake:"  # <lane>: list of one token, while jobs wait and no worker was woken
 WAKE_RESERVE: Final = "tritond:wake-reserve:"  # <lane>: the same for workers without a free slot
 RUNNING: Final = "tritond:running:"  # <priority>:<lane>: hash caller -> its jobs that run

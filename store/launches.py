@@ -123,7 +123,7 @@ class Amendments:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._amend = scripts.load(redis, "amend")
+        self._amend = scripts.load(redis, "amend", shared="lane")
 
     async def expect(self, job_id: str, life_ms: int = AMENDMENT_LIFE_MS) -> None:
         """Have followers stay behind the end of a job, for `life_ms` at most. Before that end."""

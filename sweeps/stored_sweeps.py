@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 from redis.asyncio import Redis
 
 from store import keys, scripts
+from store.errors import CallerBytesFull
+from store.jobs.types import SWEEPS_LANE
 from store.launches import LIFE_S
 
 ROWS_AT_ONCE: Final = 500
@@ -63,11 +65,17 @@ class Sweeps:
         return owner is not None and owner.decode() == caller
 
     async def write_rows(self, sweep_id: str, token: int, rows: Sequence[WrittenRow]) -> bool:
-        """Write rows, each with an event; False: the attempt with `token` does not count."""
+        """Write rows, each with an event; False: the attempt with `token` does not count.
+
+        Raises CallerBytesFull where its caller has no room for them.
+        """
         for start in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[start : start + ROWS_AT_ONCE]
             words: list[int | str | bytes] = [word for row in some for word in row]
-            if not await self._write(args=[sweep_id, token, *words]):
+            written, *limit = await self._write(args=[sweep_id, token, *words])
+            if written == b"caller_bytes_full":
+                raise CallerBytesFull(SWEEPS_LANE, int(limit[0]))
+            if written != b"written":
                 return False
         return True
 

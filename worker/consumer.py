@@ -19,9 +19,9 @@ from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
 from jobs.work_metrics import WorkMetrics
 from store import workers
 from store.connection import StoreClient
-from store.errors import StoreUnavailable
+from store.errors import RecordRefused, StoreUnavailable
 from store.jobs.consumer import JobConsumer, Revocations
-from store.jobs.types import Claim, QueueLimits, device_class_of, kind_of
+from store.jobs.types import Claim, JobEnd, QueueLimits, device_class_of, kind_of
 from store.usage import Used
 from worker import job_account
 from worker.job_account import JobAccount
@@ -36,6 +36,7 @@ class Attempt(Generic[Job]):
     """One attempt at a job: what was claimed, what it says, and the way to hand in its record."""
 
     claim: Claim
+    kind: JobKind[Job]
     job: Job
     attempts: JobConsumer
     metrics: WorkMetrics
@@ -48,8 +49,21 @@ class Attempt(Generic[Job]):
         return float(self.claim.started_at_ms - self.claim.submitted_at_ms)
 
     async def finish(self, record: BaseModel | bytes, *, reusable: bool, keep_s: int) -> bool:
-        """End the job with `record`; False: the attempt no longer counts."""
+        """End the job with `record`; False: the attempt no longer counts, or there is no room.
+
+        A job whose record the store refuses ends with a failure that gives the reason.
+        """
         written = record if isinstance(record, bytes) else self._written(record)
+        try:
+            return await self._finish(JobEnd(written, reusable, keep_s))
+        except RecordRefused as refusal:
+            end, problem = self.kind.refused(self.job, refusal)
+            logger.warning("the record of %s is not kept: %s", self.claim.id, refusal)
+            self.metrics.failed(problem.slug)
+            await self._finish(end)
+            return False
+
+    async def _finish(self, end: JobEnd) -> bool:
         claim = self.claim
         is_on_gpu = device_class_of(claim.lane) is not None
         used_s = self.used.gpu_s if is_on_gpu else self.used.children_s
@@ -57,9 +71,9 @@ class Attempt(Generic[Job]):
             return await self.attempts.finish(
                 claim.id,
                 claim.token,
-                written,
-                reusable=reusable,
-                keep_s=keep_s,
+                end.record,
+                reusable=end.reusable,
+                keep_s=end.keep_s,
                 used_ms=round(used_s * 1000),
             )
 
@@ -189,7 +203,7 @@ class Consumer:
                 WORKER: self.name,
             }
         )
-        attempt = Attempt(claim, job, attempts, metrics, used)
+        attempt = Attempt(claim, handler.kind, job, attempts, metrics, used)
         metrics.queue_wait.labels(claim.lane).observe(attempt.queue_ms / 1000)
         began_s = claim.started_at_ms / 1000
         tracing.past_span("queue", claim.submitted_at_ms / 1000, began_s, claim.traceparent)

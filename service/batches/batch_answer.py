@@ -86,8 +86,11 @@ async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
         name = ended.state if ended else (living.get(index) or "refused")
         item = AnsweredItem(index, str(name), url_of(planned.id) if planned.id else None)
         if ended and ended.state == "refused":
-            item.url, item.problem = None, ended.record
-            item.status = orjson.loads(ended.record)["status"]
+            item.url = None
+            if ended.record:
+                item.problem, item.status = ended.record, orjson.loads(ended.record)["status"]
+            else:
+                item.refuse(_not_kept())
         elif item.state in LIVING:
             item.status = 202
         elif ended is None:
@@ -98,6 +101,11 @@ async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
 
 def _not_queued() -> ProblemRaised:
     return ProblemRaised("not_found", "This item was not queued, or was purged; post it again.")
+
+
+def _not_kept() -> ProblemRaised:
+    detail = "The reason of this refusal did not fit into what is kept for you; post the item alone"
+    return ProblemRaised("too_many_requests", detail)
 
 
 async def _add_results(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.errors import StoreUnavailable
+from store.byte_limits import MAX_RECORD_BYTES
+from store.errors import NoRoomForRecord, RecordTooLarge, StoreFull, StoreUnavailable
 from store.jobs.types import (
     Claim,
     DeadLetter,
@@ -120,10 +121,23 @@ class JobConsumer:
 
         `reusable` says whether a later submit may be answered with it. `used_ms` of a worker's or a
         GPU's time is the caller's share; None: all the time of the attempt.
+
+        Raises RecordRefused where there is no room for the record: the attempt still counts, and
+        must finish with one of at most `MAX_FAILURE_RECORD_BYTES`.
         """
         used: str | int = "" if used_ms is None else used_ms
+        if len(record) > MAX_RECORD_BYTES:
+            raise RecordTooLarge(len(record))
         args: list[str | int | bytes] = [job_id, token, record, int(reusable), keep_s * 1000, used]
-        return bool(await self._finish(args=args))
+        answer, *limit = await self._finish(args=args)
+        match answer:
+            case b"too_large":
+                raise RecordTooLarge(len(record))
+            case b"caller_bytes_full":
+                raise NoRoomForRecord(int(limit[0]))
+            case b"store_full":
+                raise StoreFull
+        return bool(answer == b"accepted")
 
     async def release(self, job_id: str, token: int) -> bool:
         """Give the job back because this worker stops; False: the attempt no longer counts."""

@@ -1,8 +1,9 @@
 """The server-side Lua scripts, one file each, and how they are loaded.
 
 A script runs atomically and in one round trip. Names of keys come from `store.keys` as Lua locals,
-so a script never spells one; most keys of the job protocol are only known inside a script, which is
-why they are not passed as KEYS and why a Redis cluster is not supported.
+and limits from `store.byte_limits`, so a script never spells one; most keys of the job protocol are
+only known inside a script, which is why they are not passed as KEYS and why a Redis cluster is not
+supported.
 
 The first line of a script says what becomes of it on a server whose memory is full. `#!lua` alone:
 it is refused before it begins, since it would take memory. With `allow-oom` it runs, since jobs end
@@ -18,7 +19,7 @@ from typing import Final
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 
-from store import keys
+from store import byte_limits, keys
 
 SHARED: Final = "lane"
 NAMES: Final = sorted(
@@ -30,10 +31,14 @@ NAMES: Final = sorted(
 
 
 def _names(script: str) -> str:
-    """Return the constants of `store.keys` that `script` uses as one line of a Lua table, `K`."""
-    used = set(re.findall(r"\bK\.(\w+)", script))
-    names = {name: value for name, value in vars(keys).items() if name in used}
-    return "local K = {" + ", ".join(f'{n} = "{v}"' for n, v in names.items()) + "}\n"
+    """Return the constants that `script` uses as one line of Lua tables.
+
+    `K` has those of `store.keys`, `L` those of `store.byte_limits`.
+    """
+    used = {table: set(re.findall(rf"\b{table}\.(\w+)", script)) for table in "KL"}
+    names = [f'{name} = "{value}"' for name, value in vars(keys).items() if name in used["K"]]
+    limits = [f"{name} = {value}" for name, value in vars(byte_limits).items() if name in used["L"]]
+    return f"local K = {{{', '.join(names)}}} local L = {{{', '.join(limits)}}}\n"
 
 
 @cache

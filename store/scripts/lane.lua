@@ -210,11 +210,12 @@ local KEPT_UNIT_MS = 600000
 local SHORT_MS = 60000
 
 local function keep_bytes(caller, bytes, life_ms)
+  local at = math.ceil((now_ms() + life_ms) / KEPT_UNIT_MS)
   if caller and bytes > 0 then
-    local at = math.ceil((now_ms() + life_ms) / KEPT_UNIT_MS)
     redis.call("HINCRBY", K.KEPT .. caller, at, bytes)
     redis.call("PEXPIRE", K.KEPT .. caller, 25 * 3600 * 1000)
   end
+  return at
 end
 
 local function kept_bytes(caller)
@@ -222,9 +223,94 @@ local function kept_bytes(caller)
   for i = 1, #all, 2 do
     if tonumber(all[i]) > now then
       bytes = bytes + tonumber(all[i + 1])
+    else
+      redis.call("HDEL", K.KEPT .. caller, all[i])
     end
   end
   return bytes
+end
+
+-- The limit is the services' setting; a worker does not have it.
+local function has_room(caller, bytes)
+  local limit = tonumber(redis.call("GET", K.KEPT_LIMIT) or "")
+  return limit == nil or kept_bytes(caller) + bytes <= limit
+end
+
+-- A job reserves bytes of its caller, so that a failure at least can be kept. The reservation counts as
+-- kept bytes that expire after the job's time, so that none outlives a job that the store lost for long.
+local RESERVED_MS = 3600000
+
+local function reserved_bytes(payload, keeps)
+  return L.MAX_FAILURE_RECORD_BYTES + (keeps == "1" and #payload or 0)
+end
+
+local function reserve(id, caller, bytes, deadline_in_ms)
+  local at = keep_bytes(caller, bytes, deadline_in_ms + RESERVED_MS)
+  redis.call("HSET", K.JOB .. id, "reserved_by", caller, "reserved_at", at, "reserved", bytes)
+end
+
+-- Answers the caller whose bytes were reserved, nil where none were.
+local function release_reserved(id)
+  local caller, at, bytes = unpack(redis.call("HMGET", K.JOB .. id, "reserved_by", "reserved_at", "reserved"))
+  if not caller or not at or not bytes then
+    return nil
+  end
+  if tonumber(at) > now_ms() / KEPT_UNIT_MS
+    and redis.call("HINCRBY", K.KEPT .. caller, at, -bytes) <= 0 then
+    redis.call("HDEL", K.KEPT .. caller, at)
+  end
+  redis.call("HDEL", K.JOB .. id, "reserved_by", "reserved_at", "reserved")
+  return caller
+end
+
+-- True if a server with a limit of its memory would pass it with so many bytes more.
+local function is_full(bytes)
+  local info = redis.call("INFO", "memory")
+  local most = tonumber(string.match(info, "maxmemory:(%d+)") or "0")
+  return most > 0 and tonumber(string.match(info, "used_memory:(%d+)")) + bytes > most
+end
+
+-- Why a record cannot be kept, nil if it can. Small ones always can: each job reserved as much.
+local function no_room_for(id, record, keep_ms)
+  if #record <= L.MAX_FAILURE_RECORD_BYTES then
+    return nil
+  end
+  if #record > L.MAX_RECORD_BYTES then
+    return "too_large"
+  end
+  if is_full(#record) then
+    return "store_full"
+  end
+  if keep_ms <= SHORT_MS then
+    return nil
+  end
+  local payload, keeps, reserver, reserved =
+    unpack(redis.call("HMGET", K.JOB .. id, "payload", "keeps", "reserved_by", "reserved"))
+  local bytes = #record + (keeps == "1" and #payload or 0)
+  for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
+    if has_room(caller, bytes - (caller == reserver and tonumber(reserved) or 0)) then
+      return nil
+    end
+  end
+  return "caller_bytes_full"
+end
+
+-- Counts a result for the callers who have room for it: a caller who joined never passes its limit. A small
+-- one for which nobody has counts for the caller whose bytes were reserved.
+local function keep_result(id, bytes, keep_ms)
+  local callers, reserver, is_counted = redis.call("SMEMBERS", K.CALLERS .. id), release_reserved(id), false
+  if keep_ms <= SHORT_MS then
+    return
+  end
+  for _, caller in ipairs(callers) do
+    if has_room(caller, bytes) then
+      keep_bytes(caller, bytes, keep_ms)
+      is_counted = true
+    end
+  end
+  if not is_counted then
+    keep_bytes(reserver or callers[1], bytes, keep_ms)
+  end
 end
 
 local CLAIM = { "lane", "priority", "payload", "token", "attempt", "deliveries", "refresh",
@@ -251,15 +337,20 @@ local function list(collection, caller, id, life_ms, most, is_new)
 end
 
 -- Items of a batch are over; with the last one the batch is, and has a result as a job has. The record
--- of a success is not kept a second time: it is large, and read where it is. Any other is kept once:
--- further items of the job say "=" and the index of the one that has it.
+-- of a success is not kept a second time: it is large, and read where it is. Any other is kept once, if
+-- there is room: further items of the job say "=" and the index of the one that has it.
 local function end_items(batch, indices, state, record)
   local life_ms = redis.call("PTTL", K.BATCH .. batch)
   if life_ms <= 0 then
     return
   end
   local own = (state == "succeeded" or state == "completed") and "" or record
-  keep_bytes(redis.call("HGET", K.BATCH .. batch, "caller"), #own, life_ms)
+  local caller = redis.call("HGET", K.BATCH .. batch, "caller")
+  local is_large = #own > L.MAX_FAILURE_RECORD_BYTES
+  if not has_room(caller or "", #own) or (is_large and is_full(#own)) then
+    own = ""
+  end
+  keep_bytes(caller, #own, life_ms)
   for index in string.gmatch(indices, "%d+") do
     if redis.call("HSETNX", K.BATCH_ITEMS .. batch, index, state .. " " .. own) == 1 then
       own = own == "" and "" or (string.sub(own, 1, 1) == "=" and own or "=" .. index)
@@ -303,11 +394,7 @@ end
 local function conclude(id, ending, token, record, reusable, keep_ms)
   local payload, keeps = unpack(redis.call("HMGET", K.JOB .. id, "payload", "keeps"))
   payload = keeps == "1" and payload or ""
-  if tonumber(keep_ms) > SHORT_MS then
-    for _, caller in ipairs(redis.call("SMEMBERS", K.CALLERS .. id)) do
-      keep_bytes(caller, #record + #payload, tonumber(keep_ms))
-    end
-  end
+  keep_result(id, #record + #payload, tonumber(keep_ms))
   give_back_bytes(id)
   redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
   redis.call("HSET", K.RESULT .. id, "record", record, "reusable", reusable, ending, token)

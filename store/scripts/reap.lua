@@ -31,6 +31,7 @@ local function is_broken(id, job)
   redis.call("ZREM", K.LEASES, id)
   redis.call("ZREM", K.DEADLINES, id)
   give_back_bytes(id)
+  release_reserved(id)
   redis.call("DEL", K.JOB .. id, K.CALLERS .. id, K.INTERESTS .. id)
   return true
 end

@@ -99,7 +99,9 @@ local function create()
   if tonumber(redis.call("GET", K.JOB_BYTES) or "0") + #payload > tonumber(ARGV[17]) then
     return { "bytes_full" }
   end
-  if kept_bytes(caller) > tonumber(ARGV[18]) then
+  redis.call("SET", K.KEPT_LIMIT, ARGV[18])
+  local reserved = reserved_bytes(payload, ARGV[19])
+  if not has_room(caller, reserved) then
     return { "caller_bytes_full" }
   end
   local limit, wait_s = gpu_time_spent()
@@ -114,6 +116,7 @@ local function create()
     "started_ms", "", "consumer", "", "bytes", #payload, "keeps", ARGV[19], "request_id", ARGV[20],
     "traceparent", ARGV[22])
   redis.call("INCRBY", K.JOB_BYTES, #payload)
+  reserve(id, caller, reserved, tonumber(ARGV[6]))
   redis.call("SADD", K.CALLERS .. id, caller)
   event(id, "queued", { priority = priority })
   redis.call("PEXPIRE", K.EVENTS .. id, ARGV[10])

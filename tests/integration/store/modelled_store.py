@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from store import keys
 from store.batches import Batches
+from store.byte_limits import MAX_FAILURE_RECORD_BYTES
 from store.connection import connect, connect_blocking
-from store.errors import CallerQueueFull, QueueBytesFull, QueueFull
+from store.errors import CallerBytesFull, CallerQueueFull, QueueBytesFull, QueueFull
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
 from store.jobs.types import Cancellation, Claim, DeadLetter, Priority, QueueLimits, SubmitOutcome
@@ -20,7 +21,11 @@ LANES = ("compile:a", "compile:b")
 CALLERS = ("alice", "bob", "carol")
 JOBS = ("job-0", "job-1", "job-2", "job-3")
 REAPERS = ("reaper-0", "reaper-1")
-LIMITS = QueueLimits(queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000)
+LIMITS = QueueLimits(
+    queued=4, queued_per_caller=3, living_bytes=600, deliveries=2, lease_ms=60_000,
+    kept_bytes_per_caller=200_000,
+)  # fmt: skip
+CANCELLED = b'{"state":"cancelled"}'
 PAYLOAD = b" " * 150
 
 T = TypeVar("T")
@@ -35,6 +40,8 @@ class Job:
     """A job that is queued or runs, in the model."""
 
     priority: Priority
+    reserver: str = ""
+    """The caller for whom bytes are reserved."""
     interests: dict[str, tuple[int, str]] = field(default_factory=dict)  # -> timeout_ms, caller
     callers: set[str] = field(default_factory=set)
     batches: set[str] = field(default_factory=set)
@@ -85,6 +92,8 @@ class ModelledStore(RuleBasedStateMachine):
         self.ended: dict[str, Ended] = {}
         self.claims: list[Claim] = []
         self.items: dict[str, dict[str, str | None]] = {}  # batch -> job -> how its item ended
+        self.batch_callers: dict[str, str] = {}
+        self.kept = dict.fromkeys(CALLERS, 0)  # bytes of results, without reservations
         self.reaper: str | None = None
         self.sleepy: set[str] = set()  # lanes whose wake-up a worker took and died
         self.submits = 0
@@ -124,8 +133,30 @@ class ModelledStore(RuleBasedStateMachine):
         ended = self.ended.get(job_id)
         return SubmitOutcome.HIT if ended and ended.reusable and not refresh else SubmitOutcome.MISS
 
-    def must_refuse(self, job_id: str) -> bool:
+    def counted(self, caller: str) -> int:
+        """The bytes that count for a caller: of results, and those reserved for living jobs."""
+        living = sum(job.reserver == caller for job in self.jobs.values())
+        return self.kept[caller] + living * MAX_FAILURE_RECORD_BYTES
+
+    def has_room(self, caller: str, size_bytes: int) -> bool:
+        return self.counted(caller) + size_bytes <= LIMITS.kept_bytes_per_caller
+
+    def has_room_for_result(self, job: Job, size_bytes: int) -> bool:
+        """A large result needs room of one of its callers; its reservation is room, too."""
+        return size_bytes <= MAX_FAILURE_RECORD_BYTES or any(
+            self.has_room(caller, size_bytes - (caller == job.reserver) * MAX_FAILURE_RECORD_BYTES)
+            for caller in job.callers
+        )
+
+    def keep_result(self, job: Job, size_bytes: int) -> None:
+        """Count a result of a job that is over: for all who have room, else for its reserver."""
+        callers = [caller for caller in job.callers if self.has_room(caller, size_bytes)]
+        for caller in callers or [job.reserver]:
+            self.kept[caller] += size_bytes
+
+    def must_refuse(self, job_id: str, caller: str) -> bool:
         over = len(PAYLOAD) * (len(self.jobs) + 1) > LIMITS.living_bytes
+        over = over or not self.has_room(caller, MAX_FAILURE_RECORD_BYTES)
         return over or len(self.queued(lane_of(job_id))) >= 2 * LIMITS.queued
 
     def may_refuse(self, refusal: QueueFull, job_id: str, caller: str) -> bool:
@@ -133,6 +164,8 @@ class ModelledStore(RuleBasedStateMachine):
         queued = self.queued(lane_of(job_id))
         if isinstance(refusal, QueueBytesFull):
             return len(PAYLOAD) * (len(self.jobs) + 1) > LIMITS.living_bytes
+        if isinstance(refusal, CallerBytesFull):
+            return not self.has_room(caller, MAX_FAILURE_RECORD_BYTES)
         if isinstance(refusal, CallerQueueFull):
             own = sum(caller in job.callers for job in queued.values())
             return own >= LIMITS.queued_per_caller
@@ -165,7 +198,7 @@ class ModelledStore(RuleBasedStateMachine):
             return Cancellation.WITHDRAWN
         _, caller = job.interests.pop(interest)
         if not job.interests:
-            self.end(job_id, Ended(b'{"state":"cancelled"}', cancelled=job.token or 0), "cancelled")
+            self.end(job_id, Ended(CANCELLED, cancelled=job.token or 0), "cancelled")
             return Cancellation.CANCELLED
         job.timeout_ms = max(timeout_ms for timeout_ms, _ in job.interests.values())
         if all(caller != other for _, other in job.interests.values()) and len(job.callers) > 1:
@@ -186,12 +219,18 @@ class ModelledStore(RuleBasedStateMachine):
                 job.reason = DeadLetter.OVERDUE
                 yield job_id, job.reason
 
-    def end(self, job_id: str, ended: Ended, state: str) -> None:
-        for batch in self.jobs.pop(job_id).batches:
-            self.end_item(batch, job_id, state)
+    def end(self, job_id: str, ended: Ended, state: str, *, is_kept: bool = True) -> None:
+        job = self.jobs.pop(job_id)
+        if is_kept:
+            self.keep_result(job, len(ended.record))
+        for batch in job.batches:
+            self.end_item(batch, job_id, state, ended.record)
         self.ended[job_id] = ended
 
-    def end_item(self, batch: str, job_id: str, state: str) -> None:
+    def end_item(self, batch: str, job_id: str, state: str, record: bytes = b"") -> None:
+        caller = self.batch_callers[batch]
+        if state not in ("succeeded", "completed") and self.has_room(caller, len(record)):
+            self.kept[caller] += len(record)
         if self.items[batch][job_id] is None:
             self.items[batch][job_id] = state
 
@@ -235,6 +274,12 @@ class ModelledStore(RuleBasedStateMachine):
         for lane, queued, tokens in zip(LANES, by_lane[::2], by_lane[1::2], strict=True):
             assert {member.decode() for member in queued} == set(self.queued(lane))
             self.check_wake_up(lane, tokens)
+
+    @invariant()
+    def no_caller_has_more_bytes_than_the_limit(self) -> None:
+        for caller in CALLERS:
+            kept = self.run(self.redis.hvals(keys.KEPT + caller))
+            assert sum(map(int, kept)) == self.counted(caller) <= LIMITS.kept_bytes_per_caller
 
     def check_wake_up(self, lane: str, tokens: int) -> None:
         """No worker sleeps while there is work: a lane with queued jobs has its token."""

@@ -154,6 +154,7 @@ async def test_a_finished_job_leaves_nothing_behind(redis, submit, worker):
         *(f"tritond:{kind}:job-{n}" for n in range(3) for kind in ("result", "events")),
         f"tritond:rounds:interactive:{LANE}",
         f"tritond:used:{LANE}",
+        "tritond:kept-bytes-limit",
         "tritond:token",
     }
     assert 0 < await redis.ttl(f"tritond:used:{LANE}") <= 3600

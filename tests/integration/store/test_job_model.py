@@ -8,6 +8,7 @@ must be true, and Redis must agree. Hypothesis shrinks what fails to a few steps
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
@@ -15,8 +16,9 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from store import keys
 from store.batches import EndedItems, PlannedItem
 from store.embedded import EmbeddedValkey
-from store.errors import QueueFull
+from store.errors import NoRoomForRecord, QueueFull
 from store.jobs.types import (
+    Claim,
     Heartbeat,
     Membership,
     Priority,
@@ -27,6 +29,7 @@ from store.jobs.types import (
 )
 from tests.integration.store.modelled_store import (
     CALLERS,
+    CANCELLED,
     JOBS,
     LANES,
     PAYLOAD,
@@ -84,6 +87,7 @@ class JobProtocol(ModelledStore):
             items = [PlannedItem(job_id) for job_id in sorted(wanted)]
             self.run(self.batches.create(batch, caller, "compile", items))
             self.items[batch] = dict.fromkeys(sorted(wanted))
+            self.batch_callers[batch] = caller
 
     @precondition(lambda self: self.items)
     @rule(caller=callers, n=choice)
@@ -133,8 +137,8 @@ class JobProtocol(ModelledStore):
                 self.end_item_of_hit(membership, job_id)
             return
         if expected == SubmitOutcome.MISS:
-            assert not self.must_refuse(job_id)
-            self.jobs[job_id] = Job(priority, refresh=refresh)
+            assert not self.must_refuse(job_id, caller)
+            self.jobs[job_id] = Job(priority, caller, refresh=refresh)
             self.ended.pop(job_id, None)
         job = self.jobs[job_id]
         assert answer.is_older == (refresh and not job.refresh and job.is_running)
@@ -154,7 +158,7 @@ class JobProtocol(ModelledStore):
 
     @rule(job_id=job_ids, caller=callers)
     def cancel(self, job_id: str, caller: str) -> None:
-        answer = self.run(self.producer.cancel(job_id, caller, b'{"state":"cancelled"}'))
+        answer = self.run(self.producer.cancel(job_id, caller, CANCELLED))
         assert answer == self.withdrawn(job_id, interest_of_caller(caller))
 
     @precondition(lambda self: self.jobs)
@@ -163,7 +167,7 @@ class JobProtocol(ModelledStore):
         """End one of all interests: of a caller, of a request that waits, or of a batch."""
         interests = ((job_id, name) for job_id, job in self.jobs.items() for name in job.interests)
         for job_id, interest in self.chosen(n, interests):
-            answer = self.run(self.producer.withdraw(job_id, interest, b'{"state":"cancelled"}'))
+            answer = self.run(self.producer.withdraw(job_id, interest, CANCELLED))
             assert answer == self.withdrawn(job_id, interest)
 
     @rule(job_id=job_ids, request=requests)
@@ -190,11 +194,11 @@ class JobProtocol(ModelledStore):
         for batch, job_id in self.chosen(n, pairs):
             job = self.jobs.get(job_id)
             waits = job is not None and batch in job.batches
-            answer = self.run(self.batches.withdraw(batch, job_id, b'{"state":"cancelled"}'))
+            answer = self.run(self.batches.withdraw(batch, job_id, CANCELLED))
             assert answer == waits
             if job is not None and waits:
                 job.batches.discard(batch)
-                self.end_item(batch, job_id, "cancelled")
+                self.end_item(batch, job_id, "cancelled", CANCELLED)
 
     @rule(job_id=job_ids)
     def purge(self, job_id: str) -> None:
@@ -219,19 +223,42 @@ class JobProtocol(ModelledStore):
         job.deliveries += 1
         self.started(claim)
 
-    @rule(n=recent, reusable=st.booleans())
-    def finish(self, n: int, reusable: bool) -> None:
-        """Finish an attempt, again where the first answer was lost, too late where it is."""
+    @rule(
+        n=recent,
+        reusable=st.booleans(),
+        keep_s=st.sampled_from([60, 3600, 3600]),
+        size_bytes=st.sampled_from([0, 60_000, 150_000, 150_000]),
+    )
+    def finish(self, n: int, reusable: bool, keep_s: int, size_bytes: int) -> None:
+        """Finish an attempt, again where the first answer was lost, too late where it is.
+
+        Where there is no room for its record, with a failure.
+        """
         for claim, job in self.nth(n):
-            record = b'{"state":"succeeded","token":%d}' % claim.token
-            accepted = self.run(
-                self.worker.finish(claim.id, claim.token, record, reusable=reusable, keep_s=60)
-            )
+            record = b'{"state":"succeeded","token":%d}' % claim.token + b" " * size_bytes
+            if job is not None and keep_s > 60 and not self.has_room_for_result(job, len(record)):
+                with pytest.raises(NoRoomForRecord):
+                    self.finished(claim, record, reusable=reusable, keep_s=keep_s)
+                record = b'{"state":"failed"}'
+            accepted = self.finished(claim, record, reusable=reusable, keep_s=keep_s)
             ended = self.ended.get(claim.id)
             repeated = ended is not None and ended.finished == claim.token
             assert accepted == (job is not None or repeated)
             if job is not None:
-                self.end(claim.id, Ended(record, reusable, finished=claim.token), "succeeded")
+                ended = Ended(record, reusable, finished=claim.token)
+                state = "failed" if record == b'{"state":"failed"}' else "succeeded"
+                self.end(claim.id, ended, state, is_kept=keep_s > 60)
+
+    @precondition(lambda self: any(not job.is_running for job in self.jobs.values()))
+    @rule(size_bytes=st.sampled_from([60_000, 150_000]))
+    def do_next_job(self, size_bytes: int) -> None:
+        """A worker does a job as it should, and its result is kept."""
+        self.claim(list(LANES), len(LANES))
+        self.finish(0, reusable=False, keep_s=3600, size_bytes=size_bytes)
+
+    def finished(self, claim: Claim, record: bytes, *, reusable: bool, keep_s: int) -> bool:
+        done = self.worker.finish(claim.id, claim.token, record, reusable=reusable, keep_s=keep_s)
+        return self.run(done)
 
     @rule(n=recent)
     def release(self, n: int) -> None:

@@ -55,7 +55,7 @@ async def test_a_payload_goes_with_its_job_unless_it_is_asked_for_later(jobs, su
 
 @pytest.fixture
 def frugal(redis):
-    jobs = JobProducer(redis, QueueLimits(kept_bytes_per_caller=150_000))
+    jobs = JobProducer(redis, QueueLimits(kept_bytes_per_caller=250_000))
 
     async def submit(job_id, **changes):
         usual = {"lane": LANE, "priority": Priority.BATCH, "payload": b"{}", "caller": "alice"}
@@ -68,7 +68,7 @@ async def test_a_caller_whose_results_fill_the_quota_waits_until_they_go(frugal,
     await done(frugal, worker, "one")
     await done(frugal, worker, "two")
 
-    with pytest.raises(CallerBytesFull, match="more than 150000 bytes"):
+    with pytest.raises(CallerBytesFull, match="more than 250000 bytes"):
         await frugal("three")
     await frugal("three", caller="bob")
 

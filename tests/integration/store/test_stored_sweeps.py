@@ -3,8 +3,10 @@
 import pytest
 
 from store import keys
+from store.errors import CallerBytesFull
 from store.events import Events
-from store.jobs.types import SWEEPS_LANE, Priority
+from store.jobs.producer import JobProducer
+from store.jobs.types import SWEEPS_LANE, Priority, QueueLimits
 from sweeps.stored_sweeps import Sweeps, WrittenRow
 
 SWEEP = "5" * 32
@@ -28,6 +30,18 @@ async def begun(sweeps, jobs, worker, sweep=SWEEP):
         caller="alice", deadline_ms=60_000,
     )  # fmt: skip
     return await worker().claim([SWEEPS_LANE])
+
+
+async def test_rows_do_not_pass_the_quota_of_their_caller(redis, sweeps, worker):
+    jobs = JobProducer(redis, QueueLimits(kept_bytes_per_caller=200_000))
+    claim = await begun(sweeps, jobs, worker)
+    long = b'{"index":0,"state":"failed","said":"' + b"x" * 50_000 + b'"}'
+    assert await sweeps.write_rows(SWEEP, claim.token, [WrittenRow(0, "failed", long)])
+
+    with pytest.raises(CallerBytesFull):
+        await sweeps.write_rows(SWEEP, claim.token, [WrittenRow(1, "failed", long)])
+
+    assert (await sweeps.rows(SWEEP)).written.keys() == {0}
 
 
 async def test_rows_are_kept_and_reported(sweeps, jobs, worker, events):

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+from functools import partial
 
+import pytest
 from pydantic import BaseModel
 
 from jobs.kind import JobKind
+from store.byte_limits import MAX_FAILURE_RECORD_BYTES, MAX_RECORD_BYTES
 from store.jobs.consumer import JobConsumer
 from store.jobs.producer import JobProducer
-from store.jobs.types import Priority
+from store.jobs.types import Priority, QueueLimits
 from tests.integration.worker.entry_jobs import Entry, results, submit
 from tests.waiting import comes_true
 from worker.consumer import Consumer, Handler, Queue
@@ -18,10 +21,16 @@ from worker.pool.zygote_client import ZygoteError
 class Outcome(BaseModel):
     state: str
     problem: str
+    slug: str = ""
+    entry: str = ""
 
 
 def record(one):
-    return Outcome(state=one.state, problem=one.problem.detail if one.problem else "")
+    entry = "" if one.job is None else one.job.entry
+    if one.problem is None:
+        return Outcome(state=one.state, problem="", entry=entry)
+    problem = one.problem
+    return Outcome(state=one.state, problem=problem.detail, slug=problem.slug, entry=entry)
 
 
 KIND = JobKind(
@@ -49,6 +58,42 @@ async def test_a_mistake_of_ours_is_the_record_of_its_job(redis, blocking):
 
     assert ended.state == "failed"
     assert "made a mistake; its log holds the details under one" in ended.problem
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "slug"),
+    [(MAX_RECORD_BYTES + 1, "result_too_large"), (150_000, "too_many_requests")],
+)
+async def test_a_job_whose_record_is_not_kept_ends_with_a_named_failure_and_once(
+    redis, blocking, size_bytes, slug
+):
+    attempts, kept = [], []
+
+    async def do(attempt):
+        attempts.append(attempt)
+        record = Outcome(state="completed", problem="x" * size_bytes).model_dump_json().encode()
+        kept.append(await attempt.finish(record, reusable=True, keep_s=3600))
+
+    jobs = JobProducer(redis, QueueLimits(kept_bytes_per_caller=120_000))
+    async with consuming(redis, blocking, do):
+        await jobs.submit(
+            "one", lane="entries", priority=Priority.BATCH, payload=b'{"entry": "e"}',
+            caller="ada", deadline_ms=60_000,
+        )  # fmt: skip
+        result = await comes_true(partial(jobs.result, "one"))
+        ended = Outcome.model_validate_json(result.record)
+
+    assert (ended.state, ended.slug, ended.entry) == ("failed", slug, "e")
+    assert kept == [False]
+    assert len(attempts) == 1
+
+
+async def test_a_failure_leaves_out_a_job_that_is_too_large_to_be_quoted():
+    long = Entry(entry="e" * MAX_FAILURE_RECORD_BYTES)
+
+    end = Outcome.model_validate_json(KIND.mistake(long).record)
+
+    assert (end.state, end.entry) == ("failed", "")
 
 
 async def test_a_job_whose_children_do_not_start_is_done_by_another_attempt(redis, blocking):

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from store import keys, scripts
+from store import byte_limits, keys, scripts
 
 NAMES = {name: value for name, value in vars(keys).items() if name.isupper()}
 SCRIPTS = sorted(
@@ -47,6 +47,7 @@ def test_a_script_uses_only_names_that_exist(name):
     used = set(re.findall(r"\bK\.(\w+)", own))
 
     assert used <= set(NAMES)
+    assert set(re.findall(r"\bL\.(\w+)", own)) <= set(vars(byte_limits))
 
 
 def test_the_text_of_a_script_begins_with_the_names():
