@@ -21,3 +21,8 @@ WORK: ContextVar[Mapping[str, Any]] = ContextVar("work", default=MappingProxyTyp
 def request_id() -> str:
     """Return the id of the request that this work is for; "" where there is none."""
     return str(WORK.get().get(REQUEST_ID, ""))
+
+
+def caller_id() -> str:
+    """Return the id of the caller that this work is for; "" where there is none."""
+    return str(WORK.get().get(CALLER_ID, ""))

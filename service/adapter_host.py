@@ -5,11 +5,17 @@ What no route can do is here: check a caller, read a limit, keep the adapter's o
 the queued programs for callers without the scope `admin`.
 """
 
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
 from fastapi import Request
 
 from service.caller import Caller
 from service.program_runners import ProgramRunner, known_runners
 from service.state import FeatureStore, ServiceState, state_of
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
 class AdapterHost:
@@ -40,6 +46,12 @@ class AdapterHost:
     def store(self, kind: type[FeatureStore]) -> FeatureStore:
         """Return the data that the adapter keeps, by a class of its `Feature.stores`."""
         return self._state.store(kind)
+
+    async def in_thread(
+        self, make: Callable[_Given, _Made], *args: _Given.args, **kwargs: _Given.kwargs
+    ) -> _Made:
+        """Return what `make` returns, called in one of the caller's threads."""
+        return await self._state.threads.run(make, *args, **kwargs)
 
     async def program_runners(self) -> list[ProgramRunner]:
         """Return all toolchains and GPU classes that run programs."""

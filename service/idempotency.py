@@ -1,6 +1,5 @@
 """`Idempotency-Key`: a repeated POST gets what the first one made."""
 
-import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -77,7 +76,7 @@ class KeyedPost:
         if not _KEY.fullmatch(key):
             detail = f"{_NAME} must have 1 to 255 visible ASCII characters"
             raise ProblemRaised("invalid_request", detail, parameter=_NAME)
-        body = await asyncio.to_thread(canonical_json, self.body)
+        body = await self.state.threads.run(canonical_json, self.body)
         used = await self.state.idempotency.claim(self.caller.id, key, secrets.token_hex(16), body)
         if not used.is_same(body):
             detail = f"{_NAME} {key!r} was used with another body; use a new key"

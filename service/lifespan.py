@@ -20,6 +20,7 @@ from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
 from jobs.loop_lag import measure_lag
 from service.caller import Callers, is_loopback
+from service.caller_threads import CallerThreads
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
 from service.http.traffic import Traffic
@@ -112,6 +113,7 @@ def lifespan(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            state.threads.close()
             for client in {redis, cache, blocking}:
                 await client.aclose()
 
@@ -179,6 +181,7 @@ def _service_state(
         owned={jobs.collection: jobs for jobs in owned},
         workers=workers.Workers(redis),
         callers=callers,
+        threads=CallerThreads(),
         toolchains=ToolchainCache(workers.Toolchains(redis), workers.Workers(redis)),
         responses=responses,
         single_flight=SingleFlight(),

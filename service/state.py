@@ -14,6 +14,7 @@ from redis.asyncio import Redis
 
 from jobs.submission import JobClient
 from service.caller import Callers
+from service.caller_threads import CallerThreads
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.metrics import Metrics
 from service.settings import ServiceSettings
@@ -63,6 +64,7 @@ class ServiceState:
     """Jobs that can be items of a batch, by their collection."""
     workers: Workers
     callers: Callers
+    threads: CallerThreads
     toolchains: ToolchainCache
     responses: ResponseCache
     single_flight: SingleFlight

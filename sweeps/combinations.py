@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from compiler.rejection import FieldError, RequestRejected, shown
+from compiler.wanted import check_wanted
 from launch.formula import FormulaFailed
 from sweeps.axis import Axis
 from sweeps.condition_values import Defaults, base_values, shown_to_where
@@ -59,6 +60,7 @@ class Choice:
         ]
         known: dict[tuple[Any, Any], Mapping[str, Any]] = {}
         for chosen in combined:
+            check_wanted()
             values = dict(fixed)
             for at, index in enumerate(chosen):
                 if index != ABSENT:

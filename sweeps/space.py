@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, Final
 
 from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, pointer, shown
+from compiler.wanted import check_wanted
 from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, check_value, read_axes
 from sweeps.combinations import Choice, check_count
 from sweeps.condition_values import Defaults, is_scalar, no_defaults
@@ -131,6 +132,7 @@ def _variants(listed: Any, at: str, kind: Kind) -> Iterator[Mapping[str, Any]]:
     first: dict[str, int] = {}
     for index, variant in enumerate(listed):
         own_at = f"{at}/{index}"
+        check_wanted()
         if len(errors) >= MAX_ERRORS:
             break
         try:

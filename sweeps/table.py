@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from compiler.rejection import did_you_mean
+from compiler.wanted import check_wanted
 from sweeps.row import STATES
 
 Rows = Sequence[Mapping[str, Any]]
@@ -131,6 +132,7 @@ def as_csv(rows: Rows, axes: Sequence[str]) -> str:
     header = ["index", *axes, *COLUMNS, "reason", "pruned", "problem"]
     writer.writerow([*map(_safe, header), *(_safe(f"instructions.{name}") for name in classes)])
     for row in rows:
+        check_wanted()
         mix = _mix(row)
         cells = [row["index"], *(row["values"].get(axis) for axis in axes)]
         cells += [row.get(name) for name in (*COLUMNS, "reason")]

@@ -4,7 +4,6 @@ A user's errors appear on `stderr`, as a compiler prints them. Only errors that 
 operator must fix are problems.
 """
 
-import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -34,6 +33,7 @@ from compiler.inspection import Inspection
 from compiler.request.compile_request import MAX_PATH_CHARS, Name, Text
 from compiler.stages import BINARY, STAGES
 from compiler.target import parse_target
+from service.adapter_host import host_of
 from service.http.inner_request import InnerAnswer, ask_itself
 
 _DERIVED = {stage.name: stage.derived_from[-1] for stage in STAGES if stage.is_derived}
@@ -243,8 +243,9 @@ async def _assembly(
     """Return the lines with their locations, or without if the line map is not ready in time."""
     lines = await ask_itself(request, "GET", f"{url}/lines", query={"wait": wait_s})
     rows = lines.json["lines"] if lines.status == HTTPStatus.OK else []
-    sources = await asyncio.to_thread(sources_of, rows, stage)
-    return await asyncio.to_thread(assembly, text, stage, sources, filters)
+    host = host_of(request)
+    sources = await host.in_thread(sources_of, rows, stage)
+    return await host.in_thread(assembly, text, stage, sources, filters)
 
 
 def _notes(inferred: InferredRequest, asked: ExplorerCompileRequest) -> list[str]:

@@ -9,6 +9,7 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import Context
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
@@ -71,7 +72,10 @@ class McpEndpoint:
         """Return the protocol's handler, loaded once even for concurrent requests."""
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
-            self._running = asyncio.create_task(self._run(self._loaded, host.max_body_bytes))
+            self._running = asyncio.create_task(
+                self._run(self._loaded, host.max_body_bytes),
+                context=Context(),  # it outlives the request that happens to be the first
+            )
         return await asyncio.shield(self._loaded)
 
     async def _run(

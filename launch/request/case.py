@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 
 from compiler.compilation import amended
 from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, collecting, pointer
+from compiler.wanted import check_wanted
 from launch.request.argument_binding import bind_arguments
 from launch.request.argument_schema import MAX_ARGUMENTS
 from launch.request.bound_arguments import BoundArguments
@@ -104,6 +105,7 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]
     cases: list[tuple[Case, Origin]] = []
     written = 0
     for index, changes in enumerate(request.cases):
+        check_wanted()
         if len(errors) >= MAX_ERRORS:
             break
         with collecting(errors):

@@ -22,6 +22,7 @@ from compiler.rejection import (
 from compiler.request.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
+from compiler.wanted import check_wanted
 from launch.request.bound_arguments import BoundArguments, Scalar
 from launch.request.buffer import MAX_BYTES
 from launch.request.case import ARGUMENTS, Case, Origin, cases_of, seeds_of
@@ -233,6 +234,7 @@ def _check_cases(resolved: Resolved) -> None:
     hints: list[FieldError] = []
     given = resolved.specialization
     for case, origin in resolved.located:
+        check_wanted()
         if len(errors) + len(hints) >= MAX_ERRORS:
             break
         values = grid_values(given, case.bound)

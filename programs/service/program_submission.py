@@ -3,8 +3,6 @@
 Nothing here parses, compiles or runs the posted source.
 """
 
-import asyncio
-
 from jobs.submission import JobOrder
 from programs.program_job import program_job
 from programs.program_kind import PROGRAM
@@ -42,7 +40,7 @@ async def submit_program(
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
     # in a thread: checking megabytes of source would hold up other requests
-    await asyncio.to_thread(check_program, request, state.settings.request_limits)
+    await state.threads.run(check_program, request, state.settings.request_limits)
     runner = await choose_runner(state, request)
     job = program_job(
         request,

@@ -1,6 +1,5 @@
 """Answers the tape of a program: the recorded JSON, or readable text."""
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Sequence
@@ -48,7 +47,7 @@ async def tape_answer(
             result = await state.jobs.result(program_id)
             record = None if result is None else result.record
             # in a thread: both may be long
-            text = await asyncio.to_thread(_readable, data, record, which)
+            text = await state.threads.run(_readable, data, record, which)
             headers = PRIVATE | {"ETag": f'"{hashlib.sha256(text).hexdigest()}"'}
             return Response(text, headers=headers, media_type=_TEXT)
     elif response := await blob_response(request, state, digest, "application/json", PRIVATE):

@@ -1,6 +1,5 @@
 """Turns a proof request into a job and queues it. Reads no source and no IR."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,7 +60,7 @@ async def submit_proof(
         compile_job, contract, other = await _pair(state, request, caller)
     else:
         compile_job = await _kernel(state, request, request.compilation, caller)
-        contract = await asyncio.to_thread(_contract, request, compile_job)
+        contract = await state.threads.run(_contract, request, compile_job)
     job = ProofJob(
         id=proof_id,
         caller=caller.id,

@@ -18,6 +18,7 @@ from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
+from compiler.wanted import check_wanted
 from jobs.core_kinds import COMPILATION
 from jobs.submission import JobOrder
 from launch.request.launch_request import MAX_DEADLINE_S
@@ -135,6 +136,7 @@ async def _submit_compilations(
     for index, body in enumerate(requests):
         if index % READ_AT_ONCE == 0:
             await asyncio.sleep(0)  # hashing a thousand sources must not block other requests
+            check_wanted()
         try:
             known.check()
             request = parse_value(_with_defaults(body, priority="batch"), CompileRequest)

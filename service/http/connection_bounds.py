@@ -82,6 +82,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._answering: RequestResponseCycle | None = None
         """The request that is being answered, or the last one."""
+        self.is_lost = False
+        """True once the client has gone; read from any thread."""
         self._is_ended = False
         """True if further input is ignored."""
         self._lingering_bytes = 0
@@ -237,6 +239,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection, and the requests that were not begun."""
+        self.is_lost = True
         self._stop_timer()
         self._body.has_arrived()  # all that ever will
         super().connection_lost(exc)

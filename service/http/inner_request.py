@@ -15,6 +15,7 @@ import orjson
 from fastapi import Request
 from starlette.types import Message
 
+from compiler.wanted import check_wanted
 from service.http.problems import ProblemRaised
 
 _MEMBERS = ("errors", "limit", "parameter")
@@ -63,7 +64,7 @@ async def ask_itself(
     """Return what the application of `request` answers to another request of the same caller.
 
     `path` begins with `/v1/`; `body` is sent as JSON where there is one. `idempotency_key` is
-    sent as the header of that name.
+    sent as the header of that name. Raises Unwanted if the client has gone before it was done.
     """
     sent = b"" if body is None else _as_json(body)
     answer = _Answering(request, sent)
@@ -75,7 +76,10 @@ async def ask_itself(
     except Exception:
         if not answer.status:  # else it is a bug of ours that was logged and answered
             raise
-    return InnerAnswer(answer.status, b"".join(answer.chunks), answer.headers)
+    body = b"".join(answer.chunks)
+    if answer.status == HTTPStatus.BAD_REQUEST and not body:
+        check_wanted()  # it ended since the client has gone, and so ends what it was asked for
+    return InnerAnswer(answer.status, body, answer.headers)
 
 
 def _as_json(body: Any) -> bytes:

@@ -14,6 +14,7 @@ from time import perf_counter
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from compiler.wanted import IS_WANTED
 from jobs.work_context import REQUEST_ID, WORK
 from service.http.problems import ProblemRaised, problem_response
 from service.http.traffic import Traffic
@@ -59,6 +60,8 @@ class RequestIdMiddleware:
         state[REQUEST_ID] = request_id
         headers = state[_ADDED] = [(b"x-request-id", request_id.encode())]
         WORK.set(state)
+        if (connection := state.get(CONNECTION)) is not None:
+            IS_WANTED.set(lambda: not connection.is_lost)
         status = sent_bytes = 0
         began_s = perf_counter()
 

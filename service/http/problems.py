@@ -16,6 +16,7 @@ from compiler.problem import PROBLEM_BASE, Problem
 from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.rejection import RequestRejected
 from compiler.slug import Fault, Slug
+from compiler.wanted import Unwanted
 from jobs.work_context import CALLER_ID, REQUEST_ID
 from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
@@ -144,7 +145,8 @@ def install_handlers(app: FastAPI) -> None:
     for kind in (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable, Unreadable):
         app.add_exception_handler(kind, _answer_expected)
     app.add_exception_handler(RequestValidationError, _answer_wrong_parameter)
-    app.add_exception_handler(ClientDisconnect, _answer_nobody)
+    for gone in (ClientDisconnect, Unwanted):
+        app.add_exception_handler(gone, _answer_nobody)
     app.add_exception_handler(HTTPException, _answer_http_exception)
     app.add_exception_handler(Exception, _answer_bug)
 

@@ -1,6 +1,5 @@
 """Submits launches: checks everything that needs no worker, and queues the job."""
 
-import asyncio
 import random
 from collections.abc import Container
 from dataclasses import dataclass
@@ -83,7 +82,7 @@ async def prepare_launch(
     Raises RequestRejected, ProblemRaised, StoreUnavailable.
     """
     # in a thread, because many arguments would delay other requests
-    seeded, resolved = await asyncio.to_thread(_resolve, request)
+    seeded, resolved = await state.threads.run(_resolve, request)
     _check_outputs(resolved)
     await _check_tensors(state, caller, resolved)
     compile_job = await _compile_job(state, seeded, resolved, caller)

@@ -15,6 +15,7 @@ from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
 from compiler.rejection import FieldError, RequestRejected
 from compiler.target import STANDARD_TARGET, canonical_target
+from compiler.wanted import check_wanted
 from sweeps.autotune.argument_examples import check_hints, check_known
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
@@ -197,6 +198,7 @@ class AutotunedSpace:
         listed = len(sweep.axes) - len(self.space.product)
         plan = sweep.plan
         for index, chosen in enumerate(plan.chosen):
+            check_wanted()
             pairs = zip(plan.axes[:listed], chosen, strict=False)
             changes = {axis.name: axis.content(at) for axis, at in pairs if at != ABSENT}
             context = context_of(plan.variant(index).body, plan.kind)
@@ -216,6 +218,7 @@ class AutotunedSpace:
             )
             raise RequestRejected(FieldError(AT, message))
         for index in range(len(plan)):
+            check_wanted()
             body = plan.variant(index).body
             heuristics, configured = known[context_of(body, plan.kind)]
             found = heuristics.applied(body, configured, self.space.like)

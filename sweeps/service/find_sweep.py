@@ -1,12 +1,12 @@
 """A sweep of a caller as it is stored: its plan, its rows, and how it is or ended."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from compiler.wanted import check_wanted
 from service.caller import Caller
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
@@ -52,7 +52,7 @@ async def find_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> Foun
     if payload is None:
         raise _no_sweep(sweep_id)
     try:
-        job, rows = await asyncio.to_thread(_rows, payload, stored, end)
+        job, rows = await state.threads.run(_rows, payload, stored, end)
     except Unreadable:
         detail = "Another version of tritond wrote this sweep, or it was damaged. Post it again."
         raise ProblemRaised("evicted", detail) from None
@@ -78,6 +78,7 @@ def _rows(
     job = SWEEP.read(payload)
     rows = []
     for index in range(len(job.plan)):
+        check_wanted()
         if written := stored.written.get(index):
             rows.append(orjson.loads(written))
             continue

@@ -5,7 +5,6 @@ Triton run, and what each set of arguments starts with. Seeds are chosen once, s
 are asked the same.
 """
 
-import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -49,7 +48,7 @@ async def resolve_launch_base(
 
     Raises RequestRejected for what is wrong with the base, ProblemRaised, StoreUnavailable.
     """
-    plan = await asyncio.to_thread(_seeded, sweep)
+    plan = await state.threads.run(_seeded, sweep)
     seeded = PlannedSweep(plan, sweep.axes)
     found = LaunchBase(plan, [], {})
     for place, indices in _by_place(plan).items():

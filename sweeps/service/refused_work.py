@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 from fastapi import Request
 
+from service.caller_threads import CallerThreads
 from service.http.problems import ProblemRaised
 
 AT_ONCE_S = 5.0
@@ -28,8 +29,9 @@ _Made = TypeVar("_Made")
 class MeasuredWork:
     """The work of one request in threads, and its CPU time."""
 
-    def __init__(self, refused: "RefusedWork", caller: str) -> None:
+    def __init__(self, refused: "RefusedWork", caller: str, threads: CallerThreads) -> None:
         self.cpu_s = 0.0
+        self._threads = threads
         self._refused = refused
         self._caller = caller
 
@@ -50,7 +52,7 @@ class MeasuredWork:
 
         async with self._refused.turn(self._caller):
             self._refused.check(self._caller)
-            return await asyncio.to_thread(measured)
+            return await self._threads.run(measured)
 
 
 class RefusedWork:

@@ -1,6 +1,5 @@
 """A sweep as bytes of an answer: the page of its table that the query asks for, as JSON or CSV."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,19 +8,20 @@ from typing import Any
 import orjson
 
 from service.http.problems import ProblemRaised
+from service.state import ServiceState
 from sweeps.service.find_sweep import FoundSweep
 from sweeps.sweep_job import sweep_url
 from sweeps.table import Page, TableQuery, WrongQuery, as_csv, page_of
 
 
-async def sweep_json(sweep: FoundSweep, query: TableQuery) -> bytes:
+async def sweep_json(state: ServiceState, sweep: FoundSweep, query: TableQuery) -> bytes:
     """Return the sweep with the rows that are asked for. Raises ProblemRaised (422)."""
-    return await asyncio.to_thread(_json, sweep, query)
+    return await state.threads.run(_json, sweep, query)
 
 
-async def sweep_csv(sweep: FoundSweep, query: TableQuery) -> bytes:
+async def sweep_csv(state: ServiceState, sweep: FoundSweep, query: TableQuery) -> bytes:
     """Return the rows that are asked for as a table. Raises ProblemRaised (422)."""
-    return await asyncio.to_thread(_csv, sweep, query)
+    return await state.threads.run(_csv, sweep, query)
 
 
 def _json(sweep: FoundSweep, query: TableQuery) -> bytes:

@@ -98,7 +98,7 @@ async def post_sweep(
     if not sweep.is_finished:
         headers["Retry-After"] = str(RETRY_AFTER_S)
     return Response(
-        await sweep_json(sweep, TableQuery(sort, {}, offset, limit)),
+        await sweep_json(state, sweep, TableQuery(sort, {}, offset, limit)),
         status_code=200 if sweep.is_finished else 202,
         headers=headers | wait.headers,
         media_type="application/json",
@@ -143,9 +143,9 @@ async def get_sweep(
     query = TableQuery(sort, only, offset, limit)
     if format == "csv":
         headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep.job.id}.csv"'}
-        body, media_type = await sweep_csv(sweep, query), "text/csv; charset=utf-8"
+        body, media_type = await sweep_csv(shared, sweep, query), "text/csv; charset=utf-8"
     else:
-        headers, body, media_type = {}, await sweep_json(sweep, query), "application/json"
+        headers, body, media_type = {}, await sweep_json(shared, sweep, query), "application/json"
     caching = Caching.FINAL if sweep.is_finished else Caching.REVALIDATED
     return validated(request, body, caching, headers | wait.headers, media_type)
 
@@ -162,7 +162,7 @@ async def delete_sweep(request: Request, sweep_id: str) -> Response:
     await _check_owned(state, caller, sweep_id)
     cancelled = await cancel_sweep(state, caller, sweep_id)
     sweep = await find_sweep(state, caller, sweep_id)
-    body = await sweep_json(sweep, TableQuery(limit=0))
+    body = await sweep_json(state, sweep, TableQuery(limit=0))
     status = 202 if cancelled else 200
     return Response(body, status_code=status, media_type="application/json")
 

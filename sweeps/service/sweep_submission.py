@@ -3,7 +3,6 @@
 Errors of the request are reported immediately; errors of one variant are in its row later.
 """
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from compiler.target import parse_target
+from compiler.wanted import Unwanted
 from jobs.submission import JobOrder
 from launch.request.request_part import read
 from service.caller import Caller
@@ -55,11 +55,11 @@ async def submit_sweep(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    work = MeasuredWork(refused, caller.id)
+    work = MeasuredWork(refused, caller.id, state.threads)
     try:
         job = await _job(state, request, kind, caller, sort, sweep_id, work)
         await _enqueue(state, job)
-    except (RequestRejected, ProblemRaised, QueueFull):
+    except (RequestRejected, ProblemRaised, QueueFull, Unwanted):
         refused.charge(caller.id, work.cpu_s)
         raise
     return job.id
@@ -83,7 +83,9 @@ async def _job(
     most = max_combinations(state.settings.max_sweep_variants, has_where=bool(request.where))
     # in a thread: ten thousand variants take longer than other requests should wait
     space = await work.run(read_space, request.space, kind, most)
-    tuned = await _autotuned(state, caller, request, kind, space) if space.is_autotuned else None
+    tuned = (
+        await _autotuned(state, caller, request, kind, space, work) if space.is_autotuned else None
+    )
     toolchains = await state.toolchains.current()
     sweep = await work.run(_planned, state, request, kind, tuned or space, toolchains)
     _check_sort(sort, sweep)
@@ -117,17 +119,22 @@ async def _resolved(
     _check_options(sweep, offered)
     if sweep.plan.kind == "launches":
         return await resolve_launch_base(state, sweep, caller)
-    await asyncio.to_thread(_check_first, state, sweep, offered, caller)
+    await state.threads.run(_check_first, state, sweep, offered, caller)
     return LaunchBase(sweep.plan, [], {})
 
 
 async def _autotuned(
-    state: ServiceState, caller: Caller, request: SweepRequest, kind: Kind, space: Space
+    state: ServiceState,
+    caller: Caller,
+    request: SweepRequest,
+    kind: Kind,
+    space: Space,
+    work: MeasuredWork,
 ) -> AutotunedSpace:
     """Return the space with the configurations of the source's own autotuner."""
     contexts = contexts_of(request.base, kind, space)
     readings = await read_autotuners(state, caller, request.base, kind, contexts)
-    return await asyncio.to_thread(AutotunedSpace, space, readings)
+    return await work.run(AutotunedSpace, space, readings)
 
 
 def _planned(

@@ -3,7 +3,6 @@
 Each is a derivation like any other, made once and kept; here many are asked for at once.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +96,7 @@ async def cache_files(
     """Return the file of Triton's autotuner for each winner; None for one not there in time."""
 
     async def one(item: CompiledWinner) -> CacheFile | Refusal | None:
-        results: TunedResults = await asyncio.to_thread(
+        results: TunedResults = await asked.state.threads.run(
             tuned_results, sweep.plan, sweep.rows, item.winner
         )
         found = await outcome_of(asked, lambda again: tuned(again, item.compilation, results))

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from service.caller import ANONYMOUS
+from service.caller_threads import CallerThreads
 from service.http.problems import ProblemRaised
 from store.errors import QueueFull
 from sweeps.service import sweep_submission
@@ -24,6 +25,13 @@ class Clock:
 @pytest.fixture
 def clock():
     return Clock()
+
+
+@pytest.fixture
+def threads():
+    pool = CallerThreads()
+    yield pool
+    pool.close()
 
 
 def test_little_work_costs_nothing(clock):
@@ -54,21 +62,21 @@ def test_others_do_not_wait(clock):
     refused.check("bob")
 
 
-async def test_work_that_raises_is_measured_too():
+async def test_work_that_raises_is_measured_too(threads):
     def works():
         began = time.thread_time()
         while time.thread_time() - began < 0.02:
             pass
         raise ValueError
 
-    work = MeasuredWork(RefusedWork(), "alice")
+    work = MeasuredWork(RefusedWork(), "alice", threads)
     with pytest.raises(ValueError):  # noqa: PT011 - of a test
         await work.run(works)
 
     assert work.cpu_s >= 0.02
 
 
-async def test_of_many_sweeps_at_once_those_behind_a_costly_one_are_refused():
+async def test_of_many_sweeps_at_once_those_behind_a_costly_one_are_refused(threads):
     """A caller that sends a thousand before the first refusal pays for all of them."""
     refused, made = RefusedWork(), []
 
@@ -78,7 +86,7 @@ async def test_of_many_sweeps_at_once_those_behind_a_costly_one_are_refused():
 
     async def submit():
         try:
-            await MeasuredWork(refused, "alice").run(wrong)
+            await MeasuredWork(refused, "alice", threads).run(wrong)
         except ValueError:
             refused.charge("alice", 2 * AT_ONCE_S)
 
@@ -88,19 +96,21 @@ async def test_of_many_sweeps_at_once_those_behind_a_costly_one_are_refused():
     assert [answer.slug for answer in answers if answer] == ["too_many_requests"] * 19
 
 
-async def test_others_do_not_wait_for_a_caller_s_turn():
+async def test_others_do_not_wait_for_a_caller_s_turn(threads):
     refused, is_over = RefusedWork(), threading.Event()
-    alices = asyncio.create_task(MeasuredWork(refused, "alice").run(is_over.wait))
+    alices = asyncio.create_task(MeasuredWork(refused, "alice", threads).run(is_over.wait))
     await asyncio.sleep(0.01)
 
-    assert await MeasuredWork(refused, "bob").run(lambda: "made") == "made"
+    assert await MeasuredWork(refused, "bob", threads).run(lambda: "made") == "made"
 
     is_over.set()
     assert await alices
 
 
 @pytest.mark.parametrize("has_room_for_one", [False, True])
-async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_room_for_one):
+async def test_a_sweep_for_which_there_is_no_room_is_charged(
+    monkeypatch, threads, has_room_for_one
+):
     """The service expands it before it finds out."""
 
     async def job(*given):
@@ -119,6 +129,7 @@ async def test_a_sweep_for_which_there_is_no_room_is_charged(monkeypatch, has_ro
     monkeypatch.setattr(sweep_submission, "_job", job)
     refused = RefusedWork()
     state = SimpleNamespace(
+        threads=threads,
         settings=SimpleNamespace(max_sweeps_per_caller=1),
         store=lambda _: SimpleNamespace(begin=begin, forget=forget),
         client=SimpleNamespace(submit=submit),
