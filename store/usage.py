@@ -4,7 +4,6 @@ A process notes in memory, and adds what is new to the store every few seconds. 
 are kept for `KEPT_DAYS`.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -80,13 +79,15 @@ class UsageAccounts:
 
     async def add(self, new: dict[str, Used]) -> None:
         """Add to the accounts of today. Raises StoreUnavailable."""
-        name, words = keys.USAGE + _today().isoformat(), list[tuple[str, ...]]()
+        now_s, _ = await self._redis.time()  # limits are looked at by the store's clock
+        today = datetime.fromtimestamp(now_s, UTC).date()
+        name, words = keys.USAGE + today.isoformat(), list[tuple[str, ...]]()
         for caller, used in new.items():
             for what, amount in asdict(used).items():
                 if amount:
                     words.append(("HINCRBYFLOAT", name, f"{what} {caller}", repr(amount)))
             if used.gpu_seconds:
-                minutes, now = keys.GPU_MINUTES + caller, str(int(time.time() // 60))
+                minutes, now = keys.GPU_MINUTES + caller, str(now_s // 60)
                 words.append(("HINCRBYFLOAT", minutes, now, repr(used.gpu_seconds)))
                 words.append(("EXPIRE", minutes, "7200"))
         if words:

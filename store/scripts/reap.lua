@@ -12,8 +12,11 @@ local most_deliveries, limit = tonumber(ARGV[3]), ARGV[4]
 local now = now_ms()
 local claims = {}
 
+-- A term, or a lease, that lasts longer than any that begins now is of a clock that went back since.
+local LONGEST_LEASE_MS = 600000
+
 local elected = redis.call("GET", K.REAPER)
-if elected and elected ~= reaper then
+if elected and elected ~= reaper and redis.call("PTTL", K.REAPER) <= tonumber(ARGV[5]) then
   return nil
 end
 redis.call("SET", K.REAPER, reaper, "PX", ARGV[5])
@@ -62,6 +65,9 @@ local function end_wait(id)
   end
 end
 
+for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.LEASES, now + LONGEST_LEASE_MS + 1, "+inf", "LIMIT", 0, limit)) do
+  redis.call("ZADD", K.LEASES, now + lease_ms, id)
+end
 for _, id in ipairs(redis.call("ZRANGEBYSCORE", K.LEASES, "-inf", now, "LIMIT", 0, limit)) do
   end_lease(id)
 end

@@ -64,7 +64,7 @@ local function gpu_time_spent()
   local all, minute, used, seconds = redis.call("HGETALL", K.GPU_MINUTES .. caller), now_ms() / 60000, 0, {}
   for i = 1, #all, 2 do
     local at = tonumber(all[i])
-    if at > minute - 60 then
+    if at > minute - 60 and at <= minute + 1 then -- a later one is of a clock that went back since
       used = used + tonumber(all[i + 1])
       seconds[#seconds + 1] = { at, tonumber(all[i + 1]) }
     else

@@ -8,6 +8,9 @@ local name, every, burst = K.REQUEST_RATE .. ARGV[1], tonumber(ARGV[2]), tonumbe
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local due = math.max(now, tonumber(redis.call("GET", name) or "0"))
+if due > now + every * burst then
+  due = now -- the clock went back since
+end
 local room = now + every * burst - due
 if room < every then
   return { 0, 0, math.ceil((every - room) / 1000) }

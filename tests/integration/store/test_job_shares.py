@@ -133,6 +133,24 @@ async def test_a_queue_that_others_filled_has_room_for_a_newcomer(redis):
     assert (await submit("now", "alice", Priority.INTERACTIVE)).outcome == SubmitOutcome.MISS
 
 
+async def test_many_keys_fill_a_queue_to_twice_its_limit_and_no_further(redis):
+    jobs = JobProducer(redis, QueueLimits(queued=40, queued_per_caller=20))
+    accepted = 0
+    for key in range(100):
+        for n in range(3):
+            try:
+                await jobs.submit(
+                    f"key{key}-{n}", lane=LANE, priority=Priority.INTERACTIVE, payload=b"",
+                    caller=f"key{key}", deadline_ms=60_000,
+                )  # fmt: skip
+            except (QueueFull, CallerQueueFull):
+                continue
+            accepted += 1
+
+    assert accepted == 80
+    assert await redis.zcard(keys.QUEUED + LANE) == 80
+
+
 async def test_a_caller_who_filled_its_share_with_batch_work_may_ask_for_something_now(redis):
     jobs = JobProducer(redis, QueueLimits(queued=1000, queued_per_caller=3))
 
