@@ -28,6 +28,7 @@ from store import blobs as store_blobs
 from store.blobs import Blobs
 from store.bucket import Bucket
 from store.connection import connect
+from store.frames import LEVEL
 
 GETS_KIB = (1, 4, 8, 16, 32, 64, 256)
 THRESHOLDS_KIB = (1, 4, 8, 16, 32, 64)
@@ -113,7 +114,7 @@ def hits(deployment: Deployment, count: int) -> None:
     bodies = [json.dumps(Mix().answer_of_22_kb()) for _ in range(2 * CONNECTIONS)]
     without = deployment.serve(memory_cache_bytes=0)
     answers = [first_answer(without, body) for body in bodies]
-    frame = zstandard.ZstdCompressor(level=store_blobs.LEVEL)
+    frame = zstandard.ZstdCompressor(level=LEVEL)
     included = json.loads(answers[0])["included"]
     sizes = {stage: len(frame.compress(text.encode())) for stage, text in included.items()}
     print(f"hits of {len(answers[0])} bytes, whose frames have {sizes} bytes")

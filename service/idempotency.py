@@ -1,5 +1,6 @@
 """`Idempotency-Key`: a repeated POST gets what the first one made."""
 
+import hashlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -76,9 +77,15 @@ class KeyedPost:
         if not _KEY.fullmatch(key):
             detail = f"{_NAME} must have 1 to 255 visible ASCII characters"
             raise ProblemRaised("invalid_request", detail, parameter=_NAME)
-        body = await self.state.threads.run(canonical_json, self.body)
-        used = await self.state.idempotency.claim(self.caller.id, key, secrets.token_hex(16), body)
-        if not used.is_same(body):
+        digest = await self.state.threads.run(_digest_of, self.body)
+        job_id = secrets.token_hex(16)
+        used = await self.state.idempotency.claim(self.caller.id, key, job_id, digest)
+        if used.body_digest != digest:
             detail = f"{_NAME} {key!r} was used with another body; use a new key"
             raise ProblemRaised("invalid_request", detail, parameter=_NAME)
         return used.job_id
+
+
+def _digest_of(body: bytes) -> str:
+    """Return the SHA-256 of what a body says, whatever the order of its fields."""
+    return hashlib.sha256(canonical_json(body)).hexdigest()

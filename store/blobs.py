@@ -6,21 +6,19 @@ verified on every read: bytes that do not match their digest are deleted and cou
 """
 
 import asyncio
-import hashlib
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from typing import Final, cast
 
-import zstandard
 from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.bucket import Bucket
 from store.budget import Budget
 from store.errors import BucketUnavailable
+from store.frames import MAX_BLOB_BYTES, content_bytes_of, most_frame_bytes, packed, unpacked
 
-LEVEL: Final = 3
-PART_BYTES: Final = 1024 * 1024
-MAX_BLOB_BYTES: Final = 512 * 1024 * 1024
 # Without a byte budget the server evicts, and `volatile-*` policies only evict what expires.
 LIFE_S: Final = 30 * 24 * 3600
 LARGE_BYTES: Final = 16 << 10
@@ -31,76 +29,11 @@ and that of its content: "bucket:800/2000". Earlier versions wrote the first alo
 begins so."""
 MARKER_BYTES: Final = 768
 """Booked for a marker. With its key, readers and entries in the books it takes 630."""
-# Making one takes as long as unpacking a stage. Only the event loop unpacks, so it can be shared.
-_DECOMPRESSOR: Final = zstandard.ZstdDecompressor()
-
-
-def digest_of(data: bytes) -> str:
-    """Return the name of `data`: "sha256:" and 64 hexadecimal digits."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
-class ArrivingBlob:
-    """A blob of `size_bytes` that comes in parts: what came is compressed, and kept as that alone.
-
-    `finish` raises ValueError when there came more or less.
-    """
-
-    def __init__(self, size_bytes: int) -> None:
-        self.size_bytes = size_bytes
-        self.frame = bytearray()
-        self._came_bytes = 0
-        self._waiting = bytearray()
-        self._digest = hashlib.sha256()
-        self._compressor: zstandard.ZstdCompressionObj | None = None
-
-    def add(self, part: bytes | bytearray) -> None:
-        """Take the next part."""
-        self._came_bytes += len(part)
-        self._waiting += part
-        if len(self._waiting) >= PART_BYTES:
-            self._compress()
-
-    def finish(self) -> str:
-        """Return the digest; `frame` is complete then."""
-        if self._came_bytes != self.size_bytes:
-            raise ValueError(f"{self._came_bytes} bytes came of {self.size_bytes}")
-        self.frame += self._compress().flush()
-        return "sha256:" + self._digest.hexdigest()
-
-    def _compress(self) -> "zstandard.ZstdCompressionObj":
-        # made when there is something for it, as it takes more than a megabyte itself
-        if self._compressor is None:
-            compressor = zstandard.ZstdCompressor(level=LEVEL)
-            self._compressor = compressor.compressobj(size=self.size_bytes)
-        self._digest.update(self._waiting)
-        self.frame += self._compressor.compress(self._waiting)
-        self._waiting.clear()
-        return self._compressor
-
-
-def _content_bytes(frame: bytes | bytearray) -> int:
-    """Return the size that a zstd frame says its content has, -1 for none, or for no frame."""
-    try:
-        return zstandard.frame_content_size(frame)
-    except zstandard.ZstdError:
-        return -1
-
-
-def _most_frame_bytes(content_bytes: int) -> int:
-    """Return the most that a frame of so much content takes, whatever version of zstd made it."""
-    return content_bytes + content_bytes // 128 + (1 << 10)
-
-
-def unpack_frame(frame: bytes, digest: str) -> bytes | None:
-    """Return the bytes in a zstd frame, None when they are not those that `digest` names."""
-    try:
-        if zstandard.frame_content_size(frame) > MAX_BLOB_BYTES:
-            return None
-        data = _DECOMPRESSOR.decompress(frame)
-    except zstandard.ZstdError:
-        return None
-    return data if digest_of(data) == digest else None
+SENT_BYTES: Final = 4 << 20
+"""Larger frames go to and come from the cache in pieces: one is copied in one step of a loop."""
+_ARRIVING_LIFE_S: Final = 600
+_ARRIVING: Final = ":arriving:"
+"""Follows the key of a frame in that of its pieces, before a random part."""
 
 
 class Blobs:
@@ -136,12 +69,9 @@ class Blobs:
         """
         if not parts:
             return []
-        digests = [digest_of(part) for part in parts]
-        compressor = zstandard.ZstdCompressor(level=LEVEL)
-        await self._put(
-            {digest: compressor.compress(part) for digest, part in zip(digests, parts, strict=True)}
-        )
-        return digests
+        found = [await packed(part) for part in parts]
+        await self._put(dict(found))
+        return [digest for digest, _ in found]
 
     async def _put(self, frames: Mapping[str, bytes | bytearray]) -> None:
         """Store frames by digest: the large ones in the bucket, then the others and markers."""
@@ -149,14 +79,35 @@ class Blobs:
         values = {keys.BLOB + digest: memoryview(frame) for digest, frame in frames.items()}
         sizes_bytes = {key: len(value) for key, value in values.items()}
         for digest in moved:
-            sizes = b"%d/%d" % (len(frames[digest]), _content_bytes(frames[digest]))
+            sizes = b"%d/%d" % (len(frames[digest]), content_bytes_of(frames[digest]))
             values[keys.BLOB + digest] = memoryview(MARKER + sizes)
             sizes_bytes[keys.BLOB + digest] = MARKER_BYTES
         if self.budget:
             await self.budget.account(sizes_bytes)
+        life_s = None if self.budget else LIFE_S
         pipeline = self.cache.pipeline(transaction=False)
         for key, value in values.items():
-            pipeline.set(key, value, ex=None if self.budget else LIFE_S)
+            if len(value) <= SENT_BYTES:
+                pipeline.set(key, value, ex=life_s)
+            else:
+                await self._set_in_pieces(key, value, life_s)
+        await pipeline.execute()
+
+    async def _set_in_pieces(self, key: str, value: memoryview, life_s: int | None) -> None:
+        """Set a large value: its pieces go to another key, which takes the place of `key`."""
+        arriving = f"{key}{_ARRIVING}{secrets.token_hex(8)}"
+        # the last piece first, so that the server makes room once
+        for at in reversed(range(0, len(value), SENT_BYTES)):
+            pipeline = self.cache.pipeline(transaction=False)
+            pipeline.setrange(arriving, at, value[at : at + SENT_BYTES])
+            pipeline.expire(arriving, _ARRIVING_LIFE_S)
+            await pipeline.execute()
+        pipeline = self.cache.pipeline(transaction=True)
+        pipeline.rename(arriving, key)
+        if life_s is None:
+            pipeline.persist(key)
+        else:
+            pipeline.expire(key, life_s)
         await pipeline.execute()
 
     async def _move_to_bucket(self, frames: Mapping[str, bytes | bytearray]) -> list[str]:
@@ -202,9 +153,25 @@ class Blobs:
 
         Raises BucketUnavailable.
         """
-        kept = cast("bytes | None", await self.cache.get(keys.BLOB + digest))
+        kept = await self._get_in_pieces(keys.BLOB + digest)
         frame = None if kept is None else await self.frame_of(kept, digest)
         return await self.verify(frame, digest) if frame == b"" else frame
+
+    async def _get_in_pieces(self, name: str) -> bytes | None:
+        """Return a value, None if there is none."""
+        piece = await self._piece(name, 0)
+        if not piece:
+            return piece if await self.cache.exists(name) else None
+        if len(piece) < SENT_BYTES:
+            return piece
+        found = BytesIO()
+        while piece:
+            await asyncio.to_thread(found.write, piece)
+            piece = await self._piece(name, found.tell())
+        return found.getvalue()
+
+    async def _piece(self, name: str, at: int) -> bytes:
+        return cast("bytes", await self.cache.getrange(name, at, at + SENT_BYTES - 1))
 
     async def frame_of(self, kept: bytes, digest: str) -> bytes | None:
         """Return the frame that the cache keeps or marks; None if the bucket has lost it.
@@ -217,12 +184,12 @@ class Blobs:
             return kept
         _, _, known = kept.removeprefix(MARKER).partition(b"/")
         content_bytes = int(known) if known.isdigit() else None
-        most = _most_frame_bytes(MAX_BLOB_BYTES if content_bytes is None else content_bytes)
+        most = most_frame_bytes(MAX_BLOB_BYTES if content_bytes is None else content_bytes)
         frame = None if self.bucket is None else await self.bucket.get(digest, most)
         if frame is None:
             await self._drop(args=[keys.BLOB + digest])
             return None
-        return frame if content_bytes in (None, _content_bytes(frame)) else b""
+        return frame if content_bytes in (None, content_bytes_of(frame)) else b""
 
     async def signed_url(self, digest: str) -> str | None:
         """Return a URL of the bucket at which anyone may get the frame for a minute.
@@ -243,7 +210,7 @@ class Blobs:
 
     async def verify(self, frame: bytes, digest: str) -> bytes | None:
         """Return the bytes in `frame`; when they are not those of `digest` the blob is deleted."""
-        data = unpack_frame(frame, digest)
+        data = await unpacked(frame, digest)
         if data is None:
             self.mismatches += 1
             await self._drop(args=[keys.BLOB + digest])

@@ -6,10 +6,9 @@ Failures are results of jobs and never come here.
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-import zstandard
-
 from store import keys
 from store.blobs import LIFE_S, Blobs
+from store.frames import decompressed, packed
 from store.records import Hit, Records
 
 ALIASES_AT_ONCE: Final = 2_000
@@ -26,8 +25,8 @@ class Compilations(Records):
         self, key: str, record: bytes, request: bytes, blobs: Mapping[str, str]
     ) -> None:
         """Store a compilation whose `blobs` (digest by stage) were all put before."""
-        frame = zstandard.ZstdCompressor(level=3).compress(request)
-        await self._write(key, record, blobs, {"request": frame})
+        _, frame = await packed(request)
+        await self._write(key, record, blobs, {"request": bytes(frame)})
 
     async def hit_of_alias(self, request_digest: str) -> Hit | None:
         """Return what a request asks for that some service has read before, in one round trip."""
@@ -54,7 +53,7 @@ class Compilations(Records):
     async def request(self, key: str) -> bytes | None:
         """Return the request that made the compilation."""
         frame = cast("bytes | None", await self._cache.hget(self._prefix + key, "request"))
-        return None if frame is None else zstandard.ZstdDecompressor().decompress(frame)
+        return None if frame is None else await decompressed(frame)
 
 
 class Derived(Records):

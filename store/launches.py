@@ -71,14 +71,10 @@ class Launches:
 
 @dataclass(frozen=True, slots=True)
 class FirstUse:
-    """The first use of an idempotency key."""
+    """The first use of an idempotency key; `body_digest` is that of the body that it came with."""
 
     job_id: str
     body_digest: str
-
-    def is_same(self, body: bytes) -> bool:
-        """Return True if it was used with this body."""
-        return self.body_digest == hashlib.sha256(body).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +91,9 @@ class Idempotency:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def claim(self, caller: str, key: str, job_id: str, body: bytes) -> FirstUse:
+    async def claim(self, caller: str, key: str, job_id: str, body_digest: str) -> FirstUse:
         """Use `key` for `job_id`, unless it was used before; return what it stands for."""
-        digest = hashlib.sha256(body).hexdigest()
-        value = orjson.dumps(_KeptUse(job_id, digest))
+        value = orjson.dumps(_KeptUse(job_id, body_digest))
         first: Any = await self._redis.set(
             _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
         )

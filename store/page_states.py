@@ -6,11 +6,10 @@ within a budget of each, whose oldest give way. What is in a state is not looked
 
 from typing import Any, Final
 
-import zstandard
 from redis.asyncio import Redis
 
 from store import keys, scripts
-from store.blobs import LEVEL, digest_of, unpack_frame
+from store.frames import packed, unpacked
 
 LIFE_S: Final = 366 * 24 * 3600
 """Lifetime of a state after it was last stored or read."""
@@ -36,10 +35,9 @@ class PageStates:
 
         Raises StoreUnavailable.
         """
-        digest = digest_of(data)
-        frame = zstandard.ZstdCompressor(level=LEVEL).compress(data)
+        digest, frame = await packed(data)
         bounds = (self._limit_bytes, LIFE_S, KEYS_BYTES, SHORT_CHARS, OLD_SHORT_CHARS)
-        is_new = await self._keep(args=[namespace, caller, digest, frame, *bounds])
+        is_new = await self._keep(args=[namespace, caller, digest, bytes(frame), *bounds])
         return digest, bool(is_new)
 
     async def get(self, namespace: str, digest: str) -> bytes | None:
@@ -59,4 +57,4 @@ class PageStates:
         pipeline.getex(keys.STATE + name, ex=LIFE_S)
         pipeline.expire(keys.STATE_HOLDERS + name, LIFE_S)
         frame, _ = await pipeline.execute()
-        return None if frame is None else unpack_frame(frame, digest)
+        return None if frame is None else await unpacked(frame, digest)

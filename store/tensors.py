@@ -9,8 +9,9 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from store import keys
-from store.blobs import ArrivingBlob, Blobs
+from store.blobs import Blobs
 from store.errors import StoreError
+from store.frames import ArrivingBlob
 
 LIFE_S: Final = 24 * 3600
 

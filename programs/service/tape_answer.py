@@ -1,6 +1,5 @@
 """Answers the tape of a program: the recorded JSON, or readable text."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -18,6 +17,7 @@ from programs.tape.tape_text import tape_text
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import ServiceState
+from store.frames import digested
 from store.stored import read_stored
 
 WhichTape = Literal["candidate", "reference"]
@@ -48,7 +48,7 @@ async def tape_answer(
             record = None if result is None else result.record
             # in a thread: both may be long
             text = await state.threads.run(_readable, data, record, which)
-            headers = PRIVATE | {"ETag": f'"{hashlib.sha256(text).hexdigest()}"'}
+            headers = PRIVATE | {"ETag": f'"{await digested(text)}"'}
             return Response(text, headers=headers, media_type=_TEXT)
     elif response := await blob_response(request, state, digest, "application/json", PRIVATE):
         response.headers["Vary"] = PRIVATE["Vary"]

@@ -138,7 +138,8 @@ class Recordings:
 
     async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:
         """Return the cached or new tape of a reference or of inputs. These may know the seed."""
-        key, seed = self._key(order, texts), self.job.seed
+        # in a thread: the sources may be long
+        key, seed = await asyncio.to_thread(self._key, order, texts), self.job.seed
         known = self.cache.get(key)
         if known is not None and known.inputs_seed in (None, seed):
             return known

@@ -7,16 +7,18 @@ so that a large one can be sent without being in memory.
 import tarfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from service.state import ServiceState
+from store.frames import pieces_of
 
 _BLOCK: Final = 512
 END: Final = bytes(2 * _BLOCK)
 """The end of a tar."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Member:
     """One file of a bundle, with its bytes or the digest of the blob that has them."""
 
@@ -25,7 +27,7 @@ class Member:
     data: bytes | None = None
     digest: str | None = None
 
-    @property
+    @cached_property
     def header(self) -> bytes:
         """The tar header before its bytes."""
         entry = tarfile.TarInfo(self.path)
@@ -63,7 +65,10 @@ async def tar_of(state: ServiceState, members: Sequence[Member]) -> AsyncIterato
             # the length was promised: the client sees that the body ends early
             message = f"{member.path} has left the cache while the bundle was sent"
             raise RuntimeError(message)
-        yield member.header + data + member.padding
+        yield member.header
+        for piece in pieces_of(data):
+            yield bytes(piece)
+        yield member.padding
     yield END
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -61,7 +61,9 @@ async def read_bytes(request: Request, limit_bytes: int) -> bytearray:
     return body
 
 
-async def read_parts(request: Request, limit_bytes: int, take: Callable[[bytes], None]) -> None:
+async def read_parts(
+    request: Request, limit_bytes: int, take: Callable[[bytes], Awaitable[None] | None]
+) -> None:
     """Have each part of the body taken, as it comes; raises what `read_bytes` does."""
     declared_bytes = declared_length(request)
     if declared_bytes is not None and declared_bytes > limit_bytes:
@@ -73,7 +75,8 @@ async def read_parts(request: Request, limit_bytes: int, take: Callable[[bytes],
         size_bytes += len(part)
         if size_bytes > limit_bytes:
             raise _too_large(limit_bytes)
-        take(part)
+        if (taking := take(part)) is not None:
+            await taking
         if not message.get("more_body", False):
             return
     raise ClientDisconnect

@@ -1,10 +1,11 @@
 """ETags and `If-None-Match` (RFC 9110), and for how long answers may be cached (RFC 9111)."""
 
-import hashlib
 from collections.abc import Mapping
 from enum import StrEnum
 
 from fastapi import Request, Response
+
+from store.frames import digested
 
 
 class Caching(StrEnum):
@@ -16,7 +17,7 @@ class Caching(StrEnum):
     """It may change; the client asks with `If-None-Match` whether it has."""
 
 
-def validated(
+async def validated(
     request: Request,
     body: bytes,
     caching: Caching,
@@ -24,7 +25,7 @@ def validated(
     media_type: str = "application/json",
 ) -> Response:
     """Return `body` with its ETag, or 304 to a client that has it."""
-    etag = f'"{hashlib.sha256(body).hexdigest()}"'
+    etag = f'"{(await digested(body)).removeprefix("sha256:")}"'
     sent = {**headers, "ETag": etag, "Cache-Control": caching.value, "Vary": "Authorization"}
     known = request.headers.get("if-none-match", "")
     if is_current(known, etag) or wants_nothing_that_exists(known):

@@ -1,9 +1,11 @@
 """Artifacts of a compilation by stage, and blobs by digest: raw bytes with ETags (RFC 9110)."""
 
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
 
 from compiler.stages import BY_NAME, COMPILED
 from compiler.target import Target, parse_target
@@ -14,6 +16,7 @@ from service.http.problems import ProblemRaised
 from service.http.query import prefers_redirect, requested_wait
 from service.http.validators import is_current, wants_nothing_that_exists
 from service.state import ServiceState, state_of
+from store.frames import PIECE_BYTES, pieces_of
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
@@ -110,4 +113,15 @@ async def blob_response(
         return None
     if is_zstd:
         headers["Content-Encoding"] = "zstd"
-    return Response(frame if is_zstd else data, headers=headers, media_type=media_type)
+    body = frame if is_zstd and frame is not None else data
+    if len(body) <= PIECE_BYTES:
+        return Response(body, headers=headers, media_type=media_type)
+    # one body is copied in one step of the event loop
+    headers["Content-Length"] = str(len(body))
+    pieces = map(bytes, pieces_of(body))
+    return StreamingResponse(_each(pieces), headers=headers, media_type=media_type)
+
+
+async def _each(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece

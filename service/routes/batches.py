@@ -87,7 +87,7 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
     answer = await batch_answer(state, batch, with_results=results == "all")
     retry = {} if answer.is_finished else {"Retry-After": str(RETRY_AFTER_S)}
     # results may leave the cache, so even a finished batch can change
-    return validated(request, answer.body, Caching.REVALIDATED, retry | wait.headers)
+    return await validated(request, answer.body, Caching.REVALIDATED, retry | wait.headers)
 
 
 @router.delete(

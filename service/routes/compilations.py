@@ -119,7 +119,9 @@ async def get_compilation(request: Request, key: str, include: Include = ()) -> 
     headers = {"Server-Timing": server_timing(started)} | wait.headers
     if not answer.is_finished:
         headers["Retry-After"] = "1"
-    return validated(request, answer.body, Caching.REVALIDATED, headers)  # a refresh changes it
+    return await validated(
+        request, answer.body, Caching.REVALIDATED, headers
+    )  # a refresh changes it
 
 
 def _included_stages(include: Sequence[str]) -> list[str]:

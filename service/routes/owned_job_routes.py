@@ -57,7 +57,7 @@ async def get_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> 
     is_over = not await state.events.may_come(job_id)
     record = await jobs.wait_for(state, job_id, Deadline(wait.seconds))
     caching = Caching.FINAL if is_over else Caching.REVALIDATED
-    return validated(request, record, caching, wait.headers)
+    return await validated(request, record, caching, wait.headers)
 
 
 async def delete_owned(request: Request, jobs: OwnedJobs[_Stored], job_id: str) -> Response:

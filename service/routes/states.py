@@ -10,7 +10,7 @@ from service.http.problems import ProblemRaised
 from service.http.validators import is_current
 from service.page_state import EXAMPLE, PageState
 from service.state import state_of
-from store.blobs import digest_of
+from store.frames import digested
 
 router = APIRouter(prefix="/v1/states", tags=["page"])
 KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -32,8 +32,9 @@ async def put_state(request: Request, digest: str) -> Response:
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     body = await read_body(request, state.settings.max_state_bytes)
-    if digest != digest_of(body):
-        detail = f"The body's digest is {digest_of(body)}; PUT it there"
+    arrived = await digested(body)
+    if digest != arrived:
+        detail = f"The body's digest is {arrived}; PUT it there"
         raise ProblemRaised("invalid_request", detail, parameter="digest")
     parse_body(body, PageState)
     _, is_new = await state.page_states.put(caller.namespace, caller.id, body)

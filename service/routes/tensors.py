@@ -1,5 +1,7 @@
 """Uploaded tensors: .npy files by digest. A tensor belongs to its caller."""
 
+from collections.abc import Awaitable
+
 from fastapi import APIRouter, Request, Response
 
 from launch.buffers.npy_header import MAX_START_BYTES, NotNpy, read_npy_header
@@ -8,7 +10,7 @@ from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response
 from service.state import state_of
-from store.blobs import ArrivingBlob
+from store.frames import ArrivingBlob
 from store.tensors import TensorQuotaExceeded
 
 router = APIRouter(prefix="/v1/tensors", tags=["launches"])
@@ -34,7 +36,7 @@ async def put_tensor(request: Request, digest: str) -> Response:
     state = state_of(request)
     caller = await state.callers.identify(request, "launch")
     start, blob = await _read(request, state.settings.max_tensor_bytes)
-    arrived = blob.finish()
+    arrived = await blob.finish()
     if digest != arrived:
         raise ProblemRaised(
             "invalid_request", f"The body's digest is {arrived}; PUT it there", parameter="digest"
@@ -82,13 +84,13 @@ async def _read(request: Request, limit_bytes: int) -> tuple[bytes, ArrivingBlob
     if size_bytes is None:
         body = await read_bytes(request, limit_bytes)
         blob = ArrivingBlob(len(body))
-        blob.add(body)
+        await blob.add(body)
         return bytes(body[:MAX_START_BYTES]), blob
     start, blob = bytearray(), ArrivingBlob(size_bytes)
 
-    def take(part: bytes) -> None:
+    def take(part: bytes) -> Awaitable[None]:
         start.extend(part[: MAX_START_BYTES - len(start)])
-        blob.add(part)
+        return blob.add(part)
 
     await read_parts(request, limit_bytes, take)
     return bytes(start), blob

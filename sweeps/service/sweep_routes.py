@@ -147,7 +147,7 @@ async def get_sweep(
     else:
         headers, body, media_type = {}, await sweep_json(shared, sweep, query), "application/json"
     caching = Caching.FINAL if sweep.is_finished else Caching.REVALIDATED
-    return validated(request, body, caching, headers | wait.headers, media_type)
+    return await validated(request, body, caching, headers | wait.headers, media_type)
 
 
 @router.delete(

@@ -15,7 +15,7 @@ import httpx
 import numpy as np
 import pytest
 
-from store.blobs import digest_of
+from store.frames import digest_of
 from tests.buckets.conftest import KEY, SECRET, S3Server
 from tests.integration.service import bodies
 from tests.integration.service.running import Deployment

@@ -5,9 +5,10 @@ import os
 import httpx
 import pytest
 
-from store.blobs import LARGE_BYTES, Blobs, digest_of
+from store.blobs import LARGE_BYTES, Blobs
 from store.bucket import Bucket
 from store.errors import BucketUnavailable
+from store.frames import digest_of
 
 LARGE = os.urandom(2 * LARGE_BYTES)
 DIGEST = digest_of(LARGE)

@@ -7,10 +7,11 @@ import zstandard
 
 from store import bucket as buckets
 from store import keys
-from store.blobs import LARGE_BYTES, Blobs, digest_of
+from store.blobs import LARGE_BYTES, Blobs
 from store.bucket import FAILURES_TO_OPEN, Bucket, path_of
 from store.bucket_sweep import delete_forgotten, find_forgotten
 from store.errors import BucketUnavailable
+from store.frames import digest_of
 from tests.waiting import comes_true
 
 LARGE = os.urandom(4 * LARGE_BYTES)

@@ -6,6 +6,7 @@ A store that refuses, and bytes that are not whole, are as if nothing had been k
 import asyncio
 import json
 import logging
+from asyncio import to_thread
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
@@ -72,7 +73,7 @@ class StoredReferences:
         except StoreUnavailable as error:
             logger.warning("cannot read reference outputs from the store: %s", error)
             return None
-        answer = _read(data) if data is not None else None
+        answer = None if data is None else await to_thread(_read, data)
         return None if answer is None else self._memory.keep(self._caller, key, answer)
 
     def calculating(self, key: str) -> AbstractContextManager[None]:
@@ -103,7 +104,7 @@ class StoredReferences:
         while self._unwritten:
             key, answer = self._unwritten.popitem()
             try:
-                await self._store.put(self._caller, key, _written(answer))
+                await self._store.put(self._caller, key, await to_thread(_written, answer))
             except StoreUnavailable as error:
                 logger.warning("cannot write reference outputs to the store: %s", error)
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from service.command import main
-from store.blobs import digest_of
 from store.bucket import path_of
+from store.frames import digest_of
 from tests.integration.service import bodies
 from tests.integration.service.conftest import ADMIN_KEY, SECRET_OF_BUCKET
 from tests.integration.service.running import Deployment

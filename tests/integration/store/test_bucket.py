@@ -10,12 +10,13 @@ import pytest
 import zstandard
 
 from store import keys
-from store.blobs import LARGE_BYTES, MARKER, MARKER_BYTES, ArrivingBlob, Blobs, digest_of
+from store.blobs import LARGE_BYTES, MARKER, MARKER_BYTES, Blobs
 from store.bucket import Bucket, path_of
 from store.bucket_sweep import NothingMarked, delete_forgotten, find_forgotten
 from store.budget import Budget
 from store.compilations import Compilations
 from store.errors import BucketUnavailable
+from store.frames import ArrivingBlob, digest_of
 from store.records import Miss
 
 LARGE = os.urandom(2 * LARGE_BYTES)
@@ -62,8 +63,8 @@ async def test_a_large_blob_is_in_the_bucket_and_a_small_one_in_the_cache(blobs,
 
 async def test_a_file_that_came_in_parts_is_in_the_bucket_too(blobs, folder):
     blob = ArrivingBlob(len(LARGE))
-    blob.add(LARGE)
-    digest = blob.finish()
+    await blob.add(LARGE)
+    digest = await blob.finish()
 
     await blobs.put_frame(digest, blob.frame)
 

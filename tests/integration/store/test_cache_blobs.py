@@ -1,14 +1,16 @@
 """Blobs: bytes by digest, verified on every read."""
 
 import os
+import time
 import tracemalloc
 
 import pytest
 import zstandard
 
 from store import keys
-from store.blobs import ArrivingBlob, Blobs, digest_of
+from store.blobs import LIFE_S, SENT_BYTES, Blobs
 from store.budget import Budget
+from store.frames import ArrivingBlob, digest_of, digested, packed, unpacked
 
 
 @pytest.fixture
@@ -103,8 +105,8 @@ async def test_a_blob_that_comes_in_parts_is_the_same(blobs: Blobs) -> None:
     data = bytes(range(256)) * 10_000
     blob = ArrivingBlob(len(data))
     for start in range(0, len(data), 60_000):
-        blob.add(data[start : start + 60_000])
-    digest = blob.finish()
+        await blob.add(data[start : start + 60_000])
+    digest = await blob.finish()
 
     await blobs.put_frame(digest, blob.frame)
 
@@ -113,26 +115,64 @@ async def test_a_blob_that_comes_in_parts_is_the_same(blobs: Blobs) -> None:
 
 
 @pytest.mark.parametrize("came", [b"", b"1234", b"123456"])
-def test_a_blob_that_is_shorter_or_longer_than_it_says_is_refused(came: bytes) -> None:
+async def test_a_blob_that_is_shorter_or_longer_than_it_says_is_refused(came: bytes) -> None:
     blob = ArrivingBlob(5)
-    blob.add(came)
+    await blob.add(came)
 
     with pytest.raises(ValueError, match=f"{len(came)} bytes came of 5"):
-        blob.finish()
+        await blob.finish()
 
 
-def test_an_empty_blob_may_come_in_parts() -> None:
-    assert ArrivingBlob(0).finish() == digest_of(b"")
+async def test_an_empty_blob_may_come_in_parts() -> None:
+    assert await ArrivingBlob(0).finish() == digest_of(b"")
 
 
-def test_what_came_of_a_blob_is_kept_as_its_frame_alone() -> None:
+async def test_what_came_of_a_blob_is_kept_as_its_frame_alone() -> None:
     size_bytes = 32 << 20
     tracemalloc.start()
     blob = ArrivingBlob(size_bytes)
     for _ in range(size_bytes >> 16):
-        blob.add(bytes(1 << 16))
-    blob.finish()
+        await blob.add(bytes(1 << 16))
+    await blob.finish()
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert peak_bytes < 8 << 20
+
+
+async def test_a_large_blob_goes_to_the_cache_and_back_in_pieces(blobs: Blobs, cache) -> None:
+    data = os.urandom(3 * SENT_BYTES + 5)
+
+    digest = await blobs.put(data)
+
+    assert await blobs.get(digest) == data
+    assert 0 < await cache.ttl(keys.BLOB + digest) <= LIFE_S
+    assert [name async for name in cache.scan_iter("*:arriving:*")] == []
+
+
+async def test_a_large_blob_in_a_cache_with_books_expires_never(cache) -> None:
+    blobs = Blobs(cache, Budget(cache, 64 << 20))
+
+    digest = await blobs.put(os.urandom(SENT_BYTES + 5))
+
+    assert await cache.ttl(keys.BLOB + digest) == -1
+
+
+@pytest.mark.parametrize("size", [SENT_BYTES - 1, SENT_BYTES, SENT_BYTES + 1, 2 * SENT_BYTES])
+async def test_a_frame_of_any_size_comes_back(blobs: Blobs, cache, size: int) -> None:
+    frame = os.urandom(size)
+    await cache.set(keys.BLOB + "any", frame)
+
+    assert await blobs.get_frame("any") == frame
+
+
+async def test_a_large_blob_is_hashed_packed_and_unpacked_beside_the_event_loop() -> None:
+    data = os.urandom(1 << 20) * 16
+    own_s, all_s = time.thread_time(), time.process_time()
+
+    digest, frame = await packed(data)
+    assert await digested(data) == digest
+    assert await unpacked(bytes(frame), digest) == data
+
+    own_s, all_s = time.thread_time() - own_s, time.process_time() - all_s
+    assert own_s < all_s / 2

@@ -15,9 +15,10 @@ from redis.asyncio import Redis
 
 from store import bucket as bucket_module
 from store import keys
-from store.blobs import LARGE_BYTES, Blobs, digest_of
+from store.blobs import LARGE_BYTES, Blobs
 from store.bucket import Bucket
 from store.errors import BucketUnavailable
+from store.frames import digest_of
 
 DATA = os.urandom(4 * LARGE_BYTES)
 FRAME = zstandard.compress(DATA)

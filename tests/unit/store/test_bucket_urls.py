@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from service.settings import ServiceSettings, wrong_settings
-from store.blobs import digest_of
 from store.bucket import FAILURES_TO_OPEN, Circuit, checked_url, path_of
+from store.frames import digest_of
 from worker.settings import WorkerSettings
 
 

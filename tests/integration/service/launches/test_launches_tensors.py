@@ -36,18 +36,21 @@ def of_tensor(data: bytes, shape: list[int], dtype: str = "fp32") -> dict[str, A
     return {"shape": shape, "dtype": dtype, "init": {"kind": "tensor", "digest": digest}}
 
 
-def test_a_tensor_is_put_looked_at_and_deleted(http: httpx.Client) -> None:
-    data = npy(np.arange(6, dtype=np.float32).reshape(2, 3))
+@pytest.mark.parametrize("coding", ["zstd", "identity"])
+@pytest.mark.parametrize("rows", [2, 500_000])  # 6 MB are sent in pieces
+def test_a_tensor_is_put_looked_at_and_deleted(http: httpx.Client, rows: int, coding: str) -> None:
+    data = npy(np.random.default_rng(1).normal(size=(rows, 3)).astype(np.float32))
     url = url_of(data)
+    accepted = {"accept-encoding": coding}
 
     made, again = put(http, data), put(http, data)
     assert (made.status_code, made.headers["location"], again.status_code) == (201, url, 200)
-    got = http.get(url)
+    got = http.get(url, headers=accepted)
     assert (got.content, got.headers["content-type"]) == (data, "application/x-npy")
-    looked_at = http.head(url)
+    looked_at = http.head(url, headers=accepted)
     assert (looked_at.status_code, looked_at.content) == (200, b"")
     assert looked_at.headers["content-length"] == got.headers["content-length"]
-    known = {"if-none-match": got.headers["etag"]}
+    known = accepted | {"if-none-match": got.headers["etag"]}
     assert (http.get(url, headers=known).status_code, got.headers["etag"]) == (
         304, looked_at.headers["etag"],
     )  # fmt: skip
