@@ -7,10 +7,8 @@ hook imports it in a process that has it.
 
 import base64
 import hashlib
-import io
 import json
 import logging
-import tarfile
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -18,8 +16,9 @@ from pathlib import PurePosixPath
 from typing import Any, Self
 
 from tritonc._sync.client import Client
+from tritonc.answer_tar import tar_files
 from tritonc.jit.jit_source import files_of, text_of
-from tritonc.service_errors import ServerUnavailable, TritoncError
+from tritonc.service_errors import ServerUnavailable, TritoncError, UnexpectedAnswer
 
 LOG = logging.getLogger("tritonc")
 EXPORT = "triton-cache"
@@ -62,7 +61,7 @@ class JitHook:
             return "compile"
         try:
             return self._fetch(function, compiling)
-        except ServerUnavailable as error:
+        except (ServerUnavailable, UnexpectedAnswer) as error:
             self._away_until = time.monotonic() + AWAY_S
             message = "%s, and others for %g s, are compiled locally; tritond is unavailable: %s"
             LOG.warning(message, name, AWAY_S, error)
@@ -145,11 +144,10 @@ def _tuples(value: Any) -> Any:
 
 
 def _unpacked(archive: bytes) -> dict[str, dict[str, bytes]]:
-    """Return the files of a cache entry by folder; nothing is written or executed."""
+    """Return the files of a cache entry by folder. Raises UnexpectedAnswer."""
     entries: dict[str, dict[str, bytes]] = {}
-    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-        for member in packed.getmembers():
-            path, file = PurePosixPath(member.name), packed.extractfile(member)
-            if len(path.parts) == 2 and file is not None:
-                entries.setdefault(path.parts[0], {})[path.name] = file.read()
+    for name, data in tar_files(archive).items():
+        path = PurePosixPath(name)
+        if len(path.parts) == 2 and path.name != "..":
+            entries.setdefault(path.parts[0], {})[path.name] = data
     return entries

@@ -5,17 +5,21 @@ file are skipped: the service has Triton, and reports missing modules.
 """
 
 import ast
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from tritonc.local_file import bounded_bytes
 from tritonc.python_file import text_of
 from tritonc.service_errors import TritoncError
 
 MAX_FILES = 64  # in one request
 MAX_PROGRAM_FILES = 512  # in a program, which may include its package
 MAX_BYTES = 4 << 20  # in total
+MAX_LEVELS, MAX_NAME_CHARS = 64, 200
+_DEEP_NAME = re.compile(r"(?<![\w.])(?:\w++[\s\\]*+\.[\s\\]*+)" f"{{{MAX_LEVELS}}}")
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
 ReadText = Callable[[Path], str]
@@ -27,7 +31,7 @@ class ImportsTooLarge(TritoncError):
 
 
 def _read(path: Path) -> str:
-    return text_of(path.read_bytes(), str(path))
+    return text_of(bounded_bytes(path), str(path))
 
 
 def local_imports(
@@ -139,8 +143,10 @@ def _absolute(words: list[str], roots: list[Path]) -> Iterator[tuple[PurePosixPa
 
 def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]:
     """Yield the module `words` below `root` if it exists; a package is its `__init__.py`."""
-    if not words or "*" in words:
+    if not words or "*" in words or len(words) > MAX_LEVELS:
         return
+    if max(map(len, words)) > MAX_NAME_CHARS:
+        return  # no file system has such a name
     at = PurePosixPath(*words)
     for written in (at / "__init__.py", at.with_name(f"{at.name}.py")):
         if (root / written).is_file():
@@ -150,6 +156,8 @@ def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]
 
 def _parsed(text: str) -> ast.AST:
     """Return the syntax tree; invalid Python imports nothing, and the service reports it."""
+    if _DEEP_NAME.search(text):
+        return ast.Module([], [])  # no file has such a name, and parsing it takes quadratic memory
     try:
         with warnings.catch_warnings(action="ignore"):  # about the user's own string literals
             return ast.parse(text)

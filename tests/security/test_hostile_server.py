@@ -22,6 +22,7 @@ import pytest
 import tritonc
 from tritonc.cli import completion_command
 from tritonc.cli.main import main
+from tritonc.cli.parser import command_parser
 
 from tests.unit.client import fake_tritond
 from tests.unit.client.fake_tritond import KEY
@@ -35,12 +36,12 @@ KEPT = frozenset({"key", "url", "id", "state", "verdict", "kind", "media_type"})
 """Members that control the client; all other texts are hostile."""
 
 
-def hostile(document: Any) -> Any:
+def hostile(document: Any, kinds: Any = str) -> Any:
     if isinstance(document, dict):
-        return {n: m if n in KEPT else hostile(m) for n, m in document.items()}
+        return {n: m if n in KEPT else hostile(m, kinds) for n, m in document.items()}
     if isinstance(document, list):
-        return [hostile(member) for member in document]
-    return HOSTILE if isinstance(document, str) else document
+        return [hostile(member, kinds) for member in document]
+    return HOSTILE if isinstance(document, kinds) else document
 
 
 LAUNCH = fake_tritond.launch(
@@ -55,24 +56,38 @@ SWEEP = {
     "problem": {"slug": "s", "detail": "d"},
 }  # fmt: skip
 KERNEL = {"name": "n", "calls": [], "parameters": [{"name": "x", "constexpr": False}]}
+ITEM = {"id": "ab12", "state": "failed", "kernel": "k", "target": "t", "submitted_at": "t"}
+LINE = {"file": "user.py", "line": 1, "ptx": [1, 2], "total": 1, "by_class": {HOSTILE: 1}}
+COUNTED = {"total": 1, "code_bytes": 1, "by_class": {HOSTILE: 1}, "by_opcode": {HOSTILE: 2}}
+PASS = {"stage": "s", "name": "n", "changed": True, "before": "b", "after": "a"}
 ANSWERS: dict[str, Any] = {
     "/v1/compilations": fake_tritond.failure(stdout="said", included={"ptx": "text"}),
     f"/v1/compilations/{KEY}": fake_tritond.failure(stdout="said"),
-    f"/v1/compilations/{KEY}/lines": {"lines": ["a"]},
-    f"/v1/compilations/{KEY}/passes": {"passes": ["a"]},
-    f"/v1/compilations/{KEY}/instructions": {"by_line": ["a"]},
+    f"/v1/compilations/{KEY}/lines": {"lines": [LINE]},
+    f"/v1/compilations/{KEY}/passes": {"passes": [PASS]},
+    f"/v1/compilations/{KEY}/instructions": COUNTED | {"by_line": [LINE]},
     "/v1/launches": LAUNCH,
     "/v1/launches/ab12": LAUNCH,
     "/v1/sweeps": SWEEP,
     "/v1/sweeps/ab12": SWEEP,
     "/v1/targets": {"targets": ["cuda:90"], "toolchains": [{"triton": "t", "targets": ["t"]}]},
     "/v1/inspect": {"kernels": [KERNEL], "problem": None},
+    "/v1/system": {"version": "v", "workers": {HOSTILE: 1}, "sandbox": {HOSTILE: {"level": "l"}}},
+    "/v1/devices": {"devices": [{"target": "t", "model": "m", "count": 1}]},
+    "/v1/usage": {"days": [{"day": "2026-01-01", HOSTILE: 1}]},
+    **{f"/v1/{name}": {"items": [ITEM], "next": None} for name in ("batches", "proofs")},
 }
+
+
+NUMBERS_TOO = "/numbers-too"
+"""Below it, numbers and flags are hostile texts as well."""
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
+        kinds = (str, int, float) if path.startswith(NUMBERS_TOO) else str
+        path = path.removeprefix(NUMBERS_TOO)
         length = int(self.headers.get("Content-Length") or 0)
         self.rfile.read(length)
         if "/artifacts/" in path or "/exports/" in path:
@@ -80,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
         problem = {"status": 404, "slug": "odd", "title": "t", "detail": "d", "type": "t"}
         body = ANSWERS.get(path, problem)
         status = 200 if path in ANSWERS else 404
-        return self._send(status, json.dumps(hostile(body)).encode(), "application/json")
+        return self._send(status, json.dumps(hostile(body, kinds)).encode(), "application/json")
 
     do_POST = do_GET  # noqa: N815
     do_DELETE = do_GET  # noqa: N815
@@ -109,7 +124,8 @@ def url() -> Iterator[str]:
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("kernel.py").write_text("import triton\n")
+    Path("kernel.py").write_text("import triton\n@triton.jit\ndef k(x): pass\n")
+    Path("kernel.contract").write_text("grid == (1,)\n")
     path = json.dumps(HOSTILE.replace("\ud800", ""))
     Path("kernels.toml").write_text(f"[kernels.k]\nsource = {path}\n")
 
@@ -155,6 +171,24 @@ SHOWING = [
     ["gate", "kernels.toml"],
     ["targets"],
 ]
+ALSO_SHOWING = [
+    ["list"],
+    ["explain", *COMPILE],
+    ["prove", "kernel.py", "--contract", "kernel.contract"],
+    ["upgrade", "kernel.py", "--target", "cuda:90", "--triton", "3.8,3.9"],
+    ["tape", "kernel.py"],
+    ["warm", "kernel.py", "--target", "cuda:90"],
+    ["numpy", KEY],
+    ["lines", KEY],
+    ["instructions", KEY],
+    ["passes", KEY],
+    ["devices"],
+    ["system"],
+    ["usage"],
+]
+"""Further commands, some of which show no text of such a server, but a reason."""
+SHOWING_NOTHING = {"completion", "watch"}
+"""The first asks no service; the second compiles, and does not end."""
 IN_JSON_SHOWING = [
     ["get", KEY, "--json"],
     ["get", "ab12" * 8, "--json"],
@@ -191,6 +225,26 @@ def test_json_on_a_terminal_is_json_still(
     assert not DRIVES.search(said)
     document, _ = json.JSONDecoder().raw_decode(said[said.index("{\n") :])
     assert json.dumps(HOSTILE) in json.dumps(document)
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("below", ["", NUMBERS_TOO])
+@pytest.mark.parametrize("words", [*SHOWING, *ALSO_SHOWING], ids=" ".join)
+def test_no_command_drives_a_terminal(
+    url: str, words: list[str], below: str, monkeypatch: pytest.MonkeyPatch
+):
+    said = on_terminal(url + below, words, monkeypatch, NO_COLOR="1")
+
+    assert said
+    assert "Traceback" not in said
+    assert not DRIVES.search(said)
+
+
+def test_every_command_is_attacked():
+    shown = {words[0] for words in (*SHOWING, *ALSO_SHOWING)}
+    [commands] = [item for item in command_parser()._actions if item.dest == "command"]
+
+    assert set(commands.choices) == shown | SHOWING_NOTHING
 
 
 def test_our_own_colours_are_left(url: str, kernel: None, monkeypatch: pytest.MonkeyPatch):

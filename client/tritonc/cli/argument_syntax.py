@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tritonc.local_file import bounded_bytes
 from tritonc.upload import Upload, array
 
 OUTPUT = "output"
+MOST_ARRAY_BYTES = 1 << 30
 FILL_PARAMETERS = {
     "zeros": (),
     "ones": (),
@@ -85,7 +87,7 @@ def launch_argument(text: str) -> Any:
 def _file(named: str) -> Upload:
     path = named.removesuffix(f":{OUTPUT}")
     try:
-        return array(Path(path).read_bytes(), output=path != named)
+        return array(bounded_bytes(Path(path), MOST_ARRAY_BYTES), output=path != named)
     except ValueError as error:
         raise ArgumentTypeError(f"{path}: {error}") from error
 

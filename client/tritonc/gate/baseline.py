@@ -15,6 +15,7 @@ from tritonc.gate.cells import Cell, CellKey, version_order
 from tritonc.gate.line_growth import LineCounts, line_counts
 from tritonc.gate.metric_budget import BASELINE, CLASSES, COMPILE_TIME, OPCODES, PTX, TIME
 from tritonc.gate.toml_reading import FileProblem
+from tritonc.local_file import bounded_bytes
 from tritonc.service_errors import TritoncError
 
 VERSION = 1
@@ -89,9 +90,8 @@ def read_baseline(path: Path, led: Path) -> Baseline | None:
     Raises InvalidBaseline.
     """
     try:
-        if led.stat().st_size > MAX_BYTES:
-            raise InvalidBaseline(f"{path}: a baseline cannot have more than {MAX_BYTES >> 20} MiB")
-        document = json.loads(led.read_text(encoding="utf-8"), parse_constant=_no_number)
+        text = bounded_bytes(led, MAX_BYTES).decode()
+        document = json.loads(text, parse_constant=_no_number)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

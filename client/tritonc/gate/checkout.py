@@ -8,8 +8,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonc.local_file import bounded_bytes
 from tritonc.python_file import text_of
 
+MOST_GATE_FILE_BYTES = 1 << 20
 _OF_GIT = ".git"
 
 
@@ -57,8 +59,8 @@ class Checkout:
 
     def text(self, path: Path) -> str:
         """Return the text of a file. Raises OSError, also LeavesCheckout, UnicodeDecodeError."""
-        return self.inside(path).read_text(encoding="utf-8")
+        return bounded_bytes(self.inside(path), MOST_GATE_FILE_BYTES).decode()
 
     def python_text(self, path: Path) -> str:
         """Return the text of a Python file. Raises OSError, also LeavesCheckout."""
-        return text_of(self.inside(path).read_bytes(), str(path))
+        return text_of(bounded_bytes(self.inside(path)), str(path))

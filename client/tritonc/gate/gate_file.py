@@ -5,11 +5,10 @@ judged.
 """
 
 import itertools
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonc.gate.checkout import Checkout
+from tritonc.gate.checkout import MOST_GATE_FILE_BYTES, Checkout
 from tritonc.gate.gated_kernel import (
     CONTRACT_SUFFIX,
     BudgetTable,
@@ -20,14 +19,15 @@ from tritonc.gate.gated_kernel import (
     budget_table,
 )
 from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, PROVED, TIME, Budgets, merged
-from tritonc.gate.toml_lines import KeyPath, key_lines, key_path, line_of
+from tritonc.gate.toml_lines import KeyPath, key_lines, key_path, line_of, toml_of
 from tritonc.gate.toml_reading import FileProblem, TomlTable
+from tritonc.local_file import bounded_bytes
 from tritonc.service_errors import TritoncError
 
 DEFAULT_NAME = "kernels.toml"
 ON_A_CPU = ("cpu", "interpreter")
 """Names of the CPU device in a gate file: `interpreter` is its old name."""
-MAX_KERNELS = 1000
+MAX_KERNELS, MAX_CELLS = 1000, 10_000
 
 
 class InvalidGateFile(TritoncError):
@@ -44,7 +44,7 @@ class InvalidGateFile(TritoncError):
 
 def _lines(path: Path) -> dict[KeyPath, int]:
     try:
-        return key_lines(path.read_text(encoding="utf-8"))
+        return key_lines(bounded_bytes(path, MOST_GATE_FILE_BYTES).decode())
     except (OSError, UnicodeDecodeError):
         return {}
 
@@ -76,8 +76,8 @@ def read_gate_file(
     Raises OSError if it cannot be read or is outside of the checkout, InvalidGateFile if not TOML.
     """
     try:
-        root = TomlTable(tomllib.loads(checkout.text(path)), "")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        root = TomlTable(toml_of(checkout.text(path)), "")
+    except ValueError as error:  # of TOML, of its depth, or of UTF-8
         raise InvalidGateFile(path, [FileProblem("", f"this is not TOML: {error}")]) from error
     root.only(("baseline", "matrix", "budgets", "kernels"))
     matrix = root.table("matrix")
@@ -91,12 +91,18 @@ def read_gate_file(
         root.add_problem(
             "kernels", f"{len(tables)} kernels are more than the {MAX_KERNELS} allowed"
         )
-    found = [reader.kernel(name, table) for name, table in tables.items()]
+    some = itertools.islice(tables.items(), MAX_KERNELS)
+    found = [reader.kernel(name, table) for name, table in some]
     kernels = tuple(kernel for kernel in found if kernel is not None)
     baseline = path.parent / (root.text("baseline") or f"{path.stem}.baseline.json")
     budgets = budget_table(root.table("budgets"))
     gate_file = GateFile(path, baseline, kernels, budgets)
-    _check_budgets(gate_file, root)
+    cells = sum(len(one.targets) * max(1, len(one.tritons)) for one in kernels)
+    if cells > MAX_CELLS:
+        message = f"{cells} kernels for a target and a Triton are more than the {MAX_CELLS} allowed"
+        root.add_problem("kernels", message)
+    else:
+        _check_budgets(gate_file, root)
     return gate_file, root.problems
 
 

@@ -3,6 +3,7 @@
 Sources and imported modules are read as text and sent; nothing is executed.
 """
 
+import errno
 import json
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ KERNEL = (
     "local_imports",
     "contract",
 )
+MOST_BYTES = 64 << 20
+"""The limit of all texts that a gate file names, together."""
 CONTRACT_SUFFIX = ".contract"
 """Of the file beside a kernel's source that has its contract."""
 MATRIX = ("targets", "tritons")
@@ -124,6 +127,8 @@ class KernelTables:
         self._checkout = checkout
         self._read_argument = read_argument
         self._instead = instead
+        self._texts: dict[Path, str] = {}
+        self._left_bytes = MOST_BYTES
         matrix.only(MATRIX)
         self._targets = matrix.texts("targets")
         self._tritons = matrix.texts("tritons")
@@ -192,9 +197,7 @@ class KernelTables:
         if table.flag("local_imports") is False:
             return {}
         try:
-            return local_imports(
-                path, text, read=self._checkout.python_text, folders=[self._folder]
-            )
+            return local_imports(path, text, read=self._read, folders=[self._folder])
         except ImportsTooLarge:
             message = "it imports more than one request can carry; name what the kernel needs in "
             table.add_problem("source", f"{message}`files`, and write local_imports = false")
@@ -202,9 +205,21 @@ class KernelTables:
             table.add_problem("source", f"an imported module cannot be read: {error}")
         return {}
 
+    def _read(self, path: Path) -> str:
+        """Return a text of the checkout, read once for all kernels. Raises OSError."""
+        led = self._checkout.inside(path)
+        if led not in self._texts:
+            text = self._checkout.python_text(path)
+            self._left_bytes -= len(text.encode(errors="replace"))
+            if self._left_bytes < 0:
+                limit = f"the gate reads at most {MOST_BYTES >> 20} MiB of sources"
+                raise OSError(errno.EFBIG, limit, str(path))
+            self._texts[led] = text
+        return self._texts[led]
+
     def _text(self, table: TomlTable, key: str, path: Path) -> str | None:
         try:
-            return self._checkout.python_text(path)
+            return self._read(path)
         except LeavesCheckout as error:
             table.add_problem(key, str(error))
             return None

@@ -6,12 +6,33 @@ Only the beginnings of lines are read. A key whose line is uncertain has none.
 import re
 import tomllib
 from collections.abc import Iterator
+from typing import Any
 
+MAX_LEVELS = 32
+"""Of a key: a parser takes quadratic time for its levels."""
 _HEADER = re.compile(r"\s*\[{1,2}(?P<name>[^\[\]]+)\]{1,2}\s*(?:#.*)?")
 _NOT_IN_A_KEY = frozenset("#[]{},")
 _TRIPLE = re.compile(r'"""|\'\'\'')
 
+_DEEP_KEY = re.compile(
+    r"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
+    f"{{{MAX_LEVELS}}}"
+)
+
 KeyPath = tuple[str, ...]
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """Return the content of TOML.
+
+    Raises ValueError for anything else, and for what is nested deeper than any parser should go.
+    """
+    if _DEEP_KEY.search(text):
+        raise ValueError(f"a key has more than {MAX_LEVELS} levels")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("its lists or tables are nested too deeply") from None
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
@@ -48,8 +69,8 @@ def _outwards(path: KeyPath) -> Iterator[KeyPath]:
 def key_path(written: str) -> KeyPath:
     """Return the keys of a dotted name, as TOML parses it; () if it is invalid."""
     try:
-        members = tomllib.loads(f"{written} = 0")
-    except tomllib.TOMLDecodeError:
+        members = toml_of(f"{written} = 0")
+    except ValueError:
         return ()
     path: list[str] = []
     while isinstance(members, dict):

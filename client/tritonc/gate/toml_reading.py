@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_SHOWN_CHARS = 80
+MAX_PROBLEMS = 200
+"""The first ones are reported; a hostile file could have any number."""
 _NAMES: dict[type, str] = {
     str: "a text",
     dict: "a table",
@@ -42,17 +44,19 @@ class TomlTable:
 
     def at(self, key: str) -> str:
         """Return the path of a member."""
+        key = key if len(key) <= MAX_SHOWN_CHARS else f"{key[:MAX_SHOWN_CHARS]}..."
         written = key if _is_bare(key) else json.dumps(key)
         return f"{self.place}.{written}" if self.place else written
 
     def add_problem(self, key: str, message: str) -> None:
         """Note an error of a member, or of the table itself for ""."""
-        self.problems.append(FileProblem(self.at(key) if key else self.place, message))
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(FileProblem(self.at(key) if key else self.place, message))
 
     def only(self, known: Iterable[str]) -> None:
         """Note errors for unknown members, with the most similar known one."""
         names = sorted(known)
-        for key in self.members.keys() - set(names):
+        for key in sorted(self.members.keys() - set(names))[:MAX_PROBLEMS]:
             like = difflib.get_close_matches(key, names, 1)
             hint = f"; did you mean `{like[0]}`?" if like else f"; known are {', '.join(names)}"
             self.add_problem(key, f"unknown key{hint}")

@@ -4,13 +4,12 @@ The service records the program without data and without a GPU. It does not run 
 """
 
 import json
-import tarfile
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.answer_tar import tar_files
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
 from tritonc.cli.programs.program_command import (
@@ -22,6 +21,7 @@ from tritonc.cli.programs.program_command import (
 from tritonc.cli.streams import STANDARD, check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.programs.program import ProgramFailed
+from tritonc.service_errors import UnexpectedAnswer
 
 EPILOG = """\
 Unpack the bundle where the program will run, and run its install.py with that environment's
@@ -91,8 +91,8 @@ def _beside(source: str) -> str:
 
 
 def _manifest(bundle: bytes) -> dict[str, Any]:
-    with tarfile.open(fileobj=BytesIO(bundle)) as archive:
-        file = archive.extractfile("bundle.json")
-        assert file is not None
-        manifest: dict[str, Any] = json.load(file)
+    try:
+        manifest: dict[str, Any] = json.loads(tar_files(bundle)["bundle.json"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise UnexpectedAnswer("the service sent a bundle without its bundle.json") from error
     return manifest
