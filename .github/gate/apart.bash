@@ -1,11 +1,21 @@
 # Every step sources this first, so that it executes nothing of the checkout, which an attacker may have
 # written. The working directory is an empty folder. The job's environment cannot select Python modules
-# or package indexes, and holds no API key. Every Python also gets -I.
+# or package indexes, and holds no API key and no other secret of the job: only what is listed below
+# is handed on. Every Python also gets -I.
 here="$RUNNER_TEMP/tritonc-gate"
 workspace=$(realpath -- "$GITHUB_WORKSPACE")
 mkdir -p "$here/empty"
 cd "$here/empty" || exit 2
-unset TRITOND_API_KEY "${!PYTHON@}" "${!PIP_@}"
+for name in $(compgen -e); do
+    case $name in
+        PATH | HOME | USER | LANG | LC_* | TZ | TMPDIR | XDG_* | LD_LIBRARY_PATH | CUDA_* | NVIDIA_*) ;;
+        *_PROXY | *_proxy | SSL_CERT_* | REQUESTS_CA_BUNDLE | CURL_CA_BUNDLE) ;;
+        RUNNER_* | GITHUB_WORKSPACE | GITHUB_ACTION_PATH | GITHUB_OUTPUT | GITHUB_STEP_SUMMARY) ;;
+        GATE_* | TRITOND_*) ;;
+        *) unset "$name" 2> /dev/null || true ;; # some of bash's own are read-only
+    esac
+done
+unset TRITOND_API_KEY
 
 # refuse_inside INPUT PATH: ends the step if a path is in the checkout. Relative paths are.
 refuse_inside() {

@@ -4,6 +4,8 @@ The text is the summary, the next step, and then the requested text. A token of 
 bytes, so `MAX_BYTES` is less than 2,000 tokens.
 """
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +15,8 @@ from pydantic import BaseModel, Field
 from adapters.mcp.remedies import wrong_arguments
 
 MAX_BYTES = 4000
+MAX_FACTS_BYTES = 64 << 10
+_STEP = re.compile(r"(?m)^(?=[ \t]*Next:)")
 _NOTE_BYTES = 100
 _MESSAGE_CHARS = 600
 MOST_ERRORS = 5
@@ -68,12 +72,29 @@ def answer(
 ) -> ToolAnswer:
     """Return `parts` as lines, the next step, which is never cut, and then `text`."""
     step = f"\nNext: {next_step}" if next_step else ""
-    summary = cut("\n".join(part for part in parts if part), MAX_BYTES - len(step.encode()))
+    whole = _quoted("\n".join(part for part in parts if part))
+    summary = cut(whole, MAX_BYTES - len(step.encode()))
     said = summary + step
     if text:
-        said += "\n\n" + cut(text, MAX_BYTES - len(said.encode()) - 2)
+        said += "\n\n" + cut(_quoted(text), MAX_BYTES - len(said.encode()) - 2)
     output = ToolOutput(summary=summary, next=next_step, **facts)
-    return ToolAnswer(said, is_refusal, output.model_dump(mode="json"))
+    return ToolAnswer(said, is_refusal, _bounded(output.model_dump(mode="json")))
+
+
+def _quoted(text: str) -> str:
+    """Return a text of which no line looks like our next step: it may be a source's message."""
+    return _STEP.sub("> ", text)
+
+
+def _bounded(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts of at most `MAX_FACTS_BYTES`: the longest lists lose their last items."""
+    while len(json.dumps(facts)) > MAX_FACTS_BYTES:
+        lists = [name for name, value in facts.items() if isinstance(value, list) and value]
+        if not lists:
+            return {name: facts[name] for name in ("summary", "next")}
+        longest = max(lists, key=lambda name: len(json.dumps(facts[name])))
+        facts[longest] = facts[longest][: len(facts[longest]) // 2]
+    return facts
 
 
 def cut(text: str, most_bytes: int) -> str:

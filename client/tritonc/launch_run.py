@@ -169,7 +169,7 @@ def _problem(text: str, sources: Mapping[str, str], names: Mapping[str, str]) ->
 def excerpt_lines(sources: Mapping[str, str], file: str, line: int) -> Iterator[str]:
     """Yield the line of a posted text, indented; nothing if it is unknown."""
     lines = sources.get(file, "").splitlines()
-    if isinstance(line, int) and 0 < line <= len(lines):
+    if 0 < line <= len(lines):
         yield f"    {lines[line - 1].strip()}"
 
 

@@ -133,6 +133,31 @@ def test_what_steps_that_do_not_judge_start_does_not_have_the_key(
     )
 
 
+@pytest.mark.parametrize("script", ["install.sh", "start.sh", "judge.sh"])
+def test_no_step_hands_on_other_secrets_of_the_job(hostile: HostileCheckout, script: str):
+    seen = hostile.temporary / "seen"
+    python = hostile.temporary / "tritonc-gate/environment/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\nenv >> {seen}\nexit 1\n")
+    python.chmod(0o755)
+    given = {"GATE_PYTHON": str(python), "GATE_TRITONS": "", "GATE_DATA": "", "GATE_ARGUMENTS": ""}
+    given |= {"GATE_URL": "http://127.0.0.1:1", "GATE_FILE": "kernels.toml", "GATE_DIRECTORY": "."}
+    secrets = (
+        "AWS_SECRET_ACCESS_KEY",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+        "GITHUB_TOKEN",
+        "SHELLOPTS_",
+    )
+    passed = {"HTTPS_PROXY": "http://proxy.example:3128", "TRITOND_SLOTS": "1"}
+
+    hostile.step(script, **given, **passed, **dict.fromkeys(secrets, "S3CRET"))
+
+    had = seen.read_text()
+    assert "S3CRET" not in had
+    assert "HTTPS_PROXY=" in had
+    assert "TRITOND_SLOTS=1" in had
+
+
 def test_a_gate_file_that_is_a_link_out_of_the_checkout_is_not_read(hostile: HostileCheckout):
     secret = hostile.temporary / "secret.toml"
     secret.write_text("password = 'hunter2'\n")
