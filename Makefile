@@ -34,7 +34,7 @@ SUITES := service worker compiler launches unit
 FEATURES := sweeps programs proofs adapters
 FOLDERS_service := tests/integration/service tests/integration/client tests/integration/compiler/posted
 FOLDERS_launches := tests/integration/service/launches tests/integration/launch tests/security/cheats
-FOLDERS_compiler := tests/integration/compiler
+FOLDERS_compiler := tests/integration/compiler tests/integration/ci
 FOLDERS_worker := tests/integration/worker tests/integration/store tests/integration/faults tests/security
 FOLDERS_unit := tests/unit
 FOLDERS_sweeps := tests/sweeps
@@ -81,6 +81,9 @@ $(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
 
 test-slow: $(STAMP) ## tests/slow, tests/differential, those marked slow, and more examples of generated tests
 	@$(SIDE_BY_SIDE) slow-crashes slow-others slow-marked
+
+test-all: ## every suite that this machine can run, with all cases (.ci/run takes a third of the longest)
+	@.ci/run --all
 
 CRASHES := tests/slow/faults tests/slow/sweeps tests/slow/test_up.py
 slow-crashes: $(STAMP)
@@ -377,4 +380,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean

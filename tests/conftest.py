@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.integration.service.shared import http, post, system
 from tests.loop_steps import measure_loops
+from tests.shares import examples, in_share
 
 __all__ = ["http", "post", "system"]  # here, since each folder that imported them had its own
 
@@ -20,7 +21,8 @@ STEADY = settings(
     deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=25
 )
 settings.register_profile("steady", STEADY)
-settings.register_profile("thorough", STEADY, max_examples=400)  # `make test-slow` names it
+THOROUGH = settings(STEADY, max_examples=examples(400))
+settings.register_profile("thorough", THOROUGH)  # `make test-slow` names it
 settings.load_profile("steady")
 
 # Each new HTTP client reads all certificates of the machine, which takes 40 ms of CPU time. No test
@@ -51,7 +53,12 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         item.add_marker(getattr(pytest.mark, folder))
+    kept = in_share([item.nodeid for item in items])
+    left_out = [item for item, keep in zip(items, kept, strict=True) if not keep]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item, keep in zip(items, kept, strict=True) if keep]

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, event, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.differential.comparing import SIGNATURE, Answers, Comparison
+from tests.shares import examples
 
 HEAD = "import triton\nimport triton.language as tl\nimport torch\nimport flash_attn\n"
 KERNEL = "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, B)\n"
@@ -26,7 +27,7 @@ INSTALLED = {
     "def register(function):\n    function(5.0)\n",
 }
 REQUEST = {"kernel": "k", "signature": SIGNATURE, "constexprs": {}}
-EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "5"))
+EXAMPLES = examples(int(os.environ.get("TRITOND_FUZZ_MODULES", "5")))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "1"))
 
 START = (

@@ -10,9 +10,10 @@ import pytest
 
 from tests.integration.service.running import Deployment
 from tests.schemathesis.conftest import PROGRAM
+from tests.shares import examples
 
 CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
-EXAMPLES = os.environ.get("TRITOND_SCHEMATHESIS_EXAMPLES", "30")
+EXAMPLES = str(examples(int(os.environ.get("TRITOND_SCHEMATHESIS_EXAMPLES", "30"))))
 SEED = "1"
 TIMEOUT_S = 3600
 ENDLESS = r"^/v1/[a-z]+/\{[a-z_]+\}/events$"

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, event, given, seed, settings
 
 from tests.differential.comparing import Comparison
 from tests.differential.modules import modules
+from tests.shares import examples
 
-EXAMPLES = int(os.environ.get("TRITOND_FUZZ_MODULES", "120"))
+EXAMPLES = examples(int(os.environ.get("TRITOND_FUZZ_MODULES", "120")))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "1"))
 """`make fuzz` sets a new seed each time, which a failure names; `SEED=…` repeats one."""
 

@@ -39,10 +39,11 @@ from tests.integration.store.modelled_store import (
     ModelledStore,
     lane_of,
 )
+from tests.shares import examples
 
 BATCHES = ("batch-0", "batch-1")
 REQUESTS = ("request-0", "request-1")
-EXAMPLES = int(os.environ.get("TRITOND_FUZZ_JOBS", "6"))
+EXAMPLES = examples(int(os.environ.get("TRITOND_FUZZ_JOBS", "6")))
 """`make test-slow` tries more."""
 
 job_ids, callers = st.sampled_from(JOBS), st.sampled_from(CALLERS)

@@ -9,8 +9,9 @@ import pytest
 from tests.programs.generated.comparing import DISAGREES, compared, reported
 from tests.programs.generated.generating import Program, generated
 from tests.programs.with_torch.recording_process import RecordingProcess
+from tests.shares import examples
 
-PROGRAMS = int(os.environ.get("TRITOND_FUZZ_PROGRAMS", "20"))
+PROGRAMS = examples(int(os.environ.get("TRITOND_FUZZ_PROGRAMS", "20")))
 SEED = int(os.environ.get("TRITOND_FUZZ_SEED", "1"))
 """`make fuzz` sets a new seed each time; a failure names it."""
 

@@ -12,10 +12,11 @@ from launch.request.argument_binding import bind_arguments
 from launch.request.inference import infer
 from tests.integration.launch.request.generated import Launch, generate
 from tests.integration.launch.request.triton_jit import TritonJit
+from tests.shares import examples
 
 POINTER_RANGE = ["tt.pointer_range", 32]
 ATTRIBUTES = {"divisible_by_16": ["tt.divisibility", 16], "pointer_range_32": POINTER_RANGE}
-GENERATED = int(os.environ.get("TRITOND_FUZZ_SIGNATURES", "12"))
+GENERATED = examples(int(os.environ.get("TRITOND_FUZZ_SIGNATURES", "12")))
 """Number of kernels; `make test-slow` tries more."""
 
 
