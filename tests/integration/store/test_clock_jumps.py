@@ -1,4 +1,4 @@
-"""The store's clock jumps, or a worker's does: nobody waits for the time that was jumped over.
+"""The store's clock jumps, or a worker's does: no one waits for the time that was jumped over.
 
 What a clock leaves behind that was ahead, and went back, is written here as it would be.
 """
