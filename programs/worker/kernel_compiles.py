@@ -5,7 +5,7 @@ When the program ends, jobs that nothing else waits for are cancelled.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from compiler.compilation import Compilation
@@ -16,13 +16,15 @@ from compiler.specialization import plain_type
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline
 from jobs.submission import JobClient, JobOrder
-from programs.tape.kernel_effects import KernelEffects, kernel_effects
+from programs.tape.kernel_effects import KernelEffects
+from programs.worker.effects_child import effects_of
 from programs.worker.kernel_jobs import TTIR, KernelUse
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.types import Priority
 from store.stored import read_stored
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
+from worker.pool.lazy_pool import LazyPool
 
 SOURCE: Final = "source"
 CUBIN: Final = "cubin"
@@ -63,6 +65,8 @@ class KernelCompiles:
     caller: str
     priority: Priority
     deadline: Deadline
+    readers: LazyPool
+    """Children that read TTIRs."""
     for_gpu: bool = False
     """True to fetch cubins for a GPU, not IR for the CPU device."""
 
@@ -76,11 +80,18 @@ class KernelCompiles:
 
         tasks = [asyncio.create_task(one(use)) for use in wanted.values()]
         try:
-            return dict(zip(wanted, await asyncio.gather(*tasks), strict=True))
+            built = dict(zip(wanted, await asyncio.gather(*tasks), strict=True))
         finally:  # the first that raises ends the others
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        return await self._with_effects(built)
+
+    async def _with_effects(self, built: Mapping[str, BuiltKernel]) -> dict[str, BuiltKernel]:
+        """Return the kernels with what they do to their parameters."""
+        texts = {one.ttir: one.ttir.encode() for one in built.values() if one.ttir}
+        effects = await effects_of(texts, self.readers, self.deadline)
+        return {key: replace(one, effects=effects.get(one.ttir)) for key, one in built.items()}
 
     async def _compiled(self, use: KernelUse) -> BuiltKernel:
         job = use.job
@@ -104,7 +115,7 @@ class KernelCompiles:
         if cubin is None or compilation.abi is None:
             return BuiltKernel(compilation, problem=failure_problem("worker_lost", _GONE))
         text = (ttir or b"").decode(errors="replace")
-        return BuiltKernel(compilation, ttir=text, effects=await _effects(text), cubin=cubin)
+        return BuiltKernel(compilation, ttir=text, cubin=cubin)
 
     async def _text(self, compilation: Compilation, stage: str) -> bytes | None:
         return await self.blobs.get(compilation.artifacts[stage].digest)
@@ -131,7 +142,7 @@ class KernelCompiles:
             fp_fusion=fuses(job),
         )
         text = (ttir or b"").decode(errors="replace")
-        return BuiltKernel(compilation, ir, text, await _effects(text))
+        return BuiltKernel(compilation, ir, text)
 
     async def _made(self, job: CompileJob) -> bytes:
         """Submit `job`, and return its record when it is done."""
@@ -145,8 +156,3 @@ class KernelCompiles:
             timeout_ms=int(job.timeout_s * 1000),
         )
         return await self.client.done_within(self.deadline, order)
-
-
-async def _effects(ttir: str) -> KernelEffects | None:
-    # in a thread: the text may be long
-    return await asyncio.to_thread(kernel_effects, ttir) if ttir else None

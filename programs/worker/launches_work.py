@@ -9,8 +9,10 @@ from programs.tape.program_work import LaunchesWork, ProgramWork, WorkShares, pr
 from programs.tape.schema import TapeLaunch, variant_on_cpu
 from programs.worker.program_kernels import ProgramKernels
 
-_MOST_STEPS = 20_000_000
-"""Limit of steps of counting, over all launches of a tape: some ten seconds."""
+_MOST_STEPS = 4_000_000
+"""Limit of steps of counting, over all launches of a tape: some two seconds of a thread."""
+_MOST_TTIR_CHARS = 1 << 20
+"""The work of a kernel with a longer TTIR is not counted."""
 _CHARS_A_STEP = 2
 """The characters of TTIR that are read in the time of a step."""
 
@@ -36,6 +38,9 @@ def launches_work(kernels: ProgramKernels) -> LaunchesWork:
             continue
         assert use.job is not None
         key = use.job.key
+        if len(built.ttir) > _MOST_TTIR_CHARS:
+            found[index] = None
+            continue
         if key not in works:
             steps += len(built.ttir) // _CHARS_A_STEP
             if steps > _MOST_STEPS:

@@ -205,6 +205,7 @@ class ProgramAttempt:
             caller=self.job.caller,
             priority=Priority(self.job.priority),
             deadline=self.deadline,
+            readers=context.children.readers,
             for_gpu=self.runs_on is not None,
         )
 

@@ -26,7 +26,10 @@ ENVIRONMENT = TORCH_ENVIRONMENT | {
 NVML is asked for GPUs: by default, torch's check for one would start the driver and a thread.
 """
 RECORDER_TASKS = "programs.recorder.record_tasks"
+EFFECTS_TASKS = "programs.tape.effects_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
+MOST_EFFECTS_BYTES = 8 << 20
+"""Limit of the report about the kernels that one child reads."""
 _BESIDE_BYTES = 1 << 20
 """The size allowed to a child's report, besides its tape or outputs."""
 
@@ -37,6 +40,8 @@ class ProgramChildren:
 
     recorder: LazyPool
     replay: LazyPool
+    readers: LazyPool
+    """Children that read TTIRs. Their zygote has no torch."""
     tensor_bytes: int
     """Limit of the memory of all tensors of a program in its replay."""
 
@@ -45,8 +50,8 @@ class ProgramChildren:
         return await asyncio.gather(self.recorder.started(), self.replay.started())
 
     async def close(self) -> None:
-        """End both pools."""
-        await asyncio.gather(self.recorder.close(), self.replay.close())
+        """End all pools."""
+        await asyncio.gather(self.recorder.close(), self.replay.close(), self.readers.close())
 
 
 def program_children(
@@ -69,5 +74,15 @@ def program_children(
     return ProgramChildren(
         recorder=lazy(RECORDER_TASKS, {"record": 1}, MAX_TAPE_BYTES),
         replay=lazy(REPLAY_TASKS, {"back": 1}, MOST_OUTPUT_BYTES),
+        readers=reading_children(toolchain, on_outdated, idle),
         tensor_bytes=toolchain.limits["back"].memory_bytes * 3 // 4,
     )
+
+
+def reading_children(
+    toolchain: ZygoteToolchain, on_outdated: Callable[[], None], idle: IdleTime
+) -> LazyPool:
+    """Return the children that read what kernels do to their parameters."""
+    own = replace(toolchain, tasks_module=EFFECTS_TASKS, environment={})
+    caps = Caps(result_bytes=MOST_EFFECTS_BYTES)
+    return LazyPool(lambda: Pool(own, spares={}, caps=caps, on_outdated=on_outdated, idle=idle))

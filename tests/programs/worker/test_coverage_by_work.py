@@ -129,3 +129,10 @@ def test_of_cases_it_is_that_of_all_work() -> None:
     assert program.cases is not None
     assert [one.coverage for one in program.cases] == [0.5, 1.0]
     assert [one.coverage_measure for one in program.cases] == ["work", "work"]
+
+
+def test_the_work_of_a_kernel_with_a_long_ttir_is_not_counted(monkeypatch) -> None:
+    program = kernels(1, launches=True)
+    monkeypatch.setattr("programs.worker.launches_work._MOST_TTIR_CHARS", len(SCALES) - 1)
+
+    assert list(launches_work(program).values()) == [None]
