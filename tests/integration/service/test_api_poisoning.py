@@ -1,4 +1,4 @@
-"""A front end that was taken over answers for its own text alone, whoever else posts the kernel."""
+"""A front end that was taken over answers for its own text, and for no other of its kernel."""
 
 from __future__ import annotations
 
