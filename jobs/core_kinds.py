@@ -15,7 +15,7 @@ from compiler.job import CompileJob
 from compiler.problem import failure_problem
 from compiler.request.compile_request import CompileRequest
 from jobs.kind import JobKind, Unhandled
-from launch.request.launch_job import LaunchJob
+from launch.request.launch_job import LaunchJob, ShownLaunchJob
 from launch.request.launch_record import Launch, launch_url
 from launch.request.launch_request import LaunchRequest
 from store.jobs.types import compile_lane, derive_lane, inspect_lane
@@ -101,6 +101,7 @@ LAUNCH: Final = JobKind(
     record=_launch,
     id_of=lambda job: job.id,
     lane_of=lambda job: job.lane,
+    shown=ShownLaunchJob,
     is_owned=True,
     cancelled="Its caller cancelled the launch.",
     overdue=failure_problem(

@@ -7,7 +7,7 @@ cancelling and expiring are written once, for all kinds.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel
@@ -53,6 +53,8 @@ class JobKind(Generic[Job]):
     lane_of: Callable[[Job], str]
     request: type[BaseModel] | None = None
     """The posted body, where one is posted."""
+    shown: type[BaseModel] | None = None
+    """The members of a job that `record` reads, where reading all of it takes long."""
     is_owned: bool = False
     """True if a job belongs to its caller alone. Its record is stored for a day, and answers a
     repeated submit."""
@@ -133,8 +135,9 @@ class JobKind(Generic[Job]):
         return _json(self.record(replace(end, job=None)))
 
     def _readable(self, payload: bytes) -> Job | None:
+        """Return what `record` reads of the job, None where it is of another version."""
         try:
-            return self.read(payload)
+            return cast("Job", read_stored(self.shown or self.job, payload))
         except Unreadable:
             return None
 

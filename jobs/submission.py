@@ -59,6 +59,8 @@ class JobOrder(Generic[Job]):
     membership: Membership | None = None
     listing: Listing | None = None
     """The list of its caller that shows it; None for a job that another job needs."""
+    payload: bytes | None = None
+    """The job as it is queued, if it is written already: a long one takes a thread."""
 
     @property
     def job_id(self) -> str:
@@ -107,7 +109,7 @@ class JobClient:
             order.job_id,
             lane=kind.lane_of(job),
             priority=order.priority,
-            payload=kind.written(job),
+            payload=kind.written(job) if order.payload is None else order.payload,
             caller=order.caller,
             deadline_ms=order.queued_ms,
             refresh=order.refresh,

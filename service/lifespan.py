@@ -83,6 +83,7 @@ def lifespan(
             settings, redis, cache, blocking, budget, callers, key_changes, owned, stores, traffic
         )
         app.state.service, app.state.failed = state, False
+        asyncio.get_running_loop().set_default_executor(state.threads)
         parts: list[Part] = [
             state.results.run,
             state.event_followers.run,
@@ -113,7 +114,6 @@ def lifespan(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            state.threads.close()
             for client in {redis, cache, blocking}:
                 await client.aclose()
 

@@ -29,6 +29,15 @@ class LaunchDevice(BaseModel):
     lane: str
 
 
+class ShownSweepJob(BaseModel):
+    """The part of a SweepJob that says whether it can be read: its record shows none of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: Literal[1] = 1
+    id: Annotated[str, Field(max_length=64)]
+
+
 class SweepJob(BaseModel):
     """Everything that a sweep depends on. `toolchains` are ids by the Triton that variants name."""
 

@@ -5,7 +5,7 @@ from typing import Final
 from compiler.problem import failure_problem
 from jobs.kind import JobKind, Unhandled
 from store.jobs.types import SWEEPS_LANE
-from sweeps.sweep_job import SweepJob
+from sweeps.sweep_job import ShownSweepJob, SweepJob
 from sweeps.sweep_record import SweepEnd
 from sweeps.sweep_request import SweepRequest
 
@@ -23,6 +23,7 @@ SWEEP: Final = JobKind(
     record=_end,
     id_of=lambda job: job.id,
     lane_of=lambda _: SWEEPS_LANE,
+    shown=ShownSweepJob,
     is_owned=True,
     keeps_payload=True,
     cancelled="Its caller cancelled the sweep.",

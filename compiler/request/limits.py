@@ -83,13 +83,13 @@ def _count(signature: Any, constexprs: dict[str, Any]) -> int:
 
 def _check_json_size(at: str, name: str, value: Any, limit: int) -> None:
     """Refuse a value whose JSON is longer than `limit`; one far longer is not written out."""
-    if _is_longer(value, _FAR * limit):
+    if is_longer(value, _FAR * limit):
         message = f"{name}: more than {_FAR * limit:,} bytes; the limit is {limit:,} bytes"
         raise RequestTooLarge(FieldError(at, message))
     _check_size(at, name, [json.dumps(value)], limit)
 
 
-def _is_longer(value: Any, limit: int) -> bool:
+def is_longer(value: Any, limit: int) -> bool:
     """Return whether the JSON of `value` is longer than about `most` bytes."""
     size, left = 0, [value]
     while left and size <= limit:

@@ -6,6 +6,7 @@ kernel.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -95,17 +96,35 @@ _KINDS += '{"tuple": [...]}, {"view": {...}} or {"descriptor": {...}}'
 _MOST_WAITING = 32
 
 
+@dataclass(frozen=True, slots=True)
+class BoundBefore:
+    """Arguments of earlier cases, each with the object of the request that describes it.
+
+    Cases share these objects where they change nothing.
+    """
+
+    buffers: dict[tuple[str, int, int], tuple[Any, BoundAllocation, Buffer]] = field(
+        default_factory=dict
+    )
+    """By name, number and alignment."""
+    views: dict[str, tuple[Any, ViewArgument]] = field(default_factory=dict)
+
+
 def bind_arguments(
-    raw: Mapping[str, Any], at: str = "/arguments", max_bytes: int = MAX_BYTES
+    raw: Mapping[str, Any],
+    at: str = "/arguments",
+    max_bytes: int = MAX_BYTES,
+    before: BoundBefore | None = None,
 ) -> BoundArguments:
     """Return the bound form of the arguments described at pointer `at`; seeds must be there.
 
-    Raises RequestRejected with every error found, among them more than `max_bytes` in all.
+    What has the very same description `before` is not read again. Raises RequestRejected with every
+    error found, among them more than `max_bytes` in all.
     """
     if len(raw) > MAX_PARAMETERS:
         raise RequestRejected(FieldError(at, f"more than {MAX_PARAMETERS} arguments"))
     errors: list[FieldError] = []
-    binder = _Binder(raw, at)
+    binder = _Binder(raw, at, before or BoundBefore())
     for name in raw:
         if len(errors) >= MAX_ERRORS:
             break
@@ -126,9 +145,10 @@ def bind_arguments(
 class _Binder:
     """Binds arguments by name; the base of a view comes before the view."""
 
-    def __init__(self, raw: Mapping[str, Any], at: str) -> None:
+    def __init__(self, raw: Mapping[str, Any], at: str, before: BoundBefore) -> None:
         self._raw = raw
         self._at = at
+        self._before = before
         self._entered: set[str] = set()
         self._waiting = 0  # views whose base is not bound yet
         self.bound: dict[str, Argument] = {}
@@ -179,20 +199,31 @@ class _Binder:
 
     def _pointer(self, name: str, raw: Any, at: str, align_bytes: int = 16) -> Buffer:
         if isinstance(raw, dict) and "view" in raw:
-            return self._view(read(WrappedView, raw, at).view, pointer_below(at, "view"))
+            return self._view(name, raw, at)
+        index = len(self.allocations)
+        before = self._before.buffers.get((name, index, align_bytes))
+        if before is not None and before[0] is raw:
+            _, allocation, buffer = before
+            self.allocations.append(allocation)
+            return buffer
         if not isinstance(raw, dict) or not raw.keys() & BufferArgument.model_fields.keys():
             message = f"{shown(raw)} is not an argument; write {_KINDS}"
             raise RequestRejected(FieldError(at, message))
-        described = read(BufferArgument, raw, at)
-        index = len(self.allocations)
-        allocation, buffer = bind_buffer(name, index, described, align_bytes, at)
+        argument = read(BufferArgument, raw, at)
+        allocation, buffer = bind_buffer(name, index, argument, align_bytes, at)
+        self._before.buffers[name, index, align_bytes] = (raw, allocation, buffer)
         self.allocations.append(allocation)
         return buffer
 
-    def _view(self, raw: Any, at: str) -> Buffer:
-        described = read(ViewArgument, raw, at)
-        base = self._aliased(described.of, pointer_below(at, "of"))
-        return view_of(base, self.allocations[base.allocation], described, at)
+    def _view(self, name: str, raw: Any, at: str) -> Buffer:
+        before = self._before.views.get(name)
+        described = before[1] if before is not None and before[0] is raw else None
+        inner_at = pointer_below(at, "view")
+        if described is None:
+            described = read(ViewArgument, read(WrappedView, raw, at).view, inner_at)
+            self._before.views[name] = (raw, described)
+        base = self._aliased(described.of, pointer_below(inner_at, "of"))
+        return view_of(base, self.allocations[base.allocation], described, inner_at)
 
     def _aliased(self, of: str, at: str) -> Buffer:
         name, *path = of.split(".")

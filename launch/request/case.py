@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from compiler.compilation import amended
 from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, collecting, pointer
 from compiler.wanted import check_wanted
-from launch.request.argument_binding import bind_arguments
+from launch.request.argument_binding import BoundBefore, bind_arguments
 from launch.request.argument_schema import MAX_ARGUMENTS
 from launch.request.bound_arguments import BoundArguments
 from launch.request.element import MAX_VALUES
@@ -100,9 +100,10 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]
     _check_count(request)
     base = named_arguments(request.arguments, ARGUMENTS)
     if not request.cases:
-        return [_case(request, base, 0, CaseRequest(), "", max_bytes)]
+        return [_case(request, base, 0, CaseRequest(), "", max_bytes, BoundBefore())]
     errors: list[FieldError] = []
     cases: list[tuple[Case, Origin]] = []
+    before = BoundBefore()
     written = 0
     for index, changes in enumerate(request.cases):
         check_wanted()
@@ -110,7 +111,7 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]
             break
         with collecting(errors):
             at = pointer("cases", index)
-            cases.append(_case(request, base, index, changes, at, max_bytes))
+            cases.append(_case(request, base, index, changes, at, max_bytes, before))
             written += _listed_values(cases[-1][0].bound)
         if written > MAX_LISTED_VALUES:
             message = f"the cases list more than {MAX_LISTED_VALUES} values; upload them"
@@ -121,19 +122,24 @@ def cases_of(request: LaunchRequest, max_bytes: int) -> list[tuple[Case, Origin]
     return cases
 
 
-def _check_count(request: LaunchRequest) -> None:
-    """Raise RequestRejected for more arguments than the service can bind in a short time."""
-    count = _count(request.arguments) * max(1, len(request.cases))
+def argument_count(request: LaunchRequest) -> int:
+    """Return the number of arguments in all cases; beyond `MAX_ARGUMENTS` not all are counted."""
+    count = arguments_in(request.arguments) * max(1, len(request.cases))
     for case in request.cases:
         if count <= MAX_ARGUMENTS:
-            count += _count(case.arguments)
-    if count > MAX_ARGUMENTS:
+            count += arguments_in(case.arguments)
+    return count
+
+
+def _check_count(request: LaunchRequest) -> None:
+    """Raise RequestRejected for more arguments than the service can bind in a short time."""
+    if argument_count(request) > MAX_ARGUMENTS:
         at = pointer("cases") if request.cases else ARGUMENTS
         message = f"more than {MAX_ARGUMENTS} arguments, items of tuples and all cases included"
         raise RequestRejected(FieldError(at, message))
 
 
-def _count(arguments: Any) -> int:
+def arguments_in(arguments: Any) -> int:
     """Return the number of arguments, including items of tuples."""
     named = arguments.values() if isinstance(arguments, dict) else arguments
     left, count = list(named) if isinstance(named, Iterable) else [], 0
@@ -158,6 +164,7 @@ def _case(
     changes: CaseRequest,
     at: str,
     max_bytes: int,
+    before: BoundBefore,
 ) -> tuple[Case, Origin]:
     errors: list[FieldError] = []
     changed: dict[str, Any] = {}
@@ -171,7 +178,7 @@ def _case(
         reference_at=("" if changes.reference is None else at) + "/reference",
     )
     try:
-        bound = bind_arguments(merge_arguments(base, changed), ARGUMENTS, max_bytes)
+        bound = bind_arguments(merge_arguments(base, changed), ARGUMENTS, max_bytes, before)
     except RequestRejected as rejected:
         errors += origin.relocate(rejected.errors)
     with collecting(errors):

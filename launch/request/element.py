@@ -5,6 +5,7 @@ Storage is as in PyTorch: a boolean takes a byte.
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from compiler.json_number import NON_FINITE, written_number
@@ -22,18 +23,41 @@ def bind_values(values: Any, shape: list[int], dtype: str, at: str) -> list[Any]
     if math.prod(shape) > MAX_VALUES:
         message = f"more than {MAX_VALUES} values; upload them with PUT /v1/tensors/{{digest}}"
         raise RequestRejected(FieldError(at, message))
-    leaves = _leaves(values, shape, at)
-    return [element_json(read_element(item, dtype, where)) for where, item in leaves]
-
-
-def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]:
     if not shape:
-        yield at, values
-        return
+        return [element_json(read_element(values, dtype, at))]
+    elements: list[Any] = []
+    for where, row in _rows(values, shape, at):
+        elements += _read_row(row, dtype, where)
+    return elements
+
+
+def _rows(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the innermost lists with their pointers."""
     if not isinstance(values, list) or len(values) != shape[0]:
         raise RequestRejected(FieldError(at, f"must be a list of {shape[0]}, as the shape says"))
+    if len(shape) == 1:
+        yield at, values
+        return
     for index, item in enumerate(values):
-        yield from _leaves(item, shape[1:], at + pointer(index))
+        yield from _rows(item, shape[1:], at + pointer(index))
+
+
+def _read_row(row: list[Any], dtype: str, at: str) -> list[Any]:
+    """Return the elements of a list; numbers that fit are read all at once, as most are."""
+    kinds = set(map(type, row))
+    if is_floating(dtype) and kinds <= {int, float}:
+        with suppress(OverflowError):  # an integer beyond every float, named below
+            numbers = list(map(float, row))
+            if all(map(math.isfinite, numbers)):
+                return numbers
+    if kinds == {int} and not is_floating(dtype):
+        span = INTEGER_RANGES[dtype]
+        if min(row) in span and max(row) in span:
+            return row
+    return [
+        element_json(read_element(item, dtype, at + pointer(index)))
+        for index, item in enumerate(row)
+    ]
 
 
 Number = int | float

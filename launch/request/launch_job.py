@@ -68,6 +68,19 @@ class FuzzJob(BaseModel):
         return self.asked.seed
 
 
+class ShownLaunchJob(BaseModel):
+    """The part of a LaunchJob that its record shows before it is over.
+
+    Read for every poll, so without the arguments of a hundred cases.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    version: Literal[2] = 2
+    id: Annotated[str, Field(max_length=64)]
+    device: Device
+
+
 class LaunchJob(BaseModel):
     """Everything a launch depends on. `references` are the kernels that references name, by key.
 

@@ -1,20 +1,22 @@
 """Submits launches: checks everything that needs no worker, and queues the job."""
 
 import random
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Final, ParamSpec, TypeVar
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
+from compiler.request.limits import is_longer
 from compiler.request.resolution import resolve
 from compiler.specialization import SpecializedParameter
 from jobs.core_kinds import LAUNCH
 from jobs.submission import JobOrder
 from launch.request.bound_arguments import BoundArguments, Buffer
-from launch.request.case import ARGUMENTS, with_seeds
+from launch.request.case import ARGUMENTS, argument_count, with_seeds
 from launch.request.element import ITEM_BYTES
 from launch.request.hint_check import check_hints, compiled_hints
 from launch.request.ir_parameters import as_given
@@ -22,8 +24,10 @@ from launch.request.launch_job import (
     MAX_OUTPUT_BYTES,
     MAX_UPLOADED_BYTES,
     LaunchJob,
+    compile_job_of_launch,
     launch_job,
 )
+from launch.request.launch_record import Device
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import Resolved, resolve_launch
 from launch.request.request_part import below
@@ -40,6 +44,11 @@ from store.own_lists import Listing
 from store.stored import read_stored
 
 _PROOF = "proof"
+_LONG_BYTES: Final = 4 << 10
+"""The size of arguments in JSON from which a thread reads them: about a millisecond of work."""
+_MANY_ARGUMENTS: Final = 50
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 
 
 async def _find(state: ServiceState, launch_id: str, caller: str) -> StoredLaunch | None:
@@ -59,7 +68,10 @@ async def submit_launch(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    job = await prepare_launch(state, request, caller, launch_id)
+    prepared = await prepare_launch(state, request, caller)
+    job, payload = await _in_thread_if_long(
+        state, request, _written_job, prepared, launch_id, caller.id
+    )
     order = JobOrder(
         LAUNCH,
         job,
@@ -68,21 +80,33 @@ async def submit_launch(
         queued_ms=int(request.deadline_s * 1000),
         membership=membership,
         listing=Listing("launches"),
+        payload=payload,
     )
     submitted = await state.client.submit(order, waiting=waiting)
     await state.launches.create(launch_id, caller.id, job.compile_job.kernel)
     return submitted
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedLaunch:
+    """A launch that was checked: its request with its seeds, and where it runs."""
+
+    request: LaunchRequest
+    resolved: Resolved
+    device: Device
+    lane: str
+    compile_job: CompileJob
+    references: Mapping[str, CompileJob]
+
+
 async def prepare_launch(
-    state: ServiceState, request: LaunchRequest, caller: Caller, launch_id: str
-) -> LaunchJob:
+    state: ServiceState, request: LaunchRequest, caller: Caller
+) -> PreparedLaunch:
     """Check everything that needs no worker, and choose where the launch runs.
 
     Raises RequestRejected, ProblemRaised, StoreUnavailable.
     """
-    # in a thread, because many arguments would delay other requests
-    seeded, resolved = await state.threads.run(_resolve, request)
+    seeded, resolved = await _in_thread_if_long(state, request, _resolve, request)
     _check_outputs(resolved)
     await _check_tensors(state, caller, resolved)
     compile_job = await _compile_job(state, seeded, resolved, caller)
@@ -91,16 +115,38 @@ async def prepare_launch(
     await check_tools(state, seeded, device)
     if _PROOF in seeded.checks:
         await check_prover(state, f"/checks/{seeded.checks.index(_PROOF)}")
-    return launch_job(
-        seeded,
-        resolved.cases,
+    kernel = compile_job_of_launch(compile_job, seeded.timeout_s)
+    named = {key: compile_job_of_launch(job, seeded.timeout_s) for key, job in references.items()}
+    return PreparedLaunch(seeded, resolved, device, lane, kernel, named)
+
+
+async def _in_thread_if_long(
+    state: ServiceState,
+    request: LaunchRequest,
+    make: Callable[_Given, _Made],
+    *args: _Given.args,
+    **kwargs: _Given.kwargs,
+) -> _Made:
+    """Return what `make` returns; of a request with many arguments it would delay others."""
+    sources = [case.reference.source for case in request.cases if case.reference is not None]
+    arguments = [request.arguments, *(case.arguments for case in request.cases)]
+    if is_longer([arguments, sources], _LONG_BYTES) or argument_count(request) > _MANY_ARGUMENTS:
+        return await state.threads.run(make, *args, **kwargs)
+    return make(*args, **kwargs)
+
+
+def _written_job(prepared: PreparedLaunch, launch_id: str, caller: str) -> tuple[LaunchJob, bytes]:
+    job = launch_job(
+        prepared.request,
+        prepared.resolved.cases,
         launch_id=launch_id,
-        caller=caller.id,
-        device=device,
-        lane=lane,
-        compile_job=compile_job,
-        references=references,
+        caller=caller,
+        device=prepared.device,
+        lane=prepared.lane,
+        compile_job=prepared.compile_job,
+        references=prepared.references,
     )
+    return job, LAUNCH.written(job)
 
 
 def _resolve(request: LaunchRequest) -> tuple[LaunchRequest, Resolved]:

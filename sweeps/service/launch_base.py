@@ -5,24 +5,23 @@ Triton run, and what each set of arguments starts with. Seeds are chosen once, s
 are asked the same.
 """
 
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
 from compiler.job import CompileJob
-from compiler.rejection import RequestRejected
-from launch.request.case import with_seeds
-from launch.request.launch_job import LaunchJob
+from compiler.rejection import FieldError, RequestRejected
+from launch.request.argument_schema import MAX_ARGUMENTS
+from launch.request.case import arguments_in, with_seeds
 from launch.request.launch_request import LaunchRequest
 from launch.request.request_part import read
 from service.caller import Caller
-from service.launches.launch_submission import prepare_launch
+from service.launches.launch_submission import PreparedLaunch, prepare_launch
 from service.state import ServiceState
 from sweeps.axis import ARGUMENTS, Axis
 from sweeps.error_location import BASE, placed
-from sweeps.space import PlannedSweep
+from sweeps.space import AT, PlannedSweep
 from sweeps.sweep_job import LaunchDevice
 from sweeps.sweep_plan import SweepPlan, SweptAxis
 from sweeps.variant import merged_body
@@ -48,40 +47,77 @@ async def resolve_launch_base(
 
     Raises RequestRejected for what is wrong with the base, ProblemRaised, StoreUnavailable.
     """
+    tried = await state.threads.run(_tried, sweep.plan)
+    _check_arguments(sweep.plan, tried)
     plan = await state.threads.run(_seeded, sweep)
     seeded = PlannedSweep(plan, sweep.axes)
     found = LaunchBase(plan, [], {})
-    for place, indices in _by_place(plan).items():
-        for index in indices[:TRIED_OF_A_PLACE]:
+    for place, indices in tried.by_place.items():
+        for index in indices:
             prepared = await _prepared(state, seeded, index, caller)
             if prepared is not None:
                 _add(found, place, prepared)
                 break
-    for index in _first_of_arguments(plan):
+    for index in tried.of_arguments:
         await _prepared(state, seeded, index, caller)
     return found
 
 
-def _add(found: LaunchBase, place: tuple[str, str], job: LaunchJob) -> None:
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The variants that are checked as launches before the sweep is queued."""
+
+    by_place: Mapping[tuple[str, str], Sequence[int]]
+    """By target and Triton: of each the first that is not refused."""
+    of_arguments: Sequence[int]
+    """One for each label of arguments."""
+
+
+def _tried(plan: SweepPlan) -> _Tried:
+    places = {place: found[:TRIED_OF_A_PLACE] for place, found in _by_place(plan).items()}
+    return _Tried(places, _first_of_arguments(plan))
+
+
+def _check_arguments(plan: SweepPlan, tried: _Tried) -> None:
+    """Refuse more arguments, in all variants that are checked, than a launch may have.
+
+    Raises RequestRejected.
+    """
+    cases = plan.base.get("cases")
+    times = max(1, len(cases)) if isinstance(cases, list) else 1
+    labels = next((axis for axis in plan.axes if axis.name == ARGUMENTS), None)
+    own = arguments_in(plan.base.get("arguments") or ())
+    listed = [arguments_in(content) for content in (labels.contents or () if labels else ())]
+    variants = len(tried.of_arguments) + len(tried.by_place)
+    count = times * (variants * own + sum(listed))
+    if count > MAX_ARGUMENTS:
+        message = (
+            f"its labels, targets and Tritons have {count} arguments together; {MAX_ARGUMENTS} is "
+            "the most"
+        )
+        raise RequestRejected(FieldError(AT, message))
+
+
+def _add(found: LaunchBase, place: tuple[str, str], launch: PreparedLaunch) -> None:
     target, triton = place
     found.places.append(
-        LaunchDevice(target=target, triton=triton, device=job.device, lane=job.lane)
+        LaunchDevice(target=target, triton=triton, device=launch.device, lane=launch.lane)
     )
-    found.references |= job.references
+    found.references |= launch.references
     if "compilation_key" in found.plan.base:
-        found.launched = job.compile_job
+        found.launched = launch.compile_job
 
 
 async def _prepared(
     state: ServiceState, sweep: PlannedSweep, index: int, caller: Caller
-) -> LaunchJob | None:
+) -> PreparedLaunch | None:
     """Return variant `index` as it could be queued, None if its own values are refused.
 
     Raises RequestRejected for what is wrong with the base.
     """
     try:
         request = read(LaunchRequest, sweep.plan.variant(index).body, "")
-        return await prepare_launch(state, request, caller, secrets.token_hex(16))
+        return await prepare_launch(state, request, caller)
     except RequestRejected as rejected:
         _raise_of_base(rejected, sweep, index)
         return None
@@ -109,7 +145,7 @@ def _by_place(plan: SweepPlan) -> dict[tuple[str, str], list[int]]:
     return found
 
 
-def _first_of_arguments(plan: SweepPlan) -> Iterable[int]:
+def _first_of_arguments(plan: SweepPlan) -> Sequence[int]:
     """Return the first variant of each label of arguments."""
     found: dict[str | None, int] = {}
     for index in range(len(plan)):

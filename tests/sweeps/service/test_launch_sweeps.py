@@ -120,6 +120,18 @@ def test_a_space_of_a_finished_compilation_is_its_arguments_and_grids(http: http
     assert [error["pointer"] for error in refused["errors"]] == ["/space/options.num_warps"]
 
 
+def test_labels_have_no_more_arguments_together_than_a_launch(http: httpx.Client) -> None:
+    arguments = BASE["arguments"] | {f"s{index}": index for index in range(60)}
+    space = {"arguments": {f"label {index}": {"n": index} for index in range(200)}}
+
+    answer = post_sweep(http, base=BASE | {"arguments": arguments}, space=space)
+
+    assert answer.status_code == 422
+    [error] = answer.json()["errors"]
+    assert error["pointer"] == "/space"
+    assert "12800 arguments together; 10000 is the most" in error["message"]
+
+
 def test_arguments_that_cannot_be_are_the_row_of_their_variants(http: httpx.Client) -> None:
     sizes = {"right": {}, "wrong": {"x_ptr": {"shape": [-1]}}}
     base = BASE | {"compilation": {"source": SOURCE, "constexprs": {"BLOCK": 32}}}

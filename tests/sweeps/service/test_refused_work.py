@@ -31,7 +31,7 @@ def clock():
 def threads():
     pool = CallerThreads()
     yield pool
-    pool.close()
+    pool.shutdown(wait=False)
 
 
 def test_little_work_costs_nothing(clock):

@@ -1,27 +1,24 @@
 """Threads for work on requests: each caller has a share, and what is not wanted ends."""
 
-import ast
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
 from compiler.wanted import IS_WANTED, Unwanted, check_wanted
 from jobs.work_context import CALLER_ID, WORK
 from service.caller_threads import CallerThreads
+from tests.unit.service.applications import application
 from tests.waiting import comes_true
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
 def threads() -> Iterator[CallerThreads]:
     pool = CallerThreads(threads=3, of_a_caller=2)
     yield pool
-    pool.close()
+    pool.shutdown()
 
 
 def run(threads: CallerThreads, caller: str, make: Callable[[], object]) -> asyncio.Task[object]:
@@ -81,7 +78,7 @@ async def test_callers_take_turns():
         await asyncio.sleep(0)
         first.end.set()
         await asyncio.gather(*tasks)
-    threads.close()
+    threads.shutdown()
     assert order == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
@@ -124,7 +121,7 @@ async def test_a_cancelled_request_keeps_its_thread_until_its_work_has_ended():
         assert not second.done()
         first.end.set()
         assert await second == "made"
-    threads.close()
+    threads.shutdown()
 
 
 async def test_a_request_that_is_cancelled_while_it_waits_leaves_its_place(threads):
@@ -152,20 +149,27 @@ async def test_work_of_a_client_that_has_gone_does_not_begin(threads):
     assert made == []
 
 
-def uses_of_other_threads(path: Path) -> list[str]:
-    names = {"to_thread", "run_in_executor", "run_in_threadpool"}
-    found = [
-        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
-    ]
-    return [ast.unparse(node) for node in found if node.attr in names]
+async def test_what_to_thread_is_asked_for_has_the_share_of_its_caller(threads):
+    asyncio.get_running_loop().set_default_executor(threads)
+    ended: list[int] = []
+
+    async def as_alice() -> None:
+        WORK.set({CALLER_ID: "alice"})
+        await asyncio.to_thread(ended.append, 1)
+
+    async with held(threads, "alice", 2) as work:
+        waiting = asyncio.create_task(as_alice())
+        assert await asyncio.to_thread(len, "of no caller") == 12
+        assert not waiting.done()
+        work[0].end.set()
+        await waiting
+    assert ended == [1]
 
 
-def test_only_work_that_no_request_changes_runs_in_other_threads():
-    folders = ("service", "adapters", "sweeps/service", "programs/service", "proofs/service")
-    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    found = {str(path.relative_to(ROOT)) for path in paths if uses_of_other_threads(path)}
-    assert found == {
-        "adapters/mcp/endpoint.py",  # imports a library, once
-        "service/http/openapi_document.py",  # makes each document, once
-        "service/routes/pages.py",  # compresses each file, once
-    }
+async def test_the_threads_of_a_service_are_those_of_its_callers(monkeypatch):
+    chosen = []
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(type(loop), "set_default_executor", lambda _, pool: chosen.append(pool))
+    app = application()
+    async with app.router.lifespan_context(app):
+        assert chosen == [app.state.service.threads]

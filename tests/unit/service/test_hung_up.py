@@ -67,4 +67,4 @@ async def test_work_ends_when_its_client_hangs_up_and_that_of_others_goes_on():
     clients[1].transport.abort()
     assert await comes_true(lambda: app.ended == 2)
     server.close()
-    app.threads.close()
+    app.threads.shutdown()

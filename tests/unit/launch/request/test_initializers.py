@@ -1,11 +1,13 @@
 """Initializers: defaults and invalid parameters."""
 
+import itertools
 import random
 from typing import Any
 
 import pytest
 from launch_of_add import errors, request
 
+from compiler.rejection import RequestRejected
 from launch.request.argument_binding import bind_arguments
 from launch.request.case import cases_of, seeds_of, with_seeds
 from launch.request.initializer import bind_init, with_seed
@@ -151,3 +153,27 @@ def test_cases_share_the_seeds_of_what_they_do_not_change():
 
     assert seeds_of(first.bound)["x"] == seeds_of(second.bound)["x"]
     assert seeds_of(first.bound)["y"] != seeds_of(second.bound)["y"]
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "i1", "i8", "u8", "i64", "u64"])
+def test_a_row_has_the_elements_that_its_values_have_one_by_one(dtype: str):
+    every = [0, 1, -1, 127, 128, 2**53 + 1, 2**64, 10**400, 0.0, -0.0, 1.5, 1e308, True, "NaN", "7"]
+    for row in itertools.product(every, repeat=2):
+        one_by_one = [outcome_of_one(item, dtype) for item in row]
+        refused = [f"/values/{at}" for at, each in enumerate(one_by_one) if each == "refused"]
+        found = outcome(list(row), dtype)
+        assert repr(found) == repr(refused[0] if refused else one_by_one)
+
+
+def outcome_of_one(item: Any, dtype: str) -> Any:
+    try:
+        return bind_init({"kind": "values", "values": item}, [], dtype, "")["values"][0]
+    except RequestRejected:
+        return "refused"
+
+
+def outcome(row: list[Any], dtype: str) -> Any:
+    try:
+        return bind_init({"kind": "values", "values": row}, [len(row)], dtype, "")["values"]
+    except RequestRejected as rejected:
+        return rejected.errors[0].pointer

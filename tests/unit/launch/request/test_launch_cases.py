@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, errors, resolved
 
+from launch.request import argument_binding
 from launch.request.case import Case, merge_arguments
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
@@ -183,3 +184,30 @@ def test_arguments_are_bounded_over_all_cases(changes: dict[str, Any], pointer: 
 
     assert at == pointer
     assert "more than 10000 arguments" in message
+
+
+def test_cases_that_change_one_argument_bind_the_others_once(monkeypatch: pytest.MonkeyPatch):
+    arguments = {f"b{index}": X for index in range(60)} | {"n_elements": 96}
+    bound = []
+    bind = argument_binding.bind_buffer
+    monkeypatch.setattr(
+        argument_binding, "bind_buffer", lambda *args: bound.append(args[0]) or bind(*args)
+    )
+
+    changes = [{"arguments": {"b7": {"shape": [index + 1]}}} for index in range(100)]
+    found = cases(*changes, arguments=arguments, compilation={"source": "x"})
+
+    assert len(bound) == 60 + 100 - 1
+    assert found[40].bound.arguments["b7"].shape == [41]
+    assert found[40].bound.arguments["b8"] == found[0].bound.arguments["b8"]
+    assert [each.name for each in found[40].bound.allocations] == list(arguments)[:-1]
+
+
+def test_a_buffer_that_has_another_number_in_a_case_is_bound_again():
+    first, second = cases(
+        {}, {"arguments": {"a": 5}}, arguments={"a": X, "b": X}, compilation={"source": "x"}
+    )
+
+    assert first.bound.arguments["b"].allocation == 1
+    assert second.bound.arguments["b"].allocation == 0
+    assert second.bound.allocations[0].name == "b"

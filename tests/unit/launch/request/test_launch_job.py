@@ -155,3 +155,20 @@ def test_a_store_cannot_queue_what_no_request_comes_to(
 def test_whatever_is_changed_is_read_or_refused(payload: bytes) -> None:
     with suppress(Unreadable):
         assert LAUNCH.read(payload).cases
+
+
+def test_the_record_of_an_unfinished_launch_reads_no_arguments(monkeypatch: pytest.MonkeyPatch):
+    payload = LAUNCH.written(queued(BODY))
+    checked = []
+    monkeypatch.setattr("launch.request.launch_job.check_bound", checked.append)
+
+    record = json.loads(LAUNCH.unfinished("0", payload, "queued", 3))
+
+    assert (record["state"], record["queue_position"]) == ("queued", 3)
+    assert record["device"]["target"] == "cuda:90"
+    assert checked == []
+    other = json.loads(payload) | {"version": 1}
+    assert (
+        json.loads(LAUNCH.unfinished("0", json.dumps(other).encode(), "queued", 3))["device"]
+        is None
+    )
