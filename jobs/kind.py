@@ -5,6 +5,7 @@ queue in, and which record ends a job that no handler has finished. Submitting, 
 cancelling and expiring are written once, for all kinds.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar, cast
@@ -21,6 +22,8 @@ from store.stored import Unreadable, read_stored
 
 Job = TypeVar("Job", bound=BaseModel)
 
+_STATE: Final = re.compile(rb'"state": ?"([a-z]+)"')
+_HEAD_BYTES: Final = 1_024
 UNREADABLE: Final = (
     "No worker here can read this job: another version of tritond wrote it, or it was damaged. "
     "Post it again."
@@ -140,6 +143,17 @@ class JobKind(Generic[Job]):
             return cast("Job", read_stored(self.shown or self.job, payload))
         except Unreadable:
             return None
+
+
+def state_of_record(record: bytes) -> str:
+    """Return the state in a record, whose other members may be large and are not parsed.
+
+    In every record it is before all that a user wrote. Raises ValueError where there is none.
+    """
+    found = _STATE.search(record, 0, _HEAD_BYTES)
+    if found is None:
+        raise ValueError("a stored record has no state")
+    return found[1].decode()
 
 
 JobKinds = Mapping[str, JobKind[Any]]

@@ -16,6 +16,7 @@ from service.caller import Caller
 from service.compilations.answer import FINISHED_STATES
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from store.byte_limits import MAX_ID_BYTES
 from store.errors import JobLost
 from store.jobs.types import Cancellation, Membership, SubmitOutcome, Submitted, Waiting
 
@@ -74,7 +75,8 @@ class OwnedJobs(Generic[Stored]):
 
     async def find_owned(self, state: ServiceState, caller: Caller, job_id: str) -> Stored:
         """Return the stored data of the job. Raises ProblemRaised (404) if the caller has none."""
-        stored = await self.find(state, job_id, caller.id)
+        is_id = len(job_id) <= MAX_ID_BYTES
+        stored = await self.find(state, job_id, caller.id) if is_id else None
         if stored is None:
             detail = f"You have no {self.kind.noun} {job_id[:_SHOWN_CHARS]}"
             raise ProblemRaised("not_found", detail)

@@ -21,6 +21,7 @@ from compiler.request.limits import RequestLimits
 from compiler.request.signature import MAX_PARAMETERS
 from jobs.logs import LogFormat, LogLevel
 from store.bucket import checked_url
+from store.byte_limits import MAX_ANSWER_BYTES
 from store.server_url import checked_store_url
 
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[\w-]+\.)*[\w-]+(?::(?:\d{1,5}|\*))?", re.ASCII)
@@ -74,8 +75,8 @@ class ServiceSettings(BaseSettings):
     """Each of `signature`, `hints`, `constexprs` and `specialization_data`, as JSON."""
     max_batch_bytes: int = Field(default=16 << 20, ge=1 << 10)
     """The largest request body of a batch."""
-    max_batch_answer_bytes: int = Field(default=32 << 20, ge=1 << 10)
-    """Size of the results in one answer of a batch; the rest must be fetched one by one."""
+    max_batch_answer_bytes: int = Field(default=MAX_ANSWER_BYTES, ge=1 << 10, le=MAX_ANSWER_BYTES)
+    """Size of one answer of a batch or of several launches; the rest must be fetched one by one."""
     max_sweep_variants: int = Field(default=10_000, ge=1, le=100_000)
     """The most variants of one sweep."""
     max_sweep_bytes: int = Field(default=32 << 20, ge=1 << 10)

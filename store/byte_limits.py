@@ -17,6 +17,8 @@ MAX_EVENT_BYTES: Final = 256 << 10
 """The data of one event. A larger one is left out: the record has what it reports."""
 MAX_ANSWER_BYTES: Final = 32 << 20
 """One JSON answer, of however many records."""
+MAX_BATCH_RECORDS_BYTES: Final = 8 << 20
+"""The records of failures that a batch keeps, together; later ones are read where they are."""
 MAX_LIST_READ_BYTES: Final = 16 << 20
 """The records that one page of a list is made of; the page ends early beyond it."""
 MAX_LOG_LINE_BYTES: Final = 64 << 10

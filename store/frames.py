@@ -34,14 +34,27 @@ def pieces_of(data: Bytes, size_bytes: int = PIECE_BYTES) -> Iterator[memoryview
         yield view[at : at + size_bytes]
 
 
-async def digested(data: Bytes) -> str:
-    """Return `digest_of(data)`."""
-    if len(data) <= IN_LOOP_BYTES:
-        return digest_of(data)
+async def digested(*parts: Bytes) -> str:
+    """Return `digest_of` the parts, one behind the other."""
     digest = hashlib.sha256()
-    for piece in pieces_of(data):
-        await asyncio.to_thread(digest.update, piece)
+    is_large = sum(map(len, parts)) > IN_LOOP_BYTES
+    waiting: list[memoryview] = []
+    for part in parts:
+        for piece in pieces_of(part):
+            waiting.append(piece)
+            if is_large and sum(map(len, waiting)) >= PIECE_BYTES:
+                await asyncio.to_thread(_hash, digest, waiting)
+                waiting = []
+    if is_large:
+        await asyncio.to_thread(_hash, digest, waiting)
+    else:
+        _hash(digest, waiting)
     return "sha256:" + digest.hexdigest()
+
+
+def _hash(digest: "hashlib._Hash", pieces: list[memoryview]) -> None:
+    for piece in pieces:
+        digest.update(piece)
 
 
 async def packed(data: Bytes) -> tuple[str, bytes | bytearray]:

@@ -6,6 +6,7 @@ failed and cancelled records. A success whose artifacts were evicted becomes a p
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -13,13 +14,16 @@ import orjson
 from compiler.compilation import compilation_url
 from service.batches.batch import Counts, batch_url
 from service.batches.batch_submission import COMPILATIONS, refusal
-from service.compilations.answer import Answer, Cache
+from service.compilations.answer import Answer, AnswerTooLarge, Cache, check_included
+from service.http.answer_parts import AnswerRoom
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
 from store.batches import StoredBatch
 from store.records import Hit
 
 READ_AT_ONCE = 50
+COMPILATIONS_READ_AT_ONCE = 8
+"""Their sizes are known once they are read."""
 LIVING = ("queued", "running")
 
 
@@ -39,18 +43,26 @@ class AnsweredItem:
         self.status, self.result = error.status, b"null"
         self.problem = refusal(error)
 
-    def to_json(self) -> bytes:
-        """Return the item as JSON."""
+    def refuse_for_size(self, limit_bytes: int) -> None:
+        """Leave out the result; a problem in its place names its URL."""
+        detail = (
+            f"The results of this batch exceed {limit_bytes} bytes in total; "
+            f"GET this one at {self.url}"
+        )
+        self.refuse(ProblemRaised("too_large", detail, limit=limit_bytes))
+
+    def parts(self) -> Sequence[bytes]:
+        """Return the item as JSON, in parts."""
         own = {"index": self.index, "status": self.status, "state": self.state, "url": self.url}
-        parts = (orjson.dumps(own)[:-1], self.result, self.problem)
-        return b'%b,"result":%b,"problem":%b}' % parts
+        head = orjson.dumps(own)[:-1] + b',"result":'
+        return head, self.result, b',"problem":%b}' % self.problem
 
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """A batch as JSON, and a flag that says if every item is over."""
+    """A batch as JSON, in parts, and a flag that says if every item is over."""
 
-    body: bytes
+    parts: Sequence[bytes]
     is_finished: bool
 
 
@@ -61,7 +73,6 @@ async def batch_answer(
     items = await _items(state, batch)
     if with_results:
         await _add_results(state, batch, items)
-        limit_results(items, state.settings.max_batch_answer_bytes)
     counts = Counter(item.state for item in items)
     is_finished = not any(counts[name] for name in LIVING)
     head = {
@@ -71,8 +82,10 @@ async def batch_answer(
         "state": "completed" if is_finished else "running",
         "counts": Counts(**counts).model_dump(),
     }
-    listed = b",".join(item.to_json() for item in items)
-    return BatchAnswer(orjson.dumps(head)[:-1] + b',"items":[' + listed + b"]}", is_finished)
+    parts = [orjson.dumps(head)[:-1] + b',"items":[']
+    for item in items:
+        parts += [*item.parts(), b","]
+    return BatchAnswer([*parts[:-1], b"]}"], is_finished)
 
 
 async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
@@ -109,20 +122,33 @@ def _not_kept() -> ProblemRaised:
 
 
 async def _add_results(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
+    room = AnswerRoom(state.settings.max_batch_answer_bytes)
+    room.take(min(room.left_bytes, sum(len(part) for item in items for part in item.parts())))
     over = [item for item in items if item.index in batch.ended and item.state != "refused"]
-    for start in range(0, len(over), READ_AT_ONCE):
-        some = over[start : start + READ_AT_ONCE]
+    at_once = COMPILATIONS_READ_AT_ONCE if batch.kind == COMPILATIONS else READ_AT_ONCE
+    for start in range(0, len(over), at_once):
+        some = over[start : start + at_once]
         if batch.kind == COMPILATIONS:
-            await asyncio.gather(*(_add_compilation(state, batch, item) for item in some))
+            await asyncio.gather(*(_add_compilation(state, batch, item, room) for item in some))
         else:
-            await _add_owned(state, batch, some)
+            await _add_owned(state, batch, some, room)
 
 
-async def _add_owned(state: ServiceState, batch: StoredBatch, items: list[AnsweredItem]) -> None:
-    results = await state.jobs.results([batch.items[item.index].id or "" for item in items])
-    for item, result in zip(items, results, strict=True):
-        record = batch.ended[item.index].record or (result and result.record)
-        if record:
+async def _add_owned(
+    state: ServiceState, batch: StoredBatch, items: list[AnsweredItem], room: AnswerRoom
+) -> None:
+    """Add the results that there is room for; their sizes are asked for first."""
+    ids = [batch.items[item.index].id or "" for item in items]
+    kept = [batch.ended[item.index].record for item in items]
+    sizes = [len(own) or size for own, size in zip(kept, await state.jobs.sizes(ids), strict=True)]
+    fits = [room.take(size) for size in sizes]
+    wanted = [id_ if fit and not own else "" for id_, fit, own in zip(ids, fits, kept, strict=True)]
+    results = await state.jobs.results(wanted)
+    for item, own, fit, result in zip(items, kept, fits, results, strict=True):
+        record = own or (result and result.record)
+        if not fit:
+            item.refuse_for_size(room.limit_bytes)
+        elif record:
             item.result = record
         else:
             noun = state.owned[batch.kind].kind.noun
@@ -130,10 +156,16 @@ async def _add_owned(state: ServiceState, batch: StoredBatch, items: list[Answer
             item.refuse(ProblemRaised("evicted", detail))
 
 
-async def _add_compilation(state: ServiceState, batch: StoredBatch, item: AnsweredItem) -> None:
+async def _add_compilation(
+    state: ServiceState, batch: StoredBatch, item: AnsweredItem, room: AnswerRoom
+) -> None:
     planned, record = batch.items[item.index], batch.ended[item.index].record
     assert planned.id is not None
-    hit = None if record else await _read(state, planned.id, planned.include)
+    try:
+        hit = None if record else await _read(state, planned.id, planned.include, room)
+    except AnswerTooLarge:
+        item.refuse_for_size(room.limit_bytes)
+        return
     if not record and hit is None:
         detail = f"The artifacts of {planned.id} have left the cache; post the item again"
         item.refuse(ProblemRaised("evicted", detail))
@@ -145,7 +177,10 @@ async def _add_compilation(state: ServiceState, batch: StoredBatch, item: Answer
         _cache(batch, item.index),
         included=hit.included if hit else {},
     )
-    item.result = answer.body
+    if room.take(len(answer.body)):
+        item.result = answer.body
+    else:
+        item.refuse_for_size(room.limit_bytes)
 
 
 def _cache(batch: StoredBatch, index: int) -> Cache | None:
@@ -155,15 +190,23 @@ def _cache(batch: StoredBatch, index: int) -> Cache | None:
     return None
 
 
-async def _read(state: ServiceState, key: str, include: tuple[str, ...]) -> Hit | None:
-    """Return a success from the cache, or from its job: a job ends just before the cache has it."""
-    hit = await state.compilations.hit(key, include)
+async def _read(
+    state: ServiceState, key: str, include: tuple[str, ...], room: AnswerRoom
+) -> Hit | None:
+    """Return a success from the cache, or from its job: a job ends just before the cache has it.
+
+    Raises AnswerTooLarge before it reads what there is no room for.
+    """
+    hit = await state.compilations.hit(key, ())
     if hit is not None:
-        return hit
+        if not include:
+            return hit
+        check_included(hit.record, include, room.left_bytes)
+        return await state.compilations.hit(key, include)
     result = await state.jobs.result(key)
     if result is None:
         return None
-    artifacts = orjson.loads(result.record)["artifacts"]
+    artifacts = check_included(result.record, include, room.left_bytes)
     included = {}
     for stage in include:
         if stage in artifacts:
@@ -172,16 +215,3 @@ async def _read(state: ServiceState, key: str, include: tuple[str, ...]) -> Hit 
                 return None
             included[stage] = data
     return Hit(key, result.record, {}, included)
-
-
-def limit_results(items: list[AnsweredItem], limit_bytes: int) -> None:
-    """Drop results beyond `limit_bytes`; a problem in their place names their URL."""
-    size_bytes = 0
-    for item in items:
-        size_bytes += len(item.result)
-        if size_bytes > limit_bytes and item.result != b"null":
-            detail = (
-                f"The results of this batch exceed {limit_bytes} bytes in total; "
-                f"GET this one at {item.url}"
-            )
-            item.refuse(ProblemRaised("too_large", detail, limit=limit_bytes))

@@ -20,6 +20,7 @@ from compiler.request.compile_request import CompileRequest
 from compiler.request.resolution import resolve
 from compiler.wanted import check_wanted
 from jobs.core_kinds import COMPILATION
+from jobs.kind import state_of_record
 from jobs.submission import JobOrder
 from launch.request.launch_request import MAX_DEADLINE_S
 from service.batches.batch import BatchRequest
@@ -192,7 +193,7 @@ async def _find_or_enqueue(
     )
     submitted = await state.client.submit(order)
     if submitted.record is not None:
-        ending = orjson.loads(submitted.record)["state"]
+        ending = state_of_record(submitted.record)
         known.ended.append(EndedItems(items.indices, ending, submitted.record))
     if items.refresh:
         state.responses.forget(key)

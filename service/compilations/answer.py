@@ -6,16 +6,18 @@ Nothing is looked up here.
 
 import base64
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 from fastapi import Response
 
 from compiler.compilation import compilation_url
 from compiler.stages import BINARY
+from service.http.problems import ProblemRaised
+from store.byte_limits import MAX_ANSWER_BYTES
 
 Cache = Literal["hit", "miss", "join"]
 FINISHED_STATES = frozenset({"succeeded", "failed", "cancelled"})
@@ -39,6 +41,29 @@ class RenderedAnswer:
     """Encoded once, because encoding is a good part of the cost of a hit from memory."""
 
 
+class AnswerTooLarge(ProblemRaised):
+    """The stages that are to be included do not fit into an answer."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        detail = (
+            f"The stages of `include` take {size_bytes} bytes, more than the {limit_bytes} left in "
+            "the answer; include fewer, and GET the others at their artifacts' `url`"
+        )
+        super().__init__("too_large", detail, limit=limit_bytes)
+
+
+def check_included(record: bytes, include: Iterable[str], limit_bytes: int) -> dict[str, Any]:
+    """Return the artifacts in a record. Raises AnswerTooLarge where `include` exceeds the limit.
+
+    Nothing is read: the record has the sizes.
+    """
+    artifacts: dict[str, Any] = orjson.loads(record)["artifacts"]
+    size_bytes = sum(artifacts[stage]["size_bytes"] for stage in include if stage in artifacts)
+    if size_bytes > limit_bytes:
+        raise AnswerTooLarge(size_bytes, limit_bytes)
+    return artifacts
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer to one request: the record as JSON, its state, and this request's own part."""
@@ -57,13 +82,19 @@ class Answer:
 
     @cached_property
     def body(self) -> bytes:
-        """The JSON body, joined once for all requests that get it."""
+        """The JSON body, joined once for all requests that get it. Raises AnswerTooLarge."""
+        size_bytes = sum(map(len, self.included.values()))
+        if size_bytes > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge(size_bytes, MAX_ANSWER_BYTES)
         own = {
             "cache": self.cache,
             "queue_position": self.queue_position,
             "included": {stage: _text(stage, data) for stage, data in self.included.items()},
         }
-        return orjson.dumps(own)[:-1] + b"," + self.record[1:]
+        head = orjson.dumps(own)[:-1]
+        if len(head) + len(self.record) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge(len(head), MAX_ANSWER_BYTES - len(self.record))
+        return head + b"," + self.record[1:]
 
     @cached_property
     def rendered(self) -> RenderedAnswer:

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-import orjson
-
 from compiler.compilation import State, cancelled_compilation, new_compilation
 from compiler.job import CompileJob
 from compiler.toolchain import Toolchain
 from jobs.deadline import Deadline
+from jobs.kind import state_of_record
 from jobs.submission import IsGone, WaitingClient
 from service.caller import Caller
-from service.compilations.answer import FINISHED_STATES, Answer, Cache
+from service.compilations.answer import FINISHED_STATES, Answer, Cache, check_included
 from service.http.problems import ProblemRaised
 from service.state import ServiceState
+from store.byte_limits import MAX_ANSWER_BYTES
 from store.errors import JobLost
 from store.stored import Unreadable, read_stored
 
@@ -117,10 +117,13 @@ async def answer_unfinished(
 async def answer_finished(
     state: ServiceState, key: str, record: bytes, cache: Cache | None, include: Sequence[str]
 ) -> Answer | None:
-    """Return the answer with the included artifacts, None if one of their blobs is gone."""
+    """Return the answer with the included artifacts, None if one of their blobs is gone.
+
+    Raises AnswerTooLarge before it reads artifacts that do not fit.
+    """
     included = {}
     if include:
-        artifacts = orjson.loads(record)["artifacts"]
+        artifacts = check_included(record, include, MAX_ANSWER_BYTES)
         for stage in include:
             if stage in artifacts:
                 data = await state.blobs.get(artifacts[stage]["digest"])
@@ -132,7 +135,7 @@ async def answer_finished(
 
 def state_in(record: bytes) -> str:
     """Return the state in a finished record."""
-    state: str = orjson.loads(record)["state"]
+    state = state_of_record(record)
     if state not in FINISHED_STATES:
         raise ValueError(f"a stored record has the state {state!r}")
     return state

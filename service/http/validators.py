@@ -1,10 +1,11 @@
 """ETags and `If-None-Match` (RFC 9110), and for how long answers may be cached (RFC 9111)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from fastapi import Request, Response
 
+from service.http.answer_parts import parts_response
 from store.frames import digested
 
 
@@ -19,18 +20,19 @@ class Caching(StrEnum):
 
 async def validated(
     request: Request,
-    body: bytes,
+    body: bytes | Sequence[bytes],
     caching: Caching,
     headers: Mapping[str, str],
     media_type: str = "application/json",
 ) -> Response:
-    """Return `body` with its ETag, or 304 to a client that has it."""
-    etag = f'"{(await digested(body)).removeprefix("sha256:")}"'
+    """Return `body`, whole or in parts, with its ETag, or 304 to a client that has it."""
+    parts = [body] if isinstance(body, bytes) else body
+    etag = f'"{(await digested(*parts)).removeprefix("sha256:")}"'
     sent = {**headers, "ETag": etag, "Cache-Control": caching.value, "Vary": "Authorization"}
     known = request.headers.get("if-none-match", "")
     if is_current(known, etag) or wants_nothing_that_exists(known):
         return Response(status_code=304, headers=sent)
-    return Response(body, headers=sent, media_type=media_type)
+    return parts_response(parts, sent, media_type=media_type)
 
 
 def is_current(if_none_match: str, etag: str) -> bool:

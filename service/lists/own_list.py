@@ -1,7 +1,7 @@
 """One page of the caller's own jobs of a collection, newest first.
 
-A page reads records, which may be large, so it ends early once it has read `READ_BYTES`; `next`
-says where the following one begins.
+A page reads records, which may be large, so it ends early once it has read `MAX_LIST_READ_BYTES`;
+`next` says where the following one begins.
 """
 
 import base64
@@ -22,7 +22,6 @@ from store.own_lists import Listed
 
 MOST_ITEMS: Final = 100
 READ_AT_ONCE: Final = 50
-READ_BYTES: Final = 16 << 20
 _CURSOR = re.compile(r"(\d{1,15}):([0-9a-f]{1,64})", re.ASCII)
 _SUCCEEDED: Final = frozenset({"succeeded", "completed"})
 
@@ -78,7 +77,7 @@ class Collection:
     """A collection of jobs, as far as its list needs it.
 
     `summaries` returns what the first of some ids are, None for each that is gone. It may leave out
-    the last ones, but not all, to read no more than `READ_BYTES`.
+    the last ones, but not all, to read no more than `MAX_LIST_READ_BYTES`.
     """
 
     name: str

@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 
-from service.lists.own_list import READ_BYTES, Collection, Summary
+from service.lists.own_list import Collection, Summary
 from service.state import ServiceState
+from store.byte_limits import MAX_LIST_READ_BYTES
 from store.jobs.types import Standing
 
 Members = Mapping[str, Any]
@@ -16,7 +17,7 @@ Read = Callable[[Members], Summary]
 
 
 async def _compilations(state: ServiceState, keys: Sequence[str]) -> list[Summary | None]:
-    standings = await state.jobs.standings(keys, READ_BYTES)
+    standings = await state.jobs.standings(keys, MAX_LIST_READ_BYTES)
     cached = await state.compilations.peek(keys[: len(standings)])
     return [
         summary_of(standing, _kernel_of_record, _kernel_of_job)
@@ -41,7 +42,7 @@ def owned(name: str, of_record: Read, of_job: Read) -> Collection:
 async def _owned(
     of_record: Read, of_job: Read, state: ServiceState, ids: Sequence[str]
 ) -> list[Summary | None]:
-    standings = await state.jobs.standings(ids, READ_BYTES)
+    standings = await state.jobs.standings(ids, MAX_LIST_READ_BYTES)
     return [summary_of(standing, of_record, of_job) for standing in standings]
 
 
@@ -64,7 +65,7 @@ def read_summary(read: Read, stored: bytes) -> Summary | None:
 
 
 async def _launches(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
-    standings = await state.jobs.standings(ids, READ_BYTES)
+    standings = await state.jobs.standings(ids, MAX_LIST_READ_BYTES)
     kernels = await state.launches.kernels(ids[: len(standings)])
     found = [summary_of(standing, _launch_of_record, _launch_of_job) for standing in standings]
     return [

@@ -13,6 +13,7 @@ from service.batches.batch_answer import BatchAnswer, batch_answer
 from service.batches.batch_submission import cancel_batch, check_kind, submit_batch
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.http.answer_parts import parts_response
 from service.http.body import parse_body, read_body
 from service.http.event_data import BatchFinishedEvent, ItemEvent
 from service.http.openapi import events_of, wait_parameter
@@ -25,6 +26,7 @@ from service.lists.summaries import BATCHES
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
 from store.batches import StoredBatch
+from store.byte_limits import MAX_ID_BYTES
 
 SCOPES = ("compile", "launch")
 Results = Annotated[
@@ -87,7 +89,7 @@ async def get_batch(request: Request, batch_id: str, results: Results = "all") -
     answer = await batch_answer(state, batch, with_results=results == "all")
     retry = {} if answer.is_finished else {"Retry-After": str(RETRY_AFTER_S)}
     # results may leave the cache, so even a finished batch can change
-    return await validated(request, answer.body, Caching.REVALIDATED, retry | wait.headers)
+    return await validated(request, answer.parts, Caching.REVALIDATED, retry | wait.headers)
 
 
 @router.delete(
@@ -128,14 +130,13 @@ async def _submitted(state: ServiceState, caller: Caller, batch_id: str) -> str 
 
 
 async def _find_owned(state: ServiceState, caller: Caller, batch_id: str) -> StoredBatch:
-    batch = await state.batches.find(batch_id, caller.id)
+    is_id = len(batch_id) <= MAX_ID_BYTES
+    batch = await state.batches.find(batch_id, caller.id) if is_id else None
     if batch is None:
-        raise ProblemRaised("not_found", f"You have no batch {batch_id}")
+        raise ProblemRaised("not_found", f"You have no batch {batch_id[:100]}")
     return batch
 
 
 def _response(answer: BatchAnswer, status: int, headers: Mapping[str, str]) -> Response:
     own = {} if answer.is_finished else {"Retry-After": str(RETRY_AFTER_S)}
-    return Response(
-        answer.body, status_code=status, headers=own | dict(headers), media_type="application/json"
-    )
+    return parts_response(answer.parts, own | dict(headers), status)

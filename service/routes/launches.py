@@ -1,15 +1,18 @@
 """Launches: POST, GET, DELETE, their outputs, traces and events. A launch belongs to its caller."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from compiler.rejection import FieldError, RequestRejected
 from jobs.deadline import Deadline
 from launch.messages import Finding
 from launch.request.launch_record import Launch
 from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
+from service.http.answer_parts import AnswerRoom, parts_response
 from service.http.body import parse_body, read_body
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import body_of, bytes_as, events_of, wait_parameter
@@ -69,17 +72,37 @@ class LaunchAnswers(BaseModel):
     openapi_extra={"requestBody": body_of(LaunchQuery, {})},
 )
 async def query_launches(request: Request) -> Response:
-    """Answer when all are over, at the latest after `wait_s`; 404 if one does not exist."""
+    """Answer when all are over, at the latest after `wait_s`; 404 if one does not exist.
+
+    Ids may not repeat. 413 if the launches have more than 32 MiB together.
+    """
     state = state_of(request)
     caller = await state.callers.identify(request, SCOPE)
     body = await read_body(request, state.settings.max_body_bytes)
     query = parse_body(body, LaunchQuery)
+    _refuse_repeats(query.ids)
     deadline = Deadline(min(query.wait_s, state.settings.max_wait_s))
     for launch_id in query.ids:
         await LAUNCHES.find_owned(state, caller, launch_id)
-    records = [await LAUNCHES.wait_for(state, launch_id, deadline) for launch_id in query.ids]
-    answer = b'{"launches":[' + b",".join(records) + b"]}"
-    return Response(answer, media_type="application/json")
+    room, parts = AnswerRoom(state.settings.max_batch_answer_bytes), [b'{"launches":[']
+    for launch_id in query.ids:
+        record = await LAUNCHES.wait_for(state, launch_id, deadline)
+        if not room.take(len(record)):
+            detail = (
+                f"These launches have more than {room.limit_bytes} bytes together: the first "
+                f"{len(parts) // 2} fit; ask for the others in another query, or one by one"
+            )
+            raise ProblemRaised("too_large", detail, limit=room.limit_bytes)
+        parts += [record, b","]
+    return parts_response([*(parts[:-1] if query.ids else parts), b"]}"], {})
+
+
+def _refuse_repeats(ids: Sequence[str]) -> None:
+    """Raise RequestRejected for an id that is there twice: each would be answered in full."""
+    first: dict[str, int] = {}
+    for index, launch_id in enumerate(ids):
+        if (before := first.setdefault(launch_id, index)) != index:
+            raise RequestRejected(FieldError(f"/ids/{index}", f"is the same as /ids/{before}"))
 
 
 list_route(router, LISTED, (SCOPE,), "Answer the launches that you posted, alone or in a batch.")

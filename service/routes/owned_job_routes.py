@@ -4,11 +4,11 @@ import time
 from functools import partial
 from typing import TypeVar
 
-import orjson
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 
 from jobs.deadline import Deadline
+from jobs.kind import state_of_record
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.body import parse_body, read_body
 from service.http.query import requested_wait
@@ -40,7 +40,7 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
     submitted, record = await state.client.submit_and_wait(submit, Deadline(wait.seconds))
     if record is None:
         record = await jobs.read(state, submitted.job_id)
-    is_over = orjson.loads(record)["state"] in OVER_STATES
+    is_over = state_of_record(record) in OVER_STATES
     headers = {"Location": jobs.url_of(submitted.job_id), "Server-Timing": server_timing(started)}
     if not is_over:
         headers["Retry-After"] = str(RETRY_AFTER_S)

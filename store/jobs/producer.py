@@ -190,6 +190,13 @@ class JobProducer:
         found = await pipeline.execute()
         return [None if record is None else Result(record, r == b"1") for record, r in found]
 
+    async def sizes(self, job_ids: Sequence[str]) -> list[int]:
+        """Return the bytes of each job's record, 0 where none is kept, in one round trip."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for job_id in job_ids:
+            pipeline.hstrlen(keys.RESULT + job_id, "record")
+        return list(await pipeline.execute())
+
     async def states(self, job_ids: Sequence[str]) -> list[State | None]:
         """Return the state of each living job, None where it is over, in one round trip."""
         pipeline = self._redis.pipeline(transaction=False)

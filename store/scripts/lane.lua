@@ -347,10 +347,13 @@ local function end_items(batch, indices, state, record)
   local own = (state == "succeeded" or state == "completed") and "" or record
   local caller = redis.call("HGET", K.BATCH .. batch, "caller")
   local is_large = #own > L.MAX_FAILURE_RECORD_BYTES
-  if not has_room(caller or "", #own) or (is_large and is_full(#own)) then
+  local kept = tonumber(redis.call("HGET", K.BATCH .. batch, "kept_bytes") or "0")
+  if kept + #own > L.MAX_BATCH_RECORDS_BYTES or not has_room(caller or "", #own)
+    or (is_large and is_full(#own)) then
     own = ""
   end
   keep_bytes(caller, #own, life_ms)
+  redis.call("HINCRBY", K.BATCH .. batch, "kept_bytes", #own)
   for index in string.gmatch(indices, "%d+") do
     if redis.call("HSETNX", K.BATCH_ITEMS .. batch, index, state .. " " .. own) == 1 then
       own = own == "" and "" or (string.sub(own, 1, 1) == "=" and own or "=" .. index)

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from service.lists.own_list import READ_BYTES, Collection, Summary
+from service.lists.own_list import Collection, Summary
 from service.lists.summaries import Members, read_summary, summary_of
 from service.state import ServiceState
+from store.byte_limits import MAX_LIST_READ_BYTES
 from store.jobs.types import Standing
 from sweeps.stored_sweeps import Sweeps
 
 
 async def _summaries(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
-    standings = await state.jobs.standings(ids, READ_BYTES)
+    standings = await state.jobs.standings(ids, MAX_LIST_READ_BYTES)
     over = await state.store(Sweeps).rows_over(ids[: len(standings)])
     return [_summary(standing, counts) for standing, counts in zip(standings, over, strict=True)]
 

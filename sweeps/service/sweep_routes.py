@@ -25,6 +25,7 @@ from service.idempotency import HEADER, KeyedPost
 from service.lists.own_list import list_route, with_synonyms
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
+from store.byte_limits import MAX_ID_BYTES
 from sweeps.row import SweepRow
 from sweeps.service.find_sweep import FoundSweep, find_sweep
 from sweeps.service.refused_work import refused_of
@@ -201,7 +202,8 @@ async def _living_or_over(state: ServiceState, caller: Caller, sweep_id: str) ->
 
 
 async def _check_owned(state: ServiceState, caller: Caller, sweep_id: str) -> None:
-    if not await state.store(Sweeps).is_of(sweep_id, caller.id):
+    is_id = len(sweep_id) <= MAX_ID_BYTES
+    if not is_id or not await state.store(Sweeps).is_of(sweep_id, caller.id):
         raise ProblemRaised("not_found", f"You have no sweep {sweep_id[:100]}")
 
 

@@ -1,0 +1,48 @@
+"""JSON answers of several records: bounded while they are collected, and sent part by part.
+
+No answer is joined in memory, so it takes its own size once.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from store.byte_limits import MAX_ANSWER_BYTES
+
+JSON = "application/json"
+
+
+class AnswerRoom:
+    """The bytes that are left in an answer."""
+
+    def __init__(self, limit_bytes: int = MAX_ANSWER_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self.left_bytes = limit_bytes
+
+    def take(self, size_bytes: int) -> bool:
+        """Return whether so many bytes fit, and count them if they do."""
+        if size_bytes > self.left_bytes:
+            return False
+        self.left_bytes -= size_bytes
+        return True
+
+
+def parts_response(
+    parts: Sequence[bytes],
+    headers: Mapping[str, str],
+    status: int = 200,
+    media_type: str = JSON,
+) -> Response:
+    """Return an answer whose body is `parts` in order."""
+    if len(parts) == 1:
+        return Response(parts[0], status_code=status, headers=dict(headers), media_type=media_type)
+    length = {"Content-Length": str(sum(map(len, parts)))}
+    return StreamingResponse(
+        _each(parts), status_code=status, headers={**headers, **length}, media_type=media_type
+    )
+
+
+async def _each(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
