@@ -10,11 +10,14 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
+from store.byte_limits import MAX_LOG_LINE_BYTES
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 MOST_CHARS: Final = 4_000
 MOST_TRACEBACK_CHARS: Final = 16_000
+MOST_ESCAPED_CHARS: Final = 1_000
+"""Of a traceback in JSON that has so many escapes that it would pass the limit of a line."""
 _CONTEXT: Final = (REQUEST_ID, KEY, CALLER_ID, WORKER)
 _ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))} | {
     0x2028: "\\u2028",
@@ -36,7 +39,7 @@ class TextLine(logging.Formatter):
         """Return the line, and the traceback behind it if there is one."""
         line = f"{record.levelname} {record.name}: {_message(record)}"
         traceback = _traceback(self, record)
-        return line if traceback is None else f"{line}\n{traceback}"
+        return _bounded(line if traceback is None else f"{line}\n{traceback}")
 
 
 class JsonLine(logging.Formatter):
@@ -53,13 +56,23 @@ class JsonLine(logging.Formatter):
             **{name: work.get(name) or None for name in _CONTEXT},
             "traceback": _traceback(self, record),
         }
-        return json.dumps(line)
+        written = json.dumps(line)
+        if len(written) > MAX_LOG_LINE_BYTES:  # of escapes, each six bytes or twelve
+            end = (line["traceback"] or "")[-MOST_ESCAPED_CHARS:]
+            written = json.dumps(line | {"traceback": end or None})
+        return written
 
 
 def _message(record: logging.LogRecord) -> str:
     said = record.getMessage()
     clipped = said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS - 3]}..."
     return clipped.translate(_ESCAPES)
+
+
+def _bounded(text: str) -> str:
+    """Return the beginning of a text that is within `MAX_LOG_LINE_BYTES`."""
+    data = text.encode(errors="backslashreplace")
+    return data[:MAX_LOG_LINE_BYTES].decode(errors="ignore")
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:

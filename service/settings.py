@@ -79,7 +79,7 @@ class ServiceSettings(BaseSettings):
     """Size of one answer of a batch or of several launches; the rest must be fetched one by one."""
     max_sweep_variants: int = Field(default=10_000, ge=1, le=100_000)
     """The most variants of one sweep."""
-    max_sweep_bytes: int = Field(default=32 << 20, ge=1 << 10)
+    max_sweep_bytes: int = Field(default=8 << 20, ge=1 << 10)
     """Size of the axes' values in all rows of one sweep."""
     max_sweeps_per_caller: int = Field(default=16, ge=1)
     """Unfinished sweeps per caller; more are refused with `too_many_requests`."""

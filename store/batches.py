@@ -12,11 +12,14 @@ import orjson
 from redis.asyncio import Redis
 
 from store import keys, scripts
+from store.kept_bytes import KeptBytes
 from store.launches import LIFE_S
 from store.own_lists import Listing, OwnLists
 from store.stored import read_stored
 
 ENDED_AT_ONCE: Final = 500
+ITEM_BYTES: Final = 200
+"""The state of an item that is over, and its event."""
 LISTING: Final = Listing("batches")
 ITEM_ENDS: Final = ("succeeded", "completed", "failed", "cancelled", "refused")
 
@@ -67,6 +70,7 @@ class Batches:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._kept = KeptBytes(redis)
         self._lists = OwnLists(redis)
         self._end_items = scripts.load(redis, "end_items", shared="lane")
         self._withdraw = scripts.load(redis, "withdraw_batch", shared="lane")
@@ -76,9 +80,11 @@ class Batches:
     ) -> None:
         """Note what belongs together, before any of its jobs is submitted.
 
-        Noting it again, where the first attempt was cut short, ends no item twice.
+        Noting it again, where the first attempt was cut short, ends no item twice. Raises
+        CallerBytesFull.
         """
         plan = orjson.dumps([[item.id, item.include] for item in items])
+        await self._kept.take(caller, "batches", len(plan) + ITEM_BYTES * len(items))
         fields: dict[Any, Any] = {"caller": caller, "kind": kind, "plan": plan}
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.hset(keys.BATCH + batch_id, mapping=fields)

@@ -39,12 +39,14 @@ async def digested(*parts: Bytes) -> str:
     digest = hashlib.sha256()
     is_large = sum(map(len, parts)) > IN_LOOP_BYTES
     waiting: list[memoryview] = []
+    waiting_bytes = 0
     for part in parts:
         for piece in pieces_of(part):
             waiting.append(piece)
-            if is_large and sum(map(len, waiting)) >= PIECE_BYTES:
+            waiting_bytes += len(piece)
+            if is_large and waiting_bytes >= PIECE_BYTES:
                 await asyncio.to_thread(_hash, digest, waiting)
-                waiting = []
+                waiting, waiting_bytes = [], 0
     if is_large:
         await asyncio.to_thread(_hash, digest, waiting)
     else:

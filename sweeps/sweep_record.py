@@ -56,6 +56,11 @@ class Sweep(Record):
     counts: dict[str, int] = Field(description="rows by state; they add up to `total`")
     total: int = Field(description="rows of the sweep, whatever the query leaves out")
     matched: int = Field(description="rows that the query asks for, on all its pages")
+    next_offset: int | None = Field(
+        default=None,
+        description="the `offset` of the first row that was left out, as an answer has 32 MiB at "
+        "most; null: none was",
+    )
     rows: list[SweepRow]
     winners: list[Winner] = Field(
         default_factory=list, description="of a search: one for each problem size and target"

@@ -11,10 +11,11 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from store import keys
+from store.kept_bytes import KeptBytes
 from store.launches import LIFE_S
 
 MAX_BYTES: Final = 256 << 10
-"""Limit of one task; each stands for a program, whose number per caller is bounded."""
+"""Limit of one task; it counts for what is kept for its caller."""
 
 _SECRET_BYTES: Final = 32
 
@@ -24,16 +25,20 @@ class Evaluations:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._kept = KeptBytes(redis)
 
     async def keep(self, caller: str, kind: str, task_id: str, data: bytes) -> None:
         """Store a task for as long as its programs are kept; an earlier one of the name goes.
 
-        Raises ValueError for more than `MAX_BYTES`, and StoreUnavailable.
+        Raises ValueError for more than `MAX_BYTES`, CallerBytesFull and StoreUnavailable.
         """
         if len(data) > MAX_BYTES:
             message = f"a task of {len(data)} bytes; there is room for {MAX_BYTES}"
             raise ValueError(message)
-        await self._redis.set(_name(caller, kind, task_id), data, ex=LIFE_S)
+        name = _name(caller, kind, task_id)
+        known: Any = await self._redis.strlen(name)
+        await self._kept.take(caller, "evaluations", max(0, len(data) - known))
+        await self._redis.set(name, data, ex=LIFE_S)
 
     async def seed(self, *parts: str) -> int:
         """Return 63 bits derived from `parts` that cannot be predicted outside the store.

@@ -296,7 +296,7 @@ local function no_room_for(id, record, keep_ms)
 end
 
 -- Counts a result for the callers who have room for it: a caller who joined never passes its limit. A small
--- one for which no one has counts for the caller whose bytes were reserved.
+-- one for which none has room counts for the caller whose bytes were reserved.
 local function keep_result(id, bytes, keep_ms)
   local callers, reserver, is_counted = redis.call("SMEMBERS", K.CALLERS .. id), release_reserved(id), false
   if keep_ms <= SHORT_MS then

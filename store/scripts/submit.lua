@@ -99,7 +99,6 @@ local function create()
   if tonumber(redis.call("GET", K.JOB_BYTES) or "0") + #payload > tonumber(ARGV[17]) then
     return { "bytes_full" }
   end
-  redis.call("SET", K.KEPT_LIMIT, ARGV[18])
   local reserved = reserved_bytes(payload, ARGV[19])
   if not has_room(caller, reserved) then
     return { "caller_bytes_full" }
@@ -158,6 +157,7 @@ local function join()
   return { "join", older and "1" or "0" }
 end
 
+redis.call("SET", K.KEPT_LIMIT, ARGV[18])
 if redis.call("EXISTS", K.JOB .. id) == 1 then
   return join()
 end

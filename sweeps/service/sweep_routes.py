@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.http.answer_parts import parts_response
 from service.http.body import parse_body, read_body
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
@@ -98,11 +99,10 @@ async def post_sweep(
     headers = {"Location": sweep_url(sweep_id), "Server-Timing": server_timing(started)}
     if not sweep.is_finished:
         headers["Retry-After"] = str(RETRY_AFTER_S)
-    return Response(
+    return parts_response(
         await sweep_json(state, sweep, TableQuery(sort, {}, offset, limit)),
-        status_code=200 if sweep.is_finished else 202,
-        headers=headers | wait.headers,
-        media_type="application/json",
+        headers | wait.headers,
+        200 if sweep.is_finished else 202,
     )
 
 
@@ -142,13 +142,12 @@ async def get_sweep(
     only = {name: values for name, values in named.items() if values} | _by_axis(request, sweep)
     _check(state)
     query = TableQuery(sort, only, offset, limit)
+    caching = Caching.FINAL if sweep.is_finished else Caching.REVALIDATED
     if format == "csv":
         headers = {"Content-Disposition": f'attachment; filename="sweep-{sweep.job.id}.csv"'}
-        body, media_type = await sweep_csv(shared, sweep, query), "text/csv; charset=utf-8"
-    else:
-        headers, body, media_type = {}, await sweep_json(shared, sweep, query), "application/json"
-    caching = Caching.FINAL if sweep.is_finished else Caching.REVALIDATED
-    return await validated(request, body, caching, headers | wait.headers, media_type)
+        table, media_type = await sweep_csv(shared, sweep, query), "text/csv; charset=utf-8"
+        return await validated(request, table, caching, headers | wait.headers, media_type)
+    return await validated(request, await sweep_json(shared, sweep, query), caching, wait.headers)
 
 
 @router.delete(
@@ -164,8 +163,7 @@ async def delete_sweep(request: Request, sweep_id: str) -> Response:
     cancelled = await cancel_sweep(state, caller, sweep_id)
     sweep = await find_sweep(state, caller, sweep_id)
     body = await sweep_json(state, sweep, TableQuery(limit=0))
-    status = 202 if cancelled else 200
-    return Response(body, status_code=status, media_type="application/json")
+    return parts_response(body, {}, 202 if cancelled else 200)
 
 
 @router.get(

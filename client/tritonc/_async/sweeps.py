@@ -52,7 +52,15 @@ class AsyncSweeps:
                 return None if sweep.finished else without
 
             await self._connection.poll(without, wait_s, _read_sweep, following)
-        return _read_sweep(await self._connection.send(rows))
+        sweep = _read_sweep(await self._connection.send(rows))
+        while sweep.next_offset is not None:  # an answer has only so many bytes
+            left = {} if limit is None else {"limit": str(limit - len(sweep.rows))}
+            further = replace(rows, query=query | left | {"offset": str(sweep.next_offset)})
+            more = _read_sweep(await self._connection.send(further))
+            if not more.rows:
+                break
+            sweep = replace(sweep, rows=sweep.rows + more.rows, next_offset=more.next_offset)
+        return sweep
 
     async def csv(
         self, sweep_id: str, *, sort: str = "", only: Mapping[str, str] | None = None

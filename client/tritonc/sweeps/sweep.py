@@ -24,6 +24,7 @@ class Sweep:
     `winners` has the fastest variant, its lead and its interval for each problem size; `pruned`
     counts the rows that did not run, by reason; `budget_ended` is true if `budget_s` ended before
     all rows; `assumptions` are those about the source's own autotuner; `note` has other remarks.
+    `next_offset` is that of the first row which did not fit into the answer, None if all did.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Sweep:
     budget_ended: bool = False
     assumptions: tuple[Mapping[str, Any], ...] = ()
     note: str | None = None
+    next_offset: int | None = None
     problem: Problem | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
 

@@ -166,6 +166,13 @@ async def test_a_frame_of_any_size_comes_back(blobs: Blobs, cache, size: int) ->
     assert await blobs.get_frame("any") == frame
 
 
+@pytest.mark.parametrize("size", [0, 10, 700_000])
+async def test_parts_have_the_digest_of_what_they_are_together(size: int) -> None:
+    parts = [os.urandom(size) for _ in range(4)]
+
+    assert await digested(*parts) == digest_of(b"".join(parts))
+
+
 async def test_a_large_blob_is_hashed_packed_and_unpacked_beside_the_event_loop() -> None:
     data = os.urandom(1 << 20) * 16
     own_s, all_s = time.thread_time(), time.process_time()

@@ -8,15 +8,16 @@ must be true, and Redis must agree. Hypothesis shrinks what fails to a few steps
 
 import os
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from store import keys
-from store.batches import EndedItems, PlannedItem
+from store.batches import ITEM_BYTES, EndedItems, PlannedItem
 from store.embedded import EmbeddedValkey
-from store.errors import NoRoomForRecord, QueueFull
+from store.errors import CallerBytesFull, NoRoomForRecord, QueueFull
 from store.jobs.types import (
     Claim,
     Heartbeat,
@@ -86,7 +87,14 @@ class JobProtocol(ModelledStore):
     def create_batch(self, batch: str, caller: str, wanted: set[str]) -> None:
         if batch not in self.items:
             items = [PlannedItem(job_id) for job_id in sorted(wanted)]
+            plan = orjson.dumps([[item.id, item.include] for item in items])
+            size_bytes = len(plan) + ITEM_BYTES * len(items)
+            if self.submits and not self.has_room(caller, size_bytes):
+                with pytest.raises(CallerBytesFull):
+                    self.run(self.batches.create(batch, caller, "compile", items))
+                return
             self.run(self.batches.create(batch, caller, "compile", items))
+            self.kept[caller] += size_bytes
             self.items[batch] = dict.fromkeys(sorted(wanted))
             self.batch_callers[batch] = caller
 

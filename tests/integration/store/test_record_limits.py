@@ -142,6 +142,20 @@ async def test_a_batch_keeps_no_record_beyond_the_quota(redis, submit, worker):
     assert await kept_bytes(redis) <= QUOTA
 
 
+async def test_batches_count_for_what_is_kept_of_their_caller(redis, submit):
+    await submit("sets the limit", caller="bob")
+    batches = Batches(redis)
+    items = [PlannedItem("x" * 64) for _ in range(500)]
+    await batches.create("1", "alice", "launches", items)
+    await batches.create("2", "alice", "launches", items)
+
+    with pytest.raises(CallerBytesFull):
+        await batches.create("3", "alice", "launches", items)
+
+    assert await batches.find("3", "alice") is None
+    assert 0 < await kept_bytes(redis) <= QUOTA
+
+
 async def test_an_amended_record_stays_as_it_was_where_there_is_no_room(
     redis, jobs, submit, worker
 ):

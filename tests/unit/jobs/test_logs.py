@@ -8,6 +8,7 @@ import pytest
 
 from jobs.logs import MOST_CHARS, MOST_TRACEBACK_CHARS, JsonLine, TextLine, log_as
 from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
+from store.byte_limits import MAX_LOG_LINE_BYTES
 
 
 def record(message: str, *arguments: object, **more: object) -> logging.LogRecord:
@@ -76,6 +77,19 @@ def test_quoted_text_neither_ends_a_line_nor_steers_a_terminal(form: logging.For
 def test_a_line_is_bounded_whatever_it_quotes(form: logging.Formatter):
     assert len(form.format(record("%s", "\n" * 1_000_000))) < 5 * MOST_CHARS + 500
     assert len(form.format(with_error("x" * 1_000_000))) < MOST_TRACEBACK_CHARS + 500
+
+
+@pytest.mark.parametrize("form", [TextLine(), JsonLine()])
+@pytest.mark.parametrize("character", ["x", "\0", "\N{GRINNING FACE}"])
+def test_a_line_with_its_traceback_has_a_limit_in_bytes(form: logging.Formatter, character: str):
+    error = with_error(character * 100_000)
+    error.msg = character * 100_000
+
+    line = form.format(error)
+
+    assert MOST_CHARS <= len(line.encode()) <= MAX_LOG_LINE_BYTES
+    if isinstance(form, JsonLine):
+        assert json.loads(line)["traceback"]
 
 
 def test_the_traceback_of_a_json_line_is_a_member():

@@ -60,6 +60,21 @@ def test_the_sort_order_is_sent_with_the_post(client: Client, tritond: FakeTrito
     assert asked == ["-registers", None, "-registers"]
 
 
+def test_rows_that_did_not_fit_into_an_answer_are_asked_for(client: Client, tritond: FakeTritond):
+    tritond.will_answer(sweep(matched=3, next_offset=1))
+    tritond.will_answer(sweep(matched=3, next_offset=2))
+    tritond.will_answer(sweep(matched=3, next_offset=None))
+
+    found = client.sweeps.get("5eep", sort="-registers", limit=3)
+
+    assert (len(found.rows), found.next_offset) == (3, None)
+    asked = [dict(request.url.params) for request in tritond.requests[1:]]
+    assert asked == [
+        {"sort": "-registers", "limit": "2", "offset": "1"},
+        {"sort": "-registers", "limit": "1", "offset": "2"},
+    ]
+
+
 def test_winners_are_waited_for(client: Client, tritond: FakeTritond):
     tritond.will_answer({"state": "queued"}, status=202)
     tritond.will_send(b"[triton.Config({})]")
