@@ -240,7 +240,7 @@ def _assembly_stage(compilation: Mapping[str, Any]) -> str:
 def no_key(text: str) -> ToolAnswer:
     """Return the refusal of a malformed key."""
     step = "use a key from compile"
-    return answer(f"{text[:80]!r} is not a key.", next_step=step, fault="request")
+    return answer(f"{text[:80]!r} is not a key.", next_step=step, is_refusal=True, fault="request")
 
 
 def wait_s(request: Request) -> float:

@@ -288,12 +288,14 @@ async def test_a_long_answer_is_cut_and_says_so(system: Deployment) -> None:
     assert "more bytes]" in text
 
 
-def posted(client: httpx.Client, **headers: str) -> httpx.Response:
+def posted(
+    client: httpx.Client, tool: str = "targets", given: Any = None, **headers: str
+) -> httpx.Response:
     body = {
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "targets", "arguments": {}},
+        "params": {"name": tool, "arguments": given or {}},
     }
     usual = {"accept": "application/json, text/event-stream"}
     return client.post("/mcp", json=body, headers=usual | headers)
@@ -308,6 +310,46 @@ def test_a_key_is_needed_and_its_scopes_hold(callers: dict[str, httpx.Client]) -
     assert allowed.status_code == 200
     assert allowed.json()["result"].get("isError") is not True
     assert "lacks the scope 'compile'" in without_compile.json()["result"]["content"][0]["text"]
+
+
+def test_a_key_of_another_namespace_is_not_found(callers: dict[str, httpx.Client]) -> None:
+    mine = callers["alice"].post("/v1/compilations", json=COMPILED)
+    assert mine.status_code in (200, 202), mine.text
+    key = mine.json()["key"]
+
+    found = [
+        posted(callers["eve"], tool, given).json()["result"]
+        for tool, given in (
+            ("explain", {"key": key}),
+            ("compare", {"first": key, "second": key}),
+        )
+    ]
+
+    assert all(one["isError"] for one in found)
+    assert all("Refused" in one["content"][0]["text"] for one in found)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"source": "x", "target": "cuda:90", "options": [[]] * 100}, id="a list"),
+        pytest.param({"key": "../v1/system"}, id="a path"),
+        pytest.param({"key": "a" * 100_000}, id="a long key"),
+        pytest.param({"key": "ab?admin=1#x"}, id="a query"),
+        pytest.param({"key": {"a": {"b": {}}}}, id="an object"),
+        pytest.param({"first": "..%2f..%2fv1%2fsystem", "second": "."}, id="an encoded path"),
+        pytest.param({"unknown" * 1000: 1}, id="a long name"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["compile", "explain", "compare", "targets" * 1000])
+def test_hostile_arguments_get_a_short_refusal(
+    callers: dict[str, httpx.Client], tool: str, given: Any
+) -> None:
+    answer = posted(callers["alice"], tool, given)
+
+    assert answer.status_code == 200
+    assert answer.json()["result"]["isError"], answer.text
+    assert len(answer.content) < 20_000
 
 
 def test_pages_of_others_and_other_bodies_are_refused(http: httpx.Client) -> None:
