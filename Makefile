@@ -249,6 +249,9 @@ bench: $(STAMP) ## the benchmarks of benchmarks/README.md
 fuzz-http: $(STAMP) ## 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
 	$(PYTHON) -m tests.raw_fuzz $(FUZZ_ARGS)
 
+fuzz-cost: $(STAMP) ## requests at the limits of each two fields: CPU, loop steps, memory, bytes (COST_ARGS="--only proof --seed 1")
+	$(PYTHON) -m tests.cost_fuzz $(COST_ARGS)
+
 golden: $(STAMP) ## answers to fifty requests, compared with those of tests/golden/answers.json
 	$(PYTHON) -m tests.golden compare tests/golden/answers.json
 
@@ -380,4 +383,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean

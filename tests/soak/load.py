@@ -16,6 +16,7 @@ import httpx
 
 from tests.integration.service import bodies
 from tests.integration.service.launches import bodies as launches
+from tests.soak.costly import costly
 
 CLIENTS = 6
 WAIT_S = 5
@@ -128,8 +129,17 @@ class Load:
 
     def _question(self) -> CheckedRequest:
         number = next(self._numbers)
-        kinds = (_right, _broken, _launch, _wrong_launch, _hostile)
-        return self.chance.choices(kinds, weights=(5, 1, 2, 1, 1))[0](number)
+        kinds = (_right, _broken, _launch, _wrong_launch, _hostile, self._costly)
+        return self.chance.choices(kinds, weights=(10, 2, 4, 2, 2, 1))[0](number)
+
+    def _costly(self, number: int) -> CheckedRequest:
+        path, body, end = costly(self.chance, number)
+
+        def judge(record: dict[str, Any]) -> str | None:
+            is_as_expected = (record["state"], record.get("verdict")) == end
+            return None if is_as_expected else f"it did not end as {end}"
+
+        return CheckedRequest(path, body, judge)
 
 
 def _right(number: int) -> CheckedRequest:
