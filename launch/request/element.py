@@ -3,9 +3,10 @@
 Storage is as in PyTorch: a boolean takes a byte.
 """
 
+import itertools
 import math
+import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from compiler.json_number import NON_FINITE, written_number
@@ -23,41 +24,69 @@ def bind_values(values: Any, shape: list[int], dtype: str, at: str) -> list[Any]
     if math.prod(shape) > MAX_VALUES:
         message = f"more than {MAX_VALUES} values; upload them with PUT /v1/tensors/{{digest}}"
         raise RequestRejected(FieldError(at, message))
-    if not shape:
-        return [element_json(read_element(values, dtype, at))]
-    elements: list[Any] = []
-    for where, row in _rows(values, shape, at):
-        elements += _read_row(row, dtype, where)
+    elements = _bound_at_once(values, shape, dtype)
+    if elements is None:
+        leaves = _leaves(values, shape, at)
+        elements = [element_json(read_element(item, dtype, where)) for where, item in leaves]
     return elements
 
 
-def _rows(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the innermost lists with their pointers."""
-    if not isinstance(values, list) or len(values) != shape[0]:
-        raise RequestRejected(FieldError(at, f"must be a list of {shape[0]}, as the shape says"))
-    if len(shape) == 1:
+def _bound_at_once(values: Any, shape: list[int], dtype: str) -> list[Any] | None:
+    """Return the values, flat, if all of them fit, and None if one does not or is unusual.
+
+    A request may list a quarter of a million. Built-in functions go through all of them within
+    milliseconds; where one does not fit, `_leaves` names its place.
+    """
+    level = [values]
+    for size in shape:
+        if not all(type(item) is list and len(item) == size for item in level):
+            return None
+        level = list(itertools.chain.from_iterable(level))
+    kinds = set(map(type, level))
+    texts = [item for item in level if type(item) is str] if str in kinds else []
+    return (
+        _floats(level, kinds, texts)
+        if is_floating(dtype)
+        else _integers(level, kinds, texts, dtype)
+    )
+
+
+def _floats(level: list[Any], kinds: set[type], texts: list[str]) -> list[Any] | None:
+    if not kinds <= {int, float, str} or not NON_FINITE.keys() >= set(texts):
+        return None
+    numbers = [item for item in level if type(item) is not str] if texts else level
+    try:
+        if not all(map(math.isfinite, numbers)):
+            return None
+    except OverflowError:  # an integer beyond all floats
+        return None
+    if not texts:
+        return list(map(float, level))
+    return [item if type(item) is str else float(item) for item in level]
+
+
+def _integers(level: list[Any], kinds: set[type], texts: list[str], dtype: str) -> list[int] | None:
+    may_be = {int, str, bool} if dtype in BOOLEANS else {int, str}
+    if not level or not kinds <= may_be or not _are_integers(texts):
+        return None
+    integers, span = list(map(int, level)), INTEGER_RANGES[dtype]
+    return integers if span.start <= min(integers) and max(integers) < span.stop else None
+
+
+def _are_integers(texts: list[str]) -> bool:
+    lines = "\n".join(texts)
+    is_one_each = lines.count("\n") == len(texts) - 1
+    return not texts or (is_one_each and _INTEGERS.fullmatch(lines) is not None)
+
+
+def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]:
+    if not shape:
         yield at, values
         return
+    if not isinstance(values, list) or len(values) != shape[0]:
+        raise RequestRejected(FieldError(at, f"must be a list of {shape[0]}, as the shape says"))
     for index, item in enumerate(values):
-        yield from _rows(item, shape[1:], at + pointer(index))
-
-
-def _read_row(row: list[Any], dtype: str, at: str) -> list[Any]:
-    """Return the elements of a list; numbers that fit are read all at once, as most are."""
-    kinds = set(map(type, row))
-    if is_floating(dtype) and kinds <= {int, float}:
-        with suppress(OverflowError):  # an integer beyond every float, named below
-            numbers = list(map(float, row))
-            if all(map(math.isfinite, numbers)):
-                return numbers
-    if kinds == {int} and not is_floating(dtype):
-        span = INTEGER_RANGES[dtype]
-        if min(row) in span and max(row) in span:
-            return row
-    return [
-        element_json(read_element(item, dtype, at + pointer(index)))
-        for index, item in enumerate(row)
-    ]
+        yield from _leaves(item, shape[1:], at + pointer(index))
 
 
 Number = int | float
@@ -72,6 +101,9 @@ INTEGER_RANGES = {
     **{f"u{bits}": range(2**bits) for bits in (8, 16, 32, 64)},
 }
 _MAX_DIGITS = 24
+_INTEGER = rf"-?[0-9]{{1,{_MAX_DIGITS - 1}}}"
+_INTEGERS = re.compile(rf"{_INTEGER}(?:\n{_INTEGER})*")
+"""Integers in lines. A longer one, or one of other digits, is read by itself."""
 ELEMENT_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"title": "Number", "type": "number"},
