@@ -106,11 +106,20 @@ def test_values_of_one_column_fit_in_a_body():
 
 @pytest.mark.parametrize(
     "content",
-    [b'"' * 10_000, b'{"source": "' + b'\\"' * 10_000, b"," * 10 + b'"' * 9_999 + b"[" * 10_000],
+    [b'"' * 10_000, b'{"source": "' + b'\\"' * 10_000, b"," * 10 + b'"' * 199 + b"[" * 10_000],
     ids=["quotes", "a text that never ends", "texts beside each other"],
 )
 def test_what_is_not_json_is_left_to_its_parser(content: bytes):
     check_json_size(content, JsonSize(values=100, containers=100))
+
+
+def test_more_texts_than_values_are_refused_uncut():
+    """Each text is a value or a name, so what is between them need not be looked at."""
+    content = b"," * 10 + b'"' * 9_999 + b"[" * 10_000
+
+    problem = refusal(content, JsonSize(values=100, containers=100))
+
+    assert str(problem).startswith("The body holds more than 100 JSON values and names")
 
 
 @pytest.mark.parametrize("number", [b"1" * 201, b"-0." + b"7" * 201, b"1" * 4_000_000])
