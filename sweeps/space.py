@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, Final
 
 from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, pointer, shown
+from compiler.request.signature import MAX_PARAMETERS
 from compiler.wanted import check_wanted
 from sweeps.axis import ARGUMENTS, MAX_AXES, NAMES, Axis, check_value, read_axes
 from sweeps.combinations import Choice, check_count
@@ -75,17 +76,22 @@ def read_space(written: Any, kind: Kind, max_combinations: int) -> Space:
 
 
 _FORMS = ("product", "variants", "autotune", "like")
+_MOST_MEMBERS = MAX_PARAMETERS
+"""More than an object in a space may have: axes, labels, or a kernel's arguments behind a label."""
 _DEEPEST = 3
 """Where the values of an axis are: `/space/product/constexprs/NAME`."""
 
 
 def _check_counts(written: Any, at: str, most: int, depth: int = 0) -> None:
-    """Refuse a list of values or variants that is too long on its own. Raises RequestRejected."""
+    """Refuse a list or object that is too long on its own. Raises RequestRejected."""
     if isinstance(written, list) and len(written) > most:
         raise RequestRejected(
             FieldError(at, f"{len(written)} values; a sweep takes {most} at most")
         )
     if isinstance(written, dict) and depth < _DEEPEST:
+        if len(written) > _MOST_MEMBERS:
+            message = f"{len(written)} members; a space has at most {MAX_AXES} axes"
+            raise RequestRejected(FieldError(at, message))
         for name, part in written.items():
             _check_counts(part, at + pointer(name), most, depth + 1)
 

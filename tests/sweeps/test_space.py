@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -190,3 +191,23 @@ def test_values_are_counted_before_they_are_read(space: Any, at: str) -> None:
 
     [error] = rejected.value.errors
     assert (error.pointer, error.message) == (at, "101 values; a sweep takes 100 at most")
+
+
+@pytest.mark.parametrize(
+    ("within", "at"),
+    [
+        (lambda axes: axes, "/space"),
+        (lambda axes: {"product": axes}, "/space/product"),
+        (lambda axes: {"product": {"constexprs": axes}}, "/space/product/constexprs"),
+    ],
+)
+def test_axes_are_counted_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, within: Callable[[Any], Any], at: str
+) -> None:
+    monkeypatch.setattr("sweeps.space.read_axes", None)
+
+    with pytest.raises(RequestRejected) as rejected:
+        read_space(within({f"constexprs.C{n}": [n] for n in range(1025)}), "compilations", 100)
+
+    [error] = rejected.value.errors
+    assert (error.pointer, error.message) == (at, "1025 members; a space has at most 64 axes")
