@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from programs.program_request import EXAMPLE as PROGRAM_EXAMPLE
 from tests.cost_fuzz import vocabulary as words
 from tests.cost_fuzz.operations import Operation
 
@@ -32,7 +33,7 @@ SWEEP = {
     "base": COMPILATION | {"stop_after": "ttir"},
     "space": {"product": {"constexprs.B": [16, 32, 64], "options.num_warps": [1, 2, 4]}},
 }
-PROGRAM = {"source": "def custom_kernel(x):\n    return x\n", "deadline_s": 2}
+PROGRAM = PROGRAM_EXAMPLE | {"deadline_s": 2}
 STATE = {
     "version": 1,
     "request": {
@@ -76,6 +77,10 @@ class Prepared:
         self._http = httpx.Client(base_url=url, timeout=90)
         self._jobs: dict[str, dict[str, Any]] = {}
         self._uploads: dict[bytes, str] = {}
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
 
     def load(self) -> None:
         """Have the service load what it loads at the first request: not that one's cost."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cost_fuzz import vocabulary as words
 from tests.cost_fuzz.case import Case, posting
-from tests.cost_fuzz.prepared import LAUNCH, PROOF, Prepared, digest_of
+from tests.cost_fuzz.prepared import LAUNCH, PROOF, SWEEP, Prepared, digest_of
 from tests.cost_fuzz.sending import Sent
 
 _FAILING = "raise ValueError('é' * 60_000)\n"
@@ -18,6 +18,7 @@ def products() -> Iterator[Case]:
     yield from _proofs()
     yield from _launches()
     yield from _compilations()
+    yield from _sweeps()
     yield from _stored()
     yield from _many_at_once()
 
@@ -126,6 +127,17 @@ def _launches() -> Iterator[Case]:
         ),
     )
     yield _post(
+        "launch: 4 cases x 65,000 values",
+        "/v1/launches",
+        lambda: _launch(
+            arguments=words.add_arguments(65_000)
+            | {
+                "x_ptr": words.buffer(65_000, init={"kind": "values", "values": [0.5] * 65_000}),
+            },
+            cases=[{"arguments": {"n": n}} for n in range(4)],
+        ),
+    )
+    yield _post(
         "launch: a trace of many accesses x values",
         "/v1/launches",
         lambda: _launch(
@@ -210,6 +222,27 @@ def _compilations() -> Iterator[Case]:
 def _large(prepared: Prepared, stores: int) -> str:
     return prepared.compilation(
         source=words.storing(stores, masked=True), constexprs={"B": 1024}, timeout_s=60
+    )
+
+
+def _sweeps() -> Iterator[Case]:
+    many = {f"C{n}": [n] for n in range(60_000)}
+    yield _post(
+        "sweep: 60,000 axes",
+        "/v1/sweeps",
+        lambda: SWEEP | {"space": {"product": {"constexprs": many}}},
+    )
+    numbers = list(range(316))
+    yield _post(
+        "sweep: 99,856 combinations x conditions",
+        "/v1/sweeps",
+        lambda: (
+            SWEEP
+            | {
+                "space": {"product": {"constexprs.B": numbers, "constexprs.C": numbers}},
+                "where": ["B * C + B > B * C + 99999999"],
+            }
+        ),
     )
 
 

@@ -50,6 +50,7 @@ class Runner:
 
     def stop(self) -> None:
         """Stop the deployment."""
+        self._prepared.close()
         self._redis.close()
         self.deployment.stop()
 

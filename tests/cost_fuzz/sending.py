@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 from collections.abc import Mapping
@@ -52,7 +53,9 @@ def send(url: str, sent: Sent, timeout_s: float = LONGEST_S) -> Answer:
     connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=timeout_s)
     headers = {"Content-Type": "application/json"} if sent.body is not None else {}
     try:
-        connection.request(sent.method, sent.path, sent.body, {**headers, **sent.headers})
+        # a body that is too large is answered while it is still being sent
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.request(sent.method, sent.path, sent.body, {**headers, **sent.headers})
         response = connection.getresponse()
         start, size_bytes = b"", 0
         while (part := response.read(1 << 16)) and size_bytes < _MOST_BYTES:

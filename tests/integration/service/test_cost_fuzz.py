@@ -20,9 +20,11 @@ from tests.cost_fuzz.running import Runner
 PRODUCTS = (
     "proof: 60 constexprs x 8 cases",
     "launch: 100 cases x a large source",
+    "launch: 4 cases x 65,000 values",
+    "sweep: 60,000 axes",
     "compilation: an error of 60,000 characters",
 )
-DRAWN = 10
+DRAWN = 6
 """Generated cases, always the same ones."""
 COST = ProcessCost(cpu_ms=5, step_ms=0, step="", growth_bytes=0)
 ROW = Row("a request", 202, "completed", 0, 1, 1000, 0, 1000, 5, COST, COST, 0, 0)
@@ -35,7 +37,7 @@ def every() -> list[Case]:
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    runner = Runner(tmp_path_factory.mktemp("cost"))
+    runner = Runner(tmp_path_factory.mktemp("cost"), follow_s=10)
     yield runner
     runner.stop()
 
