@@ -147,7 +147,7 @@ class Prepared:
             "proof_id": lambda: str(self.finished("/v1/proofs", PROOF)["id"]),
             "sweep_id": lambda: str(self.finished("/v1/sweeps", SWEEP)["id"]),
             "batch_id": lambda: str(self.finished("/v1/batches", batch)["id"]),
-            "program_id": lambda: self.started("/v1/programs", PROGRAM).rpartition("/")[2],
+            "program_id": self._program,
             "compiler_id": lambda: str(self._http.get("/api/compilers").json()[0]["id"]),
             "digest": lambda: self.uploaded("states", json.dumps(STATE).encode()),
         }
@@ -160,6 +160,11 @@ class Prepared:
         if "/blobs/" in operation.path:
             return {"digest": self._blob}
         return {}
+
+    def _program(self) -> str:
+        """Return the id of a program; one that does not exist where no worker has torch."""
+        answer = self._http.post("/v1/programs", json=PROGRAM)
+        return str(answer.json()["id"]) if answer.is_success else "none"
 
     def _blob(self) -> str:
         record = self.finished("/v1/compilations", COMPILATION)
