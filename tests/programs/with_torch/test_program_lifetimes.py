@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,10 +11,10 @@ import pytest
 from programs.program_request import EXAMPLE
 from tests.integration.service.running import Deployment
 from tests.programs.with_torch.evaluating import evaluate, until_programs_are_offered
+from tests.waiting import wait_until
 
 SOURCE, REFERENCE = EXAMPLE["source"], EXAMPLE["reference"]["source"]
 ENDLESS = SOURCE + "\nwhile True:\n    pass\n"
-WITHIN_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +39,15 @@ def client(deployment: Deployment) -> Iterator[httpx.Client]:
 
 
 def until(client: httpx.Client, url: str, holds: Callable[[dict[str, Any]], bool]) -> Any:
-    end = time.monotonic() + WITHIN_S
-    while not holds(program := client.get(url).json()):
-        assert time.monotonic() < end, program
-        time.sleep(0.1)
-    return program
+    seen: dict[str, Any] = {}
+
+    def is_so() -> bool:
+        seen.update(client.get(url).json())
+        return holds(seen)
+
+    # a worker that starts imports torch first, and tests its sandbox
+    wait_until(is_so, f"{holds.__name__} is true", lambda: str(seen), within_s=240)
+    return seen
 
 
 def posted(client: httpx.Client, source: str) -> str:
