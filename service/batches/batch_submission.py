@@ -40,7 +40,7 @@ from store.stored import read_stored
 COMPILATIONS = "compilations"
 """The only kind of batch whose items may share a job."""
 AT_ONCE = 32
-READ_AT_ONCE = 16
+READ_AT_ONCE = 4
 MOST_ERRORS = 2_000
 """The limit for all items together: each error takes time to find and bytes to report."""
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)

@@ -28,6 +28,7 @@ from service.compilations.retrieval import (
     state_in,
 )
 from service.http.body import parse_body
+from service.large_bodies import IN_LOOP_BYTES
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
 from store.blobs import LIFE_S
@@ -89,16 +90,28 @@ async def _find_or_compile(
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.hit_of_alias(name):
         return _answer_of(hit)
-    request = parse_body(post.body, CompileRequest)
-    limits.check(request, state.settings.request_limits)
-    toolchain = toolchains.choose(request.triton)
-    job = resolve(request, toolchain, post.caller.namespace)
+    if len(post.body) <= IN_LOOP_BYTES:
+        request, toolchain, job = _read(post, toolchains, state.settings.request_limits)
+    else:
+        request, toolchain, job = await state.threads.run(
+            _read, post, toolchains, state.settings.request_limits
+        )
     answer = await _find_or_enqueue(state, post, request, job, toolchain, deadline)
     if request.refresh:
         state.responses.forget(job.key)  # the notification may arrive after the answer
     elif answer.cache == "hit":
         state.compilations.note_alias(name, job.key, request.include)
     return answer
+
+
+def _read(
+    post: CompilePost, toolchains: ToolchainSet, most: limits.RequestLimits
+) -> tuple[CompileRequest, Toolchain, CompileJob]:
+    """Return the request with its toolchain and its job. Raises as `answer_request`."""
+    request = parse_body(post.body, CompileRequest)
+    limits.check(request, most)
+    toolchain = toolchains.choose(request.triton)
+    return request, toolchain, resolve(request, toolchain, post.caller.namespace)
 
 
 async def _find_or_enqueue(

@@ -14,13 +14,14 @@ from service.batches.batch_submission import cancel_batch, check_kind, submit_ba
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.answer_parts import parts_response
-from service.http.body import parse_body, read_body
+from service.http.body import read_body
 from service.http.event_data import BatchFinishedEvent, ItemEvent
 from service.http.openapi import events_of, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
+from service.large_bodies import parsed
 from service.lists.own_list import list_route
 from service.lists.summaries import BATCHES
 from service.routes.events import RESUMED, event_stream
@@ -55,7 +56,7 @@ async def post_batch(request: Request, results: Results = "all") -> Response:
     caller = await state.callers.identify(request, *SCOPES)
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
-    posted = parse_body(body, BatchRequest)
+    posted = await parsed(state, body, BatchRequest)
     require(caller, check_kind(state, posted.kind))
     batch_id = await KeyedPost.of(request, state, caller, body).make(
         partial(submit_batch, state, posted, caller), partial(_submitted, state, caller)

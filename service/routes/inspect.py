@@ -8,9 +8,10 @@ from compiler.inspection import AUTOTUNED_EXAMPLE, EXAMPLE, Inspection, InspectR
 from compiler.request import limits
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
 from service.compilations.inspect_source import inspect
-from service.http.body import parse_body, read_body
+from service.http.body import read_body
 from service.http.openapi import body_of, wait_parameter
 from service.http.query import requested_wait
+from service.large_bodies import parsed
 from service.state import state_of
 
 DEFAULT_WAIT_S = 10.0
@@ -40,7 +41,7 @@ async def post_inspection(request: Request) -> Response:
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s, DEFAULT_WAIT_S)
     body = await read_body(request, state.settings.max_body_bytes)
-    asked = parse_body(body, InspectRequest)
+    asked = await parsed(state, body, InspectRequest)
     toolchain = await state.toolchains.choose(asked.triton)
     limits.check(asked, state.settings.request_limits)
     job = inspect_job(asked, toolchain, caller.namespace)

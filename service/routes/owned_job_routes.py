@@ -10,10 +10,11 @@ from fastapi.responses import StreamingResponse
 from jobs.deadline import Deadline
 from jobs.kind import state_of_record
 from service.compilations.answer import RETRY_AFTER_S, server_timing
-from service.http.body import parse_body, read_body
+from service.http.body import read_body
 from service.http.query import requested_wait
 from service.http.validators import Caching, validated
 from service.idempotency import KeyedPost
+from service.large_bodies import parsed
 from service.owned_jobs import OVER_STATES, OwnedJobs
 from service.routes.events import event_stream
 from service.state import state_of
@@ -31,7 +32,8 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
     caller = await state.callers.identify(request, jobs.scope)
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
-    posted, keyed = parse_body(body, jobs.request), KeyedPost.of(request, state, caller, body)
+    posted = await parsed(state, body, jobs.request)
+    keyed = KeyedPost.of(request, state, caller, body)
 
     async def submit(*, waiting: Waiting | None) -> Submitted:
         queue = partial(jobs.submit, state, posted, caller, waiting=waiting)

@@ -4,10 +4,11 @@ import re
 
 from fastapi import APIRouter, Request, Response
 
-from service.http.body import parse_body, read_body
+from service.http.body import read_body
 from service.http.openapi import body_of
 from service.http.problems import ProblemRaised
 from service.http.validators import is_current
+from service.large_bodies import parsed
 from service.page_state import EXAMPLE, PageState
 from service.state import state_of
 from store.frames import digested
@@ -36,7 +37,7 @@ async def put_state(request: Request, digest: str) -> Response:
     if digest != arrived:
         detail = f"The body's digest is {arrived}; PUT it there"
         raise ProblemRaised("invalid_request", detail, parameter="digest")
-    parse_body(body, PageState)
+    await parsed(state, body, PageState)
     _, is_new = await state.page_states.put(caller.namespace, caller.id, body)
     headers = {"ETag": f'"{digest}"', "Location": f"{router.prefix}/{digest}"}
     return Response(status_code=201 if is_new else 200, headers=headers)

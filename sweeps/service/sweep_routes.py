@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.http.answer_parts import parts_response
-from service.http.body import parse_body, read_body
+from service.http.body import read_body
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
 from service.http.problems import ProblemRaised
@@ -23,6 +23,7 @@ from service.http.query import (
 )
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
+from service.large_bodies import parsed
 from service.lists.own_list import list_route, with_synonyms
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
@@ -89,7 +90,7 @@ async def post_sweep(
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
-    posted = parse_body(body, SweepRequest)
+    posted = await parsed(state, body, SweepRequest)
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
     submit = partial(submit_sweep, state, refused_of(request), posted, kind, caller, sort)
