@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from compiler.messages.wire import header_of
 from launch.messages import BodyRange, CompareOrder
 from worker.compile.reports import Malformed, read_report
-from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, body_of
+from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared
+from worker.launch.large_body import body_of
 from worker.launch.launch_reports import CompareReport
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task

@@ -4,10 +4,8 @@ It runs no user code and parses nothing, so one child serves many cases and laun
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
@@ -17,17 +15,16 @@ from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
 from worker.compile.reports import Malformed, read_report
+from worker.launch.large_body import body_of, is_large
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun, places_of, size_bytes
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
-from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes, SharedParts
+from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes
 
 COMPARE_DEADLINE_S = 60.0
-SHARED_FROM_BYTES = 8 << 20
-"""A pipe carries fewer bytes faster than a forked child maps them."""
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +71,7 @@ async def compare(
     `ir` is the kernel's TTIR if its precision is in question.
     """
     parts = _parts(actual, expected, ir)
-    if sum(map(len, parts.values())) >= SHARED_FROM_BYTES:
+    if is_large(parts.values()):
         parts = _with_shared_first(parts)
     places = places_of(parts)
     outputs = {
@@ -128,27 +125,6 @@ def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
     shared = {name: part for name, part in parts.items() if isinstance(part, SharedBytes)}
     first = dict(list(shared.items())[: MOST_PARTS - 1])
     return first | {name: part for name, part in parts.items() if name not in first}
-
-
-@asynccontextmanager
-async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
-    """Yield the concatenated `parts`: as shared memory if they are large and the machine allows it.
-
-    Leading parts that are already shared are not copied.
-    """
-    if sum(map(len, parts)) >= SHARED_FROM_BYTES:
-        several = takewhile(lambda part: isinstance(part, SharedBytes), parts[: MOST_PARTS - 1])
-        shared = [part for part in several if isinstance(part, SharedBytes)]
-        rest = parts[len(shared) :]
-        try:
-            copied = await SharedBytes.of(map(bytes, rest))
-        except OSError as error:
-            logger.warning("cannot share memory for outputs, using a pipe instead: %s", error)
-        else:
-            with copied:
-                yield SharedParts((*shared, copied))
-            return
-    yield b"".join(map(bytes, parts))
 
 
 def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | None) -> Compared:

@@ -22,6 +22,7 @@ from worker.compile.progress import CompilationFailed
 from worker.launch.cpu_outcome import result_of, stages_of
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
 from worker.launch.kernel_source import advice_of, problem_of
+from worker.launch.large_body import body_of
 from worker.launch.launch_children import Children
 from worker.launch.run import PreparedRun, RunResult, inputs_of, not_run, traced
 from worker.pool.child_outcome import Ending
@@ -110,14 +111,15 @@ class CpuDevice:
             ir_bounds=self.compiling.ir_bounds,
             limit_s=step.limit_s,
         )
-        outcome = await run_task(
-            self._session,
-            order.profile,
-            header_of(order),
-            ir.text + run.uploads,
-            deadline_s=step.limit_s,
-            stages=stages_of(run),
-        )
+        async with body_of([ir.text, run.uploads]) as body:
+            outcome = await run_task(
+                self._session,
+                order.profile,
+                header_of(order),
+                body,
+                deadline_s=step.limit_s,
+                stages=stages_of(run),
+            )
         if outcome.ending is Ending.DEADLINE:
             step.timed_out()
         return result_of(outcome, run, self.launch.timeout_s, order)

@@ -20,6 +20,7 @@ from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
+from worker.launch.large_body import body_of
 from worker.launch.launch_children import TORCH, Children, ChildSlot
 from worker.launch.launch_reports import LaunchFailure, read_message
 from worker.launch.reference_cache import ReferenceAnswer
@@ -164,14 +165,17 @@ class References:
         inputs = inputs_of(run, len(source))
         order = ReferenceOrder(source=(0, len(source)), doubt=doubt, **inputs)
         step = deadline.step(timeout_s)
-        outcome = await run_task(
-            self._session_of(pool, reference),
-            order.profile,
-            header_of(order),
-            source + run.uploads,
-            deadline_s=step.limit_s,
-            stages=set(_stages(run, ("expected",) if doubt is None else ("expected", "doubtful"))),
-        )
+        async with body_of([source, run.uploads]) as body:
+            outcome = await run_task(
+                self._session_of(pool, reference),
+                order.profile,
+                header_of(order),
+                body,
+                deadline_s=step.limit_s,
+                stages=set(
+                    _stages(run, ("expected",) if doubt is None else ("expected", "doubtful"))
+                ),
+            )
         if outcome.ending is Ending.DEADLINE:
             step.timed_out()
         return outcome

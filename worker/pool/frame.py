@@ -8,6 +8,7 @@ import json
 import math
 import struct
 from dataclasses import fields, is_dataclass
+from io import BytesIO
 from typing import Any, NamedTuple, NoReturn
 
 MAGIC = b"TRTD"
@@ -23,6 +24,8 @@ long as they are, and some orders have them twice."""
 MAX_BODY_BYTES = 512 << 20
 """The size limit of one frame. The parent bounds how much a child may send in total."""
 
+_LARGE_BYTES = 256 << 10
+"""Larger bodies are kept as they arrive."""
 _PREFIX = struct.Struct("<4sB16sII")
 
 
@@ -107,6 +110,28 @@ def _is_unicode(header: dict[str, Any]) -> bool:
     return True
 
 
+class _OpenFrame:
+    """A frame whose body arrives: no step copies all of it."""
+
+    def __init__(self, nonce: bytes, header: dict[str, Any], size_bytes: int) -> None:
+        self._nonce, self._header, self.size_bytes = nonce, header, size_bytes
+        self._body = BytesIO()
+
+    @property
+    def missing_bytes(self) -> int:
+        return self.size_bytes - self._body.tell()
+
+    @property
+    def frame(self) -> Frame:
+        return Frame(self._nonce, self._header, self._body.getvalue())
+
+    def take(self, data: bytes) -> bytes:
+        """Take what belongs to the body, and return what follows it."""
+        missing = self.missing_bytes
+        self._body.write(data[:missing] if len(data) > missing else data)
+        return data[missing:]
+
+
 class Decoder:
     """Turns a stream of bytes into frames; sizes are checked before that much is kept."""
 
@@ -118,16 +143,27 @@ class Decoder:
         self._max_header_bytes = max_header_bytes
         self._max_body_bytes = max_body_bytes
         self._buffer = bytearray()
+        self._open: _OpenFrame | None = None
+        """A frame with a large body, parts of which have arrived."""
 
     @property
     def pending_bytes(self) -> int:
-        """The number of buffered bytes of an unfinished frame."""
-        return len(self._buffer)
+        """The number of buffered bytes of an unfinished frame, its header aside where it is large.
+
+        It is 0 between frames.
+        """
+        return len(self._buffer) + (0 if self._open is None else self._open.size_bytes)
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take the next bytes of the stream; return the frames they complete. Raises FrameError."""
+        frames: list[Frame] = []
+        if self._open is not None:
+            data = self._open.take(data)
+            if self._open.missing_bytes:
+                return frames
+            frames.append(self._open.frame)
+            self._open = None
         self._buffer += data
-        frames = []
         while (frame := self._next()) is not None:
             frames.append(frame)
         return frames
@@ -142,9 +178,16 @@ class Decoder:
             raise FrameError(f"frame version {version} is not {VERSION}")
         _check_sizes(header_size, body_size, self._max_header_bytes, self._max_body_bytes)
         body_at = _PREFIX.size + header_size
-        if len(self._buffer) < body_at + body_size:
+        if len(self._buffer) < body_at or (
+            body_size < _LARGE_BYTES and len(self._buffer) < body_at + body_size
+        ):
             return None
         header = _parse_header(bytes(self._buffer[_PREFIX.size : body_at]))
+        if len(self._buffer) < body_at + body_size:
+            self._open = _OpenFrame(nonce, header, body_size)
+            self._open.take(bytes(self._buffer[body_at:]))
+            self._buffer.clear()
+            return None
         body = bytes(self._buffer[body_at : body_at + body_size])
         del self._buffer[: body_at + body_size]
         return Frame(nonce, header, body)

@@ -176,7 +176,8 @@ class Cases:
         inits = [allocation.init for allocation in run.bound.allocations if allocation.init]
         digests = {init["digest"] for init in inits if init["kind"] == "tensor"}
         files = {digest: await self._read_upload(digest) for digest in sorted(digests)}
-        return with_uploads(run, files) if files else run
+        # in a thread: it joins the files
+        return await asyncio.to_thread(with_uploads, run, files) if files else run
 
     async def _read_upload(self, digest: str) -> bytes:
         data = await self._context.blobs.get(digest)

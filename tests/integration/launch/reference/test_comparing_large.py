@@ -7,7 +7,7 @@ from compiler.specialization import Specialization
 from launch.request.bound_arguments import BoundArguments
 from launch.request.reference_request import Reference
 from tests.integration.launch.child_runs import Bound, out
-from worker.launch import comparison
+from worker.launch import large_body
 from worker.launch.comparison import Actual, compare
 from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun
@@ -50,7 +50,7 @@ async def test_what_is_shared_compares_as_what_is_not(pool, monkeypatch):
         return shared[-1]
 
     by_pipe = await compared(pool)
-    monkeypatch.setattr(comparison, "SHARED_FROM_BYTES", 1000)
+    monkeypatch.setattr(large_body, "SHARED_FROM_BYTES", 1000)
     monkeypatch.setattr(SharedBytes, "of", share)
     mapped = await compared(pool)
 
@@ -65,7 +65,7 @@ async def test_a_machine_without_memory_to_share_compares_through_a_pipe(pool, m
         raise OSError("no memfd here")
 
     by_pipe = await compared(pool)
-    monkeypatch.setattr(comparison, "SHARED_FROM_BYTES", 1000)
+    monkeypatch.setattr(large_body, "SHARED_FROM_BYTES", 1000)
     monkeypatch.setattr(SharedBytes, "of", refuse)
 
     assert await compared(pool) == by_pipe

@@ -31,6 +31,24 @@ def test_frames_arrive_as_they_were_sent_however_the_bytes_are_cut(headers, body
     assert decoder.pending_bytes == 0
 
 
+@pytest.mark.parametrize("cut", [1 << 10, (1 << 18) - 1, 1 << 18, 1 << 20])
+def test_large_frames_arrive_among_small_ones_however_the_bytes_are_cut(cut):
+    bodies = [b"small", bytes(range(256)) * 2_000, b"", b"x" * (1 << 18), b"y" * ((1 << 18) - 1)]
+    sent = [Frame(NONCE, {"number": number}, body) for number, body in enumerate(bodies)]
+    stream = b"".join(encode(*each) for each in sent)
+    decoder = Decoder()
+    arrived = []
+    for start in range(0, len(stream), cut):
+        assert bool(decoder.pending_bytes) == (sum(map(_size, arrived)) < start)
+        arrived += decoder.feed(stream[start : start + cut])
+    assert arrived == sent
+    assert decoder.pending_bytes == 0
+
+
+def _size(frame):
+    return len(encode(*frame))
+
+
 def test_an_unfinished_frame_is_pending():
     decoder = Decoder()
     assert decoder.feed(encode(NONCE, {"kind": "result"}, b"body")[:-1]) == []
