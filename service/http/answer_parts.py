@@ -3,14 +3,17 @@
 No answer is joined in memory, so it takes its own size once.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from store.byte_limits import MAX_ANSWER_BYTES
+from store.frames import PIECE_BYTES, pieces_of
 
 JSON = "application/json"
+_SENT_BYTES = 256 << 10
 
 
 class AnswerRoom:
@@ -35,7 +38,7 @@ def parts_response(
     media_type: str = JSON,
 ) -> Response:
     """Return an answer whose body is `parts` in order."""
-    if len(parts) == 1:
+    if len(parts) == 1 and len(parts[0]) <= PIECE_BYTES:
         return Response(parts[0], status_code=status, headers=dict(headers), media_type=media_type)
     length = {"Content-Length": str(sum(map(len, parts)))}
     return StreamingResponse(
@@ -44,5 +47,17 @@ def parts_response(
 
 
 async def _each(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
+    """Yield the bytes of `parts` in pieces, each in a step of the event loop of its own.
+
+    Sending a small part costs more than its bytes do, and a large one is copied in one step.
+    """
+    waiting: list[memoryview] = []
+    size_bytes = 0
+    for piece in (piece for part in parts for piece in pieces_of(part)):
+        waiting.append(piece)
+        size_bytes += len(piece)
+        if size_bytes >= _SENT_BYTES:
+            yield b"".join(waiting)
+            waiting, size_bytes = [], 0
+            await asyncio.sleep(0)
+    yield b"".join(waiting)

@@ -1,22 +1,20 @@
 """Artifacts of a compilation by stage, and blobs by digest: raw bytes with ETags (RFC 9110)."""
 
-from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
 
 from compiler.stages import BY_NAME, COMPILED
 from compiler.target import Target, parse_target
 from service.compilations.retrieval import find_compilation, forget_evicted
+from service.http.answer_parts import parts_response
 from service.http.content_coding import accepts
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import prefers_redirect, requested_wait
 from service.http.validators import is_current, wants_nothing_that_exists
 from service.state import ServiceState, state_of
-from store.frames import PIECE_BYTES, pieces_of
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])
 
@@ -114,14 +112,4 @@ async def blob_response(
     if is_zstd:
         headers["Content-Encoding"] = "zstd"
     body = frame if is_zstd and frame is not None else data
-    if len(body) <= PIECE_BYTES:
-        return Response(body, headers=headers, media_type=media_type)
-    # one body is copied in one step of the event loop
-    headers["Content-Length"] = str(len(body))
-    pieces = map(bytes, pieces_of(body))
-    return StreamingResponse(_each(pieces), headers=headers, media_type=media_type)
-
-
-async def _each(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
-    for piece in pieces:
-        yield piece
+    return parts_response([body], headers, media_type=media_type)
