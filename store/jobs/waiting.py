@@ -16,6 +16,8 @@ from store.jobs.types import Result
 from store.subscription import Subscription
 
 READ_AGAIN_S: Final = 1.0
+READ_AT_ONCE: Final = 256
+"""Jobs of one command: a step of the event loop packs it, and one unpacks its answer."""
 
 
 @dataclass(slots=True)
@@ -104,8 +106,9 @@ class ResultWaiter:
                 next_full_read = clock() + READ_AGAIN_S
             self._changed.clear()
             due, self._due = self._due & self._awaited.keys(), set()
-            if due:
-                await self._read_due(sorted(due))
+            ordered = sorted(due)
+            for at in range(0, len(ordered), READ_AT_ONCE):
+                await self._read_due(ordered[at : at + READ_AT_ONCE])
 
     async def _read_due(self, job_ids: list[str]) -> None:
         pipeline = self._redis.pipeline(transaction=False)

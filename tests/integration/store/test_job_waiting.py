@@ -6,6 +6,7 @@ import time
 import pytest
 
 from store import keys
+from store.jobs import waiting as waiting_module
 from tests.waiting import comes_true
 
 LANE = "compile:triton-3.9.0"
@@ -117,3 +118,31 @@ async def test_a_waiter_who_leaves_does_not_disturb_the_others(
 
     assert leaving.cancelled()
     assert (await asyncio.wait_for(staying, SOON_S)).record == b"ok"
+
+
+async def test_many_jobs_are_read_a_few_at_a_time(submit, worker, finished, redis, monkeypatch):
+    monkeypatch.setattr(waiting_module, "READ_AT_ONCE", 4)
+    sizes = []
+
+    class CountedPipeline:
+        def __init__(self, pipeline):
+            self._pipeline = pipeline
+
+        def __getattr__(self, name):
+            return getattr(self._pipeline, name)
+
+        async def execute(self):
+            sizes.append(len(self._pipeline.command_stack))
+            return await self._pipeline.execute()
+
+    make = finished._redis.pipeline
+    monkeypatch.setattr(finished._redis, "pipeline", lambda **how: CountedPipeline(make(**how)))
+    names = [f"job {number}" for number in range(10)]
+    for name in names:
+        await submit(name)
+    waits = [asyncio.create_task(finished.wait(name, 60)) for name in names]
+    for _ in names:
+        await finish_one(worker)
+
+    assert all(result.record for result in await asyncio.gather(*waits))
+    assert max(sizes) <= 2 * 4
