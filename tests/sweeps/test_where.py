@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compiler.rejection import RequestRejected
 from sweeps.space import planned, read_space
-from sweeps.where import read_where
+from sweeps.where import Condition, read_where
 from tests.sweeps.planned_space import COMPILATION, LAUNCH, plan, pointers, refusals, rows
 
 
@@ -90,6 +90,35 @@ def test_conditions_that_take_too_long_together_are_refused() -> None:
     long = " + ".join(["A"] * 8) + " > B"
 
     assert refusals(space, *[long] * 8, most=10_000)[0][0] == "/where"
+
+
+def test_conditions_that_keep_few_of_many_combinations_are_refused_before_all_are_tried() -> None:
+    space = {"constexprs.A": list(range(300)), "constexprs.B": list(range(300))}
+    rare = "A * B == 89401"
+
+    [(at, message)] = refusals(space, rare, most=10_000)
+
+    assert at == "/where"
+    assert message.startswith("the conditions keep 0 of the first ")
+    assert "list the variants, or give axes fewer values" in message
+    fewer = {"constexprs.A": list(range(275, 300)), "constexprs.B": list(range(275, 300))}
+    assert rows(plan(fewer, rare)) == rows(plan([{"constexprs": {"A": 299, "B": 299}}]))
+
+
+def test_a_condition_is_evaluated_once_for_the_values_that_it_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluated = []
+    holds = Condition.holds
+    monkeypatch.setattr(
+        Condition, "holds", lambda self, *args: evaluated.append(self) or holds(self, *args)
+    )
+    space = {f"constexprs.{name}": [1, 2, 4] for name in "ABCD"}
+
+    kept = plan(space, "A * B == 4", "C < D")
+
+    assert len(kept.plan) == 3 * 3
+    assert len(evaluated) == 3 * 3 + 3 * 3
 
 
 @pytest.mark.parametrize(
