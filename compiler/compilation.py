@@ -126,6 +126,10 @@ class Compilation(Record):
         default_factory=list, description="what had to be assumed; each is a warning, too"
     )
     stdout: str
+    needs: list[str] = Field(
+        default_factory=list,
+        description="of `missing_module`: the modules to post in `files`, or to list in `absent`",
+    )
     problem: Problem | None
 
 

@@ -101,8 +101,8 @@ class Failure(Exception):
         self.stage = stage
         self.reason: str | None = None
         """A finer word than `slug`, such as `static_assert`."""
-        self.conclusive = False
-        """True if no stand-in was used while the source was executed."""
+        self.needs: list[str] = []
+        """Modules that the source imports and that the caller may have."""
         self.message = _bounded(without_addresses(message))
         self.diagnostics = [_with_bounded_texts(item) for item in diagnostics]
 

@@ -121,8 +121,7 @@ class InspectedParameter(BaseModel):
 class InspectedKernel(BaseModel):
     """Facts about one jit function from the text.
 
-    `blanked` are the lines (first, last) that compiling it would not look at; `calls` are the jit
-    functions it uses; `configs` and `heuristics` are those of its decorators.
+    `calls` are the jit functions it uses; `configs` and `heuristics` are those of its decorators.
     """
 
     name: str
@@ -131,7 +130,6 @@ class InspectedKernel(BaseModel):
     configs: list[dict[str, Any]]
     heuristics: list[str]
     calls: list[str]
-    blanked: list[tuple[int, int]]
     gluon: bool
 
 

@@ -6,7 +6,7 @@ Both sides of the queue read it with this class, so that there is no drift betwe
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.request.compile_request import IrText
 from compiler.specialization import Specialization
@@ -23,8 +23,10 @@ class CompileJob(BaseModel):
     key: str
     namespace: str
     source: str | None
+    module: str | None = None
     ir: IrText | None = None
     files: dict[str, str]
+    absent: list[str] = Field(default_factory=list)
     kernel: str | None
     specialization_json: dict[str, Any]
     options: dict[str, Any]
@@ -59,8 +61,10 @@ class CompileJob(BaseModel):
         }
         if self.ir is not None:
             return {"ir": self.ir.model_dump(), **common}
+        packaged = {"module": self.module, "absent": self.absent} if self.module else {}
         return {
             "source": self.source,
+            **packaged,
             "files": self.files,
             "kernel": self.kernel,
             **self.specialization.to_request(),

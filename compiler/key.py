@@ -17,8 +17,10 @@ def compile_key(
     *,
     namespace: str,
     source: str | None,
+    module: str | None,
     ir: Mapping[str, Any] | None,
     files: Mapping[str, str],
+    absent: Sequence[str],
     kernel: str | None,
     specialization_json: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -32,8 +34,10 @@ def compile_key(
         [
             ("namespace", namespace),
             ("source", source),
+            ("module", module),
             ("ir", ir),
             ("files", files),
+            ("absent", absent),
             ("kernel", kernel),
             ("specialization", specialization_json),
             ("options", options),
@@ -47,9 +51,10 @@ def compile_key(
 def front_key(
     *,
     text: str,
+    module: str | None,
     kernel: str | None,
     files: Mapping[str, str],
-    touched: Mapping[str, Sequence[str]],
+    absent: Sequence[str],
     signature: Mapping[str, Any],
     constexprs: Mapping[str, Any],
     hints: Mapping[str, Sequence[str]],
@@ -68,52 +73,16 @@ def front_key(
         "front",
         [
             ("text", text),
+            ("module", module),
             ("kernel", kernel),
             ("files", files),
-            ("touched", touched),
+            ("absent", absent),
             ("signature", signature),
             ("constexprs", constexprs),
             ("hints", hints),
             ("options", options),
             ("hidden", hidden),
             ("target", target),
-            ("toolchain", toolchain_id),
-            ("namespace", namespace),
-        ],
-    )
-
-
-def whole_module_check_key(
-    *,
-    part: str,
-    whole: str,
-    kernel: str | None,
-    files: Mapping[str, str],
-    touched: Mapping[str, Sequence[str]],
-    signature: Mapping[str, Any],
-    constexprs: Mapping[str, Any],
-    hints: Mapping[str, Sequence[str]],
-    options: Mapping[str, Any],
-    target: Mapping[str, Any],
-    stop_after: str,
-    toolchain_id: str,
-    namespace: str,
-) -> str:
-    """Return the key of a record that the `whole` module agrees with its slice `part`."""
-    return labelled_digest(
-        "second opinion",
-        [
-            ("part", part),
-            ("whole", whole),
-            ("kernel", kernel),
-            ("files", files),
-            ("touched", touched),
-            ("signature", signature),
-            ("constexprs", constexprs),
-            ("hints", hints),
-            ("options", options),
-            ("target", target),
-            ("stop_after", stop_after),
             ("toolchain", toolchain_id),
             ("namespace", namespace),
         ],
@@ -195,21 +164,23 @@ def inspection_key(
     )
 
 
-def slice_key(
+def reading_key(
     *,
     namespace: str,
     source: str | None,
+    module: str | None,
     files: Mapping[str, str],
     kernel: str | None,
     functions: Sequence[str],
     toolchain_id: str,
 ) -> str:
-    """Return the key of the parts of a source that can affect its kernel, for any target."""
+    """Return the key of what parsing a source shows of its kernel, for any target."""
     return labelled_digest(
-        "slice",
+        "reading",
         [
             ("namespace", namespace),
             ("source", source),
+            ("module", module),
             ("files", files),
             ("kernel", kernel),
             ("functions", functions),
@@ -222,19 +193,23 @@ def kernel_source_key(
     *,
     namespace: str,
     source: str | None,
+    module: str | None,
     files: Mapping[str, str],
+    absent: Sequence[str],
     kernel: str | None,
     functions: Sequence[str],
     target_name: str,
     toolchain_id: str,
 ) -> str:
-    """Return the key of a kernel's slice and facts, `functions` being those its constexprs pass."""
+    """Return the key of the facts about a kernel; `functions` are those its constexprs pass."""
     return labelled_digest(
         "kernel source",
         [
             ("namespace", namespace),
             ("source", source),
+            ("module", module),
             ("files", files),
+            ("absent", absent),
             ("kernel", kernel),
             ("functions", functions),
             ("target", target_name),

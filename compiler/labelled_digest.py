@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-KEY_VERSION = 2
+KEY_VERSION = 3
 # made once: making it costs more than most parts take
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 

@@ -1,6 +1,6 @@
 """A problem (RFC 9457): one shape for what goes wrong, in answers and inside results."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -33,6 +33,10 @@ class Problem(BaseModel):
     errors: list[FieldError] | None = None
     parameter: str | None = None
     limit: int | float | None = None
+    needs: list[str] | None = Field(
+        default=None,
+        description="modules to post in `files`, or to list in `absent`; of `missing_module`",
+    )
 
 
 def failure_problem(
@@ -42,6 +46,7 @@ def failure_problem(
     *,
     reason: str | None = None,
     diagnostics: Iterable[Diagnostic] = (),
+    needs: Sequence[str] = (),
 ) -> Problem:
     """Return the problem of work that failed, a long `detail` clipped.
 
@@ -61,4 +66,5 @@ def failure_problem(
         file=first.file if first else None,
         line=first.line if first else None,
         parameter=parameter,
+        needs=list(needs) or None,
     )

@@ -29,7 +29,7 @@ LEVELS: Final = ("front", "back")
 PHASES: Final = ("queue", "compile", "run", "total")
 """Of a launch, as its `timings_ms` names them."""
 LOOPS: Final = ("service", "worker")
-STAGES: Final = ("slice", *COMPILED)
+STAGES: Final = ("read", *COMPILED)
 OTHER: Final = "other"
 _SLUGS: Final = frozenset(Slug)
 _PREFIX: Final = "metric:"
@@ -86,11 +86,6 @@ class WorkMetrics:
             "tritond_jobs_expired",
             "Jobs that no worker took in time (overdue), or that three lost (exhausted)",
             ["reason"],
-            registry=self.registry,
-        )
-        self.overruled = Counter(
-            "tritond_slices_overruled",
-            "Kernels whose whole source gave another result than its slice",
             registry=self.registry,
         )
         self.gpu_busy = Counter(

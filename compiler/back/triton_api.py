@@ -19,6 +19,7 @@ from triton.backends.nvidia import compiler as nvidia_compiler
 from triton.compiler import ASTSource, code_generator, make_backend
 from triton.compiler.errors import CompilationError
 from triton.experimental.gluon._runtime import GluonASTSource
+from triton.experimental.gluon._runtime import jit as gluon_jit
 from triton.runtime import cache, jit
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
@@ -38,6 +39,8 @@ INSTALLED = str(Path(triton.__file__).parent)
 VIRTUAL = "/triton"
 LAUNCHABLE = (JITFunction, Autotuner, Heuristics)
 """Classes whose method `run` launches a kernel."""
+JIT_DECORATORS = (jit.jit, gluon_jit)
+"""The functions that turn a function into a kernel: `@triton.jit`, `@gluon.jit`."""
 SCRATCH_INPUT = "scratch.ptx"
 TELLS_MEMORY_LAYOUTS = hasattr(gluon_ir, "get_layout_view")
 """It has linear forms of layouts of memory; Triton 3.6 aborts when it is asked for one."""

@@ -1,4 +1,4 @@
-"""The front end: executes a slice and makes the `source` stage and TTIR of its kernel.
+"""The front end: executes a source and builds the `source` stage and TTIR of its kernel.
 
 Runs in front children, after which nothing that they say is believed unchecked. Standard library
 and Triton only.

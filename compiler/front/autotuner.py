@@ -12,12 +12,9 @@ from triton.runtime.autotuner import Autotuner, Config, Heuristics
 from compiler.back import triton_api
 from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source
-from compiler.front.cache_key import give_first_lines
 from compiler.front.heuristic_text import NotPlain, place_of, plain_expression
-from compiler.front.jit_function import find, unwrap
-from compiler.front.module import Loaded, load
-from compiler.front.module_execution import MODULE
-from compiler.front.stubs import driver_stub
+from compiler.front.jit_function import load_kernel, unwrap
+from compiler.front.module import Loaded
 from compiler.messages.autotuning import (
     CONFIG_OPTIONS,
     MOST_CONFIGS,
@@ -39,10 +36,7 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
     Raises `Failure`: as loading the source does, and for two autotuners on one kernel.
     """
     del send
-    driver_stub.pretend(triton_api.target_of(order.target))
-    loaded = load(body.decode(), order.files, name=MODULE)
-    function = find(loaded, order.kernel, order.touched)
-    give_first_lines(order.sources)
+    loaded, function = load_kernel(order, body.decode())
     layers = _layers(loaded, function, order.kernel)
     tuner = _only_tuner(layers, function)
     found = list(tuner.configs) if tuner is not None else []
@@ -60,7 +54,6 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
         heuristics=list(_heuristics(layers, tuner)),
         source_hash=str(function.cache_key),
         assumptions=loaded.assumptions.made,
-        conclusive=loaded.is_conclusive,
     )
 
 

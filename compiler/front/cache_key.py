@@ -1,13 +1,12 @@
 """The task that hashes a kernel as Triton's own JIT does for its cache.
 
-It loads the slice, as Triton's hash follows the functions that a kernel uses, but only one that
-runs no code of its author's: such code could choose the key that others find the kernel by. Types
-are spelled as the JIT spells them, as the hash sees the difference that compilers do not.
+It executes the source, as Triton's hash follows the functions that a kernel uses. Its author could
+choose the hash by that, and gains nothing: only who posted the source is given the entry. Types are
+spelled as the JIT spells them, as the hash sees the difference that compilers do not.
 """
 
-import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, islice
 from typing import Any
 
@@ -15,17 +14,11 @@ import triton.language as tl
 from triton._utils import canonicalize_dtype
 
 from compiler.back import triton_api
-from compiler.diagnostic import KERNEL_FOLDER
 from compiler.front.ast_source import CompleteSpecialization, specialize
-from compiler.front.hashed_kernel import check_hashed
-from compiler.front.jit_function import find
-from compiler.front.module import load
-from compiler.front.module_execution import MODULE
+from compiler.front.jit_function import load_kernel
 from compiler.messages.orders import CacheKeyOrder
 from compiler.messages.reports import CacheKeyReport
 from compiler.messages.wire import Send
-from compiler.posted_text import python_text
-from compiler.slice.inert_source import check_inert
 
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
 
@@ -68,17 +61,12 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
 
     They are several where the JIT itself has several for what is one compilation: of a parameter
     with an annotated type, it leaves the attributes out where the argument is 1, a bool or None.
-    Decorators of the posted `sources` count, as the hash holds the line that a function begins on.
-    Raises `Failure`.
+    The kernel may not depend on anything that is not here, which `find` refuses. Raises `Failure`.
     """
     del send
-    front, text, files = order.front, body.decode(), order.front.files
-    check_inert(text, files)
-    loaded = load(text, files, name=MODULE)
-    function = find(loaded, front.kernel, front.touched)
-    check_hashed(function)
+    front = order.front
+    loaded, function = load_kernel(front, body.decode())
     specialization = specialize(function, front, loaded)
-    give_first_lines(order.sources)
     signature = {
         parameter.name: jit_type_text(
             specialization.signature[parameter.name], parameter.annotation_type
@@ -102,27 +90,6 @@ def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[
     most: list[tuple[_Path, ...]] = [(), tuple(unsure)] if unsure else [()]
     for left_out in chain(most, *some):
         yield {path: attribute for path, attribute in attrs.items() if path not in left_out}
-
-
-def give_first_lines(sources: Mapping[str, str]) -> None:
-    """Have every function begin where it does in the text that was posted."""
-    lines = {KERNEL_FOLDER + path: _first_lines(text) for path, text in sources.items()}
-    for function in triton_api.jit_functions():
-        known = lines.get(triton_api.definition_path(function), {})
-        line = known.get(triton_api.definition_line(function))
-        if line is not None:
-            function.starting_line_number = line
-
-
-def _first_lines(text: str) -> dict[int, int]:
-    """Return the line of the first decorator, by that of the `def`."""
-    functions = [
-        node for node in ast.walk(ast.parse(python_text(text))) if isinstance(node, ast.FunctionDef)
-    ]
-    return {
-        node.lineno: min([node.lineno, *(item.lineno for item in node.decorator_list)])
-        for node in functions
-    }
 
 
 def _attributes(

@@ -5,11 +5,13 @@ a stand-in, the line is recorded for the answer. An exception that imitates a re
 it only costs its author the cache.
 """
 
+import dis
 import errno
 import importlib.abc
 import os
 import re
 import sys
+import types
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +48,9 @@ def _links(error: BaseException | None) -> Iterator[BaseException]:
 
 
 _MOST = 50
+_MOST_LOGGED = 10_000
+_MOST_NEEDS = 512
+"""As many as a request may have files."""
 
 
 @dataclass
@@ -53,11 +58,17 @@ class Assumptions:
     """The assumptions of one execution; `touches` counts every use of a stand-in."""
 
     made: list[Assumption] = field(default_factory=list)
+    log: list[Assumption] = field(default_factory=list)
+    """All of them in their order, one as often as it was made: each statement may make it."""
     touches: int = 0
     asks: int = 0
     """The number of uses of values that only the real library knows."""
     asked: str = ""
     """The last of it."""
+    absent: frozenset[str] | None = None
+    """The modules that the caller does not have either; None where all that is missing is absent"""
+    needs: dict[str, None] = field(default_factory=dict)
+    """The modules that user code asked for and that the caller may have."""
 
     def touch(self) -> None:
         """Note that something was used that is not the real thing, without deciding anything."""
@@ -76,8 +87,27 @@ class Assumptions:
         if place is not None:
             self.add(Assumption(*place, message))
 
+    def of_this_statement(self, since: int) -> list[Assumption]:
+        """Return the assumptions that were made since the log had `since` entries."""
+        return list(dict.fromkeys(self.log[since:]))
+
+    def is_absent(self, module: str) -> bool:
+        """Return whether a module that is not here is not to be had from the caller either."""
+        if self.absent is None:
+            return True
+        parts = module.split(".")
+        return any(".".join(parts[:count]) in self.absent for count in range(1, len(parts) + 1))
+
+    def need(self, module: str) -> None:
+        """Note a module to ask the caller for; until it comes, nothing is known of it."""
+        if len(self.needs) < _MOST_NEEDS:
+            self.needs[module] = None
+        self.ask(f"the module {module} was not sent")
+
     def add(self, assumption: Assumption) -> None:
         """Note an assumption once; beyond a bound no more."""
+        if len(self.log) < _MOST_LOGGED:
+            self.log.append(assumption)
         if assumption not in self.made and len(self.made) < _MOST:
             self.made.append(assumption)
 
@@ -137,22 +167,52 @@ class MissingModules(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Note the module when user code itself asks for it; return `None` in any case."""
         del path, target
-        if _asked_by_user():
-            root = fullname.partition(".")[0]
+        frame = _asking_frame()
+        if frame is None:
+            return None
+        root = fullname.partition(".")[0]
+        module = _imported_module(frame, fullname)
+        if self._assumptions.is_absent(module) or root in _NEVER_SENT:
             touches = self._assumptions.touches
             self._assumptions.assume(f"the module {root} is not installed where this was compiled")
             self._assumptions.touches = touches  # it is as absent as it seems
+        else:
+            self._assumptions.need(module)
+        return None
 
 
-def _asked_by_user(depth: int = 2) -> bool:
-    """Return whether user code, and no import on its behalf, is what called."""
-    frame = sys._getframe(depth)
+_NEVER_SENT = sys.stdlib_module_names | {"triton"}
+
+
+def _asking_frame(depth: int = 2) -> types.FrameType | None:
+    """Return the frame of user code that called, through nothing but imports; else None."""
+    frame: types.FrameType | None = sys._getframe(depth)
     while frame is not None:
         name = frame.f_code.co_filename
         if "importlib" not in name:
-            return file_in_kernel(name) is not None
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
+            return frame if file_in_kernel(name) is not None else None
+        frame = frame.f_back
+    return None
+
+
+def _imported_module(frame: types.FrameType, missing: str) -> str:
+    """Return the module that the import statement at `frame` names, of which `missing` is a part.
+
+    `import a.b.c` fails at `a`, and all of `a.b.c` is needed.
+    """
+    code, at = frame.f_code, frame.f_lasti
+    steps = [step for step in dis.get_instructions(code) if step.offset <= at]
+    if not steps or steps[-1].opname != "IMPORT_NAME":
+        return missing  # importlib.import_module, or a name of `from a import b`
+    named = str(steps[-1].argval)
+    if f".{missing}.".endswith(f".{named}."):
+        return missing
+    base = missing.split(".")
+    for count in range(len(base)):  # a relative import names the end of the module
+        whole = ".".join([*base[:count], named])
+        if whole.startswith(f"{missing}."):
+            return whole
+    return missing
 
 
 def notice_attempts(assumptions: Assumptions) -> None:
@@ -165,7 +225,7 @@ def notice_attempts(assumptions: Assumptions) -> None:
         if event in _ATTEMPTS and executing_line() is not None:
             # an import looks into folders of its own accord, when they have changed
             is_import = "importlib" in sys._getframe(1).f_code.co_filename
-            if not is_import and _asked_by_user(2):
+            if not is_import and _asking_frame(2) is not None:
                 assumptions.ask(f"the sandbox refuses {event}")
             assumptions.touch()
 

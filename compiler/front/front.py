@@ -1,4 +1,4 @@
-"""The task that executes the slice and makes the `source` and `ttir` stages.
+"""The task that executes a source, whole, and builds the `source` and `ttir` stages.
 
 Runs user Python, so only children that are thrown away may use it.
 """
@@ -12,12 +12,12 @@ from typing import Any
 
 from compiler.back import contexts, ir_module, locations, triton_api
 from compiler.back.back import spent_ms
-from compiler.diagnostic import USER_FILE, Diagnostic, Failure
+from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source, triton_knobs
 from compiler.front.ast_source import CompleteSpecialization, specialize
 from compiler.front.diagnosis import front_errors, module_errors
 from compiler.front.hidden_options import HiddenOptions
-from compiler.front.jit_function import find
+from compiler.front.jit_function import asking_for_modules, find
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
 from compiler.messages.orders import FrontOrder
@@ -34,7 +34,7 @@ class _FrontRun:
 
 
 def front(order: FrontOrder, body: bytes, send: Send) -> FrontReport:
-    """Execute the slice, send the stages `source` and `ttir`, and report the back end's inputs.
+    """Execute the source, send the stages `source` and `ttir`, and report the back end's inputs.
 
     Raises `Failure`, ASKED where code read a hidden option.
     """
@@ -59,17 +59,15 @@ def _front(
     driver_stub.pretend(triton_api.target_of(order.target))
     texts = {USER_FILE: text, **order.files}
     triton_knobs.initial_state()
-    loaded = load(text, order.files, name=order.module)
+    loaded = load(text, order.files, module=order.module, absent=order.absent)
     load_ms = spent_ms(started)
-    try:
+    with asking_for_modules(loaded):
         triton_knobs.check(texts)
-        function = find(loaded, order.kernel, order.touched)
+        function = find(loaded, order.kernel)
         specialization = specialize(function, order, loaded)
         made = _lower(function, specialization, order, send, loaded, hidden)
         altered = triton_knobs.check(texts)  # code may have run while the kernel was compiled
-    except Failure as failure:
-        failure.conclusive = loaded.is_conclusive
-        raise
+    assumptions = loaded.assumptions_of(function, order.kernel)
     return FrontReport(
         kernel=function.__name__,
         language="glir" if function.is_gluon() else "ttir",
@@ -79,9 +77,10 @@ def _front(
             name: ast_source.encode(value) for name, value in specialization.filled.items()
         },
         timings_ms={"load": load_ms, **made.timings_ms},
-        notes=altered + _warnings(loaded, caught),
-        assumptions=loaded.assumptions.made,
-        conclusive=loaded.is_conclusive,
+        notes=altered
+        + module_errors.of_assumptions(loaded, assumptions)
+        + front_errors.of_warnings(caught),
+        assumptions=assumptions,
     )
 
 
@@ -143,7 +142,3 @@ def _make_ttir(lower: Callable[..., Any], module: Any, metadata: dict[str, Any])
     except RuntimeError as error:
         message = f"Triton's first passes refused the kernel: {error}"
         raise Failure("lowering_failed", "ttir", message) from error
-
-
-def _warnings(loaded: Loaded, caught: list[warnings.WarningMessage]) -> list[Diagnostic]:
-    return module_errors.of_assumptions(loaded) + front_errors.of_warnings(caught)

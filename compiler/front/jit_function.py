@@ -1,10 +1,11 @@
 """Finds the jit function to compile in a loaded module; asks it what Triton sees in its parameters.
 
-The task `parameters` executes the slice, as `front` does, for sources whose text alone cannot tell
-(see `facts`).
+The task `parameters` executes the source, as `front` does, where its text alone cannot tell (see
+`facts`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import triton.language as tl
@@ -14,24 +15,38 @@ from compiler.diagnostic import Failure, diagnostic
 from compiler.front import ast_source
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded, load
-from compiler.front.module_execution import MODULE
 from compiler.front.stubs import driver_stub
-from compiler.messages.orders import ParametersOrder
+from compiler.messages.orders import Execution, ParametersOrder
 from compiler.messages.reports import AskedParameter, ParametersReport
 from compiler.messages.wire import Send
 from compiler.rejection import suggestion
 
 
-def find(
-    loaded: Loaded, name: str | None, touched: Mapping[str, Sequence[str]] | None = None
-) -> Any:
+def load_kernel(order: Execution, text: str) -> tuple[Loaded, Any]:
+    """Execute the source of `order`, and return its module and its kernel. Raises `Failure`."""
+    driver_stub.pretend(triton_api.target_of(order.target))
+    loaded = load(text, order.files, module=order.module, absent=order.absent)
+    with asking_for_modules(loaded):
+        return loaded, find(loaded, order.kernel)
+
+
+@contextmanager
+def asking_for_modules(loaded: Loaded) -> Iterator[None]:
+    """Have a `Failure` of the block name the modules that user code asked for in vain."""
+    try:
+        yield
+    except Failure as failure:
+        if loaded.assumptions.needs:
+            raise module_errors.of_needs(failure, loaded) from failure
+        raise
+
+
+def find(loaded: Loaded, name: str | None) -> Any:
     """Return the `JITFunction` called `name`, out of any autotuner; without a name the only one.
 
-    `touched` names, by line, what of the kernel's a statement changes. Raises `Failure`:
-    `unknown_kernel`, `ambiguous_kernel`, why its definition did not run, or which statement did not
-    run that would have changed it.
+    Raises `Failure`: `unknown_kernel`, `ambiguous_kernel`, or why its definition did not run.
     """
-    module_errors.check_executed(loaded, touched)
+    module_errors.check_executed(loaded)
     functions = jit_functions(vars(loaded.module))
     found = _found(loaded, name, functions)
     module_errors.check_certain(loaded, found, name)
@@ -117,9 +132,7 @@ def parameters(order: ParametersOrder, body: bytes, send: Send) -> ParametersRep
     Raises `Failure`.
     """
     del send
-    driver_stub.pretend(triton_api.target_of(order.target))
-    loaded = load(body.decode(), order.files, name=MODULE)
-    function = find(loaded, order.kernel, order.touched)
+    _, function = load_kernel(order, body.decode())
     return ParametersReport(
         kernel=function.__name__,
         line=triton_api.definition_line(function),

@@ -9,13 +9,13 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.back import triton_api
-from compiler.diagnostic import KERNEL_FOLDER, Assumption
+from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption
 from compiler.front.environment import (
     Assumptions,
     LaunchResult,
@@ -30,9 +30,8 @@ from compiler.front.module_execution import (
 )
 from compiler.front.stubs import driver_stub
 from compiler.front.stubs.torch_stub import StandIns
-from compiler.front.taint import TaintAnalysis
 from compiler.posted_text import python_text
-from compiler.slice.posted_files import package_of, root_package
+from compiler.reading.posted_files import package_of, root_package
 
 
 @dataclass(frozen=True)
@@ -43,21 +42,54 @@ class Loaded:
     dropped: Sequence[DroppedStatement]
     failed: DroppedStatement | None = None
     assumptions: Assumptions = field(default_factory=Assumptions)
-    taint_analysis: TaintAnalysis | None = None
+    execution: ModuleExecution | None = None
+
+    def assumptions_of(self, kernel: Any, name: str | None) -> list[Assumption]:
+        """Return the assumptions that a kernel, or anything that it reads, depends on."""
+        if self.execution is None:
+            return self.assumptions.made
+        taints = self.execution.assumed.all_of_kernel(kernel, vars(self.module), name)
+        needed = {item for taint in taints for item in self.execution.assumptions_of[taint]}
+        return [item for item in self.assumptions.made if item in needed]
+
+
+@dataclass(frozen=True)
+class PostedModule:
+    """The posted source as Python knows it: its dotted name, and the package that it is in."""
+
+    name: str
+    package: str
+    is_package: bool = False
 
     @property
-    def is_conclusive(self) -> bool:
-        """True if everything was executed as Python would, without any influence of a stand-in."""
-        imports_only = all(isinstance(item.error, ImportError) for item in self.dropped)
-        return imports_only and not self.assumptions.touches
+    def parents(self) -> list[str]:
+        """The packages around it, the outermost first."""
+        parts = self.name.split(".")
+        return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def posted_module(module: str | None, text: str, files: Mapping[str, str]) -> PostedModule:
+    """Return what a source posted as `module` is; `pkg.__init__` is the package `pkg` itself."""
+    if module is None:
+        return PostedModule(MODULE, package_of(text, files, root_package(files)))
+    name = module.removesuffix(".__init__")
+    if name != module:
+        return PostedModule(name, name, is_package=True)
+    return PostedModule(name, name.rpartition(".")[0])
 
 
 class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the request's further files as if they lay in the folder /kernel."""
+    """Imports the request's texts as if they were files in the folder /kernel.
 
-    def __init__(self, files: Mapping[str, str], root: str, execution: ModuleExecution) -> None:
-        self._files = files
-        self._root = root
+    The source itself is `/kernel/user.py`, whatever its module is called.
+    """
+
+    def __init__(
+        self, text: str, files: Mapping[str, str], posted: PostedModule, execution: ModuleExecution
+    ) -> None:
+        self._files = {**files, USER_FILE: text}
+        self._root = root_package(files)
+        self._posted = posted
         self._execution = execution
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
@@ -66,6 +98,9 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         The package of the folder itself exists for relative imports.
         """
         del path, target
+        if fullname == self._posted.name:
+            folders = [KERNEL_FOLDER + fullname.replace(".", "/")]
+            return self._spec(fullname, USER_FILE, folders if self._posted.is_package else None)
         if fullname == self._root:
             return self._spec(fullname, None, [KERNEL_FOLDER.rstrip("/")])
         folder = fullname.removeprefix(f"{self._root}.").replace(".", "/")
@@ -73,7 +108,8 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return self._spec(fullname, f"{folder}/__init__.py", [KERNEL_FOLDER + folder])
         if f"{folder}.py" in self._files:
             return self._spec(fullname, f"{folder}.py", None)
-        if any(name.startswith(f"{folder}/") for name in self._files):
+        is_folder = any(name.startswith(f"{folder}/") for name in self._files)
+        if is_folder or fullname in self._posted.parents:
             return self._spec(fullname, None, [KERNEL_FOLDER + folder])
         return None
 
@@ -128,20 +164,26 @@ def launching_nothing(kinds: Sequence[Any], launched: Callable[[], object]) -> I
             kind.run = original
 
 
-def load(text: str, files: Mapping[str, str], *, name: str = MODULE) -> Loaded:
-    """Load `text` as the module `name` of `/kernel/<name>.py`, its imports coming from `files`."""
+def load(
+    text: str,
+    files: Mapping[str, str],
+    *,
+    module: str | None = None,
+    absent: Collection[str] = (),
+) -> Loaded:
+    """Load `text` as the module called `module`, its imports coming from `files`.
+
+    Its packages are imported before it, as Python does. Without a `module`, it is `user`.
+    """
     if any(isinstance(finder, _FINDERS) for finder in sys.meta_path):
         forget_earlier()
-    assumptions = Assumptions()
+    assumptions = Assumptions(absent=None if module is None else frozenset(absent))
     execution = ModuleExecution(assumptions)
-    root = root_package(files)
-    finder = PostedFiles({**files, f"{name}.py": text}, root, execution)
+    posted = posted_module(module, text, files)
+    finder = PostedFiles(text, files, posted, execution)
     sys.meta_path[:0] = [finder, StandIns(assumptions)]
     sys.meta_path.append(MissingModules(assumptions))
-    path = f"{KERNEL_FOLDER}{name}.py"
-    module = importlib.util.module_from_spec(finder.find_spec(name, None))
-    module.__package__ = package_of(text, files, root)
-    sys.modules[name] = module
+    loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None
     notice_attempts(assumptions)
     with (
@@ -149,12 +191,32 @@ def load(text: str, files: Mapping[str, str], *, name: str = MODULE) -> Loaded:
         launching_nothing(triton_api.LAUNCHABLE, lambda: LaunchResult(assumptions)),
     ):
         try:
-            execution.run(module, text, path)
+            loaded = _executed(posted, loaded, finder)
         except StatementFailed as failure:
             failed = failure.dropped
     for dropped in execution.dropped:
         _note(dropped, assumptions)
-    return Loaded(module, execution.dropped, failed, assumptions, execution.taint_analysis)
+    return Loaded(loaded, execution.dropped, failed, assumptions, execution)
+
+
+def _executed(
+    posted: PostedModule, module: types.ModuleType, finder: PostedFiles
+) -> types.ModuleType:
+    """Import the packages around a posted module, then run it, unless one of them imported it."""
+    try:
+        for parent in posted.parents:
+            importlib.import_module(parent)
+    except Exception as error:
+        path = KERNEL_FOLDER + USER_FILE
+        raise StatementFailed(DroppedStatement(path, 1, frozenset(), error)) from error
+    if posted.name in sys.modules:
+        return sys.modules[posted.name]
+    module.__package__ = posted.package
+    sys.modules[posted.name] = module
+    finder.exec_module(module)
+    if posted.parents:
+        setattr(sys.modules[posted.parents[-1]], posted.name.rpartition(".")[2], module)
+    return module
 
 
 _FINDERS = (PostedFiles, StandIns, MissingModules)

@@ -8,23 +8,30 @@ ends the module, as in Python.
 import __future__
 
 import ast
+import copy
 import linecache
 import sys
 import types
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from compiler.front.environment import Assumptions, is_lacking
+from compiler.back import triton_api
+from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
+from compiler.front.environment import Assumptions, StandIn, is_lacking
 from compiler.front.stubs import triton_modules
+from compiler.front.stubs.torch_stub import StandIns
 from compiler.front.taint import Executed, Taint, TaintAnalysis
 from compiler.front.user_calls import UserCalls
 from compiler.posted_text import lines_of, python_text
-from compiler.slice.scopes import stored
+from compiler.reading.scopes import stored
 
 MODULE = "user"
-"""The name of the module that the posted source is, whatever it imports."""
+"""The name of the module that the posted source is, where the request gives none."""
 _ANSWER_NAME = " answer"
 """Not a valid Python name, so that it hides no other."""
+_PEELED = " peeled"
+"""The name of what takes the place of a decorator that cannot run: it returns the function."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,9 @@ class ModuleExecution:
         self.dropped: list[DroppedStatement] = []
         self.missing: set[str] = set()
         self.taint_analysis = TaintAnalysis(assumptions)
+        self.assumed = TaintAnalysis(assumptions, passes_on=False)
+        """Follows the assumptions that statements made, as taint is followed."""
+        self.assumptions_of: dict[Taint, list[Assumption]] = {}
         self._tried: dict[str, list[tuple[int, int]]] = {}
 
     def run(self, module: types.ModuleType, posted: str, path: str) -> None:
@@ -89,7 +99,7 @@ class ModuleExecution:
         flags = _future_flags(tree)
         module.__doc__ = ast.get_docstring(tree, clean=False)
         asks = self.assumptions.asks
-        is_posted = module.__name__ == MODULE
+        is_posted = path == KERNEL_FOLDER + USER_FILE
         self._run_all(tree.body, _ExecutionScope(module, path, flags, tried, is_posted))
         self.assumptions.asks = asks  # taint_analysis its own statements, not the importer's
 
@@ -100,8 +110,56 @@ class ModuleExecution:
                 continue
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 continue  # compiled alone, a text would become the module's docstring
-            self._run_one(statement, scope)
+            logged = len(self.assumptions.log)
+            runnable = self._without_absent_decorators(statement, scope)
+            self._run_one(runnable, scope, logged=logged)
+            if runnable is not statement and self.assumptions.needs:
+                self._taint_undecorated(statement, scope)
+            scope.module.__dict__.pop(_PEELED, None)
             triton_modules.stand_in(statement, scope.module.__dict__)
+
+    def _without_absent_decorators(self, statement: ast.stmt, scope: _ExecutionScope) -> ast.stmt:
+        """Replace the decorators above `@triton.jit` that are not here, and note each.
+
+        The kernel below is taken as it is written.
+        """
+        if not isinstance(statement, ast.FunctionDef):
+            return statement
+        namespace, decorators = scope.module.__dict__, statement.decorator_list
+        jit = next((i for i, node in enumerate(decorators) if _is_jit(node, namespace)), 0)
+        lacking = [node for node in decorators[:jit] if self._is_lacking(node, namespace)]
+        if not lacking:
+            return statement
+        file = file_in_kernel(scope.path) or USER_FILE
+        for node in lacking:
+            message = (
+                f"the decorator @{ast.unparse(node)[:100]} is not here: the kernel under it is "
+                "taken as it is written"
+            )
+            self.assumptions.add(Assumption(file, node.lineno, message))
+        namespace[_PEELED] = _unchanged
+        peeled = copy.copy(statement)
+        stand_in = [ast.copy_location(ast.Name(_PEELED, ast.Load()), node) for node in decorators]
+        peeled.decorator_list = [
+            stand_in[index] if node in lacking else node for index, node in enumerate(decorators)
+        ]
+        return peeled
+
+    def _taint_undecorated(self, statement: ast.stmt, scope: _ExecutionScope) -> None:
+        """Have a function depend on its missing decorators, which may yet be sent."""
+        asked = "a decorator of it was not sent"
+        taint = Taint(scope.path, statement.lineno, asked)
+        self.taint_analysis.bind(stored([statement]), scope.module.__dict__, taint)
+
+    def _is_lacking(self, decorator: ast.expr, namespace: dict[str, Any]) -> bool:
+        root = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(_value_of(root, namespace), StandIn):
+            return True
+        while isinstance(root, (ast.Call, ast.Attribute)):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        if not isinstance(root, ast.Name):
+            return False
+        return root.id not in namespace and root.id in self.missing
 
     def _run_if(self, statement: ast.If, scope: _ExecutionScope) -> None:
         """Run an `if` part by part, so that what is lacking in it takes only itself away."""
@@ -116,16 +174,23 @@ class ModuleExecution:
             self.taint_analysis.branched(statement, known, taint)
 
     def _run_one(
-        self, statement: ast.stmt, scope: _ExecutionScope, *, loses: Collection[str] | None = None
+        self,
+        statement: ast.stmt,
+        scope: _ExecutionScope,
+        *,
+        loses: Collection[str] | None = None,
+        logged: int | None = None,
     ) -> Taint | None:
         """Run a statement, and return the source of its taint, if any.
 
-        `loses` are the names that are missing when it is left out.
+        `loses` are the names that are missing when it is left out. What was assumed since there
+        were `logged` assumptions is the statement's, too.
         """
         module, path = scope.module, scope.path
         program = ast.Module([statement], type_ignores=[])
         code = compile(program, path, "exec", flags=scope.flags, dont_inherit=True)
         touches, asks = self.assumptions.touches, self.assumptions.asks
+        logged = len(self.assumptions.log) if logged is None else logged
         asked, raised = None, False
         calls = UserCalls()
         try:
@@ -151,7 +216,39 @@ class ModuleExecution:
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
         executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.found)
+        self._note_assumptions(executed, logged)
+        if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+            self._hide(executed)
         return self.taint_analysis.after(executed, self.missing)
+
+    def _note_assumptions(self, executed: Executed, logged: int) -> None:
+        """Follow what depends on the assumptions that a statement made."""
+        made = self.assumptions.of_this_statement(logged)
+        asked = made[0].message if made else None
+        self.assumed.after(replace(executed, asked=asked, raised=False), ())
+        if asked is not None:
+            taint = Taint(executed.path, executed.statement.lineno, asked)
+            self.assumptions_of[taint] = made
+
+    def _hide(self, executed: Executed) -> None:
+        """Have what a star import may have bound again depend on it, where it brought nothing."""
+        statement = executed.statement
+        assert isinstance(statement, ast.ImportFrom)
+        module = sys.modules.get(statement.module or "")
+        is_stand_in = isinstance(getattr(module, "__loader__", None), StandIns)
+        if not executed.raised and not is_stand_in:
+            return
+        words = f"{'.' * statement.level}{statement.module or ''}"
+        message = f"what `from {words} import *` brings is not known: nothing of the kernel's"
+        taint = Taint(executed.path, statement.lineno, message)
+        if self.assumptions.needs:
+            self.taint_analysis.bind(executed.namespace, executed.namespace, taint)
+        else:
+            file = file_in_kernel(executed.path) or USER_FILE
+            assumption = Assumption(file, statement.lineno, message)
+            self.assumptions.add(assumption)
+            self.assumed.bind(executed.namespace, executed.namespace, taint)
+            self.assumptions_of[taint] = [assumption]
 
     def _leave_out(self, dropped: DroppedStatement, module: types.ModuleType) -> None:
         self.dropped.append(dropped)
@@ -169,6 +266,35 @@ class ModuleExecution:
                     return True
             frame = frame.f_back
         return False
+
+
+_UNKNOWN = StandIn()
+
+
+def _unchanged(function: Any) -> Any:
+    return function
+
+
+def _is_jit(decorator: ast.expr, namespace: dict[str, Any]) -> bool:
+    """Return whether a decorator is `triton.jit`, called, applied in part, or by itself."""
+    if isinstance(decorator, ast.Call):
+        parts = [decorator.func, *decorator.args[:1]]
+        return any(_is_jit(part, namespace) for part in parts)
+    value = _value_of(decorator, namespace)
+    return any(value is jit for jit in triton_api.JIT_DECORATORS)
+
+
+def _value_of(node: ast.expr, namespace: dict[str, Any]) -> Any:
+    """Return the value of `name` or `module.name`, asking nothing but modules; else None."""
+    if isinstance(node, ast.Name):
+        return namespace.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = _value_of(node.value, namespace)
+        if isinstance(owner, types.ModuleType):
+            is_stand_in = isinstance(vars(owner).get("__loader__"), StandIns)
+            return vars(owner).get(node.attr, _UNKNOWN if is_stand_in else None)
+        return owner if isinstance(owner, StandIn) else None
+    return None
 
 
 def _body_of(node: ast.Try) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from compiler.front import code_reach
 from compiler.front.code_reach import CodeFacts, Namespace, Reach
 from compiler.front.environment import Assumptions, StandIn
 from compiler.front.user_calls import UserCall
-from compiler.slice.scopes import stored
+from compiler.reading.scopes import stored
 
 _MOST = 20_000
 _MOST_OF_ALL = 100_000
@@ -75,10 +75,15 @@ class Executed:
 
 
 class TaintAnalysis:
-    """The tainted names and objects of one execution."""
+    """The tainted names and objects of one execution.
 
-    def __init__(self, assumptions: Assumptions) -> None:
+    `passes_on`: a statement that only names or passes on what a stand-in gave taints nothing, as it
+    stays a stand-in. Not so for an answer that was assumed: it looks like any other value.
+    """
+
+    def __init__(self, assumptions: Assumptions, *, passes_on: bool = True) -> None:
         self._assumptions = assumptions
+        self._passes_on = passes_on
         self._left = _MOST_OF_ALL
         self._names: dict[tuple[int, str], Taint] = {}
         self._objects: dict[int, tuple[Any, Taint]] = {}  # held, so that none gets another's number
@@ -88,7 +93,8 @@ class TaintAnalysis:
 
         `missing` are names that statements left out would have bound.
         """
-        possible = self._names or self._objects or missing or self._assumptions.touches
+        possible = bool(self._names or self._objects or missing or executed.asked)
+        possible = possible or self._assumptions.touches > 0
         if not possible and not executed.raised:
             return None
         statement, namespace = executed.statement, executed.namespace
@@ -98,7 +104,7 @@ class TaintAnalysis:
         bodies = _may_call_what_it_defines(statement, namespace)
         facts = code_reach.facts_of(executed.code, bodies=bodies)
         reach = self._reach_of(facts, namespace, executed.calls)
-        taint = self._within(reach) or _of(executed, reach, missing)
+        taint = self._within(reach) or self._of(executed, reach, missing)
         names = stored([statement])
         if taint is not None and not self._is_only_tuned(executed, missing):
             self._spread(names, namespace, reach, taint)
@@ -128,7 +134,7 @@ class TaintAnalysis:
         bare.decorator_list = [one for one in bare.decorator_list if not _acts_at_launch(one)]
         reach = self._reach_of(_facts_of(bare, executed.path), executed.namespace)
         rest = replace(executed, statement=bare, calls=())
-        return self._within(reach) is None and _of(rest, reach, missing) is None
+        return self._within(reach) is None and self._of(rest, reach, missing) is None
 
     def branched(self, statement: ast.If, namespace: Namespace, taint: Taint) -> None:
         """Taint what either branch of an `if` with a tainted condition may bind or change."""
@@ -160,6 +166,23 @@ class TaintAnalysis:
         owners = {id(vars(module)) for module in modules if code_reach.is_users(module)}
         return [(at, name) for at, name in reach.names if at in owners and name in reach.sets]
 
+    def bind(self, names: Iterable[str], namespace: Namespace, taint: Taint) -> None:
+        """Taint names that something which is not here may have bound again."""
+        for name in names:
+            if not name.startswith("__"):
+                self._names[id(namespace), name] = taint
+
+    def all_of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> set[Taint]:
+        """Return the sources of all taints of the kernel, and of what it reads."""
+        if not self._names and not self._objects:
+            return set()
+        reach = code_reach.reach_of_value(kernel, _MOST)
+        if reach.sees_all:
+            return {*self._names.values(), *(taint for _, taint in self._objects.values())}
+        keys = [*reach.names, *([(id(namespace), name)] if name else [])]
+        named = {self._names[key] for key in keys if key in self._names}
+        return named | {self._objects[n][1] for n in reach.objects if n in self._objects}
+
     def of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> Taint | None:
         """Return the source of a taint of the kernel, or of something that it reads."""
         if not self._names and not self._objects:
@@ -177,6 +200,22 @@ class TaintAnalysis:
             if number in self._objects:
                 return self._objects[number][1]
         return None
+
+    def _of(self, executed: Executed, reach: Reach, missing: Collection[str]) -> Taint | None:
+        """Return the taint that a statement itself is the source of, if it is one."""
+        asked = executed.asked
+        lacked = sorted(reach.missing.intersection(missing)) if reach.catches else []
+        if lacked:
+            asked = asked or f"{lacked[0]} is missing"
+        if reach.compares and self._passes_on:
+            held = (item for item in reach.objects.values() if isinstance(item, StandIn))
+            asked = asked or next((f"{item!r} is passed on" for item in held), None)
+        if asked is None:
+            return None
+        passes_on = self._passes_on and not (executed.raised or lacked or executed.calls)
+        if passes_on and _is_naming(executed.statement, executed.namespace):
+            return None
+        return Taint(executed.path, executed.statement.lineno, asked)
 
     def _import(self, statement: ast.stmt, namespace: Namespace) -> None:
         """Taint names that an import binds if they are tainted in their module."""
@@ -208,23 +247,6 @@ def _acts_at_launch(decorator: ast.expr) -> bool:
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", None)
     return name in {"autotune", "heuristics"}
-
-
-def _of(executed: Executed, reach: Reach, missing: Collection[str]) -> Taint | None:
-    """Return the taint that a statement itself is the source of, if it is one."""
-    asked = executed.asked
-    lacked = sorted(reach.missing.intersection(missing)) if reach.catches else []
-    if lacked:
-        asked = asked or f"{lacked[0]} is missing"
-    if reach.compares:
-        held = (one for one in reach.objects.values() if isinstance(one, StandIn))
-        asked = asked or next((f"{one!r} is passed on" for one in held), None)
-    if asked is None:
-        return None
-    passes_on = not (executed.raised or lacked or executed.calls)
-    if passes_on and _is_naming(executed.statement, executed.namespace):
-        return None
-    return Taint(executed.path, executed.statement.lineno, asked)
 
 
 def _may_call_what_it_defines(statement: ast.stmt, namespace: Namespace) -> bool:

@@ -17,14 +17,14 @@ from compiler.front.jit_function import parameters
 from compiler.front.warming import forget, prewarm, warm_up
 from compiler.messages import autotuning, orders
 from compiler.messages.wire import Task, task_of
-from compiler.slice.slice import slice_kernel
+from compiler.reading.read_source import read_source
 from compiler.ttir_to_numpy.task import numpy
 
 __all__ = ["TASKS", "forget", "prewarm", "warm_up"]
 
 TASKS: dict[str, Task] = dict(
     [
-        task_of(orders.SliceOrder, slice_kernel),
+        task_of(orders.ReadOrder, read_source),
         task_of(orders.FrontOrder, front),
         task_of(orders.ParametersOrder, parameters),
         task_of(autotuning.AutotuneOrder, autotune),

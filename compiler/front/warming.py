@@ -19,9 +19,9 @@ from compiler.front.front import front
 from compiler.front.preloaded import PRELOADED, preload
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
 from compiler.front.stubs.triton_modules import absence
-from compiler.messages.orders import BackOrder, FrontOrder, SliceOrder
+from compiler.messages.orders import BackOrder, FrontOrder, ReadOrder
 from compiler.messages.reports import FrontReport
-from compiler.slice.slice import slice_kernel
+from compiler.reading.read_source import read_source
 from compiler.target import STANDARD_TARGET, Target, common_targets, parse_target
 
 
@@ -91,9 +91,9 @@ def warm_up() -> None:
 
 
 def prewarm(profile: str) -> None:
-    """Run a tiny task of `profile`'s kind (slice, front, back) to take its page faults early."""
+    """Run a tiny task of `profile`'s kind (read, front, back) to take its page faults early."""
     if profile == "parse":
-        slice_kernel(SliceOrder(), _SOURCE)
+        read_source(ReadOrder(), _SOURCE)
     elif profile == "front":
         _front(_TARGET)
     else:
@@ -119,7 +119,6 @@ def _front(target: Target) -> tuple[FrontReport, bytes]:
         hints={"x_ptr": ["divisible_by_16"]},
         options=_OPTIONS,
         target=target,
-        module="warm",
     )
     return front(order, _SOURCE, keep), artifacts["ttir"]
 

@@ -4,11 +4,11 @@ Standard library only.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from compiler.diagnostic import Assumption
-from compiler.messages.orders import Order
+from compiler.messages.orders import Execution, Order
 from compiler.target import Target
 
 MOST_CONFIGS = 10_000
@@ -20,19 +20,11 @@ PRUNING_HOOKS = ("early_config_prune", "perf_model")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AutotuneOrder(Order):
-    """Execute a slice that is `tuned`, and ask the kernel's autotuner what it would try.
-
-    `sources` are posted, by path; the rest is as in a FrontOrder.
-    """
+class AutotuneOrder(Execution, Order):
+    """Execute a source, and ask the kernel's autotuner what it would try."""
 
     task = "autotune"
     profile = "front"
-    kernel: str | None
-    files: dict[str, str] = field(default_factory=dict)
-    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    sources: Mapping[str, str]
-    target: Target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +77,6 @@ class AutotuneReport:
     heuristics: list[HeuristicReport]
     source_hash: str
     assumptions: list[Assumption]
-    conclusive: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,72 +34,71 @@ class IrBounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SliceOrder(Order):
-    """Find the kernel of a source, and the parts of the text that can affect it.
+class ReadOrder(Order):
+    """Parse a source: choose its kernel, and state facts of its jit functions.
 
-    `functions` are those that constexprs pass to the kernel. With `inspect` no kernel is chosen and
-    no slice is made: facts only. With `tuned`, what acts at launch (autotuning, heuristics) and all
-    that it needs stays in the slice.
+    `functions` are those that constexprs pass to the kernel. With `inspect` no kernel is chosen,
+    and types of parameters are proposed. `module` is the source's own dotted name, if it has one.
     """
 
-    task = "slice"
+    task = "read"
     profile = "parse"
     kernel: str | None = None
+    module: str | None = None
     files: dict[str, str] = field(default_factory=dict)
     functions: list[str] = field(default_factory=list)
     inspect: bool = False
-    tuned: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontOrder(Order):
-    """Execute a slice, and make the stages `source` and `ttir` of its kernel.
+class Execution:
+    """A source as a front child executes it, whole, under the name `module` in its own package.
 
-    `touched` names, by line, what of the kernel's a statement changes. `hidden` names options that
-    are not among `options`: their values stay with the worker. The function is looked for in a
-    module called `module`.
+    Without a `module` it is the script `user`, and whatever it imports and lacks is taken to be
+    absent. With one, only the modules `absent` are; what else is missing is needed.
+    """
+
+    kernel: str | None
+    module: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+    target: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontOrder(Execution, Order):
+    """Execute a source, and build the stages `source` and `ttir` of its kernel.
+
+    `hidden` names options that are not among `options`: their values stay with the worker.
     """
 
     task = "front"
     profile = "front"
     stages = made_by("front")
-    kernel: str | None
-    files: dict[str, str] = field(default_factory=dict)
-    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
     signature: Mapping[str, Any]
     constexprs: Mapping[str, Any]
     hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
     options: Mapping[str, Any]
     hidden: list[str] = field(default_factory=list)
-    target: Target
     stop_after: str | None = None
     ir_bounds: IrBounds = IrBounds()
-    module: str = "user"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParametersOrder(Order):
-    """Execute a slice, and ask the kernel's own function for its parameters."""
+class ParametersOrder(Execution, Order):
+    """Execute a source, and ask the kernel's own function for its parameters."""
 
     task = "parameters"
     profile = "front"
-    kernel: str | None
-    files: dict[str, str] = field(default_factory=dict)
-    touched: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    target: Target
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheKeyOrder(Order):
-    """Hash the kernel that `front` names as Triton's own JIT does; `sources` are posted, by path.
-
-    Executes definitions only, nothing that its author could choose a key with.
-    """
+    """Execute a source, and hash the kernel that `front` names as Triton's own JIT does."""
 
     task = "cache_key"
-    profile = "parse"
+    profile = "front"
     front: FrontOrder
-    sources: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ The worker reads it again with bounds (`worker/compile/reports.py`): a child tha
 report anything.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from compiler.diagnostic import Assumption, Diagnostic
@@ -22,23 +22,14 @@ class BlockLocations:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SliceReport:
-    """The slice of a kernel, and facts about all kernels from the text (`facts`, by `kernels`).
+class ReadReport:
+    """The kernel of a source, and facts about all its jit functions (`facts`, by `kernels`).
 
-    `files` are those to execute beside the slice. `touched` names, by line, what of the kernel's a
-    statement certainly changes. `whole` says that nothing was cut away; `whole_module` is a text to
-    execute beside the slice, if there is one. Of an inspection there are facts only.
+    `kernel` is None where only running the source can choose it, and in an inspection.
     """
 
     facts: dict[str, list[dict[str, Any]]]
     kernel: str | None = None
-    slice: str | None = None
-    files: dict[str, str] = field(default_factory=dict)
-    touched: dict[str, list[str]] = field(default_factory=dict)
-    whole: bool = False
-    whole_module: str | None = None
-    assumptions: list[Assumption] = field(default_factory=list)
-    notes: list[Diagnostic] = field(default_factory=list)
     ms: float = 0.0
 
 
@@ -72,8 +63,7 @@ class FrontReport:
     """The front end's result for a kernel, except for its stages.
 
     `language` is what the back end begins with, `parameters` are those of the run time,
-    `constexprs` the defaults that were used. `conclusive`: nothing stood in for anything while the
-    source was executed.
+    `constexprs` the defaults that were used.
     """
 
     kernel: str
@@ -84,7 +74,6 @@ class FrontReport:
     timings_ms: dict[str, float]
     notes: list[Diagnostic]
     assumptions: list[Assumption]
-    conclusive: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,8 @@ MAX_TEXT_CHARS = 64 << 20
 """Limit of a source, a file or IR in any deployment; its settings allow less."""
 MAX_FILES = 4096
 MAX_PATH_CHARS = 1024
+MAX_MODULE_CHARS = 512
+MAX_ABSENT = 512
 MAX_OPTIONS = 64
 
 EXAMPLE: dict[str, Any] = {
@@ -69,6 +71,13 @@ FILES_SCHEMA: dict[str, Any] = {
 }
 Json: TypeAlias = Any
 """A value as JSON says it, for what reads it to check; pydantic would copy each item of it."""
+ModuleName = Annotated[
+    str,
+    Field(
+        max_length=MAX_MODULE_CHARS, pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$"
+    ),
+]
+"""A dotted name of a Python module."""
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
 """Name of a parameter, an option or an axis."""
 Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
@@ -149,6 +158,16 @@ class CompileRequest(BaseModel):
     files: Annotated[Files, WithJsonSchema(FILES_SCHEMA)] = Field(
         default_factory=dict,
         description="further modules the source imports, by path",
+    )
+    module: ModuleName | None = Field(
+        default=None,
+        description="the source's own dotted name in its package, such as pkg.sub.mod "
+        "(pkg.sub.__init__ for a package itself). What it imports and `files` lacks is then asked "
+        "for: the compilation fails as `missing_module`, and its `needs` lists the modules",
+    )
+    absent: Annotated[list[ModuleName], Field(max_length=MAX_ABSENT, fail_fast=True)] = Field(
+        default_factory=list,
+        description="with `module`: modules that the caller does not have, with all below them",
     )
     kernel: str | None = Field(
         default=None,

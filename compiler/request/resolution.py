@@ -19,7 +19,9 @@ from compiler.target import Target, parse_target
 from compiler.toolchain import Toolchain
 from compiler.type_name import canonical_type
 
-OF_SOURCES = ("files", "kernel", "signature", "hints", "constexprs", "specialization_data")
+OF_SOURCES = (
+    "module", "files", "absent", "kernel", "signature", "hints", "constexprs", "specialization_data"
+)  # fmt: skip
 """Fields that say something of a source; posted IR says it itself."""
 
 _MODULE_PATH = re.compile(r"(?:[A-Za-z_]\w*/){0,8}[A-Za-z_]\w*\.py", re.ASCII)
@@ -52,8 +54,10 @@ def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> Co
     parts: dict[str, Any] = {
         "namespace": namespace,
         "source": request.source,
+        "module": request.module,
         "ir": request.ir.model_dump() if request.ir else None,
         "files": request.files,
+        "absent": sorted(set(request.absent)),
         "kernel": request.kernel or jit_data.kernel,
         "specialization_json": jit_data.specialization.to_json(),
         "options": options,
@@ -151,6 +155,9 @@ def _check_input(request: CompileRequest) -> None:
         for name in OF_SOURCES
         if getattr(request, name, None)
     ]
+    if request.absent and request.module is None:
+        message = "it is of use with `module` only: without one, all that is missing is absent"
+        raise RequestRejected(FieldError("/absent", message))
     if request.source is not None:
         errors.append(FieldError("/ir", "give `source` or `ir`, not both"))
     if "\0" in ir.text:

@@ -93,7 +93,6 @@ export interface Kernel {
   parameters: Parameter[];
   configs: KernelConfig[];
   calls: string[];
-  blanked: [number, number][];
 }
 
 export interface Inspection {

@@ -12,7 +12,7 @@ from typing import Any
 
 from compiler.diagnostic import KERNEL_FOLDER
 from compiler.posted_text import lines_of, python_text
-from compiler.slice.posted_files import package_of, root_package
+from compiler.reading.posted_files import package_of, root_package
 from programs.recorder.kernel_definitions import as_loaded
 
 MODULE = "user"

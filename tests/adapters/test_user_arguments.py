@@ -21,7 +21,7 @@ def parameter(name: str, annotation: str | None = None, **says: Any) -> Inspecte
 
 
 def kernel(name: str, *parameters: InspectedParameter, **says: Any) -> InspectedKernel:
-    usual: dict[str, Any] = {"configs": [], "heuristics": [], "calls": [], "blanked": []}
+    usual: dict[str, Any] = {"configs": [], "heuristics": [], "calls": []}
     usual |= {"line": 3, "gluon": False}
     return InspectedKernel(name=name, parameters=list(parameters), **usual | says)
 

@@ -1,6 +1,6 @@
 """Compiles a module here and directly, and compares the two results.
 
-"Here" is a worker's path of slice, front end and whole module, without its sandbox.
+"Here" is a worker's path of reading and front end, without its sandbox.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.differential.direct import MOST_CPU_S, Direct
-from tests.integration.compiler.children import ChildEnd, Children
-from worker.compile.progress import CompilationFailed
+from tests.integration.compiler.children import Children
 from worker.compile.reports import FailureReport, FrontReport, read_report
-from worker.compile.whole_module_check import UNFINISHED, FrontOutcome, agree
 
 SIGNATURE = {"x_ptr": "*fp32"}
 
@@ -32,8 +30,6 @@ class Answers:
     """
 
     detail: str
-    whole: bool
-    overruled: bool
 
 
 class Comparison:
@@ -57,70 +53,51 @@ class Comparison:
         """
         request: dict[str, Any] = {"kernel": kernel, "signature": SIGNATURE, "constexprs": {}}
         theirs = self.direct.compile({**files, **(installed or {})}, arch=90, **request)
-        ours, reported, whole, overruled = self.here(files, request)
+        ours, reported = self.here(files, request)
         if isinstance(ours, str):
             verdict = "both_refuse" if "error" in theirs else "refused_here"
-            return Answers(verdict, f"{ours} | {theirs.get('error')}", whole, overruled)
+            return Answers(verdict, f"{ours} | {theirs.get('error')}")
         if ours == theirs:
-            return Answers("equal", "", whole, overruled)
+            return Answers("equal", "")
         if "0 active drivers" in theirs.get("error", ""):
-            return Answers("launches", "", whole, overruled)
+            return Answers("launches", "")
+        if "error" in theirs and "import cutlass" in files["user.py"]:
+            has = {**files, **(installed or {}), "cutlass.py": ""}
+            if ours == self.direct.compile(has, arch=90, **request):
+                return Answers("lacks_module", "")
         if "No module named 'cutlass'" in theirs.get("error", ""):
-            return Answers("lacks_module", "", whole, overruled)
+            return Answers("lacks_module", "")
         detail = theirs.get("error") or _first_difference(ours["source"], theirs["source"])
         unsaid = "accepted" if "error" in theirs else "SILENT"
-        return Answers("told" if reported else unsaid, f"{detail} | {reported}", whole, overruled)
+        return Answers("told" if reported else unsaid, f"{detail} | {reported}")
 
     def here(
         self, files: dict[str, str], request: dict[str, Any]
-    ) -> tuple[dict[str, str] | str, list[Any], bool, bool]:
-        """Return our result or failure; the assumptions; whether it is whole, and overruled."""
+    ) -> tuple[dict[str, str] | str, list[Any]]:
+        """Return our stages or failure, and the assumptions."""
         others = {name: text for name, text in files.items() if name != "user.py"}
         passed = request.pop("functions", [])
+        text = files["user.py"].encode()
         header = {
-            "task": "slice", "kernel": request["kernel"], "files": others, "functions": passed
+            "task": "read", "kernel": request["kernel"], "files": others, "functions": passed
         }  # fmt: skip
-        sliced = self.children.run(header, files["user.py"].encode())
-        if sliced.last is None or sliced.last["kind"] != "result":
-            return f"sliced: {sliced.last}", [], False, False
-        found, overruled = sliced.result, False
-        first = self._front(found, found["slice"], request)
-        if found["whole_module"] is not None:
-            second = self._front(found, found["whole_module"], request)
-            unfinished = isinstance(second.end, CompilationFailed) and (
-                second.end.slug == "compiler_crashed"
-            )
-            found["assumptions"] += [UNFINISHED] if unfinished else []
-            if second.is_conclusive and not agree(first, second):
-                overruled = not isinstance(first.end, CompilationFailed)
-                overruled &= not isinstance(second.end, CompilationFailed)
-                first = second
-        if isinstance(first.end, CompilationFailed):
-            return f"{first.end.slug}: {first.end}", [], found["whole"], overruled
-        reported = [*found["assumptions"], *first.end.assumptions]
-        stages = {name: data.decode() for name, data in first.stages.items()}
-        return stages, reported, found["whole"], overruled
-
-    def _front(self, sliced: dict[str, Any], text: str, request: dict[str, Any]) -> FrontOutcome:
+        read = self.children.run(header, text)
+        if read.last is None or read.last["kind"] != "result":
+            return f"read: {read.last}", []
         header = {
-            "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {},
-            "files": sliced["files"], "touched": sliced["touched"],
+            "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {}, "files": others,
             "options": {"enable_fp_fusion": True}, "stop_after": "ttir",
             "target": {"backend": "cuda", "arch": 90, "warp_size": 32}, **request,
         }  # fmt: skip
-        return _outcome(self.children.run(header, text.encode()))
-
-
-def _outcome(ended: ChildEnd) -> FrontOutcome:
-    if ended.last is None:
-        return FrontOutcome(
-            CompilationFailed("compiler_crashed", ended.stderr[-300:]), ended.stages
-        )
-    if ended.last["kind"] == "result":
-        return FrontOutcome(read_report(FrontReport, ended.last), ended.stages)
-    said = read_report(FailureReport, ended.last)
-    failed = CompilationFailed(said.slug, said.message, conclusive=said.conclusive)
-    return FrontOutcome(failed, ended.stages)
+        ended = self.children.run(header, text)
+        if ended.last is None:
+            return f"compiler_crashed: {ended.stderr[-300:]}", []
+        if ended.last["kind"] != "result":
+            failure = read_report(FailureReport, ended.last)
+            return f"{failure.slug}: {failure.message}", []
+        report = read_report(FrontReport, ended.last)
+        stages = {name: data.decode() for name, data in ended.stages.items()}
+        return stages, report.assumptions
 
 
 def _first_difference(ours: str, theirs: str) -> str:

@@ -36,7 +36,7 @@ def test_one_trace_goes_from_the_request_to_the_answer(
     assert request.parent == CLIENT
     assert (request.of, attempt.of) == ("tritond-service", "tritond-worker")
     assert spans["queue"].parent == attempt.parent == request.id
-    for name in ("slice", "front", "back", "finish"):
+    for name in ("read", "front", "back", "finish"):
         assert spans[name].parent == attempt.id
         assert attempt.began_ns <= spans[name].began_ns <= spans[name].ended_ns <= attempt.ended_ns
     for name in ("ttgir", "llir", "ptx", "cubin"):

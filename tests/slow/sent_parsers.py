@@ -12,8 +12,8 @@ from compiler.compilation import Parameter
 from compiler.diagnostic import Diagnostic
 from compiler.front.stubs import version_stub
 from compiler.lines import hot_lines
+from compiler.reading import syntax_errors
 from compiler.request.signature import parse_specialization
-from compiler.slice import syntax_errors
 from compiler.target import parse_target
 from compiler.type_name import canonical_type
 from launch.buffers.npy_header import read_npy_header

@@ -4,8 +4,8 @@ Start here: `compile_job.py` handles one claimed job, and `compile.py` runs its 
 
 1. `compile_consumer.py` hands claimed jobs to their handlers.
 2. `compile_job.py` looks in the cache once more, then compiles.
-3. `slicer.py` has a child cut the kernel out of its source.
-4. `front_run.py` has a child execute the slice, or reuses the TTIR of an equal slice
+3. `source_reader.py` has a child parse the source and choose its kernel.
+4. `front_run.py` has a child execute the source, or reuses the TTIR of an equal source
    (`result_cache.py`).
 5. `compile.py` has a back child make the remaining stages. `reports.py` validates every report.
 6. `build_record.py` makes the record; `child_failure.py` names the cause when a child died.

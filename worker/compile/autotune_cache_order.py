@@ -23,7 +23,9 @@ async def autotune_cache_order_of(
     if request.source is None or job.tuned is None:
         raise NotCacheable("posted IR has no autotuner; take the winners as `json`")
     kernel = request.kernel or job.compilation.kernel
-    asked = AutotunedSource(request.source, request.files, kernel, request.target_name)
+    asked = AutotunedSource(
+        request.source, request.files, kernel, request.target_name, request.module, request.absent
+    )
     found = await read_autotuner(pool, asked)
     if isinstance(found, AutotuneReading):
         return autotune_cache_order(found, job.tuned, job.compilation.options)

@@ -1,18 +1,18 @@
-"""Reading a kernel's autotuner: its slice is cut with all decorators, and a child executes it.
+"""Reading a kernel's autotuner: a child executes the source, decorators and all.
 
 The worker's own process only moves texts and checks the report.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.autotune import AutotuneReading
-from compiler.job import SOURCE_PATH
 from compiler.messages.autotuning import MOST_CONFIGS, AutotuneOrder
-from compiler.messages.orders import SliceOrder
+from compiler.messages.orders import ReadOrder
 from compiler.target import parse_target
 from worker.compile.autotune_report import AutotuneReport, as_reading
 from worker.compile.child_run import ChildRun, carry_out, read_run
-from worker.compile.reports import FailureReport, SliceReport
+from worker.compile.reports import FailureReport, ReadReport
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
 
@@ -35,22 +35,23 @@ class AutotunedSource:
     files: dict[str, str]
     kernel: str | None
     target: str
+    module: str | None = None
+    absent: Sequence[str] = ()
 
 
 async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading | UnreadAutotuner:
     """Return the configurations that a kernel tries at a launch. Raises Malformed."""
-    sliced = await _slice(pool, asked)
-    if sliced.report is None:
-        return UnreadAutotuner(sliced.outcome, sliced.failure)
-    report = sliced.report
+    reading = await _read(pool, asked)
+    if reading.report is None:
+        return UnreadAutotuner(reading.outcome, reading.failure)
     order = AutotuneOrder(
-        kernel=report.kernel,
-        files=report.files,
-        touched=report.touched,
-        sources={SOURCE_PATH: asked.source, **asked.files},
+        kernel=reading.report.kernel,
+        module=asked.module,
+        files=asked.files,
+        absent=list(asked.absent),
         target=parse_target(asked.target),
     )
-    outcome = await carry_out(pool, order, report.slice.encode(), deadline_s=DEADLINE_S)
+    outcome = await carry_out(pool, order, asked.source.encode(), deadline_s=DEADLINE_S)
     run = read_run(outcome, AutotuneReport)
     if run.report is None:
         return UnreadAutotuner(outcome, run.failure)
@@ -66,7 +67,7 @@ async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading 
     return as_reading(run.report, asked.target)
 
 
-async def _slice(pool: Pool, asked: AutotunedSource) -> ChildRun[SliceReport]:
-    order = SliceOrder(kernel=asked.kernel, files=asked.files, tuned=True)
+async def _read(pool: Pool, asked: AutotunedSource) -> ChildRun[ReadReport]:
+    order = ReadOrder(kernel=asked.kernel, module=asked.module, files=asked.files)
     outcome = await carry_out(pool, order, asked.source.encode(), deadline_s=DEADLINE_S)
-    return read_run(outcome, SliceReport)
+    return read_run(outcome, ReadReport)

@@ -51,7 +51,7 @@ def build_record(
         stdout=clipped(progress.stdout, STDOUT_CHARS),
     )
     if failure is not None:
-        return amended(record, problem=failure.problem())
+        return amended(record, needs=failure.needs, problem=failure.problem())
     if progress.metadata is None:
         return record
     return _with_metadata(record, job, progress, progress.metadata)

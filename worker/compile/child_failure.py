@@ -124,7 +124,7 @@ def reported_failure(
         message,
         diagnostics or [_diagnostic("frontend", message)],
         reason=failure.reason,
-        conclusive=failure.conclusive,
+        needs=failure.needs,
     )
 
 

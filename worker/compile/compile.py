@@ -1,7 +1,7 @@
-"""Runs one compilation: slice, front and back, each in its own child.
+"""Runs one compilation: read, front and back, each in its own child.
 
 Runs in the worker's own process: it moves bytes between children and never parses source or IR.
-It takes the results of an equal slice or of equal TTIR from the cache.
+It takes the results of an equal source or of equal TTIR from the cache.
 """
 
 from dataclasses import dataclass, field
@@ -35,10 +35,10 @@ from worker.compile.reports import (
     FrontReport,
     KernelFacts,
     PostedReport,
-    SliceReport,
+    ReadReport,
 )
 from worker.compile.result_cache import CacheScope, ResultCache
-from worker.compile.slicer import slice_source
+from worker.compile.source_reader import read_source
 from worker.pool.pool import Pool
 
 
@@ -52,9 +52,9 @@ class CompileContext:
     fronts: Derived
     backs: Derived
     share_namespaces: bool = False
-    """True if results of equal slices and TTIR are also taken from other namespaces."""
+    """True if results of equal sources and TTIR are also taken from other namespaces."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
-    slices: LRUCache[SliceReport] = field(default_factory=LRUCache)
+    readings: LRUCache[ReadReport] = field(default_factory=LRUCache)
 
     def tasks_of(
         self,
@@ -92,8 +92,8 @@ async def compile_kernel(
     if job.ir is not None:
         await run.lower_posted(job.ir)
         return
-    sliced = await slice_source(tasks, context.slices, refresh=refresh)
-    front = await run.front(sliced, run.bind(sliced))
+    reading = await read_source(tasks, context.readings, refresh=refresh)
+    front = await run.front(run.front_order(reading, run.bind(reading)))
     if job.stop_after not in FrontOrder.stages:
         await run.back(front)
 
@@ -117,9 +117,9 @@ class CompileRun:
         """The progress so far."""
         return self.tasks.progress
 
-    def bind(self, sliced: SliceReport) -> Binding:
+    def bind(self, reading: ReadReport) -> Binding:
         """Return the specialization fitted to the kernel's parameters. Raises CompilationFailed."""
-        known = [kernel for kernel in sliced.facts.kernels if kernel.name == sliced.kernel]
+        known = [kernel for kernel in reading.facts.kernels if kernel.name == reading.kernel]
         facts = next((kernel for kernel in known if kernel.certain), None)
         try:
             if facts is None:
@@ -134,12 +134,13 @@ class CompileRun:
         self.progress.parameters = binding.parameters
         return binding
 
-    def front_order(self, sliced: SliceReport, binding: Binding) -> FrontOrder:
-        """Return the order for the front child, whose body is the text."""
+    def front_order(self, reading: ReadReport, binding: Binding) -> FrontOrder:
+        """Return the order for the front child, whose body is the source."""
         return FrontOrder(
-            kernel=sliced.kernel,
-            files=sliced.files,
-            touched=sliced.touched,
+            kernel=reading.kernel,
+            module=self.job.module,
+            files=self.job.files,
+            absent=self.job.absent,
             signature=binding.signature,
             constexprs=binding.constexprs,
             hints=binding.hints,
@@ -149,19 +150,17 @@ class CompileRun:
             ir_bounds=self.ir_bounds,
         )
 
-    async def front(self, sliced: SliceReport, binding: Binding) -> FrontReport:
-        """Execute the slice. Raises CompilationFailed."""
+    async def front(self, order: FrontOrder) -> FrontReport:
+        """Execute the source. Raises CompilationFailed."""
         runs = FrontRun(self.tasks, self.results, self.sharing)
-        report = await runs.run(
-            sliced.slice, sliced.whole_module, self.front_order(sliced, binding)
-        )
+        report = await runs.run(self.job.source or "", order)
         self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         )
         self.progress.diagnostics += report.notes
         self.progress.assumptions += report.assumptions
-        self.progress.parameters = with_defaults(binding.parameters, report.constexprs)
+        self.progress.parameters = with_defaults(self.progress.parameters, report.constexprs)
         return report
 
     async def back(self, front: FrontReport) -> None:

@@ -113,7 +113,6 @@ async def do_compilation(
 
 def _count(made: Compilation, progress: Progress, metrics: WorkMetrics) -> None:
     metrics.ended(made.problem)
-    metrics.overruled.inc(progress.overruled)
     for stage, ms in progress.made_ms.items():
         metrics.stage_took(stage, ms)
     for level, outcome in progress.lookups:

@@ -42,7 +42,7 @@ from worker.compile.reports import (
     Report,
     read_report,
 )
-from worker.compile.slicer import slice_source
+from worker.compile.source_reader import read_source
 from worker.pool.child_outcome import ChildOutcome, Ending
 
 DEADLINE_S = 120.0
@@ -186,7 +186,7 @@ class _Derivation:
             detail = "Triton's cache knows IR by the file it was read from; post source instead."
             raise DerivationFailed("not_derivable", detail)
         front, text = await self._front_order(request)
-        hashed = CacheKeyOrder(front=front, sources=request.texts)
+        hashed = CacheKeyOrder(front=front)
         _, key = await self._run(hashed, text, CacheKeyReport)
         parts = await self._artifacts([stage for stage in COMPILED if self._has(stage)])
         order = TritonCacheOrder(
@@ -221,15 +221,15 @@ class _Derivation:
         return front, progress.stages["source"]
 
     async def _front_order(self, request: CompileJob) -> tuple[FrontOrder, bytes]:
-        """Return the order of the compilation's front child, and the text that it executes."""
+        """Return the order of the compilation's front child, and the source that it executes."""
         tasks = self.context.tasks_of(request, Progress(), self.limit)
         run = self.context.run_of(tasks)
         try:
-            sliced = await slice_source(tasks, self.context.slices)
-            order = run.front_order(sliced, run.bind(sliced))
+            reading = await read_source(tasks, self.context.readings)
+            order = run.front_order(reading, run.bind(reading))
         except CompilationFailed as failure:
             raise DerivationFailed("derivation_failed", str(failure)) from failure
-        return order, (sliced.whole_module or sliced.slice).encode()
+        return order, (request.source or "").encode()
 
     async def _made(self, order: Order, parts: dict[str, bytes]) -> bytes:
         return (await self._all_made(order, parts))[order.task]

@@ -20,7 +20,7 @@ from worker.compile.compile import CompileContext
 from worker.compile.compile_job import success_kept_s
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.reports import InspectReport, Malformed
-from worker.compile.slicer import inspect_source
+from worker.compile.source_reader import inspect_source
 from worker.consumer import Attempt
 from worker.pool.child_outcome import ChildOutcome, Ending
 

@@ -21,12 +21,12 @@ class CompilationFailed(Exception):
         parameter: str | None = None,
         *,
         reason: str | None = None,
-        conclusive: bool = False,
+        needs: Sequence[str] = (),
     ) -> None:
         super().__init__(detail)
         self.slug = slug
         self.reason = reason
-        self.conclusive = conclusive
+        self.needs = list(needs)
         self.diagnostics = list(diagnostics)
         self.parameter = parameter
 
@@ -38,6 +38,7 @@ class CompilationFailed(Exception):
             self.parameter,
             reason=self.reason,
             diagnostics=self.diagnostics,
+            needs=self.needs,
         )
 
 
@@ -72,15 +73,3 @@ class Progress:
     stdout: str = ""
     metadata: dict[str, Any] | None = None
     resources: dict[str, int] | None = None
-    overruled: bool = False
-    """True if the whole source gave another kernel than its slice."""
-
-    def take_over(self, other: "Progress") -> None:
-        """Replace the slice's results by the whole text's."""
-        self.overruled = True
-        self.stages.clear()
-        self.stages |= other.stages
-        self.digests.clear()
-        self.digests |= other.digests
-        self.reusable[:] = other.reusable
-        self.stdout = other.stdout

@@ -22,6 +22,7 @@ from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
 from compiler.json_number import LARGEST_EXACT
 from compiler.messages import reports as messages
+from compiler.request.compile_request import MAX_FILES, MAX_MODULE_CHARS
 from compiler.type_name import is_parameter_type
 from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostics
 from worker.pool.child_protocol import MOST_MS
@@ -142,20 +143,14 @@ class Facts(Report):
     kernels: list[KernelFacts]
 
 
-class SliceReport(Report):
-    """The report of a child that sliced a source and ran none of it.
+class ReadReport(Report):
+    """The report of a child that parsed a source and ran none of it.
 
     `kernel` is null if only execution can decide which one it is.
     """
 
     kernel: Name | None
-    slice: str
-    files: dict[str, str]
-    touched: dict[str, list[str]]
-    whole_module: str | None
-    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=1000)]
     facts: Facts
-    notes: Diagnostics
     ms: Ms
 
 
@@ -199,8 +194,6 @@ class FrontReport(Report):
     constexprs: Values
     notes: Diagnostics
     assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
-    conclusive: bool
-    """True if it reports that no stand-in was used while the source was executed."""
     timings_ms: Timings
 
 
@@ -278,8 +271,10 @@ class FailureReport(Report):
     message: Message
     reason: Literal["static_assert"] | None = None
     diagnostics: Diagnostics
-    conclusive: bool = False
-    """True if it reports that no stand-in was used while the source was executed."""
+    needs: list[Annotated[str, Field(max_length=MAX_MODULE_CHARS)]] = Field(
+        default_factory=list, max_length=MAX_FILES
+    )
+    """The modules that the source imports and that the caller may have."""
 
 
 class DerivationFailureReport(Report):

@@ -95,14 +95,6 @@ class ResultCache:
         """Record for other jobs that a front end reads options that were hidden from it."""
         self.progress.reusable.append(Reusable(self.fronts, key, json.dumps(_ASKS).encode(), ()))
 
-    async def agrees_with_whole_module(self, key: str) -> bool:
-        """Return True if an earlier job found that the whole module agrees with its slice."""
-        return not self.refresh and await self.fronts.hit(key, ()) is not None
-
-    def keep_agreement(self, key: str) -> None:
-        """Record for other jobs that the whole module agrees with its slice."""
-        self.progress.reusable.append(Reusable(self.fronts, key, b"{}", ()))
-
     def keep_back(self, key: str, stages: Collection[str], report: BackReport) -> None:
         """Keep the back end's result for other jobs."""
         self.progress.made_ms |= report.timings_ms

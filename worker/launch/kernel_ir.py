@@ -109,8 +109,8 @@ class KernelIrs:
         job = amended(checked(job), stop_after=_SOURCE)
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
-        binding = run.bind(kernel.slice_report)
-        front = await run.front(kernel.slice_report, replace(binding, hints={}))
+        binding = run.bind(kernel.reading)
+        front = await run.front(run.front_order(kernel.reading, replace(binding, hints={})))
         if front.language != "ttir":
             raise _needs_gpu_for_gluon(kernel)
         names = [item.name for item in kernel.facts.parameters if item.name in binding.signature]

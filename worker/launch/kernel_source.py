@@ -17,16 +17,16 @@ from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
-from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, SliceReport
-from worker.compile.slicer import size_bytes, slice_source
+from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, ReadReport
+from worker.compile.source_reader import read_source, size_bytes
 from worker.launch.launch_children import ChildSlot
 
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A source whose kernel can be bound: its slice, and the facts of the kernel."""
+    """A source whose kernel can be bound: what parsing it shows, and the facts of the kernel."""
 
-    slice_report: SliceReport
+    reading: ReadReport
     facts: KernelFacts
 
 
@@ -61,13 +61,13 @@ class KernelSources:
         limit = TimeLimit(self.deadline.limit_s(job.timeout_s))
         tasks = self._compiling.tasks_of(job, Progress(), limit)
         with ended_by(self.deadline):
-            sliced = await slice_source(tasks, self._compiling.slices)
-            facts = facts_of(sliced)
+            reading = await read_source(tasks, self._compiling.readings)
+            facts = facts_of(reading)
             if facts is None or not facts.sure:
-                facts = await _executed_facts(sliced, job, tasks)
-        found = KernelSource(sliced, facts)
-        self._cache.put(key, found, size_bytes(sliced))
-        return found
+                facts = await _executed_facts(reading, job, tasks)
+        source = KernelSource(reading, facts)
+        self._cache.put(key, source, size_bytes(reading))
+        return source
 
     async def parameter_names(self, job: CompileJob) -> frozenset[str] | None:
         """Return the names of the kernel's parameters, None for IR, whose source is not read."""
@@ -95,7 +95,9 @@ def source_key(job: CompileJob) -> str:
     return kernel_source_key(
         namespace=job.namespace,
         source=job.source,
+        module=job.module,
         files=job.files,
+        absent=job.absent,
         kernel=job.kernel,
         functions=function_names(job.specialization_json),
         target_name=job.target_name,
@@ -103,22 +105,25 @@ def source_key(job: CompileJob) -> str:
     )
 
 
-def facts_of(sliced: SliceReport) -> KernelFacts | None:
+def facts_of(reading: ReadReport) -> KernelFacts | None:
     """Return the text's facts about the kernel, None if only execution can find them."""
     return next(
-        (known for known in sliced.facts.kernels if known.name == sliced.kernel and known.certain),
+        (item for item in reading.facts.kernels if item.name == reading.kernel and item.certain),
         None,
     )
 
 
-async def _executed_facts(sliced: SliceReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
+async def _executed_facts(reading: ReadReport, job: CompileJob, tasks: ChildTasks) -> KernelFacts:
     """Return the facts from the kernel's own function, for kernels that the text cannot decide."""
     order = ParametersOrder(
-        kernel=sliced.kernel, files=sliced.files, touched=sliced.touched, target=job.target
+        kernel=reading.kernel,
+        module=job.module,
+        files=job.files,
+        absent=job.absent,
+        target=job.target,
     )
-    text = (sliced.whole_module or sliced.slice).encode()
-    report = await tasks.run(order, text, ParametersReport)
-    known = facts_of(sliced)
+    report = await tasks.run(order, (job.source or "").encode(), ParametersReport)
+    known = facts_of(reading)
     by_text = {item.name: item.model_dump() for item in known.parameters} if known else {}
     nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}
     parameters = [
@@ -126,7 +131,7 @@ async def _executed_facts(sliced: SliceReport, job: CompileJob, tasks: ChildTask
         for item in report.parameters
     ]
     return KernelFacts(
-        name=sliced.kernel or report.kernel, line=report.line, parameters=parameters, sure=True
+        name=reading.kernel or report.kernel, line=report.line, parameters=parameters, sure=True
     )
 
 

@@ -261,7 +261,7 @@ def _failure_of(error: BaseException) -> dict[str, Any]:
         "message": str(getattr(error, "message", error)),
         "reason": getattr(error, "reason", None),
         "diagnostics": list(getattr(error, "diagnostics", [])),
-        "conclusive": bool(getattr(error, "conclusive", False)),
+        "needs": list(getattr(error, "needs", [])),
     }
 
 

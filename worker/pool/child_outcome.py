@@ -86,7 +86,7 @@ class Caps:
     """The number of bytes kept of each of them."""
 
 
-KEPT_TASKS = frozenset({"slice", "compare"})
+KEPT_TASKS = frozenset({"read", "compare"})
 UNPARSED_TASKS = frozenset({"compare"})
 """Tasks whose bodies are numbers: no text of them stays in the process."""
 

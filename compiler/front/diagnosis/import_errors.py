@@ -9,8 +9,8 @@ import sys
 
 from compiler.diagnostic import KERNEL_FOLDER, Span, file_in_kernel
 from compiler.front.diagnosis import replacements
+from compiler.reading.posted_files import PACKAGE
 from compiler.rejection import closest
-from compiler.slice.posted_files import PACKAGE
 
 _BEYOND_TOP = "beyond top-level package"
 _TRITON = "triton"

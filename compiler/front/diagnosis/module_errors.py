@@ -5,11 +5,12 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from compiler.diagnostic import (
     KERNEL_FOLDER,
     USER_FILE,
+    Assumption,
     Diagnostic,
     Failure,
     Severity,
@@ -23,7 +24,7 @@ from compiler.front.diagnosis import import_errors, name_errors, wording
 from compiler.front.diagnosis.value_errors import OUTSIDE
 from compiler.front.module import Loaded
 from compiler.front.module_execution import DroppedStatement
-from compiler.slice import syntax_errors
+from compiler.reading import syntax_errors
 
 HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})
 UNDEFINED = re.compile(r"^(?:name ')?(\w+)'? is not defined")
@@ -34,6 +35,7 @@ _LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "
 _JIT_ARGUMENTS = ("version", "repr", "launch_metadata", "do_not_specialize",
                   "do_not_specialize_on_alignment", "debug", "noinline")  # fmt: skip
 _MOST_NOTES = 20
+_MOST_NEEDS_SHOWN = 8
 
 
 def of_definition(
@@ -86,35 +88,33 @@ def _lacked(error: Exception) -> str:
     return match[1] if match else ""
 
 
-def check_executed(loaded: Loaded, touched: Mapping[str, Sequence[str]] | None) -> None:
-    """Raise `Failure` for a statement that would end the module on any machine.
-
-    Also for one that could not be executed here and changes what the kernel sees: `touched` has the
-    names, by line.
-    """
+def check_executed(loaded: Loaded) -> None:
+    """Raise `Failure` for a statement that would end the module on any machine."""
     if loaded.failed is not None:
         failure = of_definition(loaded.failed, "", loaded.dropped)
         message = failure.message.removesuffix(" (so '' is missing)")
         raise Failure(failure.slug, failure.stage, message, failure.diagnostics)
-    for dropped in loaded.dropped:
-        changed = (touched or {}).get(str(dropped.line))
-        if changed and dropped.path == loaded.module.__file__:
-            raise _of_unchanged(dropped, changed)
 
 
-def _of_unchanged(dropped: DroppedStatement, names: Sequence[str]) -> Failure:
-    """Return the failure for a statement that would have affected the kernel."""
-    failure = of_definition(dropped, names[0])
-    detail = failure.message.removesuffix(f" (so {names[0]!r} is missing)")
-    message = f"{detail} (so {', '.join(names)} is not what the kernel would see)"
-    return Failure(failure.slug, failure.stage, message, failure.diagnostics)
+def of_needs(failure: Failure, loaded: Loaded) -> Failure:
+    """Return the failure of a kernel that may need modules that were not sent, and name them."""
+    needs = list(loaded.assumptions.needs)
+    shown = ", ".join(needs[:_MOST_NEEDS_SHOWN])
+    shown += ", ..." if len(needs) > _MOST_NEEDS_SHOWN else ""
+    message = (
+        f"the kernel needs modules that were not sent ({shown}): post each in `files`, or list it "
+        f"in `absent` if it is not installed where the kernel runs. Without them: {failure.message}"
+    )
+    asked = Failure("missing_module", "frontend", message, failure.diagnostics)
+    asked.needs = needs
+    return asked
 
 
 def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
     """Raise `Failure` where a kernel depends on what only a package, a GPU or a file can say."""
-    if loaded.taint_analysis is None:
+    if loaded.execution is None:
         return
-    taint = loaded.taint_analysis.of_kernel(kernel, vars(loaded.module), name)
+    taint = loaded.execution.taint_analysis.of_kernel(kernel, vars(loaded.module), name)
     if taint is None:
         return
     span = Span(taint.path.removeprefix(KERNEL_FOLDER), taint.line)
@@ -127,10 +127,13 @@ def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
     raise Failure("compile_error", "frontend", f"{place}: {message}", [found, *notes])
 
 
-def of_assumptions(loaded: Loaded) -> list[Diagnostic]:
-    """Return a warning for everything that had to be assumed, at its line."""
+def of_assumptions(
+    loaded: Loaded, assumptions: Sequence[Assumption] | None = None
+) -> list[Diagnostic]:
+    """Return a warning for each of `assumptions`, by default for all that were made."""
     warned = []
-    for assumption in loaded.assumptions.made[:_MOST_NOTES]:
+    made = loaded.assumptions.made if assumptions is None else assumptions
+    for assumption in made[:_MOST_NOTES]:
         span = Span(assumption.file, assumption.line)
         shown = excerpt(linecache.getlines(KERNEL_FOLDER + assumption.file), span)
         warned.append(

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from compiler.back import triton_api
-from compiler.slice.jit_decorator import module_of
+from compiler.reading.jit_decorator import module_of
 
 
 @contextmanager

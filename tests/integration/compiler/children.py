@@ -127,7 +127,7 @@ def _run(header: dict[str, Any], body: bytes, said: int) -> None:
             "stage": failure.stage,
             "message": failure.message,
             "diagnostics": failure.diagnostics,
-            "conclusive": failure.conclusive,
+            "needs": failure.needs,
         }
     send(last, b"")
 

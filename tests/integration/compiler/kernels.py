@@ -53,11 +53,11 @@ def all_in(folder: str) -> list[Kernel]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The result of slice, front and back: the stages reached, and the failure if there was one."""
+    """The result of read, front and back: the stages reached, and the failure if there was one."""
 
     stages: dict[str, bytes]
     failure: dict[str, Any] | None
-    sliced: dict[str, Any] | None = None
+    reading: dict[str, Any] | None = None
     front: dict[str, Any] | None = None
     back: dict[str, Any] | None = None
 
@@ -65,7 +65,7 @@ class Compiled:
 def compile_kernel(
     children: Children, kernel: Kernel, arch: int | None = None, stop_after: str = "cubin"
 ) -> Compiled:
-    """Compile as a worker does, from the slice to `stop_after`."""
+    """Compile as a worker does, to `stop_after`."""
     request = kernel.request
     common = {
         "options": {"enable_fp_fusion": True, **request.get("options", {})},
@@ -73,30 +73,28 @@ def compile_kernel(
         "stop_after": stop_after,
         "files": request.get("files", {}),
     }
-    sliced = children.run(
+    read = children.run(
         {
-            "task": "slice",
+            "task": "read",
             "kernel": request.get("kernel"),
             "files": common["files"],
             "functions": request.get("functions", []),
         },
         kernel.text.encode(),
     )
-    if (failure := _failure(sliced, kernel, "request")) is not None:
+    if (failure := _failure(read, kernel, "request")) is not None:
         return Compiled({}, failure)
     header = {
         "task": "front",
-        "kernel": sliced.result["kernel"],
-        "touched": sliced.result["touched"],
+        "kernel": read.result["kernel"],
         "signature": request.get("signature", {}),
         "constexprs": {name: _tagged(v) for name, v in request.get("constexprs", {}).items()},
         "hints": request.get("hints", {}),
         **common,
-        "files": sliced.result["files"],
     }
-    front = children.run(header, sliced.result["slice"].encode())
+    front = children.run(header, kernel.text.encode())
     if (failure := _failure(front, kernel, "frontend")) is not None:
-        return Compiled(front.stages, failure, sliced.result)
+        return Compiled(front.stages, failure, read.result)
     header = {
         "task": "back",
         "locations": front.result["locations"],
@@ -109,7 +107,7 @@ def compile_kernel(
     stages = front.stages | back.stages
     failure = _failure(back, kernel, "ttgir", stages | back.stages)
     done = None if failure else back.result | list(back.result["facts"].values())[-1]
-    return Compiled(stages, failure, sliced.result, front.result, done)
+    return Compiled(stages, failure, read.result, front.result, done)
 
 
 def _failure(

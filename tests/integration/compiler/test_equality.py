@@ -28,7 +28,7 @@ def test_stages_equal_those_of_triton_compile(
     kernel = read(KERNELS / "good" / f"{name}.py")
 
     made = compile_kernel(children, kernel, arch)
-    expected = compile_directly(directly, kernel, made.sliced, arch, tmp_path)
+    expected = compile_directly(directly, kernel, made.reading, arch, tmp_path)
 
     assert made.failure is None
     for stage in TEXT_STAGES:
@@ -39,16 +39,16 @@ def test_stages_equal_those_of_triton_compile(
 def compile_directly(
     directly: TritonCompile,
     kernel: Kernel,
-    sliced: dict[str, Any] | None,
+    reading: dict[str, Any] | None,
     arch: int,
     tmp_path: Path,
 ) -> dict[str, bytes]:
-    assert sliced is not None
+    assert reading is not None
     request = {
-        "source": sliced["slice"],
-        "kernel": sliced["kernel"],
+        "source": kernel.text,
+        "kernel": reading["kernel"],
         "signature": kernel.request["signature"],
-        "constexprs": defaults(sliced) | kernel.request.get("constexprs", {}),
+        "constexprs": defaults(reading) | kernel.request.get("constexprs", {}),
         "hints": kernel.request.get("hints", {}),
         "options": {"enable_fp_fusion": True},
         "target": ["cuda", arch, 32],
@@ -56,8 +56,8 @@ def compile_directly(
     return directly.stages(request, tmp_path)
 
 
-def defaults(sliced: dict[str, Any]) -> dict[str, Any]:
+def defaults(reading: dict[str, Any]) -> dict[str, Any]:
     """Return the literal defaults of the chosen kernel, as plain values."""
-    (kernel,) = (k for k in sliced["facts"]["kernels"] if k["name"] == sliced["kernel"])
+    (kernel,) = (k for k in reading["facts"]["kernels"] if k["name"] == reading["kernel"])
     literals = {p["name"]: p["default"]["literal"] for p in kernel["parameters"] if p["default"]}
     return {n: int(v["int"]) if isinstance(v, dict) else v for n, v in literals.items()}

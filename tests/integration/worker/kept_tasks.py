@@ -47,4 +47,4 @@ def forget():
         _SEEN[:] = ["forgotten"]
 
 
-TASKS = {"slice": acted, "other": acted}
+TASKS = {"read": acted, "other": acted}

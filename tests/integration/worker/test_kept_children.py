@@ -26,7 +26,7 @@ async def pool():
 
 
 async def act(pool, do="", on_stage=None, **more):
-    header = {"task": "slice", "do": do, **more}
+    header = {"task": "read", "do": do, **more}
     stages = ("begun",)
     return await pool.run("parse", header, b"text", deadline_s=60, stages=stages, on_stage=on_stage)
 

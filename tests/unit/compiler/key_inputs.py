@@ -12,8 +12,7 @@ from compiler.key import (
     inspection_key,
     kernel_source_key,
     posted_ir_key,
-    slice_key,
-    whole_module_check_key,
+    reading_key,
 )
 
 TEXT = ["def k(x): ...", "def k(x): ... ", "def k(x): ...\r\n", "", "\ud800", "\ud801"]
@@ -37,7 +36,8 @@ TARGET = [
     {"backend": "hip", "arch": "gfx942", "warp_size": 64},
     {"backend": "hip", "arch": "gfx942", "warp_size": 32},
 ]
-TOUCHED = [{"user.py": ["N", "M"]}, {"user.py": ["M", "N"]}, {"user.py": ["N"]}, {"a.py": []}, {}]
+MODULE = [None, "user", "pkg.sub.mod", "pkg.sub.mod.__init__"]
+ABSENT = [[], ["vllm"], ["vllm", "xformers"], ["vllm.xformers"]]
 SIGNATURE = [{"x": "*fp32", "n": "i32"}, {"x": "*fp32", "n": "i64"}, {"x": ["*fp32"]}, {}]
 CONSTEXPRS = [
     {"A": {"int": "1"}, "B": True},
@@ -62,6 +62,7 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
     compile_key: {
         "namespace": NAMESPACE,
         "source": [*TEXT, None],
+        "module": MODULE,
         "ir": [
             None,
             {"language": "ttir", "text": "module {}", "canonicalize": True},
@@ -70,6 +71,7 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
             {"language": "ttir", "text": "module {}", "canonicalize": False},
         ],
         "files": FILES,
+        "absent": ABSENT,
         "kernel": NAME,
         "specialization_json": [{"named": CONSTEXPRS[0], "positional": []}, *CONSTEXPRS],
         "options": OPTIONS,
@@ -79,30 +81,16 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
     },
     front_key: {
         "text": TEXT,
+        "module": MODULE,
         "kernel": NAME,
         "files": FILES,
-        "touched": TOUCHED,
+        "absent": ABSENT,
         "signature": SIGNATURE,
         "constexprs": CONSTEXPRS,
         "hints": HINTS,
         "options": OPTIONS,
         "hidden": [None, [], ["num_warps"], ["num_stages", "num_warps"]],
         "target": TARGET,
-        "toolchain_id": TOOLCHAIN,
-        "namespace": NAMESPACE,
-    },
-    whole_module_check_key: {
-        "part": TEXT,
-        "whole": TEXT,
-        "kernel": NAME,
-        "files": FILES,
-        "touched": TOUCHED,
-        "signature": SIGNATURE,
-        "constexprs": CONSTEXPRS,
-        "hints": HINTS,
-        "options": OPTIONS,
-        "target": TARGET,
-        "stop_after": STOP,
         "toolchain_id": TOOLCHAIN,
         "namespace": NAMESPACE,
     },
@@ -133,9 +121,10 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
         "target_name": [None, "cuda:90", "cuda:80", "hip:gfx942"],
         "toolchain_id": TOOLCHAIN,
     },
-    slice_key: {
+    reading_key: {
         "namespace": NAMESPACE,
         "source": [*TEXT, None],
+        "module": MODULE,
         "files": FILES,
         "kernel": NAME,
         "functions": [[], ["activation"], ["activation", "other"]],
@@ -144,7 +133,9 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
     kernel_source_key: {
         "namespace": NAMESPACE,
         "source": [*TEXT, None],
+        "module": MODULE,
         "files": FILES,
+        "absent": ABSENT,
         "kernel": NAME,
         "functions": [[], ["activation"], ["activation", "other"]],
         "target_name": ["cuda:90", "cuda:80", "hip:gfx942"],

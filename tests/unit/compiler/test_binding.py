@@ -1,4 +1,4 @@
-"""A specialization bound to the parameters that the slicer found."""
+"""A specialization bound to the parameters that reading found."""
 
 from typing import Any
 

@@ -41,7 +41,7 @@ def write_again(root: Path) -> None:
 
 
 def compile_some(root: Path) -> None:
-    assert compileall.compile_dir(root / "compiler/slice", quiet=2)
+    assert compileall.compile_dir(root / "compiler/reading", quiet=2)
 
 
 def end_lines_as_windows_does(root: Path) -> None:
@@ -50,8 +50,8 @@ def end_lines_as_windows_does(root: Path) -> None:
 
 
 def leave_an_editor_s_file(root: Path) -> None:
-    (root / "compiler/slice/.#slice.py").symlink_to("nowhere")
-    (root / "compiler/slice/slice.py.orig").write_text("old")
+    (root / "compiler/reading/.#facts.py").symlink_to("nowhere")
+    (root / "compiler/reading/facts.py.orig").write_text("old")
 
 
 def change_what_only_launches_run(root: Path) -> None:
@@ -85,7 +85,7 @@ def test_what_changes_no_compilation_changes_no_digest(copy: Path) -> None:
 
 def test_one_character_of_code_changes_the_digest(copy: Path) -> None:
     paths = [
-        "compiler/slice/slice.py",
+        "compiler/reading/facts.py",
         "compiler/front/front.py",
         "compiler/parameter_binding.py",
         "compiler/lines/assembly.py",
@@ -108,23 +108,23 @@ def test_one_character_of_code_changes_the_digest(copy: Path) -> None:
 
 
 def test_a_file_more_less_or_renamed_changes_the_digest(copy: Path) -> None:
-    (copy / "compiler/slice/new.py").write_text("")
+    (copy / "compiler/reading/new.py").write_text("")
     more = pipeline_digest(copy)
-    (copy / "compiler/slice/new.py").rename(copy / "compiler/slice/newer.py")
+    (copy / "compiler/reading/new.py").rename(copy / "compiler/reading/newer.py")
     renamed = pipeline_digest(copy)
-    (copy / "compiler/slice/newer.py").unlink()
-    (copy / "compiler/slice/slice.py").unlink()
+    (copy / "compiler/reading/newer.py").unlink()
+    (copy / "compiler/reading/facts.py").unlink()
     less = pipeline_digest(copy)
 
     assert len({pipeline_digest(), more, renamed, less}) == 4
 
 
 def test_what_moves_from_one_file_to_the_next_changes_the_digest(copy: Path) -> None:
-    (copy / "compiler/slice/a.py").write_text("x = 1\n")
-    (copy / "compiler/slice/b.py").write_text("")
+    (copy / "compiler/reading/a.py").write_text("x = 1\n")
+    (copy / "compiler/reading/b.py").write_text("")
     before = pipeline_digest(copy)
-    (copy / "compiler/slice/a.py").write_text("")
-    (copy / "compiler/slice/b.py").write_text("x = 1\n")
+    (copy / "compiler/reading/a.py").write_text("")
+    (copy / "compiler/reading/b.py").write_text("x = 1\n")
 
     assert pipeline_digest(copy) != before
 

@@ -47,10 +47,10 @@ def folded(
 def test_every_instruction_that_does_something_has_a_line(
     children: Children, compiled: Compiled, disassembled: Instructions
 ) -> None:
-    assert compiled.sliced is not None
+    assert compiled.reading is not None
     rows = [CountedInstruction(at, text, 1, 32, {"wait": 1}) for at, text in disassembled]
 
-    found = folded(children, compiled, rows, compiled.sliced["kernel"])
+    found = folded(children, compiled, rows, compiled.reading["kernel"])
 
     executed = [row for row in found["sass"] if not row["text"].startswith(("NOP", "BRA"))]
     mapped = [row for row in executed if row["line"] is not None]
@@ -62,13 +62,13 @@ def test_every_instruction_that_does_something_has_a_line(
 def test_a_store_is_hot_on_the_line_that_stores(
     children: Children, compiled: Compiled, disassembled: Instructions
 ) -> None:
-    assert compiled.sliced is not None
+    assert compiled.reading is not None
     rows = [
         CountedInstruction(at, text, 10 * text.startswith("STG"), 1, {"lg_throttle": 10})
         for at, text in disassembled
     ]
 
-    hottest = folded(children, compiled, rows, compiled.sliced["kernel"])["lines"][0]
+    hottest = folded(children, compiled, rows, compiled.reading["kernel"])["lines"][0]
 
     assert "tl.store" in read(HELPERS).text.splitlines()[hottest["line"] - 1]
     assert (hottest["samples_percent"], hottest["top_stall"]) == (100.0, "lg_throttle")

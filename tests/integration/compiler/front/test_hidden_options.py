@@ -39,18 +39,18 @@ def front_stages(children: Children, name: str, backend: str, **given: Any) -> d
     request = kernel.request
     files, functions = request.get("files", {}), request.get("functions", [])
     named = {"kernel": request.get("kernel"), "files": files, "functions": functions}
-    sliced = children.run({"task": "slice", **named}, kernel.text.encode()).result
+    reading = children.run({"task": "read", **named}, kernel.text.encode()).result
     constexprs = {
         name: {"int": str(value)} if type(value) is int else value
         for name, value in request.get("constexprs", {}).items()
     }
     header = {
-        "task": "front", "kernel": sliced["kernel"], "touched": sliced["touched"],
-        "files": sliced["files"], "signature": request.get("signature", {}),
+        "task": "front", "kernel": reading["kernel"], "files": files,
+        "signature": request.get("signature", {}),
         "constexprs": constexprs, "hints": request.get("hints", {}),
         "target": TARGETS[backend], "stop_after": "ttir",
     }  # fmt: skip
-    front = children.run(header | given, sliced["slice"].encode())
+    front = children.run(header | given, kernel.text.encode())
     assert front.result["kind"] == "result"
     return front.stages
 

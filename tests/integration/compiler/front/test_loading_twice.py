@@ -15,11 +15,11 @@ from worker.launch.launch_children import ENVIRONMENT
 TWICE = """
 import json, sys
 from compiler.front.module import load
-load("import torch\\nfrom helpers import x\\n", {"helpers.py": "x = 1\\n"}, name="warm")
+load("import torch\\nfrom helpers import x\\n", {"helpers.py": "x = 1\\n"}, module="warm")
 tries = "try:\\n    import helpers\\nexcept ImportError:\\n    helpers = None\\n"
 again = load("import torch\\nx = torch.cuda.Stream\\n" + tries, {})
 vars(again.module)["helpers"] and sys.exit("the first load's file was found")
-print(json.dumps([again.assumptions.touches > 0, again.is_conclusive]))
+print(json.dumps(again.assumptions.touches > 0))
 """
 
 
@@ -29,7 +29,7 @@ def test_a_second_load_counts_its_own_stand_ins() -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [True, False]
+    assert json.loads(done.stdout) is True
 
 
 WARMED = """

@@ -126,7 +126,7 @@ def test_a_kernel_may_be_called_like_what_it_stands_on(children: Children) -> No
 )
 def test_every_good_kernel_translates_to_numpy(children: Children, kernel) -> None:
     compiled = compile_kernel(children, kernel, stop_after="ttir")
-    name = (compiled.sliced or {})["kernel"]
+    name = (compiled.reading or {})["kernel"]
 
     for stage in ("source", "ttir"):
         text = of_ir(children, compiled.stages[stage], stage, name).text

@@ -80,11 +80,11 @@ def reported(kernel: str, request: dict[str, Any], tasks: Any) -> list[dict[str,
     """Return the facts of a launch: from the text, or from the function if the text is unclear."""
     target = dict(zip(("backend", "arch", "warp_size"), request["target"], strict=True))
     header: dict[str, Any] = {"kernel": kernel, "files": {}}
-    sliced = tasks["slice"](header, request["source"].encode(), lambda *_: None)
-    found = next(known for known in sliced["facts"]["kernels"] if known["name"] == kernel)
+    reading = tasks["read"](header, request["source"].encode(), lambda *_: None)
+    found = next(known for known in reading["facts"]["kernels"] if known["name"] == kernel)
     if not found["sure"]:
         found = tasks["parameters"](
-            header | {"target": target}, sliced["slice"].encode(), lambda *_: None
+            header | {"target": target}, request["source"].encode(), lambda *_: None
         )
     parameters: list[dict[str, Any]] = found["parameters"]
     return parameters

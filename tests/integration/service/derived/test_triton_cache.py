@@ -203,13 +203,11 @@ def test_descriptors_tuples_with_constants_and_annotated_ones_are_found(
         assert answer["cache_hit"] == [True]
 
 
-def test_a_source_that_runs_code_gets_no_key(http: httpx.Client, post: Post) -> None:
-    """It could make Triton hash another kernel than the compiled one."""
+def test_a_source_that_runs_code_has_a_key(http: httpx.Client, post: Post) -> None:
     choice = "import triton\nSEEN = [name for name in dir(triton)]"
     compilation = post(bodies.running(choice, stop_after="cubin")).json()
     assert compilation["state"] == "succeeded", compilation["problem"]
 
     answer = get(http, compilation, "exports/triton-cache")
 
-    assert (answer.status_code, answer.json()["slug"]) == (422, "not_derivable")
-    assert "`size` is called while the module is loaded" in answer.json()["detail"]
+    assert answer.status_code == 200, answer.text

@@ -49,7 +49,7 @@ def test_an_order_arrives_as_it_was_sent(order: orders.Order) -> None:
 
 
 def test_an_order_within_an_order_arrives_too() -> None:
-    order = orders.CacheKeyOrder(front=FRONT, sources={"user.py": ""})
+    order = orders.CacheKeyOrder(front=FRONT)
 
     assert received(order).front == FRONT
 

@@ -1,0 +1,227 @@
+"""Proposes values for constexprs: defaults, configurations, launches in the same file, examples.
+
+Values are in the tagged form of `constants`.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from compiler.reading import constants
+from compiler.reading.jit_decorator import Aliases
+from compiler.reading.proposals.clues import DTYPES, MOST_REASON_CHARS, Clue
+from compiler.reading.proposals.parsed_function import ParsedFunction
+
+MOST_VALUES = 16
+MOST_VALUE_CHARS = 256
+_TILE, _SMALL_TILE, _COUNT, _UNROLLED = 64, 32, 4, 4
+MOST_TILES = 3
+"""With more of them, their product is what makes compiling slow."""
+_FLAG_NAME = re.compile(
+    r"^(IS|HAS|USE|DO|ENABLE|WITH|NEEDS?|STORE|LOAD|RETURN|APPLY|EVEN|ADD|SKIP|SAVE|OUTPUT|COMPUTE|"
+    r"INCLUDE|ALLOW|REVERSE|TRANSPOSE)(_|$)|CAUSAL|VARLEN",
+    re.IGNORECASE,
+)
+_COUNT_NAME = re.compile(r"^(NUM|N|GROUP)_|^HQ?$|HEADS|TOP_?K|SPLIT|^G$", re.IGNORECASE)
+_FLOAT_NAME = re.compile(r"(^|_)eps|scale$|alpha|beta|momentum|softcap|threshold", re.IGNORECASE)
+_DTYPE_NAME = re.compile(r"dtype|_type$|_ty$", re.IGNORECASE)
+_TUNED = "@triton.autotune tries these values"
+_KEYWORDS: dict[str, tuple[Any, str]] = {
+    "dtype": ({"dtype": "fp32"}, "is a type"),
+    "eviction_policy": ("evict_last", "is an eviction policy"),
+    "cache_modifier": (".cg", "is a cache modifier"),
+    "input_precision": ("tf32", "is a precision"),
+}
+_OPTIONS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
+
+
+Found = tuple[list[Any], int, str, str]
+"""Values, the line that names them, the reason, and the confidence."""
+
+
+class ConstexprValues:
+    """The values that one source names, and examples where it names none."""
+
+    def __init__(self, tree: ast.Module, aliases: Aliases) -> None:
+        self._aliases = aliases
+        self._launches: dict[str, list[tuple[ast.Call, dict[str, list[ast.expr]]]]] = {}
+        for unit in tree.body:
+            assigned: dict[str, list[ast.expr]] = {}
+            for node in ast.walk(unit):
+                match node:
+                    case ast.Call(func=ast.Subscript(value=ast.Name(id=launched))):
+                        self._launches.setdefault(launched, []).append((node, assigned))
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                        part = value.body if isinstance(value, ast.IfExp) else value
+                        assigned.setdefault(name, []).append(part)
+
+    def of(self, facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
+        """Return what the source says of a kernel's constexprs; the likeliest place wins."""
+        examples = {
+            name: use for node in reversed(function.nodes) for name, use in _uses(node, function)
+        }
+        defaults = {
+            parameter["name"]: (
+                [parameter["default"]["literal"]] if "literal" in parameter["default"] else [],
+                parameter["line"],
+                "is its default",
+                "high",
+            )
+            for parameter in facts["parameters"]
+            if parameter["default"] is not None
+        }
+        launched = self._of_launches(facts["name"], function)
+        tuned = self._of_built_configs(function) | _of_configs(facts, function)
+        return examples | launched | defaults | tuned
+
+    def proposal(
+        self, parameter: dict[str, Any], known: dict[str, Found], shape: Clue | None, tiles: int
+    ) -> dict[str, Any]:
+        """Return the proposal for a constexpr.
+
+        `known` is what the source says of all of them; `tiles` of them are parts of shapes.
+        """
+        name = parameter["name"]
+        found = known.get(name)
+        is_shape = shape is not None and name not in _OPTIONS
+        if is_shape and (found is None or found[3] == "low"):
+            assert shape is not None
+            tile = _TILE if tiles <= MOST_TILES else _SMALL_TILE
+            found = _example(_int(tile), shape.line, shape.reason)
+        if found is None:
+            found = _example(_of_name(name), parameter["line"], "nothing says what it is")
+        values, line, reason, confidence = found
+        return {
+            "type": "constexpr",
+            "hints": [],
+            "values": values,
+            "line": line,
+            "reason": reason[:MOST_REASON_CHARS],
+            "confidence": confidence,
+        }
+
+    def _of_built_configs(self, function: ParsedFunction) -> dict[str, Found]:
+        """Return the values in `[Config({'B': b}) for b in [64, 128]]`."""
+        made: dict[str, Found] = {}
+        for decorator in function.node.decorator_list:
+            for node in ast.walk(decorator):
+                if not isinstance(node, ast.ListComp):
+                    continue
+                loops = {
+                    loop.target.id: loop.iter
+                    for loop in node.generators
+                    if isinstance(loop.target, ast.Name)
+                }
+                for name, value in _entries(node.elt):
+                    over = loops.get(value.id) if isinstance(value, ast.Name) else None
+                    items = over.elts if isinstance(over, ast.List | ast.Tuple) else [value]
+                    if found := self._literals(items[:MOST_VALUES]):
+                        made[name] = (found, value.lineno, _TUNED, "high")
+        return made
+
+    def _of_launches(self, kernel: str, function: ParsedFunction) -> dict[str, Found]:
+        """Return the literals that launches in the same file pass."""
+        made: dict[str, Found] = {}
+        for call, assigned in self._launches.get(kernel, ()):
+            given = dict(zip(function.positional, call.args, strict=False))
+            given |= {word.arg: word.value for word in call.keywords if word.arg}
+            for name, node in given.items():
+                values = assigned.get(node.id, []) if isinstance(node, ast.Name) else [node]
+                if name not in made and (found := self._literals(values[:1])):
+                    made[name] = (found, call.lineno, "this launch passes it", "high")
+        return made
+
+    def _literals(self, nodes: list[ast.expr]) -> list[Any]:
+        found = (constants.constant_json(node, self._aliases) or {} for node in nodes)
+        return [value["literal"] for value in found if value.get("literal") is not None]
+
+
+def _of_configs(facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
+    tried: dict[str, list[Any]] = {}
+    for config in facts["configs"]:
+        for name, value in (config.get("constexprs") or {}).items():
+            values = tried.setdefault(name, [])
+            if len(values) < MOST_VALUES and "literal" in value and value["literal"] not in values:
+                values.append(value["literal"])
+    line = function.first_line
+    return {name: (values, line, _TUNED, "high") for name, values in tried.items() if values}
+
+
+def _example(value: Any, line: int, reason: str) -> Found:
+    shown = next(iter(value.values())) if isinstance(value, dict) else value
+    return [value], line, f"{reason}; {shown} is an example", "low"
+
+
+def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
+    """Yield the names whose use here tells what they are, each with an example."""
+    match node:
+        case ast.Compare(left=left, comparators=[right]):
+            is_equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
+            for one, other in ((left, right), (right, left)):
+                if isinstance(one, ast.Name):
+                    yield from _compared(one.id, other, function, is_equal=is_equal)
+        case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Name(id=name)]):
+            yield name, _example({"dtype": "fp32"}, node.lineno, "is a type that is cast to")
+        case ast.keyword(arg=str(keyword), value=ast.Name(id=name) as value):
+            if keyword in _KEYWORDS:
+                example, reason = _KEYWORDS[keyword]
+                yield name, _example(example, value.lineno, reason)
+        case ast.If(test=test) | ast.IfExp(test=test):
+            parts = ast.walk(test) if isinstance(test, ast.BoolOp | ast.UnaryOp) else [test]
+            yield from _examples(parts, False, "is a condition")
+        case ast.Call() if function.callee(node) in {"static_range", "range"}:
+            yield from _examples(node.args, _int(_UNROLLED), "is a bound of a loop")
+
+
+def _examples(nodes: Iterable[ast.AST], value: Any, reason: str) -> Iterator[tuple[str, Found]]:
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            yield node.id, _example(value, node.lineno, reason)
+
+
+def _compared(
+    name: str, other: ast.expr, function: ParsedFunction, *, is_equal: bool
+) -> Iterator[tuple[str, Found]]:
+    line = other.lineno
+    if isinstance(other, ast.Constant) and isinstance(other.value, str):
+        yield name, _example(other.value[:MOST_VALUE_CHARS], line, "is compared with this text")
+    elif is_equal and (number := _small(other)) is not None:
+        yield name, _example(_int(number), line, "is compared with this number")
+    elif function.dtype(other) in DTYPES:
+        yield name, _example({"dtype": "fp32"}, line, "is compared with a type")
+
+
+def _small(node: ast.expr) -> int | None:
+    """Return the value of an integer literal that a request can hold."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if type(value) is int and value < 2**31 else None
+
+
+def _of_name(name: str) -> Any:
+    if name in _OPTIONS:
+        return _int(_OPTIONS[name])
+    if _DTYPE_NAME.search(name):
+        return {"dtype": "fp32"}
+    if _FLAG_NAME.search(name):
+        return False
+    if _FLOAT_NAME.search(name):
+        return {"float": (0.5).hex()}
+    return _int(_COUNT if _COUNT_NAME.search(name) else _TILE)
+
+
+def _int(value: int) -> dict[str, str]:
+    return {"int": str(value)}
+
+
+def _entries(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the constexprs of `Config({'B': b})` or `Config(dict(B=b))`."""
+    mapping = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(mapping, ast.Dict):
+        for key, value in zip(mapping.keys, mapping.values, strict=True):
+            if isinstance(key, ast.Constant):
+                yield str(key.value), value
+    elif isinstance(mapping, ast.Call):
+        for word in mapping.keywords:
+            if word.arg:
+                yield word.arg, word.value

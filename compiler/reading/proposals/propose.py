@@ -1,0 +1,169 @@
+"""Decides on a type for each parameter of a kernel, with the line and the reason."""
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from compiler.reading.facts import JitFunction
+from compiler.reading.jit_decorator import Aliases
+from compiler.reading.proposals.clues import (
+    DTYPES,
+    MOST_REASON_CHARS,
+    Clue,
+    Strength,
+    UseClues,
+    strongest,
+)
+from compiler.reading.proposals.constexpr_values import ConstexprValues, Found
+from compiler.reading.proposals.parsed_function import ParsedFunction
+from compiler.reading.proposals.uses import Uses
+
+DEFAULT_ELEMENT = "fp32"
+_NOTHING: Found = ([], 0, "", "low")
+_BLOCK = 64  # of a descriptor, along its last two axes
+_FLOAT_NAME = re.compile(
+    r"eps|scale|alpha|beta|gamma|momentum|(^|_)lr(_|$)|weight_decay|softcap|theta|dropout|^p$|"
+    r"(^|_)p_|prob|temperature|smoothing|lambda|sigma|decay|clamp|threshold|ratio|rate$",
+    re.IGNORECASE,
+)
+_POINTER_NAME = re.compile(r"(^|_)ptrs?(_|$)|ptr$|pointer", re.IGNORECASE)
+_INTEGERS = {"int": "i32", "bool": "i1"}
+_ANNOTATED = {"int": "i32", "float": "fp32", "bool": "i1"} | DTYPES
+
+
+class Proposals:
+    """The proposals for the kernels of one source; `helpers` are imported from posted files."""
+
+    def __init__(
+        self,
+        tree: ast.Module,
+        functions: list[JitFunction],
+        aliases: Aliases,
+        helpers: Mapping[str, tuple[ast.FunctionDef, Aliases]],
+    ) -> None:
+        self._texts = {f.name: ParsedFunction(f.node, aliases) for f in functions}
+        known = {name: ParsedFunction(*helper) for name, helper in helpers.items()}
+        self._uses = Uses(known | self._texts)
+        self._aliases = aliases
+        self._values = ConstexprValues(tree, aliases)
+
+    def add_to(self, facts: dict[str, Any]) -> None:
+        """Give each parameter of a kernel's facts its `proposal`."""
+        function = self._texts[facts["name"]]
+        evidence = self._uses.of(facts["name"])
+        known = self._values.of(facts, function)
+        tiles = sum(
+            bool(clues.shape) and not clues.pointer and known.get(name, _NOTHING)[3] == "low"
+            for name, clues in evidence.items()
+        )
+        for parameter in facts["parameters"]:
+            found = evidence.get(parameter["name"])
+            parameter["proposal"] = (
+                None if found is None else self._proposal(parameter, known, found, tiles)
+            )
+
+    def _proposal(
+        self, parameter: dict[str, Any], known: dict[str, Any], found: UseClues, tiles: int
+    ) -> dict[str, Any] | None:
+        name = parameter["name"]
+        is_set = parameter["set_by"] in {"heuristics", "autotune"}
+        shape = strongest(found.shape)
+        if parameter["constexpr"] or is_set or (shape is not None and not found.pointer):
+            return self._values.proposal(parameter, known, shape, tiles)
+        if (typed := _annotated(parameter)) is not None:
+            return typed
+        if found.axes:
+            return _descriptor(found, known)
+        if found.pointer:
+            return _pointer(parameter, found)
+        if _POINTER_NAME.search(name):
+            clue = Clue("", parameter["line"], "only its name says that it is a pointer")
+            return _said(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
+        return _scalar(parameter, found)
+
+
+def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
+    text = (parameter["annotation"] or "").strip()
+    is_pointer = text.startswith("*") or "pointer_type(" in text
+    inner = text.rpartition("pointer_type(")[2].rstrip(")") if "(" in text else text
+    word = inner.replace("const ", "").strip("* ").rpartition(".")[2]
+    dtype = _ANNOTATED.get(word.removesuffix("_t"), word if word in DTYPES.values() else None)
+    if dtype is None:
+        return None
+    reason = f"is annotated {text}"
+    kind = f"*{dtype}" if is_pointer else dtype
+    hints = ["divisible_by_16"] if is_pointer else []
+    return _said(kind, Clue(kind, parameter["line"], reason), "high", _kept(parameter, hints))
+
+
+def _descriptor(found: UseClues, known: dict[str, Found]) -> dict[str, Any]:
+    clue = strongest(found.scalar) or Clue("", 0, "")
+    usual = [1] * (len(found.axes) - 2) + [_BLOCK] * min(len(found.axes), 2)
+    sizes = (_size(known.get(name), size) for name, size in zip(found.axes, usual, strict=True))
+    block = ",".join(map(str, sizes))
+    reason = f"{clue.reason}; its elements and block are examples"
+    kind = f"tensordesc<{DEFAULT_ELEMENT}[{block}]>"
+    return _said(kind, Clue(kind, clue.line, reason), "low", [])
+
+
+def _size(found: Found | None, usual: int) -> int:
+    """Return the size that a constexpr gets, or the usual one of an axis."""
+    value = found[0][0] if found is not None and found[0] else None
+    return int(value["int"]) if isinstance(value, dict) and "int" in value else usual
+
+
+def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
+    clue = strongest(found.pointer) or Clue("", parameter["line"], "")
+    element = strongest(found.element)
+    hints = _kept(parameter, ["divisible_by_16"])
+    const = "k" if parameter["const"] else ""
+    if element is None:
+        reason = f"{clue.reason}; nothing says what it holds, so {DEFAULT_ELEMENT} is an example"
+        return _said(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)
+    reason = f"{clue.reason}; {element.reason} on line {element.line}"
+    return _said(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
+
+
+def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
+    clue = strongest([*found.scalar, *_of_default(parameter), *_of_name(parameter)])
+    if clue is None:
+        nothing = Clue("int", parameter["line"], "nothing says what it is, so i32 is an example")
+        return _said("i32", nothing, "low", [])
+    kind = "fp32" if clue.implied == "float" else _INTEGERS.get(clue.implied, "i32")
+    certain = "high" if clue.strength >= Strength.STRONG else "medium"
+    return _said(kind, clue, certain if clue.strength > Strength.NAME else "low", [])
+
+
+def _of_default(parameter: dict[str, Any]) -> list[Clue]:
+    literal = (parameter["default"] or {}).get("literal")
+    if not isinstance(literal, dict):
+        is_flag = isinstance(literal, bool)
+        return [Clue("bool", parameter["line"], "is a flag by default")] if is_flag else []
+    kind = next(iter(literal))
+    if kind == "float":
+        return [Clue("float", parameter["line"], "is a float by default")]
+    return [Clue("int", parameter["line"], "is an integer by default", Strength.WEAK)]
+
+
+def _of_name(parameter: dict[str, Any]) -> list[Clue]:
+    if not _FLOAT_NAME.search(parameter["name"]) or "stride" in parameter["name"]:
+        return []
+    return [Clue("float", parameter["line"], "is a float by its name", Strength.NAME)]
+
+
+def _kept(parameter: dict[str, Any], hints: list[str]) -> list[str]:
+    """Return the hints that the kernel lets the JIT derive."""
+    is_plain = parameter["do_not_specialize"] or parameter["do_not_specialize_on_alignment"]
+    return [] if is_plain else hints
+
+
+def _said(kind: str, clue: Clue, confidence: str, hints: list[str]) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "hints": hints,
+        "values": [],
+        "line": clue.line,
+        "reason": clue.reason[:MOST_REASON_CHARS],
+        "confidence": confidence,
+    }

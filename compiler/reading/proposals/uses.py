@@ -1,0 +1,149 @@
+"""Collects what the uses of a function's parameters imply, through helpers of the same source."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.reading.proposals.address_roots import AddressRoots, is_access
+from compiler.reading.proposals.clues import Clue, Strength, UseClues, strongest
+from compiler.reading.proposals.element_uses import ElementUses
+from compiler.reading.proposals.parsed_function import ParsedFunction, argument
+from compiler.reading.proposals.scalar_uses import note_scalars
+from compiler.reading.proposals.value_kinds import ValueKinds, kind_of_type
+
+MOST_CALLS_DEEP = 16
+_SHAPED = frozenset({"zeros", "full", "ones", "reshape", "view", "broadcast_to"})
+_DESCRIPTOR_METHODS = frozenset({".load", ".store", ".gather", ".scatter", ".atomic_add"})
+
+
+class Uses:
+    """The evidence for the functions of one source, each looked at once."""
+
+    def __init__(self, functions: Mapping[str, ParsedFunction]) -> None:
+        self._functions = functions
+        self._known: dict[str, dict[str, UseClues]] = {}
+
+    def of(self, name: str, depth: int = 0) -> dict[str, UseClues]:
+        """Return the evidence for each parameter of a function."""
+        if name not in self._known:
+            function = self._functions[name]
+            evidence = {parameter: UseClues() for parameter in function.parameters}
+            self._known[name] = evidence  # a function that calls itself finds this
+            _FunctionUses(function, evidence, self, depth).note()
+        return self._known[name]
+
+    def helper(self, call: ast.Call, name: str, depth: int) -> dict[str, tuple[ast.expr, UseClues]]:
+        """Return the arguments of a call of a helper, with what it does with each."""
+        callee = self._functions.get(name)
+        if callee is None or depth >= MOST_CALLS_DEEP:
+            return {}
+        given = dict(zip(callee.positional, call.args, strict=False))
+        given |= {word.arg: word.value for word in call.keywords if word.arg}
+        found = self.of(name, depth + 1)
+        return {name: (value, found[name]) for name, value in given.items() if name in found}
+
+
+class _FunctionUses:
+    def __init__(
+        self, function: ParsedFunction, evidence: dict[str, UseClues], uses: Uses, depth: int
+    ) -> None:
+        self._function = function
+        self._evidence = evidence
+        self._uses = uses
+        self._depth = depth
+        self._addresses = AddressRoots(function, evidence)
+
+    def note(self) -> None:
+        for call in self._function.calls:
+            self._call(call)
+        elements = ElementUses(self._function, self._addresses)
+        elements.note()
+        pointers = {name for name, found in self._evidence.items() if found.pointer}
+        known = {
+            name: "int"
+            for name, found in self._evidence.items()
+            if name not in pointers and found.scalar
+        }
+        elements.compared(self._kinds(known, pointers))
+        kinds = self._kinds(known, pointers)
+        elements.stored(kinds, self._evidence)
+        note_scalars(self._function, self._evidence, kinds)
+
+    def _kinds(self, known: Mapping[str, str], pointers: set[str]) -> ValueKinds:
+        elements = {
+            name: kind_of_type(clue.implied)
+            for name in pointers
+            if (clue := strongest(self._evidence[name].element)) is not None
+        }
+        return ValueKinds(self._function, known, elements, self._addresses.roots)
+
+    def _call(self, call: ast.Call) -> None:
+        name = self._function.callee(call)
+        if is_access(name):
+            pointer = argument(call, 0, "base" if name.startswith("make_") else "pointer")
+            if pointer is not None:
+                self._addresses.follow(pointer, call.lineno, f"tl.{name} uses its address")
+        elif name in _DESCRIPTOR_METHODS and isinstance(call.func, ast.Attribute):
+            self._descriptor(call, call.func.value)
+        elif name in {"load_tensor_descriptor", "store_tensor_descriptor"} and call.args:
+            self._descriptor(ast.Call(call.func, call.args[1:], call.keywords), call.args[0])
+        elif name == "arange" and len(call.args) > 1:
+            self._shape(call.args[1], f"tl.arange(0, {ast.unparse(call.args[1])})")
+        elif name in _SHAPED:
+            for part in call.args[: 1 if name in {"zeros", "full"} else 2]:
+                self._shape(part, "is part of a shape")
+        for given, found in self._uses.helper(call, name, self._depth).values():
+            self._passed(call, name, given, found)
+
+    def _passed(self, call: ast.Call, name: str, given: ast.expr, found: UseClues) -> None:
+        """Note what a helper does with an argument."""
+        through = f"is passed to {name}, which"
+        if found.pointer:
+            roots = self._addresses.follow(
+                given, call.lineno, f"{through} reads or writes at its address"
+            )
+            held = [replace(clue, line=call.lineno) for clue in found.element]
+            for root in roots:
+                self._evidence[root].element += held
+            return
+        scalar = strongest(found.scalar)
+        if scalar is not None and scalar.implied == "int" and scalar.strength >= Strength.STRONG:
+            self._addresses.integer(given, f"{through} {scalar.reason}")
+        if isinstance(given, ast.Name) and given.id in self._evidence:
+            own = self._evidence[given.id]
+            if scalar is not None:
+                weaker = Strength(max(Strength.WEAK, scalar.strength - 1))
+                own.scalar.append(
+                    Clue(scalar.implied, call.lineno, f"{through} {scalar.reason}", weaker)
+                )
+            if found.shape:
+                own.shape.append(Clue("shape", call.lineno, f"{through} makes a shape of it"))
+            own.axes = own.axes or found.axes
+
+    def _descriptor(self, call: ast.Call, described: ast.expr) -> None:
+        if not isinstance(described, ast.Name) or described.id not in self._evidence:
+            return
+        offsets = call.args[0] if call.args else None
+        is_own = described.id not in self._function.values
+        if is_own and isinstance(offsets, ast.List | ast.Tuple):
+            own = self._evidence[described.id]
+            own.axes = [self._multiple_of(part, 0) for part in offsets.elts]
+            own.scalar.append(Clue("descriptor", described.lineno, "is a tensor descriptor"))
+            for part in offsets.elts:
+                self._addresses.offset(part)
+
+    def _multiple_of(self, offset: ast.expr, depth: int) -> str:
+        """Return the parameter that an offset such as `pid * BLOCK` is a multiple of."""
+        match offset:
+            case ast.BinOp(op=ast.Mult(), left=left, right=right):
+                names = [part.id for part in (right, left) if isinstance(part, ast.Name)]
+                return next((name for name in names if name in self._evidence), "")
+            case ast.Name(id=name) if depth < MOST_CALLS_DEEP:
+                values = self._function.values.get(name, [])[:1]
+                return next((self._multiple_of(value, depth + 1) for value in values), "")
+        return ""
+
+    def _shape(self, node: ast.expr, reason: str) -> None:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in self._evidence:
+                self._evidence[part.id].shape.append(Clue("shape", part.lineno, reason))

@@ -1,0 +1,171 @@
+"""A source that has a module name runs in its own package, and asks for what it lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.compiler.children import ChildEnd, Children
+
+HEAD = "import triton\nimport triton.language as tl\n"
+KERNEL = "\n@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, VALUE)\n"
+CONFIG = "import triton.language as tl\nVALUE = tl.constexpr(5.0)\n"
+
+
+def run(
+    children: Children,
+    text: str,
+    files: dict[str, str] | None = None,
+    *,
+    module: str | None = "pkg.ops.kernels",
+    absent: list[str] | None = None,
+) -> ChildEnd:
+    header: dict[str, Any] = {
+        "task": "front",
+        "kernel": "k",
+        "module": module,
+        "files": files or {},
+        "absent": absent or [],
+        "signature": {"x_ptr": "*fp32"},
+        "constexprs": {},
+        "options": {"enable_fp_fusion": True},
+        "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
+        "stop_after": "ttir",
+    }
+    return children.run(header, text.encode())
+
+
+def needs(ended: ChildEnd) -> list[str]:
+    assert ended.last is not None
+    assert (ended.last["kind"], ended.last.get("slug")) == ("failure", "missing_module"), ended.last
+    found: list[str] = ended.last["needs"]
+    return found
+
+
+def stored(ended: ChildEnd) -> str:
+    assert ended.result["kind"] == "result"
+    return ended.stages["ttir"].decode()
+
+
+NEEDED = {
+    "an absolute import": ("from pkg.config import VALUE\n", ["pkg.config"]),
+    "a relative import": ("from ..config import VALUE\n", ["pkg.config"]),
+    "a submodule": ("import pkg.a.b.config as c\nVALUE = c.VALUE\n", ["pkg.a.b.config"]),
+    "a module by import_module": (
+        "import importlib\nVALUE = importlib.import_module('pkg.config').VALUE\n",
+        ["pkg.config"],
+    ),
+    "one of a try": (
+        "try:\n    from pkg.fast import VALUE\n"
+        "except ImportError:\n    VALUE = tl.constexpr(1.0)\n",
+        ["pkg.fast"],
+    ),
+    "one that find_spec is asked for": (
+        "import importlib.util\n"
+        "VALUE = tl.constexpr(2.0 if importlib.util.find_spec('fast') else 1.0)\n",
+        ["fast"],
+    ),
+    "what a star import brings": ("VALUE = tl.constexpr(1.0)\nfrom .more import *\n",
+                                  ["pkg.ops.more"]),
+    "all of one run": (
+        "from .a import A\nfrom .b import B\nVALUE = tl.constexpr(A + B)\n",
+        ["pkg.ops.a", "pkg.ops.b"],
+    ),
+    "a decorator": (
+        "from .registry import register\nVALUE = tl.constexpr(1.0)\n\n@register\n",
+        ["pkg.ops.registry"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "wanted"), NEEDED.values(), ids=NEEDED)
+def test_a_kernel_that_needs_a_module_asks_for_it(
+    children: Children, before: str, wanted: list[str]
+) -> None:
+    kernel = KERNEL.lstrip() if before.endswith("@register\n") else KERNEL
+
+    assert needs(run(children, HEAD + before + kernel)) == wanted
+
+
+def test_what_the_kernel_does_not_depend_on_is_not_asked_for(children: Children) -> None:
+    text = HEAD + "import flash_attn\nfrom ..config import OTHER\nVALUE = tl.constexpr(5.0)\n"
+
+    assert "5.000000e+00" in stored(run(children, text + KERNEL))
+
+
+def test_a_module_that_was_sent_is_executed(children: Children) -> None:
+    files = {"pkg/config.py": CONFIG, "pkg/__init__.py": ""}
+
+    ended = run(children, HEAD + "from ..config import VALUE\n" + KERNEL, files)
+
+    assert "5.000000e+00" in stored(ended)
+
+
+def test_a_package_above_is_executed_first(children: Children) -> None:
+    files = {"pkg/__init__.py": "import triton.language as tl\ntl.mine = tl.constexpr(7.0)\n"}
+
+    assert "7.000000e+00" in stored(run(children, HEAD + "VALUE = tl.mine\n" + KERNEL, files))
+
+
+def test_a_package_that_imports_the_posted_module_finds_it(children: Children) -> None:
+    files = {"pkg/ops/__init__.py": "from pkg.ops.kernels import k\n"}
+    text = HEAD + "VALUE = tl.constexpr(5.0)\nNAME = __name__\nassert __package__ == 'pkg.ops'\n"
+
+    assert "5.000000e+00" in stored(run(children, text + KERNEL, files))
+
+
+def test_the_module_of_a_package_itself_has_its_own_folder(children: Children) -> None:
+    files = {"pkg/config.py": CONFIG}
+    text = HEAD + "from .config import VALUE\nassert __name__ == 'pkg'\n" + KERNEL
+
+    assert "5.000000e+00" in stored(run(children, text, files, module="pkg.__init__"))
+
+
+def test_a_folder_without_init_is_a_package(children: Children) -> None:
+    files = {"pkg/config/values.py": CONFIG}
+
+    ended = run(children, HEAD + "from pkg.config.values import VALUE\n" + KERNEL, files)
+
+    assert "5.000000e+00" in stored(ended)
+
+
+def test_an_absent_module_is_not_installed(children: Children) -> None:
+    text = HEAD + NEEDED["one of a try"][0].replace("pkg.fast", "vllm.fast") + KERNEL
+
+    assert needs(run(children, text)) == ["vllm.fast"]
+    assert "1.000000e+00" in stored(run(children, text, absent=["vllm"]))
+
+
+def test_a_kernel_that_depends_on_an_absent_module_is_refused(children: Children) -> None:
+    text = HEAD + "from vllm import VALUE\n" + KERNEL
+
+    last = run(children, text, absent=["vllm"]).last
+
+    assert last is not None
+    assert (last["slug"], last["needs"]) == ("missing_module", [])
+
+
+def test_a_decorator_of_an_absent_module_is_left_out_and_named(children: Children) -> None:
+    before, _ = NEEDED["a decorator"]
+    text = HEAD + before.replace(".registry", "vllm") + KERNEL.lstrip()
+
+    ended = run(children, text, absent=["vllm"])
+
+    assert "1.000000e+00" in stored(ended)
+    assert "@register is not here" in ended.result["assumptions"][0]["message"]
+
+
+def test_python_itself_is_never_asked_for(children: Children) -> None:
+    before = "try:\n    import sqlite3\n    VALUE = tl.constexpr(2.0)\nexcept ImportError:\n"
+
+    ended = run(children, HEAD + before + "    VALUE = tl.constexpr(1.0)\n" + KERNEL)
+
+    assert ended.last is not None
+    assert ended.last.get("needs", []) == []
+
+
+def test_without_a_name_what_is_missing_is_absent(children: Children) -> None:
+    text = HEAD + NEEDED["one of a try"][0] + KERNEL
+
+    assert "1.000000e+00" in stored(run(children, text, module=None))

@@ -1,0 +1,129 @@
+"""Types proposed for parameters, each from the line that implies it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler.messages.orders import ReadOrder
+from compiler.reading.read_source import read_source
+
+HEAD = "import triton\nimport triton.language as tl\n@triton.jit\n"
+
+
+def proposals_of(text: str) -> dict[str, dict[str, Any]]:
+    kernels = read_source(ReadOrder(inspect=True), text.encode()).facts["kernels"]
+    return {p["name"]: p["proposal"] for p in kernels[-1]["parameters"]}
+
+
+def test_helpers_of_posted_files_are_followed() -> None:
+    helper = HEAD + "def read(at, rows):\n    return tl.load(at).to(tl.int64) // rows\n"
+    text = f"from helpers import read\n{HEAD}def k(x, rows):\n    read(x, tl.load(rows))\n"
+
+    order = ReadOrder(inspect=True, files={"helpers.py": helper})
+    kernels = read_source(order, text.encode()).facts["kernels"]
+
+    found = {p["name"]: p["proposal"]["type"] for p in kernels[-1]["parameters"]}
+    assert found == {"x": "*i64", "rows": "*i32"}
+
+
+def types_of(parameters: str, *body: str) -> dict[str, str]:
+    text = HEAD + f"def k({parameters}):\n" + "".join(f"    {line}\n" for line in body)
+    return {name: made["type"] for name, made in proposals_of(text).items()}
+
+
+def test_an_address_is_a_pointer_and_what_bounds_offsets_an_integer() -> None:
+    found = proposals_of(
+        HEAD + "def k(x, n, BLOCK: tl.constexpr):\n"
+        "    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "    tl.load(x + offsets, mask=offsets < n)\n"
+    )
+
+    assert {name: (made["type"], made["line"]) for name, made in found.items()} == {
+        "x": ("*fp32", 6),
+        "n": ("i32", 6),
+        "BLOCK": ("constexpr", 5),
+    }
+    assert found["x"]["hints"] == ["divisible_by_16"]
+    assert "fp32 is an example" in found["x"]["reason"]
+
+
+def test_addresses_are_followed_through_names_and_helpers() -> None:
+    helper = "def read(at):\n    return tl.load(at)\n\n\n@triton.jit\n"
+    body = (
+        "    row = x + pid * stride\n    row += 4\n    read(row)\n    tl.store(offset + y_ptr, 0)\n"
+    )
+
+    found = proposals_of(HEAD + helper + "def k(x, y_ptr, pid, stride, offset):\n" + body)
+
+    types = {name: made["type"] for name, made in found.items()}
+    pointers, integers = ("x", "y_ptr"), ("pid", "stride", "offset")
+    assert types == dict.fromkeys(pointers, "*fp32") | dict.fromkeys(integers, "i32")
+    assert found["x"]["reason"].startswith("is passed to read")
+
+
+def test_elements_are_what_the_code_casts_to_or_uses_them_as() -> None:
+    found = types_of(
+        "x, index, mask, out, ends",
+        "i = tl.load(index)",
+        "v = tl.load(x + i, mask=tl.load(mask)).to(tl.bfloat16)",
+        "tl.store(out + i, v.to(tl.float16))",
+        "for j in range(tl.load(ends)): pass",
+    )
+
+    expected = {"x": "*bf16", "index": "*i32", "mask": "*i1", "out": "*fp16", "ends": "*i32"}
+    assert found == expected
+
+
+def test_numbers_in_float_arithmetic_are_floats() -> None:
+    found = types_of(
+        "x, eps, by, momentum, rows, cols, low=0.5",
+        "v = tl.load(x)",
+        "tl.store(x, v * by / tl.sqrt(v + eps))",
+        "for i in range(tl.cdiv(rows, cols)): pass",
+    )
+
+    floats = {"eps", "by", "momentum", "low"}
+    assert found == {"x": "*fp32", "rows": "i32", "cols": "i32"} | dict.fromkeys(floats, "fp32")
+
+
+def test_annotations_decide() -> None:
+    found = types_of("x: '*fp16', n: tl.int64, f: float, p: tl.pointer_type(tl.int8)", "pass")
+
+    assert found == {"x": "*fp16", "n": "i64", "f": "fp32", "p": "*i8"}
+
+
+def test_a_descriptor_gets_the_rank_of_its_offsets() -> None:
+    assert types_of("a, m", "a.load([m, 0])") == {"a": "tensordesc<fp32[64,64]>", "m": "i32"}
+
+
+def test_values_come_from_configurations_defaults_and_launches_before_examples() -> None:
+    found = proposals_of(
+        "import triton\nimport triton.language as tl\n"
+        "@triton.autotune([triton.Config({'A': a}) for a in [32, 64]], key=[])\n"
+        "@triton.jit\n"
+        "def k(A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, T: tl.constexpr,\n"
+        "      M: tl.constexpr, F: tl.constexpr, D: tl.constexpr = 8):\n"
+        "    if F: tl.zeros([C], T)\n"
+        "    tl.full([A, B, D], 0, dtype=T)\n"
+        "    M == 'relu'\n"
+        "def run(x):\n"
+        "    size = 128\n"
+        "    k[(1,)](B=size, D=16)\n"
+    )
+
+    values = {name: made["values"] for name, made in found.items()}
+    assert values == {
+        "A": [{"int": "32"}, {"int": "64"}],
+        "B": [{"int": "128"}],
+        "C": [{"int": "64"}],
+        "T": [{"dtype": "fp32"}],
+        "M": ["relu"],
+        "F": [False],
+        "D": [{"int": "8"}],
+    }
+    examples = {name for name, made in found.items() if made["confidence"] == "low"}
+    assert examples == {"C", "T", "M", "F"}
+
+
+def test_a_shape_that_is_no_constexpr_yet_becomes_one() -> None:
+    assert types_of("x, BLOCK=64", "tl.load(x + tl.arange(0, BLOCK))")["BLOCK"] == "constexpr"
