@@ -33,11 +33,11 @@ class Worker:
 
     id: str
     kind: Literal["compile", "launch"]
-    toolchain: str | None
-    device: str | None
-    sandbox: str
-    slots: int
-    busy: int
+    toolchain: str | None = None
+    device: str | None = None
+    sandbox: str = ""
+    slots: int = 0
+    busy: int = 0
     sandbox_report: dict[str, Any] = field(default_factory=dict)
     toolchains: list[str] | None = None
     """All that it serves, where that is more than `toolchain`."""

@@ -44,7 +44,7 @@ async def test_a_worker_of_another_version_is_listed(workers, redis):
     await redis.set("tritond:worker:new", b'{"id": "new", "kind": "compile", "colour": "red"}')
     await redis.sadd("tritond:workers", "new")
 
-    assert [(worker.id, worker.slots) for worker in await workers.list()] == [("new", None)]
+    assert [(worker.id, worker.slots) for worker in await workers.list()] == [("new", 0)]
 
 
 async def test_a_worker_that_stops_leaves_at_once(workers):

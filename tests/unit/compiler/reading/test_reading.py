@@ -1,4 +1,4 @@
-"""What the text of a source shows: its kernel, and facts about its jit functions."""
+"""Reading a source finds its kernel, and facts about its jit functions."""
 
 from __future__ import annotations
 
