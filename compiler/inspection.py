@@ -14,8 +14,15 @@ from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
 from compiler.rejection import FieldError, RequestRejected
-from compiler.request.compile_request import FILES_SCHEMA, TARGET_SCHEMA, Files, Text
-from compiler.request.resolution import check_texts, offered_target
+from compiler.request.compile_request import (
+    FILES_SCHEMA,
+    TARGET_SCHEMA,
+    AbsentModules,
+    Files,
+    ModuleName,
+    Text,
+)
+from compiler.request.resolution import check_absent, check_texts, offered_target
 from compiler.toolchain import Toolchain
 
 EXAMPLE: dict[str, Any] = {
@@ -56,6 +63,12 @@ class InspectRequest(BaseModel):
 
     source: Text = Field(min_length=1, description="Python text")
     files: Annotated[Files | None, WithJsonSchema(_FILES_OR_NULL)] = None
+    module: ModuleName | None = Field(
+        default=None, description="the source's own dotted name, as for a compilation"
+    )
+    absent: AbsentModules = Field(
+        default_factory=list, description="with `module`: modules that the caller does not have"
+    )
     kernel: str | None = Field(
         default=None, min_length=1, max_length=256, description="whose autotuner; with `target`"
     )
@@ -79,7 +92,9 @@ class InspectJob(BaseModel):
 
     key: str
     source: str
+    module: str | None = None
     files: dict[str, str]
+    absent: list[str] = Field(default_factory=list)
     kernel: str | None = None
     target: str | None = None
     toolchain_id: str
@@ -148,7 +163,8 @@ class Inspection(BaseModel):
 
 def inspect_job(request: InspectRequest, toolchain: Toolchain, namespace: str) -> InspectJob:
     """Return the job that `request` asks for. Raises RequestRejected."""
-    files = request.files or {}
+    files, absent = request.files or {}, sorted(set(request.absent))
+    check_absent(request.module, absent)
     check_texts(request.source, files)
     if request.kernel is not None and request.target is None:
         message = "which kernel to ask is of use with a `target` only; name one, or leave it out"
@@ -159,7 +175,9 @@ def inspect_job(request: InspectRequest, toolchain: Toolchain, namespace: str) -
     key = inspection_key(
         namespace=namespace,
         source=request.source,
+        module=request.module,
         files=files,
+        absent=absent,
         kernel=request.kernel,
         target_name=target,
         toolchain_id=toolchain.id,
@@ -167,7 +185,9 @@ def inspect_job(request: InspectRequest, toolchain: Toolchain, namespace: str) -
     return InspectJob(
         key=key,
         source=request.source,
+        module=request.module,
         files=files,
+        absent=absent,
         kernel=request.kernel,
         target=target,
         toolchain_id=toolchain.id,

@@ -67,7 +67,8 @@ _COMPILATIONS: Final = {
     Slug.MISSING_MODULE: _failed(
         "source", "The source imports a module that is not there",
         "The kernel needs a module that is neither posted nor part of Triton or Python.",
-        "Post its file in `files`, or put what the kernel needs into the source.",
+        "Post its file in `files`, or put what the kernel needs into the source. With `module`, "
+        "`needs` lists the modules to post, or to list in `absent`.",
         "line 5: No module named 'helpers' (so 'act' is missing)",
     ),
     Slug.COMPILE_ERROR: _failed(
@@ -314,6 +315,12 @@ _REQUESTS: Final = {
         "An argument is not what the compilation was promised, such as divisible by 16.",
         "Change the argument, or compile without the hint.",
         "/arguments/n: 17 is not divisible by 16",
+    ),
+    Slug.UNKNOWN_DIGEST: _refused(
+        422, "A file is named by a digest that is not known",
+        "A `digest` in `files` names no text that was posted with a `module`, or it has expired.",
+        "Post the text itself in its place.",
+        "/files/pkg~1util.py: no text with the digest sha256:9f86d081… was posted before",
     ),
     Slug.NOT_DERIVABLE: _refused(
         422, "This cannot be derived from the compilation",

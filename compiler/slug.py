@@ -59,6 +59,7 @@ class Slug(StrEnum):
     MISDIRECTED = "misdirected"
     INVALID_REQUEST = "invalid_request"
     HINT_VIOLATED = "hint_violated"
+    UNKNOWN_DIGEST = "unknown_digest"
     NOT_DERIVABLE = "not_derivable"
     HEAD_TOO_LARGE = "head_too_large"
     NOT_IMPLEMENTED = "not_implemented"

@@ -9,12 +9,12 @@ from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validat
 from pydantic_core import PydanticCustomError
 
 from compiler.job import SOURCE_PATH
-from compiler.request.compile_request import FILES_SCHEMA, MAX_TEXT_CHARS, Files
+from compiler.request.compile_request import MAX_TEXT_CHARS, TEXTS_SCHEMA, Files
 from launch.request.request_part import RequestPart
 
 SourceText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT_CHARS)]
-_MODULE_PATH = {name: rule for name, rule in FILES_SCHEMA["propertyNames"].items() if name != "not"}
-_FILES = WithJsonSchema(FILES_SCHEMA | {"propertyNames": _MODULE_PATH})
+_MODULE_PATH = {name: rule for name, rule in TEXTS_SCHEMA["propertyNames"].items() if name != "not"}
+_FILES = WithJsonSchema(TEXTS_SCHEMA | {"propertyNames": _MODULE_PATH})
 _TEXT: JsonValue = {"type": "string", "minLength": 1}
 _BESIDE: JsonValue = {"propertyNames": {"not": {"const": SOURCE_PATH}}}
 _ALONE: list[JsonValue] = [

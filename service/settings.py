@@ -65,6 +65,8 @@ class ServiceSettings(BaseSettings):
     """The largest `ir.text`."""
     max_files: int = Field(default=64, ge=0, le=MAX_FILES)
     """The most further modules of a source."""
+    max_module_files: int = Field(default=512, ge=0, le=MAX_FILES)
+    """The most further modules of a source that is posted as a `module` of its package."""
     max_program_files: int = Field(default=512, ge=0, le=MAX_FILES)
     """The most further modules of a program, which may bring its package."""
     max_files_bytes: int = Field(default=4 << 20, ge=0, le=MAX_TEXT_CHARS)
@@ -178,6 +180,7 @@ class ServiceSettings(BaseSettings):
             source_bytes=self.max_source_bytes,
             ir_bytes=self.max_posted_ir_bytes,
             files=self.max_files,
+            module_files=self.max_module_files,
             program_files=self.max_program_files,
             files_bytes=self.max_files_bytes,
             parameters=self.max_parameters,

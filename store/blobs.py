@@ -135,10 +135,20 @@ class Blobs:
 
     async def may_read(self, digest: str, namespace: str) -> bool:
         """Return True if a compilation of `namespace` uses this blob, and it still exists."""
+        return bool(await self.readable([digest], namespace))
+
+    async def readable(self, digests: Iterable[str], namespace: str) -> list[str]:
+        """Return those of `digests` that `namespace` may read, and whose blobs still exist."""
+        names = [*digests]
+        if not names:
+            return []
         pipeline = self.cache.pipeline(transaction=False)
-        pipeline.sismember(keys.BLOB_READERS + digest, namespace)
-        pipeline.exists(keys.BLOB + digest)
-        return all(await pipeline.execute())
+        for digest in names:
+            pipeline.sismember(keys.BLOB_READERS + digest, namespace)
+            pipeline.exists(keys.BLOB + digest)
+        answers = await pipeline.execute()
+        pairs = zip(names, answers[::2], answers[1::2], strict=True)
+        return [digest for digest, *both in pairs if all(both)]
 
     async def get(self, digest: str) -> bytes | None:
         """Return the bytes that `digest` names, None when they are missing or damaged.

@@ -61,14 +61,29 @@ _SIGNATURE_SCHEMA = {
 }
 
 
+DIGEST_PATTERN = "^sha256:[0-9a-f]{64}$"
 FILES_SCHEMA: dict[str, Any] = {
     "type": "object",
     "propertyNames": {
         "not": {"const": "user.py"},
         "pattern": r"^[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*\.py$",
     },
-    "additionalProperties": {"type": "string"},
+    "additionalProperties": {
+        "anyOf": [
+            {"title": "FileText", "type": "string"},
+            {
+                "title": "FileDigest",
+                "description": "a text that was posted before with a `module`",
+                "type": "object",
+                "properties": {"digest": {"type": "string", "pattern": DIGEST_PATTERN}},
+                "required": ["digest"],
+                "additionalProperties": False,
+            },
+        ]
+    },
 }
+TEXTS_SCHEMA: dict[str, Any] = FILES_SCHEMA | {"additionalProperties": {"type": "string"}}
+"""`files` of a program, which names no text by its digest."""
 Json: TypeAlias = Any
 """A value as JSON says it, for what reads it to check; pydantic would copy each item of it."""
 ModuleName = Annotated[
@@ -78,6 +93,7 @@ ModuleName = Annotated[
     ),
 ]
 """A dotted name of a Python module."""
+AbsentModules = Annotated[list[ModuleName], Field(max_length=MAX_ABSENT, fail_fast=True)]
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
 """Name of a parameter, an option or an axis."""
 Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
@@ -157,7 +173,8 @@ class CompileRequest(BaseModel):
     ir: IrText | None = Field(default=None, description="instead of `source`: IR as text")
     files: Annotated[Files, WithJsonSchema(FILES_SCHEMA)] = Field(
         default_factory=dict,
-        description="further modules the source imports, by path",
+        description="further modules the source imports, by path; with `module`, a text that was "
+        'posted before may be {"digest": "sha256:..."}',
     )
     module: ModuleName | None = Field(
         default=None,
@@ -165,7 +182,7 @@ class CompileRequest(BaseModel):
         "(pkg.sub.__init__ for a package itself). What it imports and `files` lacks is then asked "
         "for: the compilation fails as `missing_module`, and its `needs` lists the modules",
     )
-    absent: Annotated[list[ModuleName], Field(max_length=MAX_ABSENT, fail_fast=True)] = Field(
+    absent: AbsentModules = Field(
         default_factory=list,
         description="with `module`: modules that the caller does not have, with all below them",
     )

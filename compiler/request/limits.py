@@ -30,6 +30,8 @@ class RequestLimits:
     source_bytes: int = 1 << 20
     ir_bytes: int = 4 << 20
     files: int = 64
+    module_files: int = 512
+    """Limit of a source that is a `module` of its package."""
     program_files: int = 512
     """Limit of a program, which may include its package."""
     files_bytes: int = 4 << 20
@@ -63,8 +65,11 @@ def _check_compilation(request: CompileRequest, limits: RequestLimits) -> None:
 
 def _check_counts(request: CompileRequest | InspectRequest, limits: RequestLimits) -> None:
     errors = []
-    if request.files and len(request.files) > limits.files:
-        message = f"{len(request.files)} files; the limit is {limits.files}"
+    most, where = limits.files, ""
+    if request.module is not None:
+        most, where = limits.module_files, " with `module`"
+    if request.files and len(request.files) > most:
+        message = f"{len(request.files)} files; the limit is {most}{where}"
         errors.append(FieldError(pointer("files"), message))
     if isinstance(request, CompileRequest):
         count = _count(request.signature, request.constexprs or {})

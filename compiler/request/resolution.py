@@ -4,6 +4,7 @@ Pure: the same request and toolchain give the same job. The source is never pars
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,7 @@ OF_SOURCES = (
 )  # fmt: skip
 """Fields that say something of a source; posted IR says it itself."""
 
-_MODULE_PATH = re.compile(r"(?:[A-Za-z_]\w*/){0,8}[A-Za-z_]\w*\.py", re.ASCII)
+_MODULE_PATH = re.compile(r"(?:[A-Za-z_]\w*/){0,32}[A-Za-z_]\w*\.py", re.ASCII)
 
 
 def resolve(request: CompileRequest, toolchain: Toolchain, namespace: str) -> CompileJob:
@@ -144,6 +145,7 @@ def _check_stages(request: CompileRequest, target: Target, stop_after: str) -> N
 def _check_input(request: CompileRequest) -> None:
     ir = request.ir
     if ir is None:
+        check_absent(request.module, request.absent)
         if request.source is None:
             message = "give `source` (Python text), or `ir` (TTIR or TTGIR text)"
             raise RequestRejected(FieldError("/source", message))
@@ -155,9 +157,6 @@ def _check_input(request: CompileRequest) -> None:
         for name in OF_SOURCES
         if getattr(request, name, None)
     ]
-    if request.absent and request.module is None:
-        message = "it is of use with `module` only: without one, all that is missing is absent"
-        raise RequestRejected(FieldError("/absent", message))
     if request.source is not None:
         errors.append(FieldError("/ir", "give `source` or `ir`, not both"))
     if "\0" in ir.text:
@@ -167,6 +166,13 @@ def _check_input(request: CompileRequest) -> None:
         errors.append(FieldError("/ir/canonicalize", message))
     if errors:
         raise RequestRejected(*errors)
+
+
+def check_absent(module: str | None, absent: Sequence[str]) -> None:
+    """Refuse a list of absent modules for a source without a name of its own."""
+    if absent and module is None:
+        message = "it is of use with `module` only: without one, all that is missing is absent"
+        raise RequestRejected(FieldError("/absent", message))
 
 
 def check_texts(source: str, files: dict[str, str]) -> None:

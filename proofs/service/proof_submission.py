@@ -26,6 +26,7 @@ from proofs.proof_request import ProofArgument, ProofBuffer, ProofCase, ProofReq
 from proofs.stored_proofs import Proofs, StoredProof
 from service.caller import Caller
 from service.compilations.retrieval import read_compile_job
+from service.file_digests import keep_texts
 from service.owned_jobs import OwnedJobs
 from service.provers import check_prover
 from service.state import ServiceState
@@ -61,6 +62,8 @@ async def submit_proof(
     else:
         compile_job = await _kernel(state, request, request.compilation, caller)
         contract = await state.threads.run(_contract, request, compile_job)
+    for kernel in [compile_job, *([other.compile_job] if other else [])]:
+        await keep_texts(state, caller, kernel.module, kernel.files)
     job = ProofJob(
         id=proof_id,
         caller=caller.id,

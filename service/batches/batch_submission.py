@@ -27,6 +27,7 @@ from service.batches.batch import BatchRequest
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
 from service.compilations.submission import LISTING
+from service.file_digests import FileDigests, keep_texts
 from service.gather_limited import gather_limited
 from service.http.body import parse_value
 from service.http.problems import ProblemRaised, as_raised, problem_of
@@ -134,16 +135,19 @@ async def _submit_compilations(
     known = _KnownAtOnce()
     plan = [PlannedItem(None)] * len(requests)
     by_key: dict[str, _CompileItems] = {}
+    texts = FileDigests(state, caller, state.settings.max_batch_bytes)
     for index, body in enumerate(requests):
         if index % READ_AT_ONCE == 0:
             await asyncio.sleep(0)  # hashing a thousand sources must not block other requests
             check_wanted()
         try:
             known.check()
-            request = parse_value(_with_defaults(body, priority="batch"), CompileRequest)
+            whole = await texts.filled(_with_defaults(body, priority="batch"))
+            request = parse_value(whole, CompileRequest)
             limits.check(request, state.settings.request_limits)
             toolchain = await state.toolchains.choose(request.triton)
             job = resolve(request, toolchain, caller.namespace)
+            await keep_texts(state, caller, job.module, job.files)
         except _REFUSALS as error:
             known.refuse([index], error)
             continue
@@ -215,10 +219,13 @@ async def _submit_owned(
     # an item waits for the others: its deadline starts when it is queued
     defaults = {"priority": "batch", "deadline_s": float(MAX_DEADLINE_S)}
 
+    texts = FileDigests(state, caller, state.settings.max_batch_bytes)
+
     async def submit(index: int) -> None:
         try:
             known.check()
-            request = parse_value(_with_defaults(requests[index], **defaults), owned.request)
+            whole = await texts.filled(_with_defaults(requests[index], **defaults))
+            request = parse_value(whole, owned.request)
             membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
             await owned.submit(state, request, caller, ids[index], membership=membership)
         except _REFUSALS as error:

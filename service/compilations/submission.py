@@ -27,6 +27,7 @@ from service.compilations.retrieval import (
     cancelled_record,
     state_in,
 )
+from service.file_digests import keep_texts, with_texts
 from service.http.body import parse_body
 from service.large_bodies import IN_LOOP_BYTES
 from service.state import ServiceState
@@ -90,12 +91,15 @@ async def _find_or_compile(
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
     if hit := await state.compilations.hit_of_alias(name):
         return _answer_of(hit)
+    body = await with_texts(state, post.caller, post.body, state.settings.max_body_bytes)
+    post = replace(post, body=body)
     if len(post.body) <= IN_LOOP_BYTES:
         request, toolchain, job = _read(post, toolchains, state.settings.request_limits)
     else:
         request, toolchain, job = await state.threads.run(
             _read, post, toolchains, state.settings.request_limits
         )
+    await keep_texts(state, post.caller, job.module, job.files)
     answer = await _find_or_enqueue(state, post, request, job, toolchain, deadline)
     if request.refresh:
         state.responses.forget(job.key)  # the notification may arrive after the answer

@@ -33,6 +33,7 @@ from launch.request.launch_resolution import Resolved, resolve_launch
 from launch.request.request_part import below
 from service.caller import Caller
 from service.compilations.retrieval import read_compile_job
+from service.file_digests import keep_texts
 from service.http.problems import ProblemRaised
 from service.launches.launch_device import check_tools, choose_device
 from service.owned_jobs import OwnedJobs
@@ -72,6 +73,7 @@ async def submit_launch(
     job, payload = await _in_thread_if_long(
         state, request, _written_job, prepared, launch_id, caller.id
     )
+    await keep_texts(state, caller, job.compile_job.module, job.compile_job.files)
     order = JobOrder(
         LAUNCH,
         job,

@@ -8,6 +8,7 @@ from compiler.inspection import AUTOTUNED_EXAMPLE, EXAMPLE, Inspection, InspectR
 from compiler.request import limits
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
 from service.compilations.inspect_source import inspect
+from service.file_digests import keep_texts, with_texts
 from service.http.body import read_body
 from service.http.openapi import body_of, wait_parameter
 from service.http.query import requested_wait
@@ -41,10 +42,12 @@ async def post_inspection(request: Request) -> Response:
     caller = await state.callers.identify(request, "compile")
     wait = requested_wait(request, state.settings.max_wait_s, DEFAULT_WAIT_S)
     body = await read_body(request, state.settings.max_body_bytes)
-    asked = await parsed(state, body, InspectRequest)
+    filled = await with_texts(state, caller, body, state.settings.max_body_bytes)
+    asked = await parsed(state, filled, InspectRequest)
     toolchain = await state.toolchains.choose(asked.triton)
     limits.check(asked, state.settings.request_limits)
     job = inspect_job(asked, toolchain, caller.namespace)
+    await keep_texts(state, caller, job.module, job.files)
     cache, record = await inspect(state, job, caller, wait.seconds)
     headers = {"Cache-Status": CACHE_STATUS[cache], "Server-Timing": server_timing(started)}
     if record is not None:

@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from jobs.deadline import Deadline
 from jobs.kind import state_of_record
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.file_digests import with_texts
 from service.http.body import read_body
 from service.http.query import requested_wait
 from service.http.validators import Caching, validated
@@ -32,7 +33,8 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
     caller = await state.callers.identify(request, jobs.scope)
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_body_bytes)
-    posted = await parsed(state, body, jobs.request)
+    filled = await with_texts(state, caller, body, state.settings.max_body_bytes)
+    posted = await parsed(state, filled, jobs.request)
     keyed = KeyedPost.of(request, state, caller, body)
 
     async def submit(*, waiting: Waiting | None) -> Submitted:

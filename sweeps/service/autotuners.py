@@ -25,6 +25,7 @@ from sweeps.variant import Kind
 
 WAIT_S = 60.0
 AT_ONCE = 4
+_INSPECTED = ("module", "files", "absent", "kernel")
 
 
 async def read_autotuners(
@@ -59,7 +60,7 @@ async def _read_one(
     offered: ToolchainSet,
     at: str,
 ) -> AutotuneReading:
-    asked = {name: compilation[name] for name in ("files", "kernel") if compilation.get(name)}
+    asked = {name: compilation[name] for name in _INSPECTED if compilation.get(name)}
     asked |= {"source": context.source, "target": context.target}
     try:
         request = read(InspectRequest, asked, "")
@@ -74,8 +75,17 @@ async def _read_one(
         raise ProblemRaised("not_finished", detail)
     found = read_stored(Inspection, record)
     if found.autotune is None:
-        raise RequestRejected(FieldError(AT, _why(found, context)))
+        error = FieldError(AT, _why(found, context))
+        if found.problem is not None and found.problem.needs:
+            raise _needing(error, found.problem.needs)
+        raise RequestRejected(error)
     return found.autotune
+
+
+def _needing(error: FieldError, needs: Sequence[str]) -> ProblemRaised:
+    """Return the problem of a base whose modules were not all posted."""
+    detail = f"{error.pointer}: {error.message}"
+    return ProblemRaised("invalid_request", detail, errors=[error], needs=[*needs])
 
 
 def _why(found: Inspection, context: AutotuneContext) -> str:

@@ -9,6 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.file_digests import with_texts
 from service.http.answer_parts import parts_response
 from service.http.body import read_body
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
@@ -90,7 +91,8 @@ async def post_sweep(
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     wait = requested_wait(request, state.settings.max_wait_s)
     body = await read_body(request, state.settings.max_batch_bytes)
-    posted = await parsed(state, body, SweepRequest)
+    filled = await with_texts(state, caller, body, state.settings.max_batch_bytes)
+    posted = await parsed(state, filled, SweepRequest)
     kind = kind_of_base(posted.base)
     require(caller, SCOPE_OF_KIND[kind])
     submit = partial(submit_sweep, state, refused_of(request), posted, kind, caller, sort)

@@ -17,6 +17,7 @@ from compiler.wanted import Unwanted
 from jobs.submission import JobOrder
 from launch.request.request_part import read
 from service.caller import Caller
+from service.file_digests import keep_texts
 from service.http.problems import ProblemRaised
 from service.provers import check_prover
 from service.state import ServiceState
@@ -90,6 +91,7 @@ async def _job(
     sweep = await work.run(_planned, state, request, kind, tuned or space, toolchains)
     _check_sort(sort, sweep)
     found = await _resolved(state, sweep, toolchains, caller)
+    await _keep_texts(state, caller, request, kind)
     return SweepJob(
         id=sweep_id,
         caller=caller.id,
@@ -121,6 +123,14 @@ async def _resolved(
         return await resolve_launch_base(state, sweep, caller)
     await state.threads.run(_check_first, state, sweep, offered, caller)
     return LaunchBase(sweep.plan, [], {})
+
+
+async def _keep_texts(
+    state: ServiceState, caller: Caller, request: SweepRequest, kind: Kind
+) -> None:
+    """Store the texts of the base, which was checked by then."""
+    kernel = request.base.get("compilation", {}) if kind == "launches" else request.base
+    await keep_texts(state, caller, kernel.get("module"), kernel.get("files") or {})
 
 
 async def _autotuned(

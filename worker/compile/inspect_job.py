@@ -4,6 +4,7 @@ That runs no user code. If the request names a target, another child executes th
 one kernel's autotuner.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from compiler.autotune import AutotuneReading
@@ -36,9 +37,11 @@ async def do_inspection(
     job, pool = attempt.job, context.pool
     is_own = job.toolchain_id == context.toolchain.id
     try:
-        inspection = _inspection(await inspect_source(pool, job.source, job.files))
+        inspection = _inspection(await inspect_source(pool, job))
         if inspection.state == "succeeded" and job.target is not None:
-            asked = AutotunedSource(job.source, job.files, job.kernel, job.target)
+            asked = AutotunedSource(
+                job.source, job.files, job.kernel, job.target, job.module, job.absent
+            )
             inspection = _with_autotuner(inspection, await read_autotuner(pool, asked))
     except Malformed as error:
         inspection = _failed("compiler_crashed", f"The report is invalid: {error}", [])
@@ -56,7 +59,7 @@ def _inspection(run: ChildRun[InspectReport]) -> Inspection:
         return Inspection(state="succeeded", kernels=kernels)
     if run.failure is not None:
         failure = run.failure
-        return _failed(failure.slug, failure.message, failure.diagnostics)
+        return _failed(failure.slug, failure.message, failure.diagnostics, failure.needs)
     return _ended("Reading the source", run.outcome)
 
 
@@ -65,7 +68,7 @@ def _with_autotuner(inspection: Inspection, found: AutotuneReading | UnreadAutot
         return inspection.model_copy(update={"autotune": found})
     if found.failure is not None:
         failure = found.failure
-        return _failed(failure.slug, failure.message, failure.diagnostics)
+        return _failed(failure.slug, failure.message, failure.diagnostics, failure.needs)
     violation = violation_of(found.outcome)
     if violation is not None:
         return _failed("sandbox_violation", violation, [])
@@ -77,8 +80,10 @@ def _ended(what: str, outcome: ChildOutcome) -> Inspection:
     return _failed(slug, f"{what} ended with {outcome.ending}: {outcome.detail}", [])
 
 
-def _failed(slug: str, detail: str, diagnostics: list[Diagnostic]) -> Inspection:
-    problem = failure_problem(slug, detail, diagnostics=diagnostics)
+def _failed(
+    slug: str, detail: str, diagnostics: list[Diagnostic], needs: Sequence[str] = ()
+) -> Inspection:
+    problem = failure_problem(slug, detail, diagnostics=diagnostics, needs=needs)
     return Inspection(state="failed", diagnostics=kept_diagnostics(diagnostics), problem=problem)
 
 

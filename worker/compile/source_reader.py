@@ -4,6 +4,7 @@ Autotuning posts one source many times, so recent reports are cached.
 """
 
 from compiler.constexpr import function_names
+from compiler.inspection import InspectJob
 from compiler.job import CompileJob
 from compiler.key import reading_key
 from compiler.messages.orders import ReadOrder
@@ -60,8 +61,8 @@ def _order_of(job: CompileJob) -> ReadOrder:
     return ReadOrder(kernel=job.kernel, module=job.module, files=job.files, functions=functions)
 
 
-async def inspect_source(pool: Pool, source: str, files: dict[str, str]) -> ChildRun[InspectReport]:
+async def inspect_source(pool: Pool, job: InspectJob) -> ChildRun[InspectReport]:
     """Return the facts about all kernels of a source. Raises Malformed."""
-    order = ReadOrder(files=files, inspect=True)
-    outcome = await carry_out(pool, order, source.encode(), deadline_s=INSPECT_DEADLINE_S)
+    order = ReadOrder(module=job.module, files=job.files, inspect=True)
+    outcome = await carry_out(pool, order, job.source.encode(), deadline_s=INSPECT_DEADLINE_S)
     return read_run(outcome, InspectReport)

@@ -116,7 +116,9 @@ INPUTS: dict[Callable[..., str], dict[str, list[Any]]] = {
     inspection_key: {
         "namespace": NAMESPACE,
         "source": TEXT,
+        "module": MODULE,
         "files": FILES,
+        "absent": ABSENT,
         "kernel": NAME,
         "target_name": [None, "cuda:90", "cuda:80", "hip:gfx942"],
         "toolchain_id": TOOLCHAIN,

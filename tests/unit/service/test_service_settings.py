@@ -42,6 +42,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch):
         ("max_posted_ir_bytes", MAX_TEXT_CHARS),
         ("max_files_bytes", MAX_TEXT_CHARS),
         ("max_files", MAX_FILES),
+        ("max_module_files", MAX_FILES),
         ("max_program_files", MAX_FILES),
     ],
 )
