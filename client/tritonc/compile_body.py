@@ -4,7 +4,7 @@ The service checks names, types and options, and reports errors.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 JSON_SAFE_INTEGER = 2**53  # beyond it, JSON readers in other languages lose digits
@@ -15,6 +15,10 @@ class FurtherMembers(TypedDict, total=False):
 
     files: Mapping[str, str]
     """Further modules that the source imports, by path."""
+    module: str
+    """The source's own dotted name in its package, such as `pkg.sub.mod`."""
+    absent: Sequence[str]
+    """With `module`: modules that this machine does not have either."""
     triton: str
     """A Triton version that the deployment offers."""
     priority: str

@@ -48,6 +48,8 @@ class Problem:
     file: str | None = None
     line: int | None = None
     parameter: str | None = None
+    needs: tuple[str, ...] = ()
+    """Of `missing_module`: the modules to post in `files`, or to list in `absent`."""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

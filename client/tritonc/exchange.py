@@ -115,6 +115,14 @@ class Request:
         }
 
 
+def key_of_round(idempotency_key: str | None, asked: int) -> str | None:
+    """Return the key of a request that is posted again with more modules: another body needs one.
+
+    `asked` is how often it was.
+    """
+    return f"{idempotency_key}+{asked}" if idempotency_key and asked else idempotency_key
+
+
 def environment_key(environment: Mapping[str, str]) -> str:
     """Return the API key of the environment, from TRITOND_API_KEY or the file that it names.
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from tritonc._sync.client import Client
 from tritonc.answer_tar import tar_files
-from tritonc.jit.jit_source import files_of, text_of
+from tritonc.jit.jit_source import package_of_function, text_of
 from tritonc.service_errors import ServerUnavailable, TritoncError, UnexpectedAnswer
 
 LOG = logging.getLogger("tritonc")
@@ -89,7 +89,7 @@ class JitHook:
             wait_s=self._wait_s,
             triton=__version__.partition("+")[0],
             specialization_data=data,
-            files=files_of(function),
+            package=package_of_function(function),
         )
         entry = _unpacked(self._client.export(made.key, EXPORT, wait_s=self._wait_s))
         folder = _folder(digest)

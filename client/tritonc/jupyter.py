@@ -29,7 +29,7 @@ from tritonc.cli.programs.program_command import (
     submit_and_wait,
 )
 from tritonc.cli.streams import STANDARD
-from tritonc.cli.sweeping.sweep_command import posted_sweep, sort_order
+from tritonc.cli.sweeping.sweep_command import sort_order, unposted_sweep
 from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation, CompileFailed
 from tritonc.diagnostic import POSTED_SOURCE, printable, render_all
@@ -110,6 +110,7 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
     members = specialized(source, given, kernel_members(given), targets[0], client, said.append)
     compilation = client.compile(
         **source.members,
+        package=source.package,
         target=targets[0],
         stop_after=given.stop_after,
         wait_s=given.wait_s,
@@ -170,7 +171,8 @@ def _launch(given: Namespace, cell: str, client: Client) -> Shown:
     members = launch_members(given, request)
     said: list[str] = []
     source = with_constexprs(source, members, posted, client, said.append)
-    launch = client.launch(source, wait_s=given.wait_s, check=False, **members)
+    package = None if posted is None else posted.package
+    launch = client.launch(source, wait_s=given.wait_s, check=False, package=package, **members)
     if not launch.finished:
         raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
     text = printable(launch.stdout) + "\n".join([*said, launch.render(CELL)])
@@ -207,9 +209,14 @@ def _sweep(given: Namespace, cell: str, client: Client) -> Sweep:
     if given.id or given.csv or given.winners:
         message = "the cell is the source, and its table is shown; leave out --id, --csv, --winners"
         raise ArgumentTypeError(message)
-    posted = posted_sweep(given, client, Terminal(os.environ), cell)
+    unposted = unposted_sweep(given, client, Terminal(os.environ), cell)
+    posted = unposted.post(client)
     order = sort_order(given, posted)
-    sweep = client.sweeps.get(posted.id, wait_s=given.wait_s, sort=order)
+    while True:
+        sweep = client.sweeps.get(posted.id, wait_s=given.wait_s, sort=order)
+        if not unposted.supply(sweep):
+            break
+        posted = unposted.post(client)
     if not sweep.finished:
         raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", given.wait_s)
     return sweep

@@ -14,7 +14,8 @@ from typing import Any, TypedDict, Unpack
 from tritonc.compilation import Compilation
 from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_SOURCE
-from tritonc.jit.jit_launch import is_jit, jit_launch
+from tritonc.jit.jit_launch import is_jit, jit_launch, package_of
+from tritonc.packages.package import Package, with_modules
 from tritonc.target_names import target_name
 from tritonc.upload import Upload, array, is_array
 
@@ -22,7 +23,7 @@ Source = str | Compilation | Mapping[str, Any] | Any
 """The text of a source, a jit function, a compilation, or the JSON of a compile request.
 
 `{"compilation_key": key}` names an existing compilation. A function under `@triton.jit` is sent as
-its file, together with the user's own modules that it imports.
+its file, together with the modules of its package that it needs.
 """
 
 Grid = Sequence[int | str] | int | Callable[[dict[str, Any]], Any]
@@ -47,6 +48,10 @@ class KernelMembers(TypedDict, total=False):
     options: Mapping[str, Any]
     files: Mapping[str, str]
     """Further modules that the source imports, by path."""
+    module: str
+    """The source's own dotted name in its package, such as `pkg.sub.mod`."""
+    absent: Sequence[str]
+    """With `module`: modules that this machine does not have either."""
     triton: str
     """A Triton version that the deployment offers."""
 
@@ -90,6 +95,8 @@ class LaunchRequest:
     body: Mapping[str, Any]
     uploads: Mapping[str, Upload] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
+    package: Package | None = None
+    """The package of the kernel's file, for the modules that the service asks for."""
 
 
 def launch_request(
@@ -97,6 +104,7 @@ def launch_request(
     *,
     arguments: Mapping[str, Any] | Sequence[Any],
     grid: Grid,
+    package: Package | None = None,
     **members: Unpack[LaunchMembers],
 ) -> LaunchRequest:
     """Return a launch to post alone or in a batch; `members` are those of `LaunchMembers`.
@@ -107,6 +115,7 @@ def launch_request(
     uploads: dict[str, Upload] = {}
     given: dict[str, Any] = dict(members)
     if is_jit(source):
+        package = package or package_of(source)
         source, arguments, grid = _of_jit(source, arguments, grid, given)
     elif callable(grid) or isinstance(grid, int):
         raise TypeError("a grid must be a list of numbers and expressions, such as [97]")
@@ -123,7 +132,8 @@ def launch_request(
         **given,
     }
     written = {name: member for name, member in body.items() if member is not None}
-    return LaunchRequest(written, uploads, _sources(written))
+    written = dict(with_modules(written, package))
+    return LaunchRequest(written, uploads, _sources(written), package)
 
 
 def _of_jit(

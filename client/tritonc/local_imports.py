@@ -1,4 +1,4 @@
-"""Finds the user's own modules that a file imports, so that they are sent along.
+"""Finds the user's own modules that a program imports, so that they are sent along.
 
 Import statements are parsed; nothing is imported or executed. Modules that are not found beside the
 file are skipped: the service has Triton, and reports missing modules.
@@ -8,40 +8,24 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from tritonc.local_file import bounded_bytes
-from tritonc.python_file import text_of
+from tritonc.packages.module_sources import read_text
 from tritonc.service_errors import TritoncError
 
-MAX_FILES = 64  # in one request
-MAX_PROGRAM_FILES = 512  # in a program, which may include its package
+MAX_FILES = 512  # in one request
 MAX_BYTES = 4 << 20  # in total
 MAX_LEVELS, MAX_NAME_CHARS = 64, 200
 _DEEP_NAME = re.compile(r"(?<![\w.])(?:\w++[\s\\]*+\.[\s\\]*+)" f"{{{MAX_LEVELS}}}")
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
-ReadText = Callable[[Path], str]
-"""Returns the text of a file. Raises OSError."""
-
 
 class ImportsTooLarge(TritoncError):
-    """A file imports, directly or not, more modules than one request may have."""
+    """A program imports, directly or not, more modules than one request may have."""
 
 
-def _read(path: Path) -> str:
-    return text_of(bounded_bytes(path), str(path))
-
-
-def local_imports(
-    path: Path,
-    text: str | None = None,
-    most_files: int = MAX_FILES,
-    *,
-    read: ReadText = _read,
-    folders: Sequence[Path] = (),
-) -> dict[str, str]:
+def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
     """Return the texts of the local modules that a file imports, directly or not.
 
     Their names match the imports: `helpers.py` for `from .helpers import f` and
@@ -49,59 +33,40 @@ def local_imports(
     the file's folder, in that of its outermost package, and in the working directory if the file
     is below it. A package's `__init__.py` is included if the imports name the package itself.
 
-    `text` is the content of the file if known. `read` reads a module, and may refuse to;
-    `folders` are searched like the working directory. Raises ImportsTooLarge, and OSError for a
-    module that cannot be read or decoded.
+    `text` is the content of the file if known. Raises ImportsTooLarge, and OSError for a module
+    that cannot be read or decoded.
     """
-    reached = _reached(path, text, most_files, read, folders)
-    return {name: said for name, (_, said) in sorted(reached.items())}
-
-
-def local_paths(path: Path) -> list[Path]:
-    """Return the paths of the modules that `local_imports` reads, with the same errors."""
-    return [module for module, _ in _reached(path, None).values()]
-
-
-def _reached(
-    path: Path,
-    text: str | None,
-    most_files: int = MAX_FILES,
-    read: ReadText = _read,
-    folders: Sequence[Path] = (),
-) -> dict[str, tuple[Path, str]]:
-    """Return path and text of every local module by its name for the service."""
-    roots = _roots(path, folders)
-    files: dict[str, tuple[Path, str]] = {}
+    roots = _roots(path)
+    files: dict[str, str] = {}
     size_bytes = 0
-    waiting = [(PurePosixPath(), path.parent, read(path) if text is None else text)]
+    waiting = [(PurePosixPath(), path.parent, read_text(path) if text is None else text)]
     while waiting:
         at, folder, said = waiting.pop()
         for imported_at, module in _imported(said, at, folder, roots):
             if str(imported_at) not in files:
-                inner = read(module)
-                files[str(imported_at)] = (module, inner)
+                files[str(imported_at)] = inner = read_text(module)
                 waiting.append((imported_at.parent, module.parent, inner))
                 size_bytes += len(inner.encode())
-                if len(files) > most_files or size_bytes > MAX_BYTES:
-                    raise _too_large(path, most_files)
-    return files
+                if len(files) > MAX_FILES or size_bytes > MAX_BYTES:
+                    raise _too_large(path)
+    return dict(sorted(files.items()))
 
 
-def _roots(path: Path, folders: Sequence[Path]) -> list[Path]:
+def _roots(path: Path) -> list[Path]:
     """Return the folders to search for absolute imports."""
     folder = path.parent.resolve()
     outermost = folder
     while (outermost / "__init__.py").is_file() and outermost.parent != outermost:
         outermost = outermost.parent
-    above = [one.resolve() for one in (*folders, Path.cwd())]
-    further = [one for one in above if folder.is_relative_to(one)]
+    working = Path.cwd().resolve()
+    further = [working] if folder.is_relative_to(working) else []
     return list(dict.fromkeys([folder, outermost, *further]))
 
 
-def _too_large(path: Path, most_files: int) -> ImportsTooLarge:
+def _too_large(path: Path) -> ImportsTooLarge:
     return ImportsTooLarge(
-        f"{path} imports, directly or not, more than {most_files} local modules, or more than "
-        f"{MAX_BYTES >> 20} MiB of them; name those that the kernel needs with --file, "
+        f"{path} imports, directly or not, more than {MAX_FILES} local modules, or more than "
+        f"{MAX_BYTES >> 20} MiB of them; name those that it needs with --file, "
         "and leave the others with --no-local-imports"
     )
 

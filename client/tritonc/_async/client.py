@@ -30,6 +30,7 @@ from tritonc.exchange import Request, read
 from tritonc.launch import Launch
 from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
 from tritonc.own_list import OwnList, list_request
+from tritonc.packages.package import Package
 from tritonc.programs.program import Program
 from tritonc.programs.program_body import (
     ProgramMembers,
@@ -82,6 +83,7 @@ class AsyncClient:
         stop_after: str | None = None,
         wait_s: float = 60,
         check: bool = True,
+        package: Package | None = None,
         **further: Unpack[FurtherMembers],
     ) -> Compilation:
         """Compile a kernel, or fetch an equal earlier compilation, and return the finished result.
@@ -90,7 +92,8 @@ class AsyncClient:
         16), `hints` the long form of such suffixes, and `include` the stages whose artifacts the
         answer shall contain; `FurtherMembers` lists the rest. Raises CompileFailed, WaitExpired,
         and TypeError for values that JSON cannot represent. With `check=False` an unfinished one is
-        returned; `submit` does not wait.
+        returned; `submit` does not wait. A `package`, as from `Package.of_file`, sends the modules
+        of the source's own package that the service asks for.
         """
         body = compile_request(
             source,
@@ -104,7 +107,7 @@ class AsyncClient:
             stop_after=stop_after,
             **further,
         )
-        return await compile_and_wait(self._connection, body, wait_s, check)
+        return await compile_and_wait(self._connection, body, wait_s, check, package)
 
     async def compile_ir(
         self,
@@ -142,6 +145,7 @@ class AsyncClient:
         wait_s: float = 60,
         check: bool = True,
         idempotency_key: str | None = None,
+        package: Package | None = None,
         **members: Unpack[LaunchMembers],
     ) -> Launch:
         """Run a kernel, wait for the launch to end, and return its findings.
@@ -152,9 +156,10 @@ class AsyncClient:
         function it may be a function, as in Triton. `LaunchMembers` lists the rest.
 
         A wrong kernel gets a `verdict`. Raises LaunchFailed if there is none, as where the kernel
-        does not compile, and WaitExpired; neither with `check=False`.
+        does not compile, and WaitExpired; neither with `check=False`. A `package` is that of a
+        source text, as for `compile`; a jit function has its own.
         """
-        request = launch_request(source, arguments=arguments, grid=grid, **members)
+        request = launch_request(source, arguments=arguments, grid=grid, package=package, **members)
         return await launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
 
     async def program(
@@ -185,6 +190,7 @@ class AsyncClient:
         wait_s: float = 120,
         check: bool = True,
         idempotency_key: str | None = None,
+        package: Package | None = None,
     ) -> Proof:
         """Prove for all sizes that a kernel's accesses are in bounds and its integers exact.
 
@@ -193,7 +199,7 @@ class AsyncClient:
         neither with `check=False`.
         """
         body = prove_request(kernel, contract, cases, checks, limits)
-        return await prove_and_wait(self._connection, body, wait_s, check, idempotency_key)
+        return await prove_and_wait(self._connection, body, wait_s, check, idempotency_key, package)
 
     async def sweep(
         self,
@@ -209,6 +215,7 @@ class AsyncClient:
         wait_s: float = 600,
         check: bool = True,
         idempotency_key: str | None = None,
+        package: Package | None = None,
     ) -> Sweep:
         """Compile or run many variants of a kernel; return a table with a row for each.
 
@@ -227,6 +234,7 @@ class AsyncClient:
             budget_s=budget_s,
             contract=contract,
             include=include,
+            package=package,
         )
         return await sweep_and_wait(self._connection, request, sort, wait_s, check, idempotency_key)
 
@@ -353,13 +361,15 @@ class AsyncClient:
         target: str | None = None,
         triton: str | None = None,
         wait_s: float = 60,
+        package: Package | None = None,
     ) -> dict[str, Any]:
         """Return the kernels of a source: parameters, configurations, called functions.
 
-        The source is executed only with a `target`, to find what the autotuner of `kernel` tries.
+        The source is executed only with a `target`, to find what the autotuner of `kernel` tries. A
+        `package` is as for `compile`.
         """
         asked = {"files": files or None, "kernel": kernel, "target": target, "triton": triton}
-        return await inspected(self._connection, source, asked, wait_s)
+        return await inspected(self._connection, source, asked, wait_s, package)
 
     async def targets(self) -> dict[str, Any]:
         """Return the targets and options of each toolchain."""

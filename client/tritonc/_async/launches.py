@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -11,9 +12,10 @@ import httpx
 from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.tensors import upload_missing
 from tritonc.event import Event
-from tritonc.exchange import Request, read
+from tritonc.exchange import Request, key_of_round, read
 from tritonc.launch import Launch, LaunchFailed
 from tritonc.launch_body import LaunchRequest
+from tritonc.packages.package import needs_of, with_modules
 from tritonc.service_errors import WaitExpired
 
 LAUNCHES = "/v1/launches"
@@ -83,13 +85,21 @@ async def launch_and_wait(
 ) -> Launch:
     """Upload missing tensors, post the launch, and poll it until it or `wait_s` is over.
 
-    A post without an answer is repeated under one idempotency key, so it never launches twice.
+    A post without an answer is repeated under one idempotency key, so it never launches twice. It
+    is posted again with the modules of the request's package that it asks for, under further keys.
     Raises WaitExpired, or LaunchFailed if there is no verdict, if `check`.
     """
     await upload_missing(connection, request.uploads.values())
-    post = Request.making(LAUNCHES, request.body, idempotency_key)
-    launch = await _poll_launch(connection, post, wait_s)
-    launch = replace(launch, sources=request.sources)
+    deadline = monotonic() + wait_s
+    package, sources, asked = request.package, request.sources, 0
+    while True:
+        body = with_modules(request.body, package)
+        post = Request.making(LAUNCHES, body, key_of_round(idempotency_key, asked))
+        launch = await _poll_launch(connection, post, max(0.0, deadline - monotonic()))
+        if package is None or not package.supply(needs_of(launch.problem)):
+            break
+        asked += 1
+    launch = replace(launch, sources={**sources, **(package.files if package else {})})
     if check and not launch.finished:
         raise WaitExpired(launch.id, f"it is {launch.state}", wait_s)
     if check and launch.state != "completed":

@@ -3,13 +3,15 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
 from tritonc._async.http_connection import AsyncConnection
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.event import Event
-from tritonc.exchange import Request, read
+from tritonc.exchange import Request, key_of_round, read
+from tritonc.packages.package import Package, needs_of, with_modules
 from tritonc.proof import Proof, ProofFailed
 from tritonc.service_errors import WaitExpired
 
@@ -43,13 +45,22 @@ async def prove_and_wait(
     wait_s: float,
     check: bool,
     idempotency_key: str | None,
+    package: Package | None = None,
 ) -> Proof:
     """Post the proof and poll it until it or `wait_s` is over.
 
+    It is posted again with the modules of the `package` that it asks for.
+
     Raises WaitExpired, or ProofFailed if it found nothing out, if `check`.
     """
-    post = Request.making(PROOFS, dict(body), idempotency_key)
-    proof = await _poll_proof(connection, post, wait_s)
+    deadline, asked = monotonic() + wait_s, 0
+    while True:
+        body = with_modules(body, package)
+        post = Request.making(PROOFS, dict(body), key_of_round(idempotency_key, asked))
+        proof = await _poll_proof(connection, post, max(0.0, deadline - monotonic()))
+        if package is None or not package.supply(needs_of(proof.problem)):
+            break
+        asked += 1
     sources = {POSTED_SOURCE: body.get("source") or "", **(body.get("files") or {})}
     proof = replace(proof, sources=sources)
     if check and not proof.finished:

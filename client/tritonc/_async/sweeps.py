@@ -3,14 +3,16 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from urllib.parse import quote
 
 from tritonc._async.compilations import poll_answer
 from tritonc._async.http_connection import AsyncConnection
 from tritonc._async.tensors import upload_missing
 from tritonc.event import Event
-from tritonc.exchange import Request, is_accepted, read
-from tritonc.service_errors import WaitExpired
+from tritonc.exchange import Request, is_accepted, key_of_round, read
+from tritonc.packages.package import needs_of, with_modules
+from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.sweeps.sweep import Sweep
 from tritonc.sweeps.sweep_body import SweepRequest
 
@@ -106,20 +108,40 @@ async def sweep_and_wait(
 ) -> Sweep:
     """Upload missing tensors, post the sweep, and poll it until it or `wait_s` is over.
 
-    A post without an answer is repeated under one idempotency key, so it makes one sweep.
-    Raises WaitExpired, if `check`.
+    A post without an answer is repeated under one idempotency key, so it makes one sweep. It is
+    posted again with the modules of the request's package that its rows ask for, under further
+    keys. Raises WaitExpired, if `check`.
     """
     await upload_missing(connection, request.uploads.values())
-    query = {"sort": sort} if sort else {}  # an unknown column is refused before the sweep starts
-    post = Request.making(SWEEPS, request.body, idempotency_key, **query)
-    posted = _read_sweep(await connection.send(post))
-    if posted.finished or wait_s <= 0:
-        sweep = posted
-    else:
-        sweep = await AsyncSweeps(connection).get(posted.id, wait_s=wait_s, sort=sort)
+    deadline, asked, package = monotonic() + wait_s, 0, request.package
+    while True:
+        key = key_of_round(idempotency_key, asked)
+        left_s = max(0.0, deadline - monotonic())
+        try:
+            sweep = await _sweep(connection, request, sort, left_s, key)
+            needs = sweep.needs
+        except ProblemError as error:  # the modules of its autotuner are needed to plan it
+            needs = needs_of(error.problem)
+            if package is None or not package.supply(needs):
+                raise
+        else:
+            if package is None or not package.supply(needs):
+                break
+        asked += 1
     if check and not sweep.finished:
         raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", wait_s)
     return sweep
+
+
+async def _sweep(
+    connection: AsyncConnection, request: SweepRequest, sort: str, wait_s: float, key: str | None
+) -> Sweep:
+    query = {"sort": sort} if sort else {}  # an unknown column is refused before the sweep starts
+    post = Request.making(SWEEPS, with_modules(request.body, request.package), key, **query)
+    posted = _read_sweep(await connection.send(post))
+    if posted.finished or wait_s <= 0:
+        return posted
+    return await AsyncSweeps(connection).get(posted.id, wait_s=wait_s, sort=sort)
 
 
 def _path(sweep_id: str) -> str:

@@ -31,6 +31,7 @@ from tritonc.exchange import Request, read
 from tritonc.launch import Launch
 from tritonc.launch_body import Grid, LaunchMembers, LaunchRequest, Source, launch_request
 from tritonc.own_list import OwnList, list_request
+from tritonc.packages.package import Package
 from tritonc.programs.program import Program
 from tritonc.programs.program_body import (
     ProgramMembers,
@@ -83,6 +84,7 @@ class Client:
         stop_after: str | None = None,
         wait_s: float = 60,
         check: bool = True,
+        package: Package | None = None,
         **further: Unpack[FurtherMembers],
     ) -> Compilation:
         """Compile a kernel, or fetch an equal earlier compilation, and return the finished result.
@@ -91,7 +93,8 @@ class Client:
         16), `hints` the long form of such suffixes, and `include` the stages whose artifacts the
         answer shall contain; `FurtherMembers` lists the rest. Raises CompileFailed, WaitExpired,
         and TypeError for values that JSON cannot represent. With `check=False` an unfinished one is
-        returned; `submit` does not wait.
+        returned; `submit` does not wait. A `package`, as from `Package.of_file`, sends the modules
+        of the source's own package that the service asks for.
         """
         body = compile_request(
             source,
@@ -105,7 +108,7 @@ class Client:
             stop_after=stop_after,
             **further,
         )
-        return compile_and_wait(self._connection, body, wait_s, check)
+        return compile_and_wait(self._connection, body, wait_s, check, package)
 
     def compile_ir(
         self,
@@ -143,6 +146,7 @@ class Client:
         wait_s: float = 60,
         check: bool = True,
         idempotency_key: str | None = None,
+        package: Package | None = None,
         **members: Unpack[LaunchMembers],
     ) -> Launch:
         """Run a kernel, wait for the launch to end, and return its findings.
@@ -153,9 +157,10 @@ class Client:
         function it may be a function, as in Triton. `LaunchMembers` lists the rest.
 
         A wrong kernel gets a `verdict`. Raises LaunchFailed if there is none, as where the kernel
-        does not compile, and WaitExpired; neither with `check=False`.
+        does not compile, and WaitExpired; neither with `check=False`. A `package` is that of a
+        source text, as for `compile`; a jit function has its own.
         """
-        request = launch_request(source, arguments=arguments, grid=grid, **members)
+        request = launch_request(source, arguments=arguments, grid=grid, package=package, **members)
         return launch_and_wait(self._connection, request, wait_s, check, idempotency_key)
 
     def program(
@@ -186,6 +191,7 @@ class Client:
         wait_s: float = 120,
         check: bool = True,
         idempotency_key: str | None = None,
+        package: Package | None = None,
     ) -> Proof:
         """Prove for all sizes that a kernel's accesses are in bounds and its integers exact.
 
@@ -194,7 +200,7 @@ class Client:
         neither with `check=False`.
         """
         body = prove_request(kernel, contract, cases, checks, limits)
-        return prove_and_wait(self._connection, body, wait_s, check, idempotency_key)
+        return prove_and_wait(self._connection, body, wait_s, check, idempotency_key, package)
 
     def sweep(
         self,
@@ -210,6 +216,7 @@ class Client:
         wait_s: float = 600,
         check: bool = True,
         idempotency_key: str | None = None,
+        package: Package | None = None,
     ) -> Sweep:
         """Compile or run many variants of a kernel; return a table with a row for each.
 
@@ -228,6 +235,7 @@ class Client:
             budget_s=budget_s,
             contract=contract,
             include=include,
+            package=package,
         )
         return sweep_and_wait(self._connection, request, sort, wait_s, check, idempotency_key)
 
@@ -346,13 +354,15 @@ class Client:
         target: str | None = None,
         triton: str | None = None,
         wait_s: float = 60,
+        package: Package | None = None,
     ) -> dict[str, Any]:
         """Return the kernels of a source: parameters, configurations, called functions.
 
-        The source is executed only with a `target`, to find what the autotuner of `kernel` tries.
+        The source is executed only with a `target`, to find what the autotuner of `kernel` tries. A
+        `package` is as for `compile`.
         """
         asked = {"files": files or None, "kernel": kernel, "target": target, "triton": triton}
-        return inspected(self._connection, source, asked, wait_s)
+        return inspected(self._connection, source, asked, wait_s, package)
 
     def targets(self) -> dict[str, Any]:
         """Return the targets and options of each toolchain."""

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -11,8 +12,10 @@ import httpx
 
 from tritonc._sync.http_connection import Connection
 from tritonc.compilation import Compilation
+from tritonc.diagnostic import Problem
 from tritonc.diff import Diff
 from tritonc.exchange import Request, is_accepted, read
+from tritonc.packages.package import Package, needs_of, with_modules
 from tritonc.service_errors import WaitExpired
 
 COMPILATIONS = "/v1/compilations"
@@ -24,21 +27,35 @@ _read_compilation = partial(read, Compilation.from_json)
 
 
 def compile_and_wait(
-    connection: Connection, body: Mapping[str, Any], wait_s: float, check: bool
+    connection: Connection,
+    body: Mapping[str, Any],
+    wait_s: float,
+    check: bool,
+    package: Package | None = None,
 ) -> Compilation:
     """Post a compilation and poll it until it is finished or `wait_s` is over.
 
-    Raises CompileFailed and WaitExpired, if `check`.
+    It is posted again with the modules of the `package` that it asks for. Raises CompileFailed and
+    WaitExpired, if `check`.
     """
+    deadline = monotonic() + wait_s
+    while True:
+        left_s = max(0.0, deadline - monotonic())
+        compilation = _compile(connection, with_modules(body, package), left_s)
+        if package is None or not package.supply(needs_of(compilation.problem)):
+            break
+    if check and not compilation.finished:
+        raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
+    return compilation.raise_unless_succeeded() if check else compilation
+
+
+def _compile(connection: Connection, body: Mapping[str, Any], wait_s: float) -> Compilation:
     # a refresh posted twice would compile twice; other requests find the same compilation
     is_refresh = bool(body.get("refresh"))
     post = Request("POST", COMPILATIONS, body, repeatable=not is_refresh)
     include = tuple(body.get("include") or ())
     again = None if is_refresh else post
-    compilation = _poll(connection, post, include, wait_s, again)
-    if check and not compilation.finished:
-        raise WaitExpired(compilation.key, f"it is {compilation.state}", wait_s)
-    return compilation.raise_unless_succeeded() if check else compilation
+    return _poll(connection, post, include, wait_s, again)
 
 
 def get_compilation(
@@ -119,14 +136,29 @@ def _get(key: str, include: tuple[str, ...]) -> Request:
 
 
 def inspected(
-    connection: Connection, source: str, asked: Mapping[str, Any], wait_s: float
+    connection: Connection,
+    source: str,
+    asked: Mapping[str, Any],
+    wait_s: float,
+    package: Package | None = None,
 ) -> dict[str, Any]:
     """Return an inspection; `asked` has its further members, None for omitted ones.
 
-    Raises WaitExpired.
+    It is posted again with the modules of the `package` that it asks for. Raises WaitExpired.
     """
     said = {name: value for name, value in asked.items() if value is not None}
     said |= {"files": dict(said["files"])} if "files" in said else {}
+    deadline = monotonic() + wait_s
+    while True:
+        left_s = max(0.0, deadline - monotonic())
+        inspection = _inspect(connection, source, with_modules(said, package), left_s)
+        if package is None or not package.supply(needs_of(Problem.of(inspection))):
+            return inspection
+
+
+def _inspect(
+    connection: Connection, source: str, said: Mapping[str, Any], wait_s: float
+) -> dict[str, Any]:
     post = Request("POST", "/v1/inspect", {"source": source, **said}, repeatable=True)
     answer = poll_answer(connection, post, wait_s)
     inspection = read(dict[str, Any], answer)

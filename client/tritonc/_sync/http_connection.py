@@ -30,6 +30,7 @@ from tritonc.exchange import (
     stream_arguments,
     unreachable_error,
 )
+from tritonc.packages.sent_texts import UNKNOWN, SentTexts
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 from tritonc.storage_redirect import is_followed
 
@@ -51,6 +52,7 @@ class Connection:
         self._http = httpx.Client(**pool, transport=transport)
         self._was_answered = False
         self._transport = transport
+        self._texts = SentTexts()
         self._storage: httpx.Client | None = None
         # what is stored is in zstd, which httpx reads where the package zstandard is installed
         self._may_redirect = "zstd" in self._http.headers["Accept-Encoding"]
@@ -65,11 +67,11 @@ class Connection:
         """
         ends_at = monotonic() if ends_at is None else ends_at
         try:
-            return self._retry(request, ends_at)
+            return self._send_texts(request, ends_at)
         except ProblemError as error:
             if request.if_not_found is None or error.slug != "not_found":
                 raise
-        return self._retry(request.if_not_found, ends_at)
+        return self._send_texts(request.if_not_found, ends_at)
 
     def poll(
         self,
@@ -120,6 +122,18 @@ class Connection:
         self._http.close()
         if self._storage is not None:
             self._storage.close()
+
+    def _send_texts(self, request: Request, ends_at: float) -> httpx.Response:
+        """Send a request with digests of the texts that the service has, else with the texts."""
+        try:
+            answer = self._retry(self._texts.shortened(request), ends_at)
+        except ProblemError as error:
+            if error.slug != UNKNOWN:
+                raise
+            self._texts.forget()
+            answer = self._retry(request, ends_at)
+        self._texts.note(request)
+        return answer
 
     def _retry(self, request: Request, ends_at: float) -> httpx.Response:
         pauses_s = iter(RETRY_PAUSES_S if request.repeatable else ())

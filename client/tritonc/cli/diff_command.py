@@ -179,13 +179,13 @@ def _request(path: str) -> tuple[PostedFile, dict[str, Any]]:
         raise ArgumentTypeError(f"{path}: a compile request needs `source` or `ir`")
     ir, files = request.pop("ir", None), request.pop("files", None) or {}
     if ir is None:
-        return PostedFile(path, str(request.pop("source")), None, files), request
+        return PostedFile(path, str(request.pop("source")), None, None, files), request
     if not isinstance(ir, dict) or not isinstance(ir.get("text"), str):
         raise ArgumentTypeError(f"{path}: `ir` must be an object with `language` and `text`")
     for name in ("source", "kernel"):
         request.pop(name, None)
     further = {"canonicalize": ir["canonicalize"]} if "canonicalize" in ir else {}
-    return PostedFile(path, ir["text"], ir.get("language", "ttir"), {}), request | further
+    return PostedFile(path, ir["text"], ir.get("language", "ttir")), request | further
 
 
 def _change(
@@ -200,7 +200,7 @@ def _change(
         return
     facts: Mapping[str, Mapping[str, Any]] = {}
     if source.language is None:
-        inspection = client.inspect(source.text, files=source.files)
+        inspection = source.inspected(client)
         facts = parameters_of(inspection, given.kernel or members.get("kernel"))
     for word, text in pairs:
         group, _, name = axis_name(word, facts, _CHANGES).partition(".")

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,9 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
         said = CompileFailed(compilation).render(source.name)
     else:
         wanted = _of_file(given, client, terminal)
-        [compilation] = compile_all([wanted], given, client, terminal)
+        both = [wanted]
+        [compilation] = compile_all(both, given, client, terminal)
+        [wanted] = both
         source, members = wanted.source, dict(wanted.members)
         said = report(wanted, compilation, given, client)
     if not compilation.succeeded:
@@ -98,9 +101,8 @@ def _of_file(given: Namespace, client: Client, terminal: Terminal) -> WantedComp
     if len(targets) > 1:
         raise ArgumentTypeError(f"--target: give one, not {len(targets)}")
     source = read_source(given.key, given)
-    fixed = kernel_members(given)
-    made = specialized(source, given, fixed, targets[0], client, terminal.say)
-    return WantedCompilation(source, targets[0], made)
+    make = partial(specialized, source, given, kernel_members(given), targets[0], client)
+    return WantedCompilation(source, targets[0], make(terminal.say), make)
 
 
 def _of_key(given: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any], Compilation]:
@@ -110,9 +112,10 @@ def _of_key(given: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any
     name = given.recent.name_of(given.key) or POSTED_SOURCE
     ir = request.get("ir")
     if isinstance(ir, Mapping):
-        source = PostedFile(name, str(ir.get("text")), str(ir.get("language")), {})
+        source = PostedFile(name, str(ir.get("text")), str(ir.get("language")))
     else:
-        source = PostedFile(name, str(request.get("source")), None, request.get("files") or {})
+        files = request.get("files") or {}
+        source = PostedFile(name, str(request.get("source")), None, None, files)
     return source, dict(request), compilation
 
 
@@ -126,7 +129,9 @@ def _cell(source: PostedFile, members: Mapping[str, Any], compilation: Compilati
         place=source.name,
         path=path,
         members={**source.members, **kept},
-        lines=SourceLines(path, texts, {name: path.parent / name for name in source.files}),
+        lines=SourceLines(
+            path, texts, {name: path.parent / name for name in source.files} | source.paths
+        ),
         launch=None,
         targets=(compilation.target,),
         tritons=(),

@@ -36,7 +36,7 @@ def file_kernels(name: str, target: str, client: Client, say: Say) -> Iterator[F
     posted = read_source(name, Namespace(**_UNFLAGGED))
     if posted.language:
         raise ArgumentTypeError(f"{name} is IR; name Python files")
-    inspection = client.inspect(posted.text, files=posted.files)
+    inspection = posted.inspected(client)
     if problem := inspection.get("problem"):
         raise ArgumentTypeError(f"{name}: {problem.get('detail') or problem.get('slug')}")
     kernels = inspection.get("kernels") or ()

@@ -42,7 +42,7 @@ def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
     if given.verbose:
         source.say_sent(terminal)
     with waiting(given, terminal, f"reading {source.name}", []):
-        inspection = client.inspect(source.text, files=source.files, wait_s=given.wait_s)
+        inspection = source.inspected(client, wait_s=given.wait_s)
     if given.json:
         write_json(inspection)
     else:

@@ -6,7 +6,7 @@ Nothing in it is executed.
 import re
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.streams import STANDARD, name_of, read, read_python
 from tritonc.cli.terminal import Say, Terminal
-from tritonc.local_imports import MAX_FILES, local_imports
+from tritonc.diagnostic import Problem
+from tritonc.local_imports import local_imports
+from tritonc.packages.package import Package, needs_of
 from tritonc.service_errors import UnexpectedAnswer
 from tritonc.signature_example import signature_of
 from tritonc.signature_sources import (
@@ -34,12 +36,26 @@ _ONLY_OF_PYTHON = ("kernel", "signature", "constexpr", "hint", "file", "like")
 
 @dataclass(frozen=True, slots=True)
 class PostedFile:
-    """A file to post: `language` of IR, None for Python; `files` are the modules to send along."""
+    """A file to post: `language` of IR, None for Python.
+
+    A Python file has a `package`; of a request, `files` are its modules.
+    """
 
     name: str
     text: str
     language: str | None
-    files: Mapping[str, str]
+    package: Package | None = None
+    request_files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The modules that are sent along."""
+        return dict(self.request_files) if self.package is None else self.package.files
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The paths of these on this machine, as far as they are known."""
+        return {} if self.package is None else self.package.paths
 
     @property
     def path(self) -> Path | None:
@@ -51,24 +67,39 @@ class PostedFile:
         """The members of a compile request for this file."""
         if self.language:
             return {"ir": {"language": self.language, "text": self.text}}
+        if self.package is not None:
+            return {"source": self.text, **self.package.members}
         return {"source": self.text} | ({"files": dict(self.files)} if self.files else {})
+
+    def inspected(self, client: Client, **asked: Any) -> dict[str, Any]:
+        """Return what `Client.inspect` answers for this file. Raises its errors."""
+        if self.package is None:
+            return client.inspect(self.text, files=self.files, **asked)
+        return client.inspect(self.text, package=self.package, **asked)
+
+    def supply(self, problem: Problem | None) -> bool:
+        """Add the modules that a problem asks for; return whether to post the file again."""
+        return self.package is not None and self.package.supply(needs_of(problem))
 
     def say_sent(self, terminal: Terminal) -> None:
         """Report the sent files and their sizes."""
         kind = f" as {self.language}" if self.language else ""
         terminal.say(f"sent {self.name}{kind} ({len(self.text.encode())} bytes)")
-        for path, text in self.files.items():
-            terminal.say(f"  with {path} ({len(text.encode())} bytes)")
+        say_modules(terminal, self.files)
 
 
-def read_source(
-    path: str, given: Namespace, text: str | None = None, most_files: int = MAX_FILES
-) -> PostedFile:
+def say_modules(terminal: Terminal, files: Mapping[str, str]) -> None:
+    """Report modules that are sent along, and their sizes."""
+    for path, text in files.items():
+        terminal.say(f"  with {path} ({len(text.encode())} bytes)")
+
+
+def read_source(path: str, given: Namespace, text: str | None = None) -> PostedFile:
     """Return a file to post. It is IR by its suffix or --language, otherwise Python.
 
-    `text` is its content if known. At most `most_files` imported modules are sent along. Raises
-    OSError for unreadable files, ImportsTooLarge, and ArgumentTypeError for flags that do not
-    apply to IR.
+    `text` is its content if known. `given.asked` has the modules that earlier requests asked for,
+    by file. Raises OSError for unreadable files, and ArgumentTypeError for flags that do not apply
+    to IR.
     """
     language = getattr(given, "language", None)
     if path == STANDARD and text is None:
@@ -78,11 +109,24 @@ def read_source(
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(given, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which fixes kernel and types"
             raise ArgumentTypeError(message)
-        return PostedFile(name_of(path), text, language or _language(path, text), {})
+        return PostedFile(name_of(path), text, language or _language(path, text))
     text = read_python(path) if text is None else text
     named = {name: read_python(file) for name, file in given.file}
-    found = {} if given.no_local_imports else local_imports(Path(path), text, most_files)
-    return PostedFile(name_of(path), text, None, found | named)
+    sends = not given.no_local_imports
+    package = Package.of_file(Path(path), text, named=named, sends_modules=sends)
+    package.supply(getattr(given, "asked", {}).get(path, ()))
+    return PostedFile(name_of(path), text, None, package)
+
+
+def read_program(path: str, given: Namespace, text: str | None = None) -> PostedFile:
+    """Return a program to post, with the modules that it imports; `text` is it if known.
+
+    Raises OSError for unreadable files, and ImportsTooLarge.
+    """
+    text = read_python(path) if text is None else text
+    named = {name: read_python(file) for name, file in given.file}
+    found = {} if given.no_local_imports else local_imports(Path(path), text)
+    return PostedFile(name_of(path), text, None, None, found | named)
 
 
 def specialized(
@@ -107,7 +151,7 @@ def specialized(
     if given.like and isinstance(members.get("signature"), str):
         raise ArgumentTypeError("--like needs a --signature by name: --signature 'x_ptr=*fp32:16'")
     examples = {name: launch_argument(text) for name, text in given.like}
-    inspection = client.inspect(source.text, files=source.files)
+    inspection = source.inspected(client)
     if not examples:
         if given.autotune:
             swept = {*swept, *_constexprs(inspection, members.get("kernel"))}
@@ -140,7 +184,7 @@ def with_constexprs(
         return source
     if source.get("constexprs") and not is_written(posted.text, posted.path):
         return source
-    inspection = client.inspect(posted.text, files=posted.files)
+    inspection = posted.inspected(client)
     arguments = launch.get("arguments")
     named = {*swept, *(arguments if isinstance(arguments, Mapping) else ())}
     asked = client, source.get("target")
@@ -175,7 +219,7 @@ def _completed(
         client, target = asked
         if is_tuned_by_code(kernel) and target is not None and ":" in target and not swept:
             name = kernel["name"]
-            read = client.inspect(source.text, files=source.files, kernel=name, target=target)
+            read = source.inspected(client, kernel=name, target=target)
             kernel = tuned(kernel, read.get("autotune"))
         rest = [fact for fact in kernel["parameters"] if fact["name"] not in swept]
         made = completed(

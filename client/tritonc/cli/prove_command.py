@@ -2,8 +2,9 @@
 
 import re
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tritonc.cli.launching.request_file import read_request
 from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.recent_keys import remember
 from tritonc.cli.streams import STANDARD, name_of, read, write, write_json
-from tritonc.cli.terminal import Terminal
+from tritonc.cli.terminal import Say, Terminal
 from tritonc.compile_body import members_json
 from tritonc.proof import Proof, ProofFailed
 from tritonc.proof_sarif import proof_annotations, proof_sarif
@@ -93,8 +94,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     for name in ("constexprs", "options", "kernel", "signature"):
         if compiled.get(name) is not None:
             members.setdefault(name, compiled[name])
-    members = specialized(posted, given, members, given.target, client, terminal.say)
-    kernel = members_json({**posted.members, **members, "target": given.target})
+    specialize = partial(specialized, posted, given, members, given.target, client)
+    members = specialize(terminal.say)
     limits = {name: value(text) for name, text in given.limit} or None
     made = {"contract": contract, "checks": given.check, "limits": limits}
     made["cases"] = [] if contract is not None else cases_of(request)
@@ -106,7 +107,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     if not posted.language and members.get("signature") is None and not made["cases"]:
         raise _unchosen(posted, client)
     try:
-        proof = _proved(given, client, terminal, kernel, made)
+        proof = _with_modules(given, client, terminal, posted, members, specialize, made)
     except (ProblemError, ProofFailed) as error:
         raise placed(error, contract or "", given.contract or str(beside)) from error
     if given.write_contract and proof.is_inferred and proof.contract:
@@ -122,6 +123,33 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     return {"proved": PROVED, "refuted": REFUTED}.get(proof.verdict or "", UNKNOWN)
 
 
+def _with_modules(
+    given: Namespace,
+    client: Client,
+    terminal: Terminal,
+    posted: PostedFile,
+    members: Mapping[str, Any],
+    specialize: Callable[[Say], Mapping[str, Any]],
+    made: Mapping[str, Any],
+) -> Proof:
+    """Prove the kernel, again with each module that it asks for. Raises ProofFailed, WaitExpired.
+
+    More modules of the file show more of its types, so `specialize` finds the members again.
+    """
+    proof = _proved(given, client, terminal, _kernel(given, posted, members), made)
+    while posted.supply(proof.problem):
+        members = specialize(lambda _: None)
+        proof = _proved(given, client, terminal, _kernel(given, posted, members), made)
+    if proof.state != "completed":
+        raise ProofFailed(proof, name_of(given.source))
+    return proof
+
+
+def _kernel(given: Namespace, posted: PostedFile, members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the kernel's members of a proof request."""
+    return members_json({**posted.members, **members, "target": given.target})
+
+
 def _check_flags(given: Namespace) -> None:
     """Raise ArgumentTypeError for flags that exclude each other."""
     if given.contract == given.source == STANDARD:
@@ -132,7 +160,7 @@ def _check_flags(given: Namespace) -> None:
 
 def _unchosen(posted: PostedFile, client: Client) -> ArgumentTypeError:
     """Return why no types of a kernel were found."""
-    kernels = client.inspect(posted.text, files=posted.files)["kernels"]
+    kernels = posted.inspected(client)["kernels"]
     if not kernels:
         return ArgumentTypeError(f"{posted.name} has no kernel: no function with @triton.jit")
     names = ", ".join(one["name"] for one in kernels)
@@ -199,7 +227,7 @@ def _proved(
     kernel: Mapping[str, Any],
     made: Mapping[str, Any],
 ) -> Proof:
-    """Submit, then wait. Raises Interrupted, WaitExpired, ProofFailed."""
+    """Submit, then wait. Raises Interrupted, WaitExpired."""
     going_on: list[str] = []
     with waiting(given, terminal, "submitting the proof", going_on) as say:
         submitted = client.prove(kernel, **made, wait_s=0, check=False)
@@ -214,8 +242,6 @@ def _proved(
     proof = replace(proof, sources=submitted.sources)
     if not proof.finished:
         raise WaitExpired(proof.id, f"it is {proof.state}", given.wait_s)
-    if proof.state != "completed":
-        raise ProofFailed(proof, name_of(given.source))
     return proof
 
 

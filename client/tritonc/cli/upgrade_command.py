@@ -1,6 +1,7 @@
 """`tritonc upgrade`: shows what another Triton changes in the kernels of files or a package."""
 
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -19,7 +20,6 @@ from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
 from tritonc.gate.measure_cells import AT_ONCE
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.gate.source_lines import SourceLines
-from tritonc.local_imports import ImportsTooLarge
 from tritonc.signature_sources import InvalidSignatureSource
 from tritonc.upgrade.kernel_change import KernelChange
 from tritonc.upgrade.proposals import patch
@@ -28,7 +28,7 @@ from tritonc.upgrade.upgrade_run import Upgrade, UpgradeRow, run_upgrade
 MOST_CLASSES = 3
 LINE_EVERY_S = 5.0
 """The least seconds between two lines of progress, where it cannot be drawn."""
-_UNREADABLE = (ArgumentTypeError, ImportsTooLarge, InvalidSignatureSource, OSError)
+_UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError)
 """The errors of one file, which do not stop the others."""
 MOST_FILES = 2000
 COLUMNS = [
@@ -145,20 +145,21 @@ def _kernels(
             name=kernel.name,
             place=f"{path}: {kernel.name}",
             path=path,
-            members={**kernel.members, **kernel.posted.members},
+            members={"source": kernel.posted.text, **kernel.members},
             lines=_source_lines(path, kernel.posted),
             launch=None,
             targets=tuple(targets),
             tritons=(),
             budgets=BudgetTable(),
+            package=kernel.posted.package,
         )
         for kernel in file_kernels(str(path), targets[0], client, terminal.say)
     ]
 
 
 def _source_lines(path: Path, posted: PostedFile) -> SourceLines:
-    texts = {POSTED_SOURCE: posted.text, **posted.files}
-    return SourceLines(path, texts, {name: path.parent / name for name in posted.files})
+    # more modules come when the service asks for them
+    return SourceLines(path, ChainMap({POSTED_SOURCE: posted.text}, posted.files), posted.paths)
 
 
 def _report(upgrade: Upgrade, terminal: Terminal) -> None:

@@ -15,6 +15,7 @@ from tritonc.compilation import Compilation
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem
 from tritonc.gate.metric_budget import CLASSES, COMPILE_TIME, OPCODES, PTX, TIME
 from tritonc.launch import Launch
+from tritonc.packages.package import needs_of
 from tritonc.proof import Proof
 
 MAX_NAMES = 2000  # classes, opcodes
@@ -58,6 +59,8 @@ class CellNumbers:
     device: str | None = None
     has_no_times: bool = False
     failure: str | None = None
+    needs: tuple[str, ...] = ()
+    """The modules that it asks for, if it failed for want of them."""
     file: str = POSTED_SOURCE
     line: int | None = None
     entry: str | None = None
@@ -232,8 +235,9 @@ def _failed(
         first = errors[0]
         line = first.line if isinstance(first.line, int) else None
         file = first.file or POSTED_SOURCE
-        return CellNumbers(failure=first.message[:2000], file=file, line=line)
-    return CellNumbers(failure=str(problem or f"it is {state}")[:2000])
+        needs = needs_of(problem)
+        return CellNumbers(failure=first.message[:2000], file=file, line=line, needs=needs)
+    return CellNumbers(failure=str(problem or f"it is {state}")[:2000], needs=needs_of(problem))
 
 
 def _numbers(members: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, float]]:

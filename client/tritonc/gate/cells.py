@@ -15,6 +15,7 @@ from tritonc.gate.gated_kernel import GatedKernel
 from tritonc.gate.metric_budget import PTX, TIME, TRITON, Budgets
 from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch_body import LaunchRequest, launch_request
+from tritonc.packages.package import with_modules
 from tritonc.signature_example import signature_of
 from tritonc.signature_sources import CompletedMembers, completed
 
@@ -133,7 +134,7 @@ def compile_body(cell: Cell, inspected: InspectedKernels) -> dict[str, Any]:
         members = completed_members(cell.kernel, inspected).members
     include = [PTX] if PTX in cell.budgets and cell.target.startswith("cuda:") else None
     body = members | {"target": cell.target, "triton": cell.triton, "include": include}
-    return members_json(body)
+    return dict(with_modules(members_json(body), cell.kernel.package))
 
 
 def completed_members(kernel: GatedKernel, inspected: InspectedKernels) -> CompletedMembers:
@@ -152,7 +153,11 @@ def launch_body(cell: Cell) -> LaunchRequest:
         launch.setdefault("timing", {})
     source = dict(cell.kernel.members) | {"triton": cell.triton}
     return launch_request(
-        source, arguments=launch.pop("arguments"), grid=launch.pop("grid"), **launch
+        source,
+        arguments=launch.pop("arguments"),
+        grid=launch.pop("grid"),
+        package=cell.kernel.package,
+        **launch,
     )
 
 

@@ -6,6 +6,7 @@ Sources and imported modules are read as text and sent; nothing is executed.
 import errno
 import json
 from argparse import ArgumentTypeError
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -19,7 +20,7 @@ from tritonc.gate.metric_budget import Budgets, merged, read_budgets
 from tritonc.gate.source_lines import SourceLines
 from tritonc.gate.toml_reading import TomlTable, shown
 from tritonc.launch_body import KernelMembers, LaunchMembers
-from tritonc.local_imports import ImportsTooLarge, local_imports
+from tritonc.packages.package import Package
 from tritonc.target_names import target_name
 
 KERNEL = (
@@ -94,6 +95,8 @@ class GatedKernel:
     """The text of its contract, None if there is no file of one."""
     targets_at: str = ""
     tritons_at: str = ""
+    package: Package | None = None
+    """The package of its file, for the modules that the service asks for."""
 
     @property
     def source(self) -> str:
@@ -142,8 +145,8 @@ class KernelTables:
         source = self._source(table)
         if source is None:
             return None
-        path, files, lines = source
-        members |= {"source": lines.source, "files": files}
+        path, package, lines = source
+        members |= {"source": lines.source}
         return GatedKernel(
             name,
             table.place,
@@ -157,6 +160,7 @@ class KernelTables:
             self._contract(table, path),
             _at(table, "targets", self._instead.targets),
             _at(table, "tritons", self._instead.tritons),
+            package,
         )
 
     def _cells(self, table: TomlTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -173,8 +177,8 @@ class KernelTables:
                 )
         return named, tritons
 
-    def _source(self, table: TomlTable) -> tuple[Path, dict[str, str], SourceLines] | None:
-        """Return the path of a kernel's file, its imported modules, and the lines of all."""
+    def _source(self, table: TomlTable) -> tuple[Path, Package, SourceLines] | None:
+        """Return the path of a kernel's file, its package, and the lines of all."""
         written = table.text("source")
         if written is None:
             if "source" not in table.members:
@@ -187,23 +191,21 @@ class KernelTables:
         given = {name: self._folder / str(at) for name, at in table.mapping("files").items()}
         inner = table.table("files")
         texts = {name: self._text(inner, name, at) for name, at in given.items()}
-        files = self._imports(table, path, text)
-        files |= {name: said for name, said in texts.items() if said is not None}
-        imported = {name: path.parent / name for name in files}
-        return path, files, SourceLines(path, {POSTED_SOURCE: text, **files}, imported | given)
-
-    def _imports(self, table: TomlTable, path: Path, text: str) -> dict[str, str]:
-        """Return the local modules that a source imports, unless `local_imports` is false."""
-        if table.flag("local_imports") is False:
-            return {}
-        try:
-            return local_imports(path, text, read=self._read, folders=[self._folder])
-        except ImportsTooLarge:
-            message = "it imports more than one request can carry; name what the kernel needs in "
-            table.add_problem("source", f"{message}`files`, and write local_imports = false")
-        except OSError as error:
-            table.add_problem("source", f"an imported module cannot be read: {error}")
-        return {}
+        package = Package.of_file(
+            path,
+            text,
+            named={name: said for name, said in texts.items() if said is not None},
+            sends_modules=table.flag("local_imports") is not False,
+            read=self._read,
+            folders=[self._folder],
+        )
+        for name, reason in package.unreadable.items():
+            table.add_problem("source", f"{name}: the module cannot be read: {reason}")
+        # more modules come when the service asks for them
+        lines = SourceLines(
+            path, ChainMap({POSTED_SOURCE: text}, package.files), ChainMap(given, package.paths)
+        )
+        return path, package, lines
 
     def _read(self, path: Path) -> str:
         """Return a text of the checkout, read once for all kernels. Raises OSError."""

@@ -25,6 +25,7 @@ from tritonc.gate.metric_budget import CLASSES, OPCODES, PROVED, PTX
 from tritonc.gate.toml_reading import FileProblem
 from tritonc.launch import Launch
 from tritonc.launch_body import LaunchRequest
+from tritonc.packages.package import Package
 from tritonc.proof import Proof
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer, WaitExpired
 from tritonc.signature_sources import chosen_kernel
@@ -63,25 +64,55 @@ class CellMeasuring:
         self, cells: Sequence[Cell], inspected: InspectedKernels
     ) -> dict[Cell, CellNumbers]:
         """Compile the cells, and count instructions if a budget needs them."""
-        bodies = dict(self._bodies(cells, lambda cell: compile_body(cell, inspected)))
 
-        def compiled(chunk: list[Cell]) -> Batch:
-            requests = [bodies[cell] for cell in chunk]
-            return self._client.batches.compile(requests, wait_s=0, check=False)
+        def compiled(some: Sequence[Cell]) -> dict[Cell, CellNumbers]:
+            bodies = dict(self._bodies(some, lambda cell: compile_body(cell, inspected)))
 
-        measured = self._all(bodies, compiled, self._compilation)
+            def post(chunk: list[Cell]) -> Batch:
+                requests = [bodies[cell] for cell in chunk]
+                return self._client.batches.compile(requests, wait_s=0, check=False)
+
+            return self._all(bodies, post, self._compilation)
+
+        measured = self._with_modules(cells, compiled)
         return self._with_proofs(self.with_instructions(measured))
 
     def launches(self, cells: Sequence[Cell]) -> dict[Cell, CellNumbers]:
         """Launch the cells."""
-        requests: dict[Cell, LaunchRequest] = dict(self._bodies(cells, launch_body))
 
-        def launched(chunk: list[Cell]) -> Batch:
-            posted = [requests[cell] for cell in chunk]
-            return self._client.batches.launch(posted, wait_s=0, check=False)
+        def launched(some: Sequence[Cell]) -> dict[Cell, CellNumbers]:
+            requests: dict[Cell, LaunchRequest] = dict(self._bodies(some, launch_body))
 
-        bodies = {cell: request.body for cell, request in requests.items()}
-        return self._all(bodies, launched, self._launch)
+            def post(chunk: list[Cell]) -> Batch:
+                posted = [requests[cell] for cell in chunk]
+                return self._client.batches.launch(posted, wait_s=0, check=False)
+
+            bodies = {cell: request.body for cell, request in requests.items()}
+            return self._all(bodies, post, self._launch)
+
+        return self._with_modules(cells, launched)
+
+    def _with_modules(
+        self,
+        cells: Sequence[Cell],
+        measure: Callable[[Sequence[Cell]], dict[Cell, CellNumbers]],
+    ) -> dict[Cell, CellNumbers]:
+        """Measure the cells; those that ask for modules of their packages again, with these."""
+        measured = measure(cells)
+        left = [*measured]
+        while left:
+            needs: dict[Package, list[str]] = {}
+            for cell in left:
+                if cell.kernel.package is not None:
+                    needs.setdefault(cell.kernel.package, []).extend(measured[cell].needs)
+            supplied = {package for package, names in needs.items() if package.supply(names)}
+            left = [c for c in left if c.kernel.package in supplied and measured[c].needs]
+            for kernel, package in {c.kernel: c.kernel.package for c in left}.items():
+                for name, reason in package.unreadable.items() if package else ():
+                    message = f"{name}: the module cannot be read: {reason}"
+                    self._add_problem(FileProblem(f"{kernel.place}.source", message))
+            measured |= measure(left) if left else {}
+        return measured
 
     def with_instructions(self, measured: Mapping[Cell, CellNumbers]) -> dict[Cell, CellNumbers]:
         """Return the measurements, with instructions for cells whose budgets need them."""
@@ -151,8 +182,8 @@ class CellMeasuring:
         return measured
 
     def _inspected(self, kernel: GatedKernel) -> Mapping[str, Any] | None:
-        files = kernel.members.get("files")
-        found = self._client.inspect(kernel.source, files=files, wait_s=self._remaining_s())
+        left_s, package = self._remaining_s(), kernel.package
+        found = self._client.inspect(kernel.source, package=package, wait_s=left_s)
         name = kernel.members.get("kernel")
         try:
             return chosen_kernel(found, name)

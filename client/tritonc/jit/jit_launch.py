@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tritonc.jit.jit_source import files_of, text_of
+from tritonc.jit.jit_source import package_of_function, text_of
+from tritonc.packages.package import Package
 
 _LAYERS = 8  # of decorators; no kernel has more
 
@@ -25,13 +26,11 @@ class JitLaunch:
 
     @property
     def source(self) -> dict[str, Any]:
-        """The compile source: the function's file, and the modules that it imports.
+        """The compile source: the text of the function's file, and its name in it.
 
         Raises OSError for a kernel defined in an interactive interpreter.
         """
-        files = files_of(self.function)
-        named = {"source": text_of(self.function), "kernel": self.function.fn.__name__}
-        return named | ({"files": files} if files else {})
+        return {"source": text_of(self.function), "kernel": self.function.fn.__name__}
 
     def grid(self, grid: Any) -> list[int | str]:
         """Return the grid; a function is called, as Triton does.
@@ -50,6 +49,11 @@ class JitLaunch:
 def is_jit(source: Any) -> bool:
     """Return True for a function under `@triton.jit`, with or without other decorators."""
     return hasattr(source, "fn")
+
+
+def package_of(source: Any) -> Package:
+    """Return the package of a function under `@triton.jit`. Raises OSError as `text_of`."""
+    return package_of_function(_undecorated(source)[0])
 
 
 def jit_launch(

@@ -12,6 +12,7 @@ from tritonc.data_frames import data_frame
 from tritonc.diagnostic import Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.members import read_members
+from tritonc.packages.package import needs_of
 from tritonc.sweeps.sweep_row import MEASURED, SweepRow, short_names, sweep_cells
 
 
@@ -68,6 +69,12 @@ class Sweep:
         """The indices of the winners' rows."""
         found = (winner.get("variant") for winner in self.winners)
         return frozenset(index for index in found if index is not None)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The modules that its rows ask for."""
+        problems = [self.problem, *(row.problem for row in self.rows)]
+        return tuple(dict.fromkeys(name for one in problems for name in needs_of(one)))
 
     def to_pandas(self) -> Any:
         """Return the rows as a DataFrame: a column for each axis, then what the service measured.

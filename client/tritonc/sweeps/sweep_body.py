@@ -9,6 +9,7 @@ from typing import Any
 
 from tritonc.compile_body import constexpr_json, string_list
 from tritonc.launch_body import LaunchRequest, arguments_json
+from tritonc.packages.package import Package
 from tritonc.upload import Upload
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -23,6 +24,8 @@ class SweepRequest:
 
     body: Mapping[str, Any]
     uploads: Mapping[str, Upload] = field(default_factory=dict)
+    package: Package | None = None
+    """The package of the kernel's file, for the modules that the service asks for."""
 
 
 def sweep_request(
@@ -34,6 +37,7 @@ def sweep_request(
     budget_s: float | None = None,
     contract: str | None = None,
     include: Iterable[str] = (),
+    package: Package | None = None,
 ) -> SweepRequest:
     """Return a sweep to post; `base` comes from `compile_request` or `launch_request`.
 
@@ -49,7 +53,10 @@ def sweep_request(
         "contract": contract,
         "include": string_list(include) or None,
     }
-    return SweepRequest({n: member for n, member in body.items() if member is not None}, uploads)
+    if package is None and isinstance(base, LaunchRequest):
+        package = base.package
+    written = {n: member for n, member in body.items() if member is not None}
+    return SweepRequest(written, uploads, package)
 
 
 def _compilation(base: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,15 @@ from tests.integration.service.running import Deployment, free_port
 
 HERE = Path(__file__).parent
 APPLICATION = {
+    # a library without kernels, one of whose objects answers to any name, as torch.ops does
+    "vendor.py": """
+class Ops:
+    def __getattr__(self, name):
+        return self
+
+
+ops = Ops()
+""",
     "shop/__init__.py": "",
     "shop/sizes.py": "import triton.language as tl\n\nSCALE = tl.constexpr(2.0)\n",
     "shop/helpers.py": """
@@ -28,7 +37,13 @@ def relu(x):
 import triton
 import triton.language as tl
 
+import vendor
 from .helpers import relu
+
+try:
+    from never_installed import fast
+except ImportError:
+    fast = None
 
 
 @triton.jit

@@ -28,6 +28,7 @@ def test_compile_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     assert code == 0
     assert tritond.posted == {
         "source": "import triton\n",
+        "module": "add",
         "target": "cuda:90",
         "kernel": "add_kernel",
         "signature": "*fp32:16,*fp32:16,*fp32:16,i32",

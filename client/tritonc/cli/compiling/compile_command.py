@@ -3,8 +3,9 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -23,22 +24,27 @@ from tritonc.cli.kernel_flags import (
     rare_members,
     targets_of,
 )
-from tritonc.cli.posted_file import PostedFile, read_source, specialized
+from tritonc.cli.posted_file import PostedFile, read_source, say_modules, specialized
 from tritonc.cli.recent_keys import remember
 from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Say, Terminal
 from tritonc.compilation import Compilation, CompileFailed
+from tritonc.packages.package import Package, needs_of
 from tritonc.service_errors import WaitExpired
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCompilation:
-    """A compilation to request: one file, one target and the other request members."""
+    """A compilation to request: one file, one target and the other request members.
+
+    `specialize` finds the members again, as more modules of the file show more of its types.
+    """
 
     source: PostedFile
     target: str
     members: Mapping[str, Any]
+    specialize: Callable[[Say], Mapping[str, Any]] | None = None
 
     def post(self, client: Client, wait_s: float) -> Compilation:
         """Submit the compilation and return its state after at most `wait_s`."""
@@ -46,6 +52,12 @@ class WantedCompilation:
         if self.source.language:
             return client.compile_ir(self.source.text, language=self.source.language, **how)
         return client.compile(**self.source.members, **how)
+
+    def with_more_modules(self) -> "WantedCompilation":
+        """Return the compilation as it is requested again, with the modules of its file by then."""
+        if self.specialize is None:
+            return self
+        return replace(self, members={**self.members, **self.specialize(lambda _: None)})
 
 
 def add_command(commands: Any) -> None:
@@ -111,48 +123,81 @@ def wanted_compilations(
     fixed = kernel_members(given)
     rest = rare_members(given) | {"include": list(include), "stop_after": given.stop_after}
     said: list[str] = []
-    wanted = [
-        WantedCompilation(
-            source, target, specialized(source, given, fixed, target, client, said.append) | rest
-        )
-        for source in sources
-        for target in targets_of(given)
-    ]
+    wanted = []
+    for source in sources:
+        for target in targets_of(given):
+            make = partial(specialized, source, given, fixed, target, client)
+            wanted.append(WantedCompilation(source, target, make(said.append) | rest, make))
     for line in dict.fromkeys(said):  # two targets infer the same
         say(line)
     return wanted
 
 
 def compile_all(
-    wanted: Sequence[WantedCompilation], given: Namespace, client: Client, terminal: Terminal
+    wanted: list[WantedCompilation], given: Namespace, client: Client, terminal: Terminal
 ) -> list[Compilation]:
     """Submit all compilations so that they run in parallel, then wait for each.
 
-    Raises Interrupted, and WaitExpired with the first one that does not finish in time.
+    Those that ask for modules are submitted again, and replaced in `wanted`. Raises Interrupted,
+    and WaitExpired with the first one that does not finish in time.
     """
     deadline = time.monotonic() + given.wait_s
-    made: list[Compilation] = []
+    made: dict[int, Compilation] = {}
     going_on: list[str] = []
+    left = list(range(len(wanted)))
     with waiting(given, terminal, f"submitting {_shown(wanted)}", going_on) as say:
-        for one in wanted:
-            made.append(one.post(client, 0))
-            if given.verbose:
-                terminal.say(f"submitted {made[-1].key}")
-            if not made[-1].finished:
-                going_on.append(made[-1].key)
-        for index, one in enumerate(wanted):
-            if not made[index].finished and given.wait_s > 0:
-                say(f"compiling {one.source.name} for {one.target}: {made[index].state}")
-                left_s = max(0.0, deadline - time.monotonic())
-                made[index] = _finished(one, made[index], client, left_s)
-                going_on.remove(made[index].key)
-    for one, compilation in zip(wanted, made, strict=True):
-        remember(given, [compilation.key], one.source.name)
-    late = [one for one in made if not one.finished]
+        while left:
+            made |= {index: wanted[index].post(client, 0) for index in left}
+            for index in left:
+                if given.verbose:
+                    terminal.say(f"submitted {made[index].key}")
+                if not made[index].finished:
+                    going_on.append(made[index].key)
+            for index in left:
+                one = wanted[index]
+                if not made[index].finished and given.wait_s > 0:
+                    say(f"compiling {one.source.name} for {one.target}: {made[index].state}")
+                    left_s = max(0.0, deadline - time.monotonic())
+                    made[index] = _finished(one, made[index], client, left_s)
+                    going_on.remove(made[index].key)
+            left = _asking(wanted, made, left, terminal if given.verbose else None)
+            for index in left:
+                wanted[index] = wanted[index].with_more_modules()
+    for index, one in enumerate(wanted):
+        remember(given, [made[index].key], one.source.name)
+    late = [one for one in made.values() if not one.finished]
     if late:
         others = "".join(f", and {one.key}" for one in late[1:])
         raise WaitExpired(late[0].key + others, f"it is {late[0].state}", given.wait_s)
-    return made
+    return [made[index] for index in range(len(wanted))]
+
+
+def _asking(
+    wanted: Sequence[WantedCompilation],
+    made: Mapping[int, Compilation],
+    among: Sequence[int],
+    terminal: Terminal | None,
+) -> list[int]:
+    """Return the compilations that ask for modules, once their files have more of them.
+
+    The targets of one file ask together. `terminal` gets the names of the new modules.
+    """
+    needs: dict[int, tuple[Package, list[str], list[int]]] = {}
+    for index in among:
+        package = wanted[index].source.package
+        if package is not None and (asked := needs_of(made[index].problem)):
+            _, names, indices = needs.setdefault(id(package), (package, [], []))
+            names += asked
+            indices.append(index)
+    again: list[int] = []
+    for package, names, indices in needs.values():
+        before = set(package.files)
+        if package.supply(names):
+            again += indices
+        if terminal is not None:
+            new = package.files.keys() - before
+            say_modules(terminal, {name: package.files[name] for name in sorted(new)})
+    return sorted(again)
 
 
 def _finished(
@@ -170,12 +215,22 @@ def report(
     one: WantedCompilation, compilation: Compilation, given: Namespace, client: Client
 ) -> str:
     """Return the output of a compilation and its report."""
+    package = one.source.package
+    notes = [] if package is None else package.said
     if compilation.succeeded:
-        return compilation.stdout + describe(compilation, one.source.name)
+        text = compilation.stdout + describe(compilation, one.source.name)
+        return "\n".join([text, *_share(one, compilation), *notes])
     text = compilation.stdout + CompileFailed(compilation).render(one.source.name)
     words = flags_to_add(compilation, one.source, given, client)
-    lines = [text, f"hint: add {words}" if words else "", flag_line(compilation.problem)]
-    return "\n".join(filter(None, lines))
+    hint = f"hint: add {words}" if words else ""
+    return "\n".join(filter(None, [text, hint, flag_line(compilation.problem), *notes]))
+
+
+def _share(one: WantedCompilation, compilation: Compilation) -> list[str]:
+    """Return a line on how much of the file's package was needed, if it has one."""
+    share = one.source.package.share if one.source.package is not None else ""
+    name = compilation.kernel or one.source.name
+    return [f"{name} for {compilation.target}: {share}"] if share else []
 
 
 def _document(

@@ -63,7 +63,7 @@ def flags_to_add(
     problem = compilation.problem
     if problem is None or problem.slug not in _SLUGS or source.language:
         return ""
-    facts = parameters_of(client.inspect(source.text, files=source.files), given.kernel)
+    facts = parameters_of(source.inspected(client), given.kernel)
     named = [word.partition("=")[0] for word in given.signature]
     known = {*named, *(name for name, _ in [*given.constexpr, *given.like])}
     missing = [fact for name, fact in facts.items() if name not in known and not fact["default"]]

@@ -19,7 +19,6 @@ from tritonc.cli.refusal_words import refused
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation
-from tritonc.local_imports import ImportsTooLarge, local_paths
 from tritonc.service_errors import ProblemError, ServerUnavailable, WaitExpired
 from tritonc.signature_sources import InvalidSignatureSource
 
@@ -49,36 +48,40 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     given.sources = [given.source]
     before: Resources = {}
     Path(given.source).read_bytes()
-    files = ", ".join(map(str, _watched(given)))
-    terminal.say(f"watching {files}; press Ctrl-C to stop")
+    given.asked = {}
+    watched = [Path(given.source), *(Path(path) for _, path in given.file)]
+    files = ", ".join(map(str, watched))
+    terminal.say(f"watching {files} and the modules that it needs; press Ctrl-C to stop")
     try:
         while True:
-            watched = _watched(given)
             saved = _saved(watched)
-            before = _compile(given, client, terminal, before)
-            _wait_for_save(watched, saved)
+            before, modules = _compile(given, client, terminal, before)
+            found = [path for path in modules if path not in watched]
+            watched += found
+            _wait_for_save(watched, saved | _saved(found))
     except KeyboardInterrupt:
         terminal.say("tritonc: stopped watching")
         return True
 
 
-def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resources) -> Resources:
-    """Compile for every target and report changes; return the current resources."""
+def _compile(
+    given: Namespace, client: Client, terminal: Terminal, before: Resources
+) -> tuple[Resources, list[Path]]:
+    """Compile for every target and report changes.
+
+    Return the current resources, and the paths of the modules that were sent along.
+    """
     try:
         wanted = wanted_compilations(given, client, [], terminal.say)
         made = compile_all(wanted, given, client, terminal)
     except ProblemError as error:  # the next save, or the service's recovery, may fix it
         terminal.say(f"tritonc: {refused(error, given)}")
-        return before
-    except (
-        ServerUnavailable,
-        WaitExpired,
-        ImportsTooLarge,
-        InvalidSignatureSource,
-        OSError,
-    ) as error:
+        return before, []
+    except (ServerUnavailable, WaitExpired, InvalidSignatureSource, OSError) as error:
         terminal.say(f"tritonc: {error}")
-        return before
+        return before, []
+    if (package := wanted[0].source.package) is not None:
+        given.asked = {given.source: package.asked}  # the next time they are sent at once
     now = dict(before)
     failed: dict[str, list[str]] = {}
     for one, compilation in zip(wanted, made, strict=True):
@@ -93,7 +96,7 @@ def _compile(given: Namespace, client: Client, terminal: Terminal, before: Resou
             now[one.target] = _numbers(compilation)
     for text, names in failed.items():  # most errors are the same for every target
         terminal.text(text if len(wanted) == 1 else f"for {', '.join(names)}:\n{text}")
-    return now
+    return now, [*wanted[0].source.paths.values()]
 
 
 def _line(one: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]) -> str:
@@ -123,16 +126,6 @@ def _document(
 
 def _numbers(compilation: Compilation) -> dict[str, Any]:
     return {n: number for n, number in compilation.resources.items() if is_number(number)}
-
-
-def _watched(given: Namespace) -> list[Path]:
-    """Return the file and the modules that it sends along, the file first."""
-    source, named = Path(given.source), [Path(path) for _, path in given.file]
-    try:
-        found = [] if given.no_local_imports else local_paths(source)
-    except (OSError, ImportsTooLarge):
-        found = []  # compiling will report the error
-    return [source, *named, *found]
 
 
 def _wait_for_save(watched: Sequence[Path], saved: Mapping[Path, Any]) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 from tritonc._sync.client import Client
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count, number
-from tritonc.cli.posted_file import PostedFile, read_source
+from tritonc.cli.posted_file import PostedFile, read_program
 from tritonc.cli.recent_keys import remember
 from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
 from tritonc.cli.short_keys import whole_key
 from tritonc.cli.streams import STANDARD, name_of, write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.local_imports import MAX_PROGRAM_FILES
 from tritonc.programs.program import Program, ProgramFailed
 from tritonc.service_errors import WaitExpired
 
@@ -206,7 +205,7 @@ def reference_of(given: Namespace) -> Mapping[str, Any] | None:
 def _alone(path: str, given: Namespace) -> PostedFile:
     """Return a file without the modules of --file, which belong to the program."""
     alone = Namespace(file=[], no_local_imports=given.no_local_imports)
-    return read_source(path, alone, most_files=MAX_PROGRAM_FILES)
+    return read_program(path, alone)
 
 
 def submit_and_wait(
@@ -218,7 +217,7 @@ def submit_and_wait(
     text: str | None = None,
 ) -> Program:
     """Submit, then wait; `text` is the program if known. Raises Interrupted, WaitExpired."""
-    posted = read_source(given.source, given, text, MAX_PROGRAM_FILES)
+    posted = read_program(given.source, given, text)
     if given.verbose:
         posted.say_sent(terminal)
     going_on: list[str] = []

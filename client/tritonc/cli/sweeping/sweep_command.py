@@ -3,6 +3,8 @@
 import sys
 import time
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -21,7 +23,7 @@ from tritonc.cli.kernel_flags import (
 )
 from tritonc.cli.launching.launch_members import add_launch, unused_of_launches
 from tritonc.cli.launching.request_file import read_request
-from tritonc.cli.posted_file import read_source
+from tritonc.cli.posted_file import PostedFile, read_source
 from tritonc.cli.recent_keys import remember
 from tritonc.cli.refusal_words import WRONG_REQUEST, wrong_row
 from tritonc.cli.streams import STANDARD, read, write, write_json
@@ -35,6 +37,7 @@ from tritonc.cli.sweeping.sweep_outputs import (
 from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table
 from tritonc.cli.sweeping.sweep_space import SWEPT, base_of, is_launch, space_of
 from tritonc.cli.terminal import Terminal
+from tritonc.launch_body import LaunchRequest
 from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.sweeps.sweep import Sweep
 
@@ -101,38 +104,44 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
     check_alone(given)
     check_outputs(given)
     going_on: list[str] = []
+    unposted = None
     with waiting(given, terminal, "submitting the sweep", going_on):
         if given.id:
             sweep = client.sweeps.get(given.id, sort=given.sort, limit=0)
         else:
-            sweep = posted_sweep(given, client, terminal)
-    going_on.append(sweep.id)
-    remember(given, [sweep.id])
-    if given.verbose:
-        terminal.say(f"submitted {sweep.id}")
-    try:
-        return _shown(given, client, terminal, sweep, going_on)
-    except ProblemError:
-        terminal.say(f"sweep {sweep.id} still exists; show it with: tritonc sweep --id {sweep.id}")
-        raise
+            unposted = unposted_sweep(given, client, terminal)
+            sweep = unposted.post(client)
+    while True:
+        going_on[:] = [sweep.id]
+        remember(given, [sweep.id])
+        if given.verbose:
+            terminal.say(f"submitted {sweep.id}")
+        try:
+            if not sweep.finished:
+                _wait(given, client, terminal, sweep, going_on)
+            final = client.sweeps.get(sweep.id, sort=sort_order(given, sweep))
+            if unposted is None or not unposted.supply(final):
+                return _shown(given, client, terminal, final, going_on)
+        except ProblemError:
+            again = f"tritonc sweep --id {sweep.id}"
+            terminal.say(f"sweep {sweep.id} still exists; show it with: {again}")
+            raise
+        sweep = unposted.post(client)
 
 
 def _shown(
-    given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
+    given: Namespace, client: Client, terminal: Terminal, final: Sweep, going_on: list[str]
 ) -> bool | int:
-    """Wait for a sweep, and write the requested outputs; return what `run` does."""
-    if not sweep.finished:
-        _wait(given, client, terminal, sweep, going_on)
+    """Write the requested outputs of a sweep that is over; return what `run` does."""
     if given.csv:
-        write(client.sweeps.csv(sweep.id, sort=given.sort), STANDARD)
-    final = client.sweeps.get(sweep.id, sort=sort_order(given, sweep))
+        write(client.sweeps.csv(final.id, sort=given.sort), STANDARD)
     if given.json:
         write_json(final.raw)
     _report(given, final, terminal)
     for file in winners_files(given):
         with waiting(given, terminal, f"{file.form} of the winners", going_on):
             form, of = file.request
-            content = client.sweeps.winners(sweep.id, form, of=of, wait_s=given.wait_s)
+            content = client.sweeps.winners(final.id, form, of=of, wait_s=given.wait_s)
         write(content, file.path)
     wrong = [wrong_row(row.problem, given) for row in final.rows]
     if wrong and all(wrong):  # no row could be any better
@@ -141,10 +150,32 @@ def _shown(
     return final.state == "completed" and any(row.good for row in final.rows)
 
 
-def posted_sweep(
+@dataclass(frozen=True, slots=True)
+class UnpostedSweep:
+    """A sweep to post: what it varies, and the file of its kernel."""
+
+    base: Mapping[str, Any] | LaunchRequest
+    space: Any
+    swept: Mapping[str, Any]
+    sort: str
+    posted: PostedFile | None
+
+    def post(self, client: Client) -> Sweep:
+        """Post the sweep without waiting for its rows. Raises the errors of the client."""
+        package = None if self.posted is None else self.posted.package
+        how: dict[str, Any] = {"package": package, "sort": self.sort, "wait_s": 0, "check": False}
+        return client.sweep(self.base, self.space, **self.swept, **how)
+
+    def supply(self, sweep: Sweep) -> bool:
+        """Add the modules that rows ask for; return whether to post it again."""
+        package = None if self.posted is None else self.posted.package
+        return package is not None and package.supply(sweep.needs)
+
+
+def unposted_sweep(
     given: Namespace, client: Client, terminal: Terminal, text: str | None = None
-) -> Sweep:
-    """Post the sweep of the flags; `text` is the kernel's file if known.
+) -> UnpostedSweep:
+    """Return the sweep of the flags; `text` is the kernel's file if known.
 
     Raises ArgumentTypeError, and the errors of reading files and sending requests.
     """
@@ -171,7 +202,7 @@ def posted_sweep(
         swept["contract"] = read(given.contract)
     if given.budget_s is not None:
         swept["budget_s"] = given.budget_s
-    return client.sweep(base, space, **swept, sort=given.sort, wait_s=0, check=False)
+    return UnpostedSweep(base, space, swept, given.sort, posted)
 
 
 def _wait(

@@ -51,7 +51,8 @@ def base_of(
         members = launch_members(given, request)
         if not given.autotune:
             source = with_constexprs(source, members, posted, client, say, swept=swept)
-        return launch_request(source, **members)
+        package = None if posted is None else posted.package
+        return launch_request(source, package=package, **members)
     request.pop("cases", None)
     members = {**request, **kernel_members(given)}
     if posted is not None:
@@ -186,7 +187,7 @@ def _facts(
     words = [name for name, _ in given.space if "." not in name and name not in _PLAIN]
     if posted is None or posted.language or not words:
         return {}
-    inspection = client.inspect(posted.text, files=posted.files)
+    inspection = posted.inspected(client)
     facts = parameters_of(inspection, given.kernel)
     if not facts and (kernels := [one["name"] for one in inspection.get("kernels") or ()]):
         raise ArgumentTypeError(

@@ -166,6 +166,19 @@ def resources(target: str = "cuda:90", **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def asking_for(module: str) -> Compiled:
+    """Return an answer that asks for a module until it is sent, or said to be absent."""
+    problem = {"slug": "missing_module", "detail": "modules were not sent", "needs": [module]}
+
+    def compiled(posted: dict[str, Any]) -> dict[str, Any]:
+        is_there = f"{module}.py" in posted.get("files", {})
+        if is_there or module in posted.get("absent", ()):
+            return {}
+        return {"state": "failed", "problem": problem}
+
+    return compiled
+
+
 def write_gate(budgets: str, kernel: str = "", *, targets: str = '["cuda:90"]') -> None:
     """Write `kernels.toml` and `double.py` into the working directory."""
     Path("double.py").write_text(KERNEL)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.client.gate.gate_service import GateService, gate, write_gate
+from tests.unit.client.gate.gate_service import GateService, asking_for, gate, write_gate
 
 GATE_DOCUMENT = Path(__file__).parents[4] / "docs" / "how-to" / "gate.md"
 
@@ -237,26 +237,15 @@ def test_none_and_files_by_name_can_be_written(service: GateService):
     assert service.requests[0]["options"] == {"maxnreg": None}
 
 
-def test_too_many_local_imports_say_what_to_write(service: GateService, capsys: Any):
-    write_gate("[budgets]\nregisters = 32")
-    modules = [f"module_{number}" for number in range(80)]
-    for module in modules:
-        Path(f"{module}.py").write_text("")
-    source = Path("double.py")
-    source.write_text(f"import {', '.join(modules)}\n{source.read_text()}")
-
-    [fault] = faults(service, capsys)
-
-    assert fault.endswith("in `files`, and write local_imports = false")
-
-
-def test_local_imports_travel_with_the_source(service: GateService):
+def test_modules_travel_when_they_are_asked_for(service: GateService):
     write_gate("[budgets]\nregisters = 32")
     Path("helper.py").write_text("TWO = 2\n")
     source = Path("double.py")
     source.write_text(f"from helper import TWO\n{source.read_text()}")
+    service.compiled = asking_for("helper")
 
     assert gate(service) == 0
+    assert service.batches == 2
     assert service.requests[0]["files"] == {"helper.py": "TWO = 2\n"}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.client.gate.gate_service import KERNEL, GateService, gate, write_gate
+from tests.unit.client.gate.gate_service import KERNEL, GateService, asking_for, gate, write_gate
 
 FILE, SOURCE = Path("kernels.toml"), Path("double.py")
 
@@ -95,10 +95,11 @@ def test_an_imported_module_is_read_within_its_limit(service: GateService, capsy
     write_gate("")
     source("import large\n")()
     sparse(Path("large.py"))()
+    service.compiled = asking_for("large")
 
     assert gate(service) == 2
 
-    assert "an imported module cannot be read: " in capsys.readouterr().err
+    assert "large: the module cannot be read: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     assert tritond.posted == {
         "compilation": {
             "source": "import triton\n",
+            "module": "add",
             "constexprs": {"B": 64},
         },
         "device": "cpu",

@@ -25,6 +25,7 @@ def test_a_request_file_says_the_rest(tritond: FakeTritond, kernel: str):
     assert tritond.posted == {
         "compilation": {
             "source": "import triton\n",
+            "module": "add",
             "constexprs": {"B": 32, "C": 1},
         },
         "grid": [4],

@@ -69,7 +69,7 @@ def test_the_command_posts_axes_targets_and_conditions(tritond: FakeTritond, ker
 
     assert code == 0
     assert tritond.sent(1) == {
-        "base": {"source": "import triton\n", "signature": {"x": "*fp32"}},
+        "base": {"source": "import triton\n", "module": "add", "signature": {"x": "*fp32"}},
         "space": {
             "constexprs.BLOCK": [64, 128],
             "options.num_warps": [2, 4],
@@ -236,9 +236,9 @@ def test_a_word_of_two_kernels_is_of_neither(
 def test_csv_and_json_are_the_only_things_on_stdout(
     tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
 ):
-    tritond.will_answer(sweep())
+    for _ in range(2):
+        tritond.will_answer(sweep())
     tritond.will_send(b"index,registers\n0,32\n", content_type="text/csv")
-    tritond.will_answer(sweep())
     run(tritond, "sweep", kernel, *LIKE, "--space", "constexprs.B=1", "--csv")
     as_csv = capsys.readouterr().out
     for _ in range(2):

@@ -1,0 +1,1 @@
+"""Python packages on this machine: a kernel's file as a module, and the modules that it needs."""
