@@ -110,9 +110,7 @@ class FileDigests:
             return None
 
 
-async def with_texts(
-    state: ServiceState, caller: Caller, body: bytes, limit_bytes: int
-) -> bytes:
+async def with_texts(state: ServiceState, caller: Caller, body: bytes, limit_bytes: int) -> bytes:
     """Return a posted body with texts for all digests of files; raises as `FileDigests.filled`.
 
     A body that names none, as most, is returned as it is, without being parsed.

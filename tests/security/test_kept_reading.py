@@ -101,12 +101,16 @@ async def test_a_reading_is_the_same_in_a_used_process_and_in_a_new_one(pool, si
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_files_of_one_caller_are_not_those_of_the_next(pool):
-    source = f"from helpers import SIZE\n{PLAIN.replace('SIZE = tl.constexpr(64)', '')}"
-    files = [{"helpers.py": f"SIZE = {size}"} for size in (64, 128)]
+    source = "from helpers import double\n" + PLAIN.replace("1.0", "double(1.0)")
+    jitted = "import triton\n\n@triton.jit\ndef double(x):\n    return x + x\n"
+    files = [{"helpers.py": jitted}, {"helpers.py": jitted.replace("@triton.jit\n", "")}, {}]
 
-    reached = [(await read(pool, source, files=each)).result["files"] for each in [*files, {}]]
+    calls = []
+    for each in files:
+        read_alike = await read(pool, source, files=each, inspect=True)
+        calls.append(read_alike.result["facts"]["kernels"][0]["calls"])
 
-    assert reached == [*files, {}]
+    assert calls == [["double"], [], []]
 
 
 @pytest.mark.slow

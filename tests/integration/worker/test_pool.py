@@ -94,7 +94,7 @@ async def test_a_task_s_own_failure_comes_with_the_stages_before_it(pool):
         "stage": "ttir",
         "message": "no such shape",
         "diagnostics": [{"severity": "error", "line": 3}],
-        "conclusive": False,
+        "needs": [],
     }
     assert [stage.name for stage in outcome.stages] == ["source"]
 
