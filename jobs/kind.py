@@ -114,7 +114,7 @@ class JobKind(Generic[Job]):
     def expired(self, job_id: str, payload: bytes, reason: DeadLetter | str) -> JobEnd:
         """Return how a job ends that no worker finished, for `reason`."""
         job = self._readable(payload)
-        if job is None:
+        if job is None or not self._is_readable(payload):
             problem = failure_problem(self.failure_slug, UNREADABLE)
         elif reason == DeadLetter.OVERDUE:
             problem = self.overdue or failure_problem(self.failure_slug, self.overdue_detail)
@@ -136,6 +136,14 @@ class JobKind(Generic[Job]):
         if len(record) <= MAX_FAILURE_RECORD_BYTES:
             return record
         return _json(self.record(replace(end, job=None)))
+
+    def _is_readable(self, payload: bytes) -> bool:
+        """Return whether a worker of this version could read all of a job."""
+        try:
+            self.read(payload)
+        except Unreadable:
+            return False
+        return True
 
     def _readable(self, payload: bytes) -> Job | None:
         """Return what `record` reads of the job, None where it is of another version."""

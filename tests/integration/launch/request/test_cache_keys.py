@@ -43,6 +43,6 @@ def hashed(
         "options": {},
         "target": dict(zip(("backend", "arch", "warp_size"), CUDA, strict=True)),
     }
-    header = {"task": "cache_key", "front": front, "sources": {"user.py": source}}
+    header = {"task": "cache_key", "front": front}
     found: list[str] = children.run(header, source.encode()).result["source_hashes"]
     return found
