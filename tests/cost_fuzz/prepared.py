@@ -74,7 +74,8 @@ class Prepared:
     """Objects that a deployment at `url` holds for the cases, each made when it is first needed."""
 
     def __init__(self, url: str) -> None:
-        self._http = httpx.Client(base_url=url, timeout=90)
+        accept = {"Accept": "application/json"}
+        self._http = httpx.Client(base_url=url, timeout=90, headers=accept)
         self._jobs: dict[str, dict[str, Any]] = {}
         self._uploads: dict[bytes, str] = {}
 
