@@ -55,7 +55,9 @@ def check_json_size(body: bytes, most: JsonSize = OF_BODY) -> None:
 
 
 def _is_within(text: bytes, most: JsonSize) -> bool:
-    return _count(text, b",:[{") <= most.values and _count(text, b"[{") <= most.containers
+    values = _count(text, b",:[{")
+    is_small = values <= min(most.values, most.containers)
+    return is_small or (values <= most.values and _count(text, b"[{") <= most.containers)
 
 
 def _count(text: bytes, counted: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,10 @@ _SETTLE_S = 20.0
 _IDLE_S = 1.0
 _TRIES = 3
 _UNFINISHED = ("queued", "running")
+_STATE = re.compile(rb'\{(?:"(?:id|key|url)":"[^"]*",)*"state":"(\w+)"')
+_URL = re.compile(rb'\{(?:"(?:id|key|batch_id)":"[^"]*",)*"url":"([^"]+)"')
+_COUNTS = re.compile(rb'"counts":(\{[^}]*\})')
+_OPEN_ITEMS = re.compile(rb'"(?:queued|running)":[1-9]')
 _ACCEPTED, _TOO_MANY = 202, 429
 _LOST = ProcessCost(0, 0, "", 0)
 
@@ -125,8 +130,8 @@ class Runner:
         """Wait for the job of an answer; return its last state, and the longest answer."""
         if answer.status != _ACCEPTED:
             return _state(answer), answer
-        url = answer.json.get("url") if isinstance(answer.json, dict) else None
-        path = url or sent.path.partition("?")[0]
+        url = _URL.match(answer.start)
+        path = url[1].decode() if url else sent.path.partition("?")[0]
         until, longest, last = time.monotonic() + self._follow_s, answer, answer
         while _is_open(last) and time.monotonic() < until:
             last = send(self.deployment.url, Sent("GET", f"{path}?wait=5"))
@@ -165,13 +170,16 @@ class Runner:
 
 def _is_open(answer: Answer) -> bool:
     """Return whether an answer is of work that is not over."""
-    record = answer.json if isinstance(answer.json, dict) else {}
-    counts = record.get("counts")
-    open_items = isinstance(counts, dict) and any(counts.get(name) for name in _UNFINISHED)
-    return answer.status == _ACCEPTED or record.get("state") in _UNFINISHED or open_items
+    counts = _COUNTS.search(answer.start)
+    open_items = counts is not None and _OPEN_ITEMS.search(counts[1]) is not None
+    is_unfinished = _state(answer) in _UNFINISHED
+    return answer.status == _ACCEPTED or is_unfinished or (open_items and not _state(answer))
 
 
 def _state(answer: Answer) -> str:
-    """Return the state of the job that an answer is about; empty without one."""
-    state = answer.json.get("state") if isinstance(answer.json, dict) else None
-    return state if isinstance(state, str) else ""
+    """Return the state of the job that an answer is about; empty without one.
+
+    It is near the start, and the answer may be too long to be parsed.
+    """
+    state = _STATE.match(answer.start)
+    return state[1].decode() if state else ""

@@ -253,6 +253,9 @@ def _requests(budget_bytes: int) -> Mapping[str, Any]:
     size_bytes = min(budget_bytes // 1000, 14_000)
     return {
         "one request": [small | {"target": "cuda:90"}] * 1000,
+        "distinct requests": [
+            small | {"target": "cuda:90", "constexprs": {"B": 16, "C": n}} for n in range(1000)
+        ],
         "unknown targets": [small | {"target": "cuda:1"}] * 1000,
         "numbers": list(range(1000)),
         "long sources": [
