@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / ".cache/ci"
@@ -23,7 +24,7 @@ AT_A_TIME = 2 * (os.cpu_count() or 1)
 """Twice the cores, since many tests wait for processes that start or for deadlines."""
 LIMIT_S = 3600
 """The longest that one target may take; a test ends itself long before."""
-PARTS = 3
+PARTS, ALL = 3, "0/1"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
 """Without the flags of a make that runs this."""
 
@@ -72,13 +73,14 @@ NAMESPACES = Need(
 class Suite:
     """A target of the Makefile.
 
-    Of a suite that is `shared`, one run takes a third of the cases of each test that has more than
-    ten, and of generated examples (tests/shares.py); with `--all`, it takes all.
+    Of a suite whose `cases` are `shared`, one run takes a third of the cases of each test that has
+    more than ten, and of generated examples; if its `tests` are, a third of them (tests/shares.py).
+    With `--all`, it takes all.
     """
 
     target: str
     needs: tuple[Need, ...] = ()
-    shared: bool = False
+    shared: Literal["cases", "tests"] | None = None
 
     def lacks(self) -> Need | None:
         """Return the first need that this machine does not meet."""
@@ -100,15 +102,15 @@ SLURM = (command("slurmctld", package="slurm-wlm"), command("munged", package="m
 DISK = Need("the disk has no 15 GB left", "free some", lambda: has_free_gb(15))
 GPU = Need("no NVIDIA GPU is here", "use a machine with one", Path("/dev/nvidiactl").exists)
 SUITES = (
-    Suite("test-torch", shared=True),
+    Suite("test-torch", shared="cases"),
     Suite("test-service"),
     Suite("test-worker"),
-    Suite("slow-marked", shared=True),
-    Suite("slow-others", shared=True),
+    Suite("slow-marked", shared="cases"),
+    Suite("slow-others", shared="cases"),
     Suite("test-fleet", (IP, ROOT_USER, NAMESPACES)),
     Suite("test-images", (*commands("podman", "runc", "mmdebstrap"), ROOT_USER, DISK)),
     Suite("test-gpu", (GPU,)),
-    Suite("test-page", (CHROMIUM,)),
+    Suite("test-page", (CHROMIUM,), shared="tests"),
     Suite("slow-crashes"),
     Suite("test-compiler"),
     Suite("test-launches"),
@@ -119,7 +121,7 @@ SUITES = (
     Suite("test-programs"),
     Suite("test-exports", (*commands("gcc", "g++", "rustc"), NVCC)),
     Suite("test-adapters"),
-    Suite("test-schemathesis", shared=True),
+    Suite("test-schemathesis", shared="cases"),
     Suite("test-evaluators"),
     Suite("test-servers"),
     Suite("test-blobs"),
@@ -142,7 +144,7 @@ class Step:
 
     target: str
     after: frozenset[str]
-    share: str = "0/1"
+    share: str
 
 
 @dataclass(frozen=True)
@@ -216,10 +218,10 @@ def plan(suites: list[Suite], share: str) -> list[Step]:
     """Return the environments, each once, and the suites after their own."""
     needed = rules()
     environments = dict.fromkeys(name for suite in suites for name in needed[suite.target])
-    shares = {suite.target: share if suite.shared else "0/1" for suite in suites}
+    shares = {suite.target: f"{share} {suite.shared}" for suite in suites if suite.shared}
     return [
-        Step(name, frozenset(environments.keys() & needed.get(name, [])), shares.get(name, "0/1"))
-        for name in (*environments, *shares)
+        Step(name, frozenset(environments.keys() & needed.get(name, [])), shares.get(name, ALL))
+        for name in (*environments, *(suite.target for suite in suites))
     ]
 
 
@@ -272,7 +274,7 @@ def main(arguments: list[str]) -> None:
         return
     if arguments not in ([], ["--all"]):
         sys.exit("usage: .ci/run [--all | --list]")
-    share = "0/1" if arguments else f"{part_of_commit()}/{PARTS}"
+    share = ALL if arguments else f"{part_of_commit()}/{PARTS}"
     shared = " ".join(suite.target for suite in suites if suite.shared)
     print(f"==== TRITOND_TEST_SHARE={share} for {shared}")
     print("==== skipped", *skipped, sep="\n", flush=True)

@@ -29,6 +29,13 @@ def test_a_test_with_few_cases_runs_them_in_each_share() -> None:
         assert set(TESTS[: MANY + 1]) <= set(kept(f"{part}/3"))
 
 
+def test_the_shares_of_tests_together_run_each_test_once() -> None:
+    shares = [kept(f"{part}/3 tests") for part in range(3)]
+    assert sorted(test for share in shares for test in share) == sorted(TESTS)
+    assert [len(share) for share in shares] == [8, 7, 7]
+
+
 def test_a_share_has_its_part_of_generated_examples() -> None:
     assert examples(400, "0/1") == 400
     assert examples(400, "1/3") == 134
+    assert examples(400, "1/3 tests") == 134

@@ -89,9 +89,9 @@ def test_a_suite_that_cannot_run_is_skipped_with_its_reason(
 def test_all_cases_of_a_shared_suite_run_on_demand(
     suites: ModuleType, capsys: pytest.CaptureFixture[str], arguments: list[str], share: str
 ) -> None:
-    suites.SUITES = (suites.Suite("four", shared=True),)
+    suites.SUITES = (suites.Suite("four", shared="cases"),)
     suites.main(arguments)
-    assert re.search(f"four passes, share {share}$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(f"four passes, share {share} cases$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_the_command_of_ci_runs_the_table() -> None:
