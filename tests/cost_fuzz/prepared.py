@@ -50,9 +50,6 @@ STATE = {
     "panes": [],
     "launch": None,
 }
-TENSOR = (
-    b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} \n\0\0\0\0"
-)
 _OVER = {"succeeded", "completed", "failed", "cancelled", "partial"}
 _FIXED = {
     "stage": "ptx",
@@ -68,6 +65,18 @@ _FIXED = {
 def digest_of(body: bytes) -> str:
     """Return the name of stored bytes."""
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def npy(size_bytes: int) -> bytes:
+    """Return a file of an array of zeros."""
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({size_bytes // 4},), }}"
+    head = text.ljust(117) + "\n"
+    return (
+        b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + bytes(size_bytes)
+    )
+
+
+TENSOR = npy(4)
 
 
 class Prepared:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cost_fuzz import vocabulary as words
 from tests.cost_fuzz.case import Case, posting
-from tests.cost_fuzz.prepared import LAUNCH, PROOF, SWEEP, Prepared, digest_of
+from tests.cost_fuzz.prepared import LAUNCH, PROOF, SWEEP, Prepared, digest_of, npy
 from tests.cost_fuzz.sending import Sent
 
 _FAILING = "raise ValueError('é' * 60_000)\n"
@@ -339,12 +339,3 @@ def _endless(prepared: Prepared) -> str:
         "timeout_s": 10,
     }
     return prepared.started("/v1/compilations", body)
-
-
-def npy(size_bytes: int) -> bytes:
-    """Return a file of an array of zeros."""
-    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({size_bytes // 4},), }}"
-    head = text.ljust(117) + "\n"
-    return (
-        b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + bytes(size_bytes)
-    )
