@@ -17,6 +17,8 @@ import pytest
 from jobs.loop_steps import LoopSteps
 
 VARIABLE = "TRITOND_SLOW_STEPS"
+BROWSER_DRIVER = "PipeTransport.run:"
+"""Playwright's own loop, whose steps run the code of the page's tests between them."""
 
 
 class SlowSteps:
@@ -43,7 +45,8 @@ class SlowSteps:
 
     def _records(self) -> list[dict[str, Any]]:
         files = sorted(self._folder.glob("*.jsonl"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        records = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return [record for record in records if BROWSER_DRIVER not in record["step"]]
 
     def _during(self, time_s: float) -> str:
         ran = [name for start, stop, name in self._ran if start <= time_s <= stop]
