@@ -103,8 +103,7 @@ DISK = Need("the disk has no 15 GB left", "free some", lambda: has_free_gb(15))
 GPU = Need("no NVIDIA GPU is here", "use a machine with one", Path("/dev/nvidiactl").exists)
 SUITES = (
     Suite("test-torch", shared="cases"),
-    Suite("test-service"),
-    Suite("test-worker"),
+    Suite("test"),
     Suite("slow-marked", shared="cases"),
     Suite("slow-others", shared="cases"),
     Suite("test-fleet", (IP, ROOT_USER, NAMESPACES)),
@@ -112,12 +111,9 @@ SUITES = (
     Suite("test-gpu", (GPU,)),
     Suite("test-page", (CHROMIUM,), shared="tests"),
     Suite("slow-crashes"),
-    Suite("test-compiler"),
-    Suite("test-launches"),
     Suite("test-toolchains"),
     Suite("test-proofs"),
     Suite("test-sweeps"),
-    Suite("test-unit"),
     Suite("test-programs"),
     Suite("test-exports", (*commands("gcc", "g++", "rustc"), NVCC)),
     Suite("test-adapters"),

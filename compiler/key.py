@@ -178,7 +178,7 @@ def reading_key(
     functions: Sequence[str],
     toolchain_id: str,
 ) -> str:
-    """Return the key of what parsing a source shows of its kernel, for any target."""
+    """Return the key of the facts that parsing a source gives, for any target."""
     return labelled_digest(
         "reading",
         [

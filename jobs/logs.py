@@ -17,7 +17,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 MOST_CHARS: Final = 4_000
 MOST_TRACEBACK_CHARS: Final = 16_000
 MOST_ESCAPED_CHARS: Final = 1_000
-"""Of a traceback in JSON that has so many escapes that it would pass the limit of a line."""
+"""Of a traceback whose escapes in JSON would exceed the limit of a line."""
 _CONTEXT: Final = (REQUEST_ID, KEY, CALLER_ID, WORKER)
 _ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))} | {
     0x2028: "\\u2028",

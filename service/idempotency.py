@@ -87,5 +87,5 @@ class KeyedPost:
 
 
 def _digest_of(body: bytes) -> str:
-    """Return the SHA-256 of what a body says, whatever the order of its fields."""
+    """Return the SHA-256 of a body's values, whatever the order of its fields."""
     return hashlib.sha256(canonical_json(body)).hexdigest()

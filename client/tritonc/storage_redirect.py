@@ -60,6 +60,6 @@ def _addresses(host: str, scheme: str) -> list[_Address]:
 
 
 def _plain(address: _Address) -> _Address:
-    """Return the IPv4 address that an IPv6 one stands for, if it does."""
+    """Return the IPv4 address that an IPv6 address maps to, or the address itself."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped

@@ -31,7 +31,7 @@ MODULE = "user"
 _ANSWER_NAME = " answer"
 """Not a valid Python name, so that it hides no other."""
 _PEELED = " peeled"
-"""The name of what takes the place of a decorator that cannot run: it returns the function."""
+"""The name of the identity function that replaces a decorator that cannot run."""
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ class TaintAnalysis:
                 self._names[id(namespace), name] = taint
 
     def all_of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> set[Taint]:
-        """Return the sources of all taints of the kernel, and of what it reads."""
+        """Return the sources of all taints of the kernel and of the values that it reads."""
         if not self._names and not self._objects:
             return set()
         reach = code_reach.reach_of_value(kernel, _MOST)

@@ -169,7 +169,7 @@ def _check_input(request: CompileRequest) -> None:
 
 
 def check_absent(module: str | None, absent: Sequence[str]) -> None:
-    """Refuse a list of absent modules for a source without a name of its own."""
+    """Refuse a list of absent modules for a source without a `module`."""
     if absent and module is None:
         message = "it is of use with `module` only: without one, all that is missing is absent"
         raise RequestRejected(FieldError("/absent", message))

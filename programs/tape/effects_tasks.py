@@ -16,7 +16,7 @@ __all__ = ["TASKS", "prewarm", "warm_up"]
 
 @dataclass(frozen=True, kw_only=True)
 class EffectsOrder(Order):
-    """Read the effects of kernels: the body is their TTIRs, of so many bytes each."""
+    """Read the effects of kernels: the body is their TTIRs, one after the other."""
 
     task = "effects"
     profile = "parse"

@@ -82,7 +82,7 @@ class _Witnesses:
     left_bytes: int = field(default_factory=lambda: MAX_WITNESSES_BYTES)
 
     def launch(self, witness: WitnessReport) -> dict[str, Any] | None:
-        """Return the witness as the body of POST /v1/launches, None where there is no room."""
+        """Return the witness as the body of POST /v1/launches, None beyond the limit of bytes."""
         buffers = {
             name: _buffer(name, size, witness, is_output=name in self.written)
             for name, size in witness.extents.items()

@@ -195,7 +195,7 @@ async def _read(
 ) -> Hit | None:
     """Return a success from the cache, or from its job: a job ends just before the cache has it.
 
-    Raises AnswerTooLarge before it reads what there is no room for.
+    Raises AnswerTooLarge before it reads a part that would exceed the limit.
     """
     hit = await state.compilations.hit(key, ())
     if hit is not None:

@@ -24,7 +24,7 @@ class AnswerRoom:
         self.left_bytes = limit_bytes
 
     def take(self, size_bytes: int) -> bool:
-        """Return whether so many bytes fit, and count them if they do."""
+        """Return whether this number of bytes fits, and count it if it does."""
         if size_bytes > self.left_bytes:
             return False
         self.left_bytes -= size_bytes

@@ -263,7 +263,7 @@ local function release_reserved(id)
   return caller
 end
 
--- True if a server with a limit of its memory would pass it with so many bytes more.
+-- True if a server with a memory limit would exceed it with this number of bytes more.
 local function is_full(bytes)
   local info = redis.call("INFO", "memory")
   local most = tonumber(string.match(info, "maxmemory:(%d+)") or "0")

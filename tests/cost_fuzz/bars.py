@@ -10,7 +10,7 @@ from tests.cost_fuzz.measuring import ProcessCost
 MOST_CPU_MS: Final = 100.0
 MOST_CPU_MS_OF_AN_ITEM: Final = 0.3
 MOST_CPU_MS_OF_A_FURTHER_CLIENT: Final = 5.0
-"""A request of its own, which may cost 100 ms: a thousand small ones at once cost far less."""
+"""A request that may cost 100 ms: a thousand small ones at once cost far less."""
 MOST_CPU_MS_OF_A_STREAMED_MIB: Final = 10.0
 """Hashing and copying of tensors, blobs and tars, in pieces: their bytes are the work."""
 MOST_STEP_MS: Final = 100.0

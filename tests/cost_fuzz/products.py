@@ -1,4 +1,4 @@
-"""Products that no schema shows: of what is stored already, and of several requests."""
+"""Products that no schema shows: of stored data, and of several requests."""
 
 from __future__ import annotations
 

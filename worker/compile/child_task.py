@@ -54,7 +54,7 @@ class TimeLimit:
 
 LOG_DEADLINE_S = 10.0
 LONGEST_LOG_IR_CHARS = 4 << 20
-"""Longer TTGIR is not searched for the place of what a log complains of."""
+"""Longer TTGIR is not searched for the place of an error in a log."""
 
 logger = logging.getLogger(__name__)
 

@@ -56,7 +56,7 @@ class Sweeps:
 
             self._connection.poll(without, wait_s, _read_sweep, following)
         sweep = _read_sweep(self._connection.send(rows))
-        while sweep.next_offset is not None:  # an answer has only so many bytes
+        while sweep.next_offset is not None:  # the bytes of one answer are bounded
             left = {} if limit is None else {"limit": str(limit - len(sweep.rows))}
             further = replace(rows, query=query | left | {"offset": str(sweep.next_offset)})
             more = _read_sweep(self._connection.send(further))

@@ -224,7 +224,7 @@ def needs_of(problem: Problem | None) -> tuple[str, ...]:
 
 
 def with_modules(body: Mapping[str, Any], package: Package | None) -> Mapping[str, Any]:
-    """Return the JSON of a request with what a package adds to the source in it."""
+    """Return the JSON of a request, with the module, files and absent modules of its package."""
     if package is None:
         return body
     for name in ("base", "compilation"):

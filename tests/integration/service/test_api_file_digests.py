@@ -56,7 +56,7 @@ def refused(client: httpx.Client, path: str, posted: dict[str, Any]) -> dict[str
     return problem
 
 
-def test_a_digest_stands_for_a_text_that_was_posted(http: httpx.Client) -> None:
+def test_a_digest_names_a_text_that_was_posted(http: httpx.Client) -> None:
     text = config(11.0)
     compiled(http, body(text))
 
