@@ -138,7 +138,7 @@ def compiled(kernel: Kernel, stage: str) -> OnDevice:
     # checks of overflow are dead code that takes a quarter of the time: only every fourth has them
     options = {"enable_fp_fusion": True, "sanitize_overflow": kernel.seed % 8 in {0, 1}}
     order = {
-        "kernel": "k", "files": {}, "touched": {}, "signature": signature, "constexprs": {},
+        "kernel": "k", "files": {}, "signature": signature, "constexprs": {},
         "hints": {}, "options": options, "stop_after": stage,
         "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
     }  # fmt: skip

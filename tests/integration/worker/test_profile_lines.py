@@ -62,8 +62,8 @@ def context_of(pool: Pool, stages: dict[str, bytes]) -> CompileContext:
 
 
 def compilation_of(compiled: Compiled) -> Compilation:
-    assert compiled.sliced is not None
-    metadata = {"name": compiled.sliced["kernel"], "num_warps": 4, "shared": 0}
+    assert compiled.front is not None
+    metadata = {"name": compiled.front["kernel"], "num_warps": 4, "shared": 0}
     artifacts = {name: SimpleNamespace(digest=name) for name in compiled.stages}
     abi = abi_of(Target("cuda", 90, 32), [], metadata)
     return cast("Compilation", SimpleNamespace(artifacts=artifacts, abi=abi))
