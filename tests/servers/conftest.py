@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -144,12 +145,15 @@ class Replicated:
         wait_until(self._is_watched, "the Sentinels know the replicas and each other")
 
     def master(self) -> Server:
-        """Return the server that the Sentinels name."""
+        """Return the server that most Sentinels name: one that was cut off names an earlier one."""
+        return wait_until(self._agreed_master, "two Sentinels name the same master")
+
+    def _agreed_master(self) -> Server | None:
+        named: Counter[int] = Counter()
         for sentinel in self.sentinels:
             with suppress(redis.RedisError), sentinel.client() as client:
-                _, port = client.sentinel_get_master_addr_by_name(MASTER)
-                return next(server for server in self.servers if server.port == int(port))
-        raise AssertionError("no Sentinel answers")
+                named[int(client.sentinel_get_master_addr_by_name(MASTER)[1])] += 1
+        return next((each for each in self.servers if named[each.port] > 1), None)
 
     def pause_replicas(self) -> None:
         for server in self.servers[1:]:

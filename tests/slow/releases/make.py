@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from compiler.labelled_digest import KEY_VERSION
 from service import VERSION
 from store.api_keys import ApiKeys
 from store.connection import connect
@@ -35,7 +36,11 @@ def main() -> None:
             deployment.start_service()
             deployment.start_worker()
             deployment.wait_for_workers()
-            content = {"secret": secret, "compilations": _compilations(deployment, secret)}
+            content = {
+                "secret": secret,
+                "key_version": KEY_VERSION,
+                "compilations": _compilations(deployment, secret),
+            }
         finally:
             deployment.stop()
         (FOLDER / f"{VERSION}.json").write_text(json.dumps(content, indent=1) + "\n")
