@@ -207,7 +207,9 @@ class ModuleExecution:
                 return None
             dropped = _dropped(path, statement, error, loses)
             touched = self.assumptions.touches != touches
-            if not touched and not is_lacking(error, self.missing):
+            fails_here = touched or is_lacking(error, self.missing)
+            failed = Executed(statement, code, module.__dict__, path, None, True, calls.found)
+            if not fails_here and self.taint_analysis.read_by(failed) is None:
                 if not scope.is_posted and not isinstance(error, SystemExit):
                     raise
                 raise StatementFailed(dropped) from error

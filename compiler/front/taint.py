@@ -115,6 +115,14 @@ class TaintAnalysis:
                 self._spread((), namespace, reach, taint)
         return taint
 
+    def read_by(self, executed: Executed) -> Taint | None:
+        """Return the source of a taint that a statement reads: it may have failed for that."""
+        if not self._names and not self._objects:
+            return None
+        bodies = _may_call_what_it_defines(executed.statement, executed.namespace)
+        facts = code_reach.facts_of(executed.code, bodies=bodies)
+        return self._within(self._reach_of(facts, executed.namespace, executed.calls))
+
     def _reach_of(
         self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()
     ) -> Reach:

@@ -12,6 +12,7 @@ import importlib.machinery
 import math
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -189,9 +190,12 @@ class Absent(StandIn):
         self._assumptions.ask(_unknown(self.__name__))
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        """Add no base to a class that names it as one."""
+        """Have objects of a class that names it as a base do what something absent does."""
         self._assumptions.ask(_unknown(self.__name__))
-        return ()
+        first = next(base for base in bases if isinstance(base, Absent))
+        if first is not self or any(isinstance(base, type) and _inherits(base) for base in bases):
+            return ()  # once is enough, and twice would be no order of bases
+        return (_inherited(self.__name__, self._assumptions),)
 
     def __enter__(self) -> Self:
         """Act as a context, such as `torch.no_grad()`."""
@@ -204,6 +208,43 @@ class Absent(StandIn):
     def __repr__(self) -> str:
         self._assumptions.ask(_unknown(self.__name__))  # the real thing shows itself otherwise
         return f"<{self.__name__}, which is not installed>"
+
+
+_INHERITED = (
+    "__call__", "__len__", "__iter__", "__contains__", "__getitem__", "__setitem__", "__enter__",
+    "__exit__", "__int__", "__float__", "__index__", "__lt__", "__le__", "__gt__", "__ge__",
+    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+    "__rtruediv__", "__matmul__", "__rmatmul__", "__neg__",
+)  # fmt: skip
+
+
+class _Inherited:
+    """Marks the base that replaces an absent one."""
+
+
+def _inherits(kind: type) -> bool:
+    return issubclass(kind, _Inherited)
+
+
+def _inherited(name: str, assumptions: Assumptions) -> type:
+    """Return the base of classes that inherit from the absent `name`."""
+    absent = Absent(f"{name}()", assumptions)
+
+    def initialize(self: Any, *arguments: Any, **named: Any) -> None:
+        del self
+        if arguments or named:
+            assumptions.ask(_unknown(name))
+
+    def operation(operator: str) -> Callable[..., Any]:
+        method = getattr(Absent, operator)
+        return lambda _, *arguments, **named: method(absent, *arguments, **named)
+
+    def attribute_of(_: Any, attribute: str) -> Any:
+        return getattr(absent, attribute)
+
+    members = {operator: operation(operator) for operator in _INHERITED}
+    members |= {"__init__": initialize, "__getattr__": attribute_of}
+    return type(name.rpartition(".")[2], (_Inherited,), members)
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -26,6 +26,7 @@ from tests.programs.with_torch.replay_in_children import (
 from tests.programs.with_torch.test_replay_kernels import NAMES, LaunchingProgram, doubling
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.launch_children import ENVIRONMENT, TORCH_ENVIRONMENT
+from worker.pool import frame
 from worker.pool.child_outcome import Caps
 from worker.pool.pool import Pool
 
@@ -250,8 +251,11 @@ async def test_an_order_can_name_as_many_launches_as_a_tape_may_have(replays: Po
     assert "200000 kernels were sent" in ended.problem.detail
 
 
-async def test_more_kernels_than_an_order_may_name_are_a_problem(replays: Pool) -> None:
-    names = ["n" * 1_000] * 5_000
+async def test_more_kernels_than_an_order_may_name_are_a_problem(
+    replays: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame, "MAX_JOB_HEADER_BYTES", 1 << 20)
+    names = ["n" * 1_000] * 2_000
     kernel = KernelIr("k", "source", doubling().encode(), ["user.py"], names)
     program = to_replay(recorded(rows, lambda x: x * 2).tape)
 

@@ -67,6 +67,26 @@ def test_what_a_class_would_inherit_from_torch_is_left_out(children: Children) -
     assert stored(compiled) == "3.000000e+00"
 
 
+@pytest.mark.parametrize("use", ["Net()(1)", "len(Net())", "Net(1)", "[*Net()]", "Net()[0]"])
+def test_what_an_object_would_inherit_from_torch_is_left_out(children: Children, use: str) -> None:
+    class_ = "import torch\nVALUE = tl.constexpr(3.0)\nclass Net(torch.nn.Module):\n    pass\n"
+
+    assert (
+        stored(compile_text(children, HEAD + class_ + KERNEL + f"out = {use}\n")) == "3.000000e+00"
+    )
+
+
+def test_a_statement_that_fails_by_something_tainted_is_left_out(children: Children) -> None:
+    tainted = (
+        "import torch\n"
+        "try:\n    LIMIT = int(torch.ones(1))\nexcept Exception:\n    LIMIT = None\n"
+        "VALUE = tl.constexpr(3.0)\n"
+        "out = LIMIT + 1\n"
+    )
+
+    assert stored(compile_text(children, HEAD + tainted + KERNEL)) == "3.000000e+00"
+
+
 def test_an_attribute_that_nothing_gives_a_class_is_an_error(children: Children) -> None:
     class_ = "globals()['VALUE'] = 1\nclass Op:\n    pass\nop = Op.apply\n"
 
