@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,7 +20,7 @@ from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_comparison import ComparedProgram, compare, judged
 from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
 from programs.worker.replayed import Replayed
-from tests.programs.with_torch.eager_recording import SEED, recorded
+from tests.programs.with_torch.eager_recording import SEED, Eager, recorded
 from tests.programs.with_torch.test_replay_kernels import NAMES, doubling
 from worker.launch.kernel_ir import KernelIr
 from worker.pool.pool import Pool
@@ -64,6 +65,13 @@ async def replayed(
     return await replay(pool, program, replace(SETTINGS, **settings), timeout_s, Deadline(120.0))
 
 
+async def recorded_in_thread(
+    make: Callable[[], Sequence[torch.Tensor]], program: Callable[..., Any]
+) -> Eager:
+    """Record without holding up the event loop, which a session's check of slow steps measures."""
+    return await asyncio.to_thread(recorded, make, program)
+
+
 async def both(
     replays: Pool,
     comparing: Pool,
@@ -72,8 +80,8 @@ async def both(
     tolerance: ToleranceRequest | None = None,
 ) -> tuple[str, ComparedProgram]:
     """Return the verdict on a candidate with its reference, and the comparison."""
-    of = recorded(rows, reference).tape
+    of = (await recorded_in_thread(rows, reference)).tape
     theirs = await replayed(replays, to_replay(of, role="reference"))
-    ours = await replayed(replays, to_replay(recorded(rows, candidate).tape, of))
+    ours = await replayed(replays, to_replay((await recorded_in_thread(rows, candidate)).tape, of))
     compared = await compare(comparing, ours, theirs, OutputTolerances(tolerance))
     return judged(ours, theirs, compared), compared

@@ -13,10 +13,10 @@ import torch
 from launch.request.verdict import RunEnding
 from programs.program_request import ToleranceRequest
 from programs.worker.program_comparison import compare, judged
-from tests.programs.with_torch.eager_recording import recorded
 from tests.programs.with_torch.replay_in_children import (
     MIB,
     both,
+    recorded_in_thread,
     replayed,
     rows,
     started,
@@ -175,7 +175,7 @@ async def test_an_access_out_of_bounds_is_the_verdict(replays: Pool, comparing: 
 
 
 async def test_tensors_that_do_not_fit_are_the_verdict(replays: Pool, comparing: Pool) -> None:
-    program = to_replay(recorded(rows, lambda x: x.repeat(100, 1).sum()).tape)
+    program = to_replay((await recorded_in_thread(rows, lambda x: x.repeat(100, 1).sum())).tape)
 
     found = await replayed(replays, program, memory_bytes=1000)
 
@@ -189,13 +189,13 @@ async def test_memory_that_an_op_wants_for_itself_is_bounded(replays: Pool) -> N
     def program(x: torch.Tensor) -> torch.Tensor:
         return x[:1, :1].expand(1 << 15, 1 << 14).sum(0, dtype=torch.float64)[:2].sum()
 
-    found = await replayed(replays, to_replay(recorded(rows, program).tape))
+    found = await replayed(replays, to_replay((await recorded_in_thread(rows, program)).tape))
 
     assert found.ending in {RunEnding.FINISHED, RunEnding.OUT_OF_MEMORY}
 
 
 async def test_a_tape_that_is_none_is_a_problem(replays: Pool) -> None:
-    tape = recorded(rows, lambda x: torch.relu(x @ x.t())).tape
+    tape = (await recorded_in_thread(rows, lambda x: torch.relu(x @ x.t()))).tape
     made = next(op for op in tape["ops"] if op["op"] == "aten.mm.default")["o"][0]
     tape["tensors"][made][3] = [0, 1]
 
@@ -207,7 +207,7 @@ async def test_a_tape_that_is_none_is_a_problem(replays: Pool) -> None:
 
 
 async def test_a_replay_that_takes_too_long_is_ended(replays: Pool) -> None:
-    tape = recorded(rows, lambda x: x * 2).tape
+    tape = (await recorded_in_thread(rows, lambda x: x * 2)).tape
 
     found = await replayed(replays, to_replay(tape), timeout_s=0.0005)
 
@@ -216,7 +216,7 @@ async def test_a_replay_that_takes_too_long_is_ended(replays: Pool) -> None:
 
 
 async def test_an_op_that_ends_the_process_is_named() -> None:
-    eager = recorded(rows, lambda x: torch.neg(x + 1))
+    eager = await recorded_in_thread(rows, lambda x: torch.neg(x + 1))
     line = next(op for op in eager.tape["ops"] if op["op"] == "aten.neg.default")["line"]
     tasks = toolchain("tests.programs.with_torch.crashing_replay_tasks", TORCH_ENVIRONMENT)
     async for pool in started(Pool(tasks, spares={})):
@@ -229,13 +229,17 @@ async def test_an_op_that_ends_the_process_is_named() -> None:
 
 
 async def test_a_reference_that_fails_is_no_reference(replays: Pool, comparing: Pool) -> None:
-    tape = recorded(lambda: [torch.ones(3)], lambda x: torch.multinomial(x, 1)).tape
+    tape = (
+        await recorded_in_thread(lambda: [torch.ones(3)], lambda x: torch.multinomial(x, 1))
+    ).tape
     for op in tape["ops"]:
         if op["op"] == "aten.ones.default":
             op["op"] = "aten.zeros.default"
     reference = await replayed(replays, to_replay(tape, role="reference"))
 
-    candidate = await replayed(replays, to_replay(recorded(rows, lambda x: x * 2).tape))
+    candidate = await replayed(
+        replays, to_replay((await recorded_in_thread(rows, lambda x: x * 2)).tape)
+    )
     compared = await compare(comparing, candidate, reference)
 
     assert judged(candidate, reference, compared) == "invalid_reference"
@@ -243,7 +247,7 @@ async def test_a_reference_that_fails_is_no_reference(replays: Pool, comparing: 
 
 async def test_an_order_can_name_as_many_launches_as_a_tape_may_have(replays: Pool) -> None:
     kernel = KernelIr("k" * 64, "source", doubling().encode(), ["user.py"], NAMES)
-    program = to_replay(recorded(rows, lambda x: x * 2).tape)
+    program = to_replay((await recorded_in_thread(rows, lambda x: x * 2)).tape)
 
     ended = await replayed(replays, replace(program, kernels=dict.fromkeys(range(200_000), kernel)))
 
@@ -257,7 +261,7 @@ async def test_more_kernels_than_an_order_may_name_are_a_problem(
     monkeypatch.setattr(frame, "MAX_JOB_HEADER_BYTES", 1 << 20)
     names = ["n" * 1_000] * 2_000
     kernel = KernelIr("k", "source", doubling().encode(), ["user.py"], names)
-    program = to_replay(recorded(rows, lambda x: x * 2).tape)
+    program = to_replay((await recorded_in_thread(rows, lambda x: x * 2)).tape)
 
     ended = await replayed(replays, replace(program, kernels={1: kernel}))
 
