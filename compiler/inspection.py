@@ -103,7 +103,7 @@ class InspectJob(BaseModel):
 class Proposal(BaseModel):
     """A type for a parameter, from its use: what to write in a request unless you know better.
 
-    `type` is one of signatures, or `constexpr`; `hints` go with a pointer. `values` are those to
+    `type` is one of signatures, or `constexpr`; `hints` go with it. `values` are those to
     try for a constexpr, the likeliest first; without any, its default applies. `line` is the one
     that implies the type, and `reason` says how. A proposal of `low` confidence is an example.
     """

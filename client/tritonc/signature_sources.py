@@ -20,6 +20,7 @@ PROJECT_FILE = "pyproject.toml"
 MEMBERS = ("signature", "constexprs", "hints", "options")
 _COMMENT = re.compile(r"\s*#\s*tritonc:(?P<words>.*)")
 _DEFINED = re.compile(r"\s*def\s+(?P<name>\w+)\s*\(")
+_SUFFIXES = {"divisible_by_16": ":16", "equal_to_1": ":1"}
 _PYTHON = {"True": True, "False": False, "None": None}
 
 
@@ -142,8 +143,7 @@ def _inferred(
                 made["constexprs"][name] = proposal["values"][0]
                 is_tuned |= _is_configured(name, kernel)
         elif with_types and not _is_none(parameter["default"]):
-            is_aligned = "divisible_by_16" in proposal["hints"]
-            made["signature"][name] = proposal["type"] + (":16" if is_aligned else "")
+            made["signature"][name] = hinted_type(proposal)
     if is_tuned:
         options = next((c.get("options") or {} for c in kernel.get("configs") or ()), {})
         made["options"] = {
@@ -152,6 +152,12 @@ def _inferred(
             if value and value.get("literal") is not None and name not in _named(given, "options")
         }
     return {name: member for name, member in made.items() if member}
+
+
+def hinted_type(proposal: Mapping[str, Any]) -> str:
+    """Return a proposed type with the suffix of its hint: `*fp32:16`, `i32:1`."""
+    suffixes = [_SUFFIXES[hint] for hint in proposal["hints"] if hint in _SUFFIXES]
+    return "".join([proposal["type"], *suffixes[:1]])
 
 
 def _is_configured(name: str, kernel: Mapping[str, Any]) -> bool:

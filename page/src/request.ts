@@ -60,9 +60,14 @@ export function isConstexpr({ constexpr, proposal }: Parameter): boolean {
 /** Return the form's initial text for a parameter: of its configuration or default, else as its use implies. */
 export function firstText(parameter: Parameter, kernel: Kernel): string {
   const { name, proposal } = parameter;
-  if (!isConstexpr(parameter)) return proposal ? `${proposal.type}${proposal.hints.includes("divisible_by_16") ? ":16" : ""}` : "";
+  if (!isConstexpr(parameter)) return proposal ? `${proposal.type}${suffixOf(proposal.hints)}` : "";
   const known = kernel.configs[0]?.constexprs?.[name]?.literal ?? parameter.default?.literal ?? proposal?.values[0];
   return known === undefined ? "" : pythonText(known);
+}
+
+/** Return the suffix that says the same as a hint behind a type. */
+function suffixOf(hints: readonly string[]): string {
+  return hints.includes("equal_to_1") ? ":1" : hints.includes("divisible_by_16") ? ":16" : "";
 }
 
 /** Return a value of the API as a user would type it. */

@@ -12,7 +12,7 @@ from tritonc.cli.posted_file import read_source
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import Diagnostic, Problem, render_all
-from tritonc.signature_sources import shown_value, template
+from tritonc.signature_sources import hinted_type, shown_value, template
 
 
 def add_commands(commands: Any) -> None:
@@ -84,7 +84,7 @@ def _paragraph(kernel: Mapping[str, Any]) -> str:
 def _row(parameter: Mapping[str, Any]) -> list[str]:
     """Return the cells of a parameter's proposal."""
     proposal = parameter["proposal"]
-    kind = proposal["type"] + "".join(":16" for hint in proposal["hints"] if hint.endswith("16"))
+    kind = hinted_type(proposal)
     values = ", ".join(shown_value(value) for value in proposal["values"][:8])
     proposed = values if proposal["type"] == "constexpr" else kind
     return [parameter["name"], proposed, str(proposal["line"]), proposal["reason"]]

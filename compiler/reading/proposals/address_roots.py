@@ -18,7 +18,10 @@ _NOT_OF_POINTERS = (
     ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd,
 )  # fmt: skip
 _COUNTS = frozenset({"range", "static_range", "cdiv", "arange", "program_id", "minimum", "maximum"})
+_REDUCED = frozenset({"max", "min", "sum", "cumsum", "abs"})
+_INTEGER_CALLS = _COUNTS | SAME_VALUE | _REDUCED | {"load", ".load", ".to", "where"}
 _POINTER_NAME = ("ptr", "pointer")
+MOST_CANDIDATE_STEPS = 200
 
 
 def is_access(name: str) -> bool:
@@ -33,6 +36,8 @@ class AddressRoots:
         self._function = function
         self._evidence = evidence
         self._never = _never_pointers(function)
+        self._certain = frozenset(self._only_candidates())
+        self._is_first: dict[str, bool] = {}
         self._roots: dict[str, frozenset[str]] = {}
         self._known: dict[int, frozenset[str]] = {}
         self._is_seen: set[tuple[str, str]] = set()
@@ -89,11 +94,80 @@ class AddressRoots:
         return []
 
     def _base_of_sum(self, left: ast.expr, right: ast.expr, depth: int) -> ast.expr:
-        of_left = self.roots(left, depth)
-        is_sure = bool(of_left) and not _is_integer_like(of_left)
-        of_right = frozenset() if is_sure else self.roots(right, depth)
-        is_right = bool(of_right) and (not of_left or not _is_integer_like(of_right))
+        """Return the operand that is the address; names decide only between two parameters."""
+        of_left, of_right = self.roots(left, depth), self.roots(right, depth)
+        if not of_left or not of_right:
+            return right if of_right else left
+        is_certain = [bool(roots & self._certain) for roots in (of_left, of_right)]
+        if is_certain[0] != is_certain[1]:
+            return left if is_certain[0] else right
+        if self._is_parameter(left) and self._is_parameter(right):
+            is_right = _is_integer_like(of_left) and not _is_integer_like(of_right)
+        else:  # in `x + 4 * row + start` the address is first
+            is_right = not self._is_base_first(left, depth) and self._is_base_first(right, depth)
         return right if is_right else left
+
+    def _is_parameter(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id not in self._function.values
+
+    def _is_base_first(self, node: ast.expr, depth: int) -> bool:
+        """Return whether a sum starts with an address, not with an offset that one is added to."""
+        if depth > MOST_DEPTH or not self.roots(node, depth):
+            return False
+        match node:
+            case ast.BinOp(left=left):
+                return self._is_base_first(left, depth + 1)
+            case ast.Name(id=name) if not self._is_parameter(node):
+                if name not in self._is_first:
+                    self._is_first[name] = True  # a loop ends here
+                    values = [v for v in self._function.values[name] if not _reads(v, name)]
+                    self._is_first[name] = all(self._is_base_first(v, depth + 1) for v in values)
+                return self._is_first[name]
+        return True
+
+    def _only_candidates(self) -> Iterator[str]:
+        """Yield the parameters that alone can be the address of some access."""
+        for call in self._function.calls:
+            if is_access(self._function.callee(call)):
+                pointer = argument(call, 0, "pointer") or argument(call, 0, "base")
+                found = self._candidates(pointer) if pointer is not None else set()
+                if len(found) == 1:
+                    yield from found
+
+    def _candidates(self, pointer: ast.expr) -> set[str]:
+        """Return the parameters that `pointer` may start from, whichever operands are addresses.
+
+        Of an expression that is too long, none.
+        """
+        found: set[str] = set()
+        waiting: list[ast.expr] = [pointer]
+        names: set[str] = set()
+        for _ in range(MOST_CANDIDATE_STEPS):
+            if not waiting:
+                return found
+            match waiting.pop():
+                case ast.Name(id=name) if name not in names:
+                    names.add(name)
+                    if name in self._function.parameters and name not in self._never:
+                        found.add(name)
+                    waiting += self._function.values.get(name, ())
+                case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+                    waiting += [left, right]
+                case ast.Subscript(value=value):
+                    waiting.append(value)
+                case ast.IfExp(body=body, orelse=other):
+                    waiting += [body, other]
+                case ast.Call() as call if not is_access(self._function.callee(call)):
+                    waiting += self._same_or_chosen(call)
+        return set()
+
+    def _same_or_chosen(self, call: ast.Call) -> list[ast.expr]:
+        name = self._function.callee(call)
+        if name == ".to" and isinstance(call.func, ast.Attribute):
+            return [call.func.value]
+        if name == "where":
+            return call.args[1:]
+        return call.args[:1] if name in SAME_VALUE | {"cast"} else []
 
     def _split(self, node: ast.expr, depth: int) -> None:
         """Note what is added to an address, on the way to its base."""
@@ -145,6 +219,17 @@ class AddressRoots:
                     for value in self._function.values.get(inner.id, ()):
                         self.integer(value, reason, depth + 1)
 
+    def integer_elements(self, node: ast.expr, reason: str, depth: int = 0) -> None:
+        """Note that all loads which `node` is computed from give integers."""
+        if depth > MOST_DEPTH:
+            return
+        for inner in self._integers(node):
+            if isinstance(inner, ast.Call):
+                self.elements_are(inner, "i32", f"what it loads {reason}", Strength.LIKELY)
+            elif isinstance(inner, ast.Name) and self._is_new("elements", inner.id):
+                for value in self._function.values.get(inner.id, ()):
+                    self.integer_elements(value, reason, depth + 1)
+
     def _integers(self, node: ast.expr) -> Iterator[ast.AST]:
         """Yield the names and the loads that an integer is computed from."""
         waiting: list[ast.AST] = [node]
@@ -170,10 +255,21 @@ class AddressRoots:
         """Return the arguments that an integer result is computed from."""
         name = self._function.callee(call)
         if name == ".to" and isinstance(call.func, ast.Attribute):
-            return [call.func.value]
+            value = call.func.value  # `(x * 0.5).to(tl.int32)` is no sign of integers
+            return [] if self._may_be_float(value) else [value]
         if name == "where":
             return call.args[1:]
-        return call.args if name in _COUNTS | SAME_VALUE else []
+        return call.args if name in _COUNTS | SAME_VALUE | _REDUCED else []
+
+    def _may_be_float(self, node: ast.expr) -> bool:
+        """Return whether `node` computes with floats, or calls what may."""
+        for part in ast.walk(node):
+            match part:
+                case ast.Constant(value=float()) | ast.BinOp(op=ast.Div()):
+                    return True
+                case ast.Call() if self._function.callee(part) not in _INTEGER_CALLS:
+                    return True
+        return False
 
     def loads(self, node: ast.expr, depth: int = 0) -> list[ast.Call]:
         """Return the loads whose value `node` is, unchanged."""
@@ -228,8 +324,20 @@ def _never_pointers(function: ParsedFunction) -> set[str]:
                 parts = [left, *node.comparators]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 parts = [operand]
-        found |= {part.id for part in parts if isinstance(part, ast.Name)}
+        found |= {part.id for part in map(_uncast, parts) if isinstance(part, ast.Name)}
     return (found & function.parameters.keys()) - function.values.keys()
+
+
+def _uncast(node: ast.expr) -> ast.expr:
+    """Return `stride` of `stride.to(tl.int64)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr="to")):
+            return value
+    return node
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
 
 
 def _is_integer_like(names: frozenset[str]) -> bool:

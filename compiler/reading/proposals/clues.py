@@ -50,6 +50,8 @@ class UseClues:
     element: list[Clue] = field(default_factory=list)
     scalar: list[Clue] = field(default_factory=list)
     shape: list[Clue] = field(default_factory=list)
+    last_stride: list[Clue] = field(default_factory=list)
+    """Of an integer: that it is the last stride of a tensor, which is 1."""
     axes: list[str] = field(default_factory=list)
     """Of a host's tensor descriptor: the name that each offset is a multiple of, or nothing."""
 

@@ -162,7 +162,7 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
                 if isinstance(one, ast.Name):
                     yield from _compared(one.id, other, function, is_equal=is_equal)
         case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Name(id=name)]):
-            yield name, _example({"dtype": "fp32"}, node.lineno, "is a type that is cast to")
+            yield name, _example(_dtype_of(name), node.lineno, "is a type that is cast to")
         case ast.keyword(arg=str(keyword), value=ast.Name(id=name) as value):
             if keyword in _KEYWORDS:
                 example, reason = _KEYWORDS[keyword]
@@ -202,12 +202,16 @@ def _of_name(name: str) -> Any:
     if name in _OPTIONS:
         return _int(_OPTIONS[name])
     if _DTYPE_NAME.search(name):
-        return {"dtype": "fp32"}
+        return _dtype_of(name)
     if _FLAG_NAME.search(name):
         return False
     if _FLOAT_NAME.search(name):
         return {"float": (0.5).hex()}
     return _int(_COUNT if _COUNT_NAME.search(name) else _TILE)
+
+
+def _dtype_of(name: str) -> dict[str, str]:
+    return {"dtype": "fp8e4nv" if "fp8" in name.lower() else "fp32"}
 
 
 def _int(value: int) -> dict[str, str]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 
 from compiler.reading.proposals.address_roots import AddressRoots, is_access
-from compiler.reading.proposals.clues import DTYPES, Clue, Strength, UseClues
+from compiler.reading.proposals.clues import DTYPES, INTEGERS, Clue, Strength, UseClues
 from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 from compiler.reading.proposals.value_kinds import ValueKinds
 
@@ -13,8 +13,10 @@ _INTEGERS_OF = {
     "static_range": "is a bound of a loop",
     "cdiv": "stands in tl.cdiv",
 }
+MOST_NAMES = 100
 _SAID = {"int": "an integer", "bool": "a condition"}
-_OF_BITS = (ast.LShift, ast.RShift, ast.BitXor)
+_OF_BITS = (ast.LShift, ast.RShift, ast.BitXor, ast.BitAnd, ast.BitOr)
+_OF_CONDITIONS = (ast.BitAnd, ast.BitOr)
 
 
 class ElementUses:
@@ -41,27 +43,40 @@ class ElementUses:
         elif name == "dot" and len(call.args) > 1:
             self._multiplied(call.args[0], call.args[1])
             self._multiplied(call.args[1], call.args[0])
+            self._accumulated(call, argument(call, 2, "acc"))
         elif name == "where" and call.args:
-            self._are(call.args[0], "i1", "is a condition", Strength.STRONG)
+            self._are_conditions(call.args[0], "is a condition", Strength.STRONG)
         elif is_access(name):
             mask = next((word.value for word in call.keywords if word.arg == "mask"), None)
             if mask is not None:
-                self._are(mask, "i1", "is a mask", Strength.STRONG)
+                self._are_conditions(mask, "is a mask", Strength.CERTAIN)
 
     def _operation(self, node: ast.AST) -> None:
         match node:
-            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OF_BITS):
-                for part in (left, right):
-                    self._are(part, "i32", "is an operand of bits", Strength.LIKELY)
-            case ast.BinOp(left=left, op=ast.FloorDiv() | ast.Mod()):
-                self._are(left, "i32", "is divided as an integer", Strength.LIKELY)
+            case ast.BinOp():
+                self._combined(node)
             case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
                 self._equals(left, right)
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
-                if any(map(_is_integer, self._function.values[name])):
+            case ast.AugAssign(target=ast.Name() as name, op=ast.Add(), value=value):
+                if isinstance(value, ast.Call) and self._function.callee(value) == "dot":
+                    self._accumulated(value, name)
+                elif any(map(_is_integer, self._function.values[name.id])):
                     self._are(value, "i32", "is added to an integer", Strength.LIKELY)
             case ast.If(test=ast.Name() as test):
                 self._are(test, "i32", "is a condition", Strength.WEAK)
+
+    def _combined(self, node: ast.BinOp) -> None:
+        """Note the operands of `//`, `%` and bits, which are integers, or of `&` on conditions."""
+        op, is_float = node.op, _is_float(node.right)
+        if isinstance(op, ast.FloorDiv | ast.Mod) and not is_float:
+            for part in (node.left, node.right):
+                self._integers(part, "is divided as an integer")
+        elif isinstance(op, _OF_BITS):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(op, _OF_CONDITIONS) and self._is_condition(other):
+                    self._are(one, "i1", "is combined with a condition", Strength.LIKELY)
+                else:
+                    self._integers(one, "is an operand of bits")
 
     def _cast(self, value: ast.expr, dtype: ast.expr) -> None:
         named = self._function.dtype(dtype)
@@ -81,11 +96,62 @@ class ElementUses:
                         reason = "is multiplied with this type"
                         self._are(one, DTYPES[named], reason, Strength.STRONG)
 
+    def _accumulated(self, dot: ast.Call, into: ast.expr | None) -> None:
+        """Note that `acc = tl.dot(a, b, acc)` with integers in `acc` multiplies integers."""
+        given = self._function.values.get(into.id, []) if isinstance(into, ast.Name) else []
+        filled = [value for value in given if isinstance(value, ast.Call)]
+        index = {"zeros": 1, "full": 2}
+        dtypes = [
+            argument(call, index[name], "dtype")
+            for call in filled
+            if (name := self._function.callee(call)) in index
+        ]
+        dtypes.append(argument(dot, 99, "out_dtype"))
+        if any(self._function.dtype(dtype) in INTEGERS for dtype in dtypes):
+            for operand in dot.args[:2]:
+                reason = "is multiplied into an accumulator of integers"
+                self._are(operand, "i8", reason, Strength.STRONG)
+
     def _equals(self, left: ast.expr, right: ast.expr) -> None:
         for one, other in ((left, right), (right, left)):
             constant = other.operand if isinstance(other, ast.UnaryOp) else other
             if _is_integer(constant) and not _is_zero(constant):
                 self._are(one, "i32", "is compared with an integer", Strength.LIKELY)
+
+    def _integers(self, node: ast.expr, reason: str) -> None:
+        """Note that what is loaded, or computed from it by integer operations, is an integer."""
+        self._are(node, "i32", reason, Strength.LIKELY)
+        self._addresses.integer_elements(node, reason)
+
+    def _are_conditions(self, node: ast.expr, reason: str, strength: Strength) -> None:
+        """Note that `node`, and the operands of its `&` and `|`, are booleans."""
+        waiting = [node]
+        names: set[str] = set()
+        while waiting:
+            match waiting.pop():
+                case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OF_CONDITIONS):
+                    waiting += [left, right]
+                case ast.Subscript(value=value):
+                    waiting.append(value)
+                case ast.Name(id=name) if name not in names and len(names) < MOST_NAMES:
+                    names.add(name)
+                    waiting += self._function.values.get(name, ())
+                case ast.Call() as call:
+                    self._are(call, "i1", reason, strength)
+
+    def _is_condition(self, node: ast.expr, depth: int = 0) -> bool:
+        """Return whether `node` is a comparison, or combines some."""
+        match node:
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OF_CONDITIONS):
+                return depth < 3 and any(self._is_condition(p, depth + 1) for p in (left, right))
+            case ast.Name(id=name) if depth < 3:
+                values = self._function.values.get(name, [])[:4]
+                return any(self._is_condition(value, depth + 1) for value in values)
+            case ast.Subscript(value=value) if depth < 3:
+                return self._is_condition(value, depth + 1)
+        return False
 
     def _are(self, node: ast.expr, implied: str, reason: str, strength: Strength) -> None:
         for load in self._addresses.loads(node):
@@ -132,6 +198,10 @@ class ElementUses:
 
 def _is_integer(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _is_float(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is float
 
 
 def _is_zero(node: ast.expr) -> bool:

@@ -67,6 +67,11 @@ class ParsedFunction:
             return f".{call.func.attr}"
         return call.func.id if isinstance(call.func, ast.Name) else ""
 
+    def is_of_libdevice(self, call: ast.Call) -> bool:
+        """Return whether a call is one of `libdevice`, whose functions nearly all take floats."""
+        name = self._aliases.dotted(call.func) or ""
+        return "libdevice" in name.split(".")[:-1]
+
     def dtype(self, node: ast.expr | None) -> str | None:
         """Return the type that `tl.int64` names, as in `int64`."""
         name = self._aliases.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else None

@@ -28,7 +28,7 @@ _FLOAT_NAME = re.compile(
     re.IGNORECASE,
 )
 _POINTER_NAME = re.compile(r"(^|_)ptrs?(_|$)|ptr$|pointer", re.IGNORECASE)
-_INTEGERS = {"int": "i32", "bool": "i1"}
+_KINDS = {"int": "i32", "bool": "i1"}
 _ANNOTATED = {"int": "i32", "float": "fp32", "bool": "i1"} | DTYPES
 
 
@@ -77,7 +77,7 @@ class Proposals:
             return _descriptor(found, known)
         if found.pointer:
             return _pointer(parameter, found)
-        if _POINTER_NAME.search(name):
+        if _POINTER_NAME.search(name) and not found.scalar and parameter["default"] is None:
             clue = Clue("", parameter["line"], "only its name says that it is a pointer")
             return _said(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
         return _scalar(parameter, found)
@@ -126,11 +126,13 @@ def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
 
 
 def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
+    if (last := strongest(found.last_stride)) is not None:
+        return _said("i32", last, "high", ["equal_to_1"])
     clue = strongest([*found.scalar, *_of_default(parameter), *_of_name(parameter)])
     if clue is None:
         nothing = Clue("int", parameter["line"], "nothing says what it is, so i32 is an example")
         return _said("i32", nothing, "low", [])
-    kind = "fp32" if clue.implied == "float" else _INTEGERS.get(clue.implied, "i32")
+    kind = "fp32" if clue.implied == "float" else _KINDS.get(clue.implied, "i32")
     certain = "high" if clue.strength >= Strength.STRONG else "medium"
     return _said(kind, clue, certain if clue.strength > Strength.NAME else "low", [])
 

@@ -76,7 +76,7 @@ def _passed(
         yield from ((used, clue) for part in call.args for used in _terms(part))
     elif name in _SEEDED and call.args:
         yield call.args[0], Clue("int", line, "is a seed")
-    elif name in _FLOATS_OF:
+    elif name in _FLOATS_OF or function.is_of_libdevice(call):
         reason = f"is an argument of tl.{name}"
         yield from ((part, Clue("float", line, reason, Strength.LIKELY)) for part in call.args)
     elif name in _OF_ONE_KIND:

@@ -83,6 +83,8 @@ class _FunctionUses:
             pointer = argument(call, 0, "base" if name.startswith("make_") else "pointer")
             if pointer is not None:
                 self._addresses.follow(pointer, call.lineno, f"tl.{name} uses its address")
+            if name == "make_tensor_descriptor":
+                self._made_descriptor(call)
         elif name in _DESCRIPTOR_METHODS and isinstance(call.func, ast.Attribute):
             self._descriptor(call, call.func.value)
         elif name in {"load_tensor_descriptor", "store_tensor_descriptor"} and call.args:
@@ -116,9 +118,25 @@ class _FunctionUses:
                 own.scalar.append(
                     Clue(scalar.implied, call.lineno, f"{through} {scalar.reason}", weaker)
                 )
+            own.last_stride += [replace(clue, line=call.lineno) for clue in found.last_stride[:1]]
             if found.shape:
                 own.shape.append(Clue("shape", call.lineno, f"{through} makes a shape of it"))
             own.axes = own.axes or found.axes
+
+    def _made_descriptor(self, call: ast.Call) -> None:
+        """Note the last stride, which has to be 1, and the block."""
+        shape, strides = argument(call, 1, "shape"), argument(call, 2, "strides")
+        block = argument(call, 3, "block_shape")
+        for part in (shape, strides):
+            if part is not None:
+                self._addresses.integer(part, "is the shape or a stride of a descriptor")
+        if isinstance(strides, ast.List | ast.Tuple) and strides.elts:
+            last = strides.elts[-1]
+            if isinstance(last, ast.Name) and last.id in self._evidence:
+                clue = Clue("1", last.lineno, "is the last stride of a tensor descriptor")
+                self._evidence[last.id].last_stride.append(clue)
+        if block is not None:
+            self._shape(block, "is part of a descriptor's block")
 
     def _descriptor(self, call: ast.Call, described: ast.expr) -> None:
         if not isinstance(described, ast.Name) or described.id not in self._evidence:

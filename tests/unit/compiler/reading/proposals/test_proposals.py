@@ -127,3 +127,54 @@ def test_values_come_from_configurations_defaults_and_launches_before_examples()
 
 def test_a_shape_that_is_no_constexpr_yet_becomes_one() -> None:
     assert types_of("x, BLOCK=64", "tl.load(x + tl.arange(0, BLOCK))")["BLOCK"] == "constexpr"
+
+
+def test_names_say_nothing_about_a_parameter_whose_use_does() -> None:
+    found = types_of(
+        "rows, x_ptr, eps, y_ptr",
+        "at = tl.arange(0, 64) + eps",
+        "tl.store(rows + at * x_ptr, y_ptr * 0.5, mask=at < eps)",
+    )
+
+    assert found == {"rows": "*fp32", "x_ptr": "i32", "eps": "i32", "y_ptr": "fp32"}
+
+
+def test_masks_and_operands_of_bits_are_no_floats() -> None:
+    found = types_of(
+        "x, keep, bits, rest",
+        "o = tl.arange(0, 64)",
+        "both = tl.load(keep + o) & (o < 9)",
+        "v = (tl.load(bits + o) + 1) & 7",
+        "tl.store(x + o, v + tl.load(rest + o) % 3, mask=both)",
+    )
+
+    assert found == {"x": "*i32", "keep": "*i1", "bits": "*i32", "rest": "*i32"}
+
+
+def test_what_is_multiplied_into_integers_is_an_integer() -> None:
+    found = types_of(
+        "a, b, c, d",
+        "total = tl.zeros((32, 32), dtype=tl.int32)",
+        "total += tl.dot(tl.load(a), tl.load(b))",
+        "tl.dot(tl.load(c), tl.load(d), out_dtype=tl.int32)",
+    )
+
+    assert found == dict.fromkeys("abcd", "*i8")
+
+
+def test_the_last_stride_of_a_descriptor_is_one() -> None:
+    found = proposals_of(
+        HEAD + "def k(x, m, s_ptr, last_ptr, B: tl.constexpr):\n"
+        "    tl.make_tensor_descriptor(x, [m, m], [s_ptr, last_ptr], [B, B]).load([0, 0])\n"
+    )
+
+    hints = {name: (made["type"], made["hints"]) for name, made in found.items()}
+    assert (hints["s_ptr"], hints["last_ptr"]) == (("i32", []), ("i32", ["equal_to_1"]))
+    assert found["last_ptr"]["reason"] == "is the last stride of a tensor descriptor"
+
+
+def test_arguments_of_libdevice_are_floats() -> None:
+    head = "from triton.language.extra import libdevice\n" + HEAD
+    found = proposals_of(head + "def k(y, x):\n    tl.store(y, libdevice.fast_cosf(x))\n")
+
+    assert found["x"]["type"] == "fp32"
