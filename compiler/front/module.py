@@ -29,7 +29,7 @@ from compiler.front.module_execution import (
     StatementFailed,
 )
 from compiler.front.stubs import driver_stub
-from compiler.front.stubs.torch_stub import StandIns
+from compiler.front.stubs.torch_stub import LIBRARY, NUMPY, StandIns
 from compiler.posted_text import python_text
 from compiler.reading.posted_files import package_of, root_package
 
@@ -108,6 +108,9 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return self._spec(fullname, f"{folder}/__init__.py", [KERNEL_FOLDER + folder])
         if f"{folder}.py" in self._files:
             return self._spec(fullname, f"{folder}.py", None)
+        library = fullname.partition(".")[0]
+        if library in {LIBRARY, NUMPY} and f"{library}/__init__.py" not in self._files:
+            return None  # a stand-in, which the files complete
         is_folder = any(name.startswith(f"{folder}/") for name in self._files)
         if is_folder or fullname in self._posted.parents:
             return self._spec(fullname, None, [KERNEL_FOLDER + folder])
@@ -181,7 +184,7 @@ def load(
     execution = ModuleExecution(assumptions)
     posted = posted_module(module, text, files)
     finder = PostedFiles(text, files, posted, execution)
-    sys.meta_path[:0] = [finder, StandIns(assumptions)]
+    sys.meta_path[:0] = [finder, StandIns(assumptions, files)]
     sys.meta_path.append(MissingModules(assumptions))
     loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None

@@ -4,6 +4,7 @@ import linecache
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
@@ -53,7 +54,7 @@ class FolderModules:
     """The modules in the folders where Python would search from a file: nothing is imported.
 
     They are that of the file's outermost package, the file's own, and each of `further` if the file
-    is below it.
+    is below it. For torch and NumPy, it is that of this Python's own, too.
     """
 
     def __init__(
@@ -88,6 +89,15 @@ class FolderModules:
             yield self._place.folder_of(shared).joinpath(*parts[shared:])
         for root in self._roots:
             yield root.joinpath(*parts)
+        if parts[0] in LIBRARIES and (installed := _installed(parts[0])) is not None:
+            yield installed.joinpath(*parts[1:])
+
+
+def _installed(package: str) -> Path | None:
+    """Return the folder of a package that this Python would import, without importing it."""
+    spec = PathFinder.find_spec(package)
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    return next(map(Path, folders), None)
 
 
 def _has_modules(folder: Path) -> bool:

@@ -9,6 +9,7 @@ import sys
 
 from compiler.diagnostic import KERNEL_FOLDER, Span, file_in_kernel
 from compiler.front.diagnosis import replacements
+from compiler.front.stubs.torch_stub import FOR_KERNELS
 from compiler.reading.posted_files import PACKAGE
 from compiler.rejection import closest
 
@@ -32,11 +33,23 @@ def missing_module(place: Span, module: str) -> str:
     return f'Post its file in `files` as "{wanted}.py", or put what is needed into the source.'
 
 
+def missing_helpers(error: ImportError) -> str | None:
+    """Return advice on a module of torch's with functions for kernels, None for other imports."""
+    name = str(error.name)
+    wanted = name if name in FOR_KERNELS else f"{name}.{_wanted_name(error)}"
+    if wanted not in FOR_KERNELS:
+        return None
+    return (
+        f'Post the file of your torch in `files` as "{wanted.replace(".", "/")}.py"; `tritonc` '
+        "does so where it is installed next to torch."
+    )
+
+
 def missing_name(error: ImportError, place: Span) -> str | None:
     """Return advice on a module that is there and lacks the name, or on dots that lead nowhere."""
     if _BEYOND_TOP in str(error):
         return _beyond_the_top(place)
-    wanted = str(error).partition("cannot import name '")[2].partition("'")[0]
+    wanted = _wanted_name(error)
     if error.name == PACKAGE:
         return f'Post it in `files` as "{wanted}.py", or put what is needed into the source.'
     file = file_in_kernel(error.path or "")
@@ -47,6 +60,10 @@ def missing_name(error: ImportError, place: Span) -> str | None:
     if meant:
         return f"Did you mean {meant!r}? {file} defines it."
     return f"{file} defines {', '.join(names[:_MOST_NAMES]) or 'nothing'}."
+
+
+def _wanted_name(error: ImportError) -> str:
+    return str(error).partition("cannot import name '")[2].partition("'")[0]
 
 
 def _beyond_the_top(place: Span) -> str:

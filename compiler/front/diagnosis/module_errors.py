@@ -56,6 +56,8 @@ def of_definition(
     missing = missing_module(error)
     message = _explanation(cause)
     slug = "missing_module" if missing and missing not in HOST_LIBRARIES else "compile_error"
+    if isinstance(error, ImportError) and import_errors.missing_helpers(error):
+        slug = "missing_module"
     slug = environment.SLUG if environment.was_refused(error) else slug
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
     notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]
@@ -176,18 +178,24 @@ def _definition_hint(dropped: DroppedStatement) -> str | None:
             f"{match[1] or 'torch'} is not there while a kernel is compiled, so it can tell no "
             "value: write the value into the source, or pass it in `constexprs`."
         )
+    if isinstance(error, ImportError):
+        return _import_hint(dropped, error)
+    if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):
+        return _on_name(match[1])
+    return None
+
+
+def _import_hint(dropped: DroppedStatement, error: ImportError) -> str | None:
+    if (advice := import_errors.missing_helpers(error)) is not None:
+        return advice
     missing = missing_module(error)
+    if missing is None:
+        return import_errors.missing_name(error, _span(dropped))
     if missing in sys.stdlib_module_names:
         return f"Python's {missing} is not there while a kernel is compiled: do without it."
     if missing in HOST_LIBRARIES:
         return f"{missing} does not exist here: keep it out of what the kernel needs."
-    if missing and isinstance(error, ImportError):
-        return import_errors.missing_module(_span(dropped), str(error.name))
-    if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):
-        return _on_name(match[1])
-    if isinstance(error, ImportError):
-        return import_errors.missing_name(error, _span(dropped))
-    return None
+    return import_errors.missing_module(_span(dropped), str(error.name))
 
 
 def _on_name(name: str) -> str | None:

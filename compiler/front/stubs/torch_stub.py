@@ -12,7 +12,7 @@ import importlib.machinery
 import math
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +133,10 @@ VERSION = "2.13.0"
 _PARTS = ("cuda", "version", "utils")
 # what other makers' plug-ins add to torch: code asks for it to know whose machine it is on
 _PLUGGED_IN = frozenset({"corex", "gcu", "hpu", "mlu", "musa", "npu", "ptpu", "txda"})
+FOR_KERNELS = frozenset(
+    f"torch._inductor.runtime.{name}" for name in ("triton_helpers", "triton_compat")
+)
+"""Modules of torch with functions for kernels: the caller sends them, and none has a stand-in."""
 _OTHERS = {"packaging": (), "packaging.version": ("Version", "InvalidVersion", "parse")}
 
 
@@ -250,11 +254,13 @@ def _inherited(name: str, assumptions: Assumptions) -> type:
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports the stand-ins and their submodules, in every environment alike.
 
-    A library that this process has imported itself stays what it is.
+    A library that this process has imported itself stays what it is. `posted` are the paths of
+    files that were posted, which complete the stand-ins.
     """
 
-    def __init__(self, assumptions: Assumptions) -> None:
+    def __init__(self, assumptions: Assumptions, posted: Iterable[str] = ()) -> None:
         self._assumptions = assumptions
+        self._posted = frozenset(_modules(posted))
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Return a spec for torch, NumPy and what is under them, and for `packaging.version`."""
@@ -263,6 +269,8 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if library not in {LIBRARY, NUMPY} and fullname not in _OTHERS:
             return None
         if library == LIBRARY and parts and parts[0] in _PLUGGED_IN:
+            return None
+        if fullname in FOR_KERNELS:
             return None
         first = sys.modules.get(library)
         if first is not None and not isinstance(getattr(first, "__loader__", None), StandIns):
@@ -285,9 +293,19 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if attribute.startswith("__") or (name == LIBRARY and attribute in _PLUGGED_IN):
                 assumptions.touch()
                 raise AttributeError(f"module '{name}' has no attribute '{attribute}'")
-            return Absent(f"{name}.{attribute}", assumptions)
+            inner = f"{name}.{attribute}"
+            if inner in self._posted or inner in FOR_KERNELS:
+                raise AttributeError(f"module '{name}' has no attribute '{attribute}'")
+            return Absent(inner, assumptions)
 
         vars(module)["__getattr__"] = absent
+
+
+def _modules(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the dotted names of files, and those of the packages around them."""
+    for path in paths:
+        parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+        yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
 def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-# expect: compile_error, line 8, hint torch/_inductor/runtime/triton_helpers.py
+# expect: missing_module, line 4, hint torch/_inductor/runtime/triton_helpers.py
 # with: {"signature": {"x_ptr": "*fp32"}}
 import triton
 from torch._inductor.runtime import triton_helpers as helpers

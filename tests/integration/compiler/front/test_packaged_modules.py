@@ -169,3 +169,75 @@ def test_without_a_name_what_is_missing_is_absent(children: Children) -> None:
     text = HEAD + NEEDED["one of a try"][0] + KERNEL
 
     assert "1.000000e+00" in stored(run(children, text, module=None))
+
+
+HELPERS = "torch._inductor.runtime.triton_helpers"
+INDUCTOR = (
+    HEAD
+    + "from torch._inductor.runtime import triton_helpers, triton_heuristics\n"
+    + "from torch._inductor.runtime.triton_helpers import libdevice\n"
+    + "from torch._inductor.runtime.hints import ReductionHint\n"
+    + "triton_helpers.set_driver_to_gpu()\n\n"
+    + "@triton_heuristics.pointwise(size_hints={'x': 64}, hint=ReductionHint.INNER)\n"
+    + "@triton.jit\ndef k(x_ptr):\n"
+    + "    tl.store(x_ptr, triton_helpers.twice(libdevice.sqrt(tl.load(x_ptr))))\n"
+)
+HELPERS_OF_TORCH = (
+    "from .triton_compat import libdevice, tl, triton\n\n"
+    "def set_driver_to_gpu():\n"
+    "    active = triton.runtime.driver.active\n"
+    "    for backend in triton.backends.backends.values():\n"
+    "        if backend.driver.is_active():\n"
+    "            if not isinstance(active, backend.driver):\n"
+    "                triton.runtime.driver.set_active(backend.driver())\n"
+    "            return\n"
+    "    raise RuntimeError('no active backend')\n\n"
+    "@triton.jit\ndef twice(x):\n    return x * 2.5\n"
+)
+COMPAT = (
+    "import torch\nimport triton\nimport triton.language as tl\n"
+    "from triton.language.extra import libdevice\n"
+    "try:\n    profiler = torch.autograd.profiler\nexcept AttributeError:\n    profiler = None\n"
+)
+
+
+def test_a_kernel_that_inductor_writes_asks_for_the_helpers_of_torch(children: Children) -> None:
+    text = "from .triton_compat import libdevice\nVALUE = libdevice\n"
+    first = run(children, INDUCTOR)
+    second = run(children, INDUCTOR, {f"{HELPERS.replace('.', '/')}.py": text})
+
+    assert needs(first) == [HELPERS]
+    assert needs(second) == [HELPERS.replace("helpers", "compat")]
+
+
+@pytest.mark.parametrize("module", ["pkg.ops.kernels", None])
+def test_a_kernel_that_inductor_writes_compiles_with_the_helpers_of_torch(
+    children: Children, module: str | None
+) -> None:
+    folder = "torch/_inductor/runtime"
+    files = {f"{folder}/triton_helpers.py": HELPERS_OF_TORCH, f"{folder}/triton_compat.py": COMPAT}
+
+    ended = run(children, INDUCTOR, files, module=module)
+
+    assert "2.500000e+00" in stored(ended)
+    said = [one["message"] for one in ended.result["assumptions"]]
+    assert [one for one in said if "set_driver_to_gpu" in one] == []
+
+
+def test_without_the_helpers_of_torch_a_kernel_that_needs_them_is_refused(
+    children: Children,
+) -> None:
+    last = run(children, INDUCTOR, absent=[HELPERS]).last
+
+    assert last is not None
+    assert (last["slug"], last["needs"]) == ("missing_module", [])
+    assert "cannot import name 'triton_helpers'" in last["message"]
+    assert f'"{HELPERS.replace(".", "/")}.py"' in last["diagnostics"][0]["hint"]
+
+
+def test_posted_files_complete_a_stand_in_instead_of_hiding_it(children: Children) -> None:
+    text = HEAD + "import torch\nfrom torch.mine import VALUE\nassert torch.cuda.is_available()\n"
+
+    ended = run(children, text + KERNEL, {"torch/mine.py": CONFIG})
+
+    assert "5.000000e+00" in stored(ended)

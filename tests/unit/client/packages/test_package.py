@@ -109,6 +109,21 @@ def test_modules_of_libraries_with_stand_ins_come_alone(folder: Path) -> None:
     assert made.absent == ["torch._inductor.gone"]
 
 
+def test_the_torch_of_the_clients_own_environment_is_searched_without_importing_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("torch/__init__.py", "torch/_inductor/runtime/triton_helpers.py", "other.py"):
+        (tmp_path / "installed" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "installed" / name).write_text("raise SystemExit\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
+    made = package(folder)
+
+    assert made.supply(["torch._inductor.runtime.triton_helpers", "other"])
+
+    assert "torch/_inductor/runtime/triton_helpers.py" in made.files
+    assert made.absent == ["other"]
+
+
 def test_it_is_not_asked_again_when_nothing_was_added(folder: Path) -> None:
     made = package(folder)
 
