@@ -30,7 +30,11 @@ _COMPARING_FUNCTIONS = frozenset({"callable", "dir", "id", "isinstance", "issubc
 _READING = frozenset({".get", ".items", ".keys", ".values", ".copy", ".index", ".count"})
 _ASKING_BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
 _NO_ATTRIBUTES = frozenset({"STORE_NAME", "DELETE_NAME", "IMPORT_NAME", "IMPORT_FROM"})
+identity = object.__hash__
+"""As `id` is: equal for no two living objects. Python calls audit hooks at each `id`, and a child
+has one; no class of the user's can change this."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), types.BuiltinFunctionType)
+_PLAIN_TYPES = frozenset(_PLAIN)
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
@@ -135,7 +139,7 @@ def reach_of(
     for call in calls:
         pieces.append((facts_of(call.code, bodies=True), call.namespace))
         walk.waiting += call.values
-        walk.found.exposed |= {id(value) for value in call.values}
+        walk.found.exposed |= {identity(value) for value in call.values}
     return walk.of(pieces)
 
 
@@ -157,17 +161,20 @@ class _Walk:
     def of(self, pieces: Iterable[tuple[CodeFacts, Namespace]]) -> Reach:
         for facts, namespace in pieces:
             self._names(facts, namespace)
+        found = self.found
         while self.waiting:
             value = self.waiting.pop()
-            if isinstance(value, _PLAIN) or id(value) in self.found.objects:
+            number = identity(value)
+            if number in found.objects or isinstance(value, _PLAIN):
                 continue
-            if self.found.size > self._most:
-                self.found.sees_all = True
+            if found.size > self._most:
+                found.sees_all = True
                 break
-            self.found.objects[id(value)] = value
+            found.objects[number] = value
             for part in self._parts(value):
-                self.found.exposed.add(id(part))
-                self.waiting.append(part)
+                if type(part) not in _PLAIN_TYPES:
+                    found.exposed.add(identity(part))
+                    self.waiting.append(part)
         return self.found
 
     def _names(self, facts: CodeFacts, namespace: Namespace) -> None:
@@ -177,14 +184,14 @@ class _Walk:
         found.compares |= facts.compares
         found.sees_all |= bool(_NAMES_ALL & (facts.loads | facts.attributes))
         for name in facts.binds:
-            found.binds[id(namespace), name] = namespace
+            found.binds[identity(namespace), name] = namespace
         for name in facts.loads:
             if name in namespace:
                 value = namespace[name]
-                found.names[id(namespace), name] = namespace
+                found.names[identity(namespace), name] = namespace
                 self.waiting.append(value)
                 if not all(_gives_plain(value, use) for use in facts.uses[name]):
-                    found.exposed.add(id(value))
+                    found.exposed.add(identity(value))
                 self._attributes(value, facts)
             elif not hasattr(builtins, name):
                 found.missing.add(name)
@@ -194,13 +201,13 @@ class _Walk:
         modules, seen = [value], set[int]()
         while modules:
             module = modules.pop()
-            if not isinstance(module, types.ModuleType) or id(module) in seen:
+            if not isinstance(module, types.ModuleType) or identity(module) in seen:
                 continue
-            seen.add(id(module))
+            seen.add(identity(module))
             held = vars(module)
             for name in self._asked_of(module, facts):
-                self.found.names[id(held), name] = held
-                self.found.exposed.add(id(held[name]))
+                self.found.names[identity(held), name] = held
+                self.found.exposed.add(identity(held[name]))
                 self.waiting.append(held[name])
                 modules.append(held[name])
 
@@ -232,7 +239,7 @@ class _Walk:
             yield from _held(value)
 
     def _of_function(self, function: types.FunctionType) -> Iterator[Any]:
-        key = (id(function.__code__), id(function.__globals__))
+        key = (identity(function.__code__), identity(function.__globals__))
         if key not in self._codes and file_in_kernel(function.__code__.co_filename) is not None:
             self._codes.add(key)
             self._names(facts_of(function.__code__, bodies=True), function.__globals__)

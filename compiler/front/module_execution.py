@@ -22,7 +22,7 @@ from compiler.front.environment import Assumptions, StandIn, is_lacking
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
 from compiler.front.taint import Executed, Taint, TaintAnalysis
-from compiler.front.user_calls import UserCalls
+from compiler.front.user_calls import UserCalls, unnoted
 from compiler.posted_text import lines_of, python_text
 from compiler.reading.scopes import stored
 
@@ -80,6 +80,7 @@ class ModuleExecution:
         self.assumptions_of: dict[Taint, list[Assumption]] = {}
         self._tried: dict[str, list[tuple[int, int]]] = {}
 
+    @unnoted()
     def run(self, module: types.ModuleType, posted: str, path: str) -> None:
         """Run a module's statements in order.
 

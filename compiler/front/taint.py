@@ -20,7 +20,7 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import KernelInterface
 
 from compiler.front import code_reach
-from compiler.front.code_reach import CodeFacts, Namespace, Reach
+from compiler.front.code_reach import CodeFacts, Namespace, Reach, identity
 from compiler.front.environment import Assumptions, StandIn
 from compiler.front.user_calls import UserCall
 from compiler.reading.scopes import stored
@@ -110,7 +110,7 @@ class TaintAnalysis:
             self._spread(names, namespace, reach, taint)
         elif isinstance(statement, _SIMPLE):
             for name in names:
-                self._names.pop((id(namespace), name), None)
+                self._names.pop((identity(namespace), name), None)
             if taint is not None:
                 self._spread((), namespace, reach, taint)
         return taint
@@ -153,12 +153,12 @@ class TaintAnalysis:
         self, names: Iterable[str], namespace: Namespace, reach: Reach, taint: Taint
     ) -> None:
         """Taint the `names` that a statement binds, and all that it may have changed."""
-        bound = {(id(namespace), name): namespace for name in names} | reach.binds
+        bound = {(identity(namespace), name): namespace for name in names} | reach.binds
         if reach.sees_all:
-            bound |= {(id(namespace), name): namespace for name in namespace}
+            bound |= {(identity(namespace), name): namespace for name in namespace}
         for (_, name), owner in bound.items():
             if not isinstance(owner.get(name), (StandIn, types.ModuleType)):
-                self._names[id(owner), name] = taint
+                self._names[identity(owner), name] = taint
         for number, value in reach.objects.items():
             if number not in reach.exposed:
                 continue
@@ -171,14 +171,14 @@ class TaintAnalysis:
     def _of_modules(self, reach: Reach) -> list[tuple[int, str]]:
         """Return the names that a statement may set in modules of the user's."""
         modules = [v for v in reach.objects.values() if isinstance(v, types.ModuleType)]
-        owners = {id(vars(module)) for module in modules if code_reach.is_users(module)}
+        owners = {identity(vars(module)) for module in modules if code_reach.is_users(module)}
         return [(at, name) for at, name in reach.names if at in owners and name in reach.sets]
 
     def bind(self, names: Iterable[str], namespace: Namespace, taint: Taint) -> None:
         """Taint names that something which is not here may have bound again."""
         for name in names:
             if not name.startswith("__"):
-                self._names[id(namespace), name] = taint
+                self._names[identity(namespace), name] = taint
 
     def all_of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> set[Taint]:
         """Return the sources of all taints of the kernel and of the values that it reads."""
@@ -187,7 +187,7 @@ class TaintAnalysis:
         reach = code_reach.reach_of_value(kernel, _MOST)
         if reach.sees_all:
             return {*self._names.values(), *(taint for _, taint in self._objects.values())}
-        keys = [*reach.names, *([(id(namespace), name)] if name else [])]
+        keys = [*reach.names, *([(identity(namespace), name)] if name else [])]
         named = {self._names[key] for key in keys if key in self._names}
         return named | {self._objects[n][1] for n in reach.objects if n in self._objects}
 
@@ -195,7 +195,7 @@ class TaintAnalysis:
         """Return the source of a taint of the kernel, or of something that it reads."""
         if not self._names and not self._objects:
             return None
-        own = self._names.get((id(namespace), name)) if name else None
+        own = self._names.get((identity(namespace), name)) if name else None
         return own or self._within(code_reach.reach_of_value(kernel, _MOST))
 
     def _within(self, reach: Reach) -> Taint | None:
@@ -235,15 +235,15 @@ class TaintAnalysis:
             resolved = importlib.util.resolve_name(dotted, package)
         except ImportError:
             return  # it was not found either
-        owner = id(vars(sys.modules[resolved])) if resolved in sys.modules else 0
+        owner = identity(vars(sys.modules[resolved])) if resolved in sys.modules else 0
         every = [name for at, name in self._names if at == owner]
         for alias in statement.names:
             names = every if alias.name == "*" else [alias.name]
             for name in names:
                 bound = name if alias.name == "*" else alias.asname or name
-                self._names.pop((id(namespace), bound), None)
+                self._names.pop((identity(namespace), bound), None)
                 if (owner, name) in self._names:
-                    self._names[id(namespace), bound] = self._names[owner, name]
+                    self._names[identity(namespace), bound] = self._names[owner, name]
 
 
 def _facts_of(statement: ast.stmt, path: str) -> CodeFacts:

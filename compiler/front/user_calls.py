@@ -36,7 +36,7 @@ class UserCalls:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Note the calls in the block, but for those in a block inside of it."""
+        """Note the calls in the block, except those in an `unnoted` block inside it."""
         outer = sys.getprofile()
         sys.setprofile(self._note)
         try:
@@ -60,3 +60,14 @@ class UserCalls:
             self._functions.add(code)
             values = tuple(frame.f_locals.values())
             self.found.append(UserCall(code, frame.f_globals, values))
+
+
+@contextmanager
+def unnoted() -> Iterator[None]:
+    """Note no calls in the block: most of them would be this package's own."""
+    outer = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(outer)
