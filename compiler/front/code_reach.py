@@ -161,16 +161,16 @@ class _Walk:
     def of(self, pieces: Iterable[tuple[CodeFacts, Namespace]]) -> Reach:
         for facts, namespace in pieces:
             self._names(facts, namespace)
-        found = self.found
+        found, objects = self.found, self.found.objects
         while self.waiting:
             value = self.waiting.pop()
             number = identity(value)
-            if number in found.objects or isinstance(value, _PLAIN):
+            if number in objects or isinstance(value, _PLAIN):
                 continue
-            if found.size > self._most:
+            if len(found.names) + len(objects) > self._most:
                 found.sees_all = True
                 break
-            found.objects[number] = value
+            objects[number] = value
             for part in self._parts(value):
                 if type(part) not in _PLAIN_TYPES:
                     found.exposed.add(identity(part))
@@ -239,10 +239,11 @@ class _Walk:
             yield from _held(value)
 
     def _of_function(self, function: types.FunctionType) -> Iterator[Any]:
-        key = (identity(function.__code__), identity(function.__globals__))
-        if key not in self._codes and file_in_kernel(function.__code__.co_filename) is not None:
+        code, namespace = function.__code__, function.__globals__
+        key = (identity(code), identity(namespace))
+        if key not in self._codes and file_in_kernel(code.co_filename) is not None:
             self._codes.add(key)
-            self._names(facts_of(function.__code__, bodies=True), function.__globals__)
+            self._names(facts_of(code, bodies=True), namespace)
         for cell in function.__closure__ or ():
             try:
                 yield cell.cell_contents

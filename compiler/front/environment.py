@@ -14,6 +14,7 @@ import sys
 import types
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from compiler.diagnostic import Assumption, file_in_kernel
@@ -201,7 +202,7 @@ def _imported_module(frame: types.FrameType, missing: str) -> str:
     `import a.b.c` fails at `a`, and all of `a.b.c` is needed.
     """
     code, at = frame.f_code, frame.f_lasti
-    steps = [step for step in dis.get_instructions(code) if step.offset <= at]
+    steps = list(takewhile(lambda step: step.offset <= at, dis.get_instructions(code)))
     if not steps or steps[-1].opname != "IMPORT_NAME":
         return missing  # importlib.import_module, or a name of `from a import b`
     named = str(steps[-1].argval)

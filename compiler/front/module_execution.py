@@ -12,7 +12,7 @@ import copy
 import linecache
 import sys
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_ke
 from compiler.front.environment import Assumptions, StandIn, is_lacking
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
-from compiler.front.taint import Executed, Taint, TaintAnalysis
+from compiler.front.taint import Executed, Taint, TaintAnalysis, Walks
 from compiler.front.user_calls import UserCalls, unnoted
 from compiler.posted_text import lines_of, python_text
 from compiler.reading.scopes import stored
@@ -74,8 +74,9 @@ class ModuleExecution:
         self.assumptions = assumptions
         self.dropped: list[DroppedStatement] = []
         self.missing: set[str] = set()
-        self.taint_analysis = TaintAnalysis(assumptions)
-        self.assumed = TaintAnalysis(assumptions, passes_on=False)
+        walks = Walks()
+        self.taint_analysis = TaintAnalysis(assumptions, walks)
+        self.assumed = TaintAnalysis(assumptions, walks, passes_on=False)
         """Follows the assumptions that statements made, as taint is followed."""
         self.assumptions_of: dict[Taint, list[Assumption]] = {}
         self._tried: dict[str, list[tuple[int, int]]] = {}
@@ -96,7 +97,7 @@ class ModuleExecution:
         )  # no mtime: never looked for on disk
         tree = ast.parse(text, path)
         tried = self._is_tried()
-        self._tried[path] = [_body_of(node) for node in ast.walk(tree) if isinstance(node, ast.Try)]
+        self._tried[path] = [_body_of(node) for node in _tries(tree.body)]
         flags = _future_flags(tree)
         module.__doc__ = ast.get_docstring(tree, clean=False)
         asks = self.assumptions.asks
@@ -298,6 +299,19 @@ def _value_of(node: ast.expr, namespace: dict[str, Any]) -> Any:
             return vars(owner).get(node.attr, _UNKNOWN if is_stand_in else None)
         return owner if isinstance(owner, StandIn) else None
     return None
+
+
+def _tries(body: Sequence[ast.AST]) -> Iterator[ast.Try]:
+    """Yield the `try` statements of a body and of all that is in it, without expressions."""
+    left = list(body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Try):
+            yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list):  # the body of a lambda is an expression
+                left += inner
 
 
 def _body_of(node: ast.Try) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from compiler.front import code_reach
 from compiler.front.code_reach import CodeFacts, Namespace, Reach, identity
 from compiler.front.environment import Assumptions, StandIn
 from compiler.front.user_calls import UserCall
-from compiler.reading.scopes import stored
+from compiler.reading.scopes import children, stored
 
 _MOST = 20_000
 _MOST_OF_ALL = 100_000
@@ -74,6 +74,35 @@ class Executed:
     calls: Sequence[UserCall] = ()
 
 
+class Walks:
+    """Follows what statements may read, as long as not too much of one execution was followed.
+
+    What the last statement may read is kept, since several analyses ask for it in turn.
+    """
+
+    def __init__(self) -> None:
+        self._left = _MOST_OF_ALL
+        self._last: tuple[types.CodeType, Sequence[UserCall], Reach] | None = None
+
+    def of_statement(self, executed: Executed) -> Reach:
+        """Return what an executed statement may have read, and its calls."""
+        if self._last is not None:
+            code, calls, reach = self._last
+            if code is executed.code and calls is executed.calls:
+                return reach
+        bodies = _may_call_what_it_defines(executed.statement, executed.namespace)
+        facts = code_reach.facts_of(executed.code, bodies=bodies)
+        reach = self.of(facts, executed.namespace, executed.calls)
+        self._last = executed.code, executed.calls, reach
+        return reach
+
+    def of(self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()) -> Reach:
+        """Return what code may read that is run in `namespace`."""
+        reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left), calls)
+        self._left -= min(self._left, reach.size)
+        return reach
+
+
 class TaintAnalysis:
     """The tainted names and objects of one execution.
 
@@ -81,10 +110,10 @@ class TaintAnalysis:
     stays a stand-in. Not so for an answer that was assumed: it looks like any other value.
     """
 
-    def __init__(self, assumptions: Assumptions, *, passes_on: bool = True) -> None:
+    def __init__(self, assumptions: Assumptions, walks: Walks, *, passes_on: bool = True) -> None:
         self._assumptions = assumptions
+        self._walks = walks
         self._passes_on = passes_on
-        self._left = _MOST_OF_ALL
         self._names: dict[tuple[int, str], Taint] = {}
         self._objects: dict[int, tuple[Any, Taint]] = {}  # held, so that none gets another's number
 
@@ -101,9 +130,7 @@ class TaintAnalysis:
         self._import(statement, namespace)
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return None
-        bodies = _may_call_what_it_defines(statement, namespace)
-        facts = code_reach.facts_of(executed.code, bodies=bodies)
-        reach = self._reach_of(facts, namespace, executed.calls)
+        reach = self._walks.of_statement(executed)
         taint = self._within(reach) or self._of(executed, reach, missing)
         names = stored([statement])
         if taint is not None and not self._is_only_tuned(executed, missing):
@@ -119,17 +146,7 @@ class TaintAnalysis:
         """Return the source of a taint that a statement reads: it may have failed for that."""
         if not self._names and not self._objects:
             return None
-        bodies = _may_call_what_it_defines(executed.statement, executed.namespace)
-        facts = code_reach.facts_of(executed.code, bodies=bodies)
-        return self._within(self._reach_of(facts, executed.namespace, executed.calls))
-
-    def _reach_of(
-        self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()
-    ) -> Reach:
-        """Return what code may read, as long as not too much was followed before."""
-        reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left), calls)
-        self._left -= min(self._left, reach.size)
-        return reach
+        return self._within(self._walks.of_statement(executed))
 
     def _is_only_tuned(self, executed: Executed, missing: Collection[str]) -> bool:
         """Return True if only decorators that act at a launch taint a statement."""
@@ -140,13 +157,13 @@ class TaintAnalysis:
             return False
         bare = copy.copy(statement)
         bare.decorator_list = [one for one in bare.decorator_list if not _acts_at_launch(one)]
-        reach = self._reach_of(_facts_of(bare, executed.path), executed.namespace)
+        reach = self._walks.of(_facts_of(bare, executed.path), executed.namespace)
         rest = replace(executed, statement=bare, calls=())
         return self._within(reach) is None and self._of(rest, reach, missing) is None
 
     def branched(self, statement: ast.If, namespace: Namespace, taint: Taint) -> None:
         """Taint what either branch of an `if` with a tainted condition may bind or change."""
-        reach = self._reach_of(_facts_of(statement, taint.path), namespace)
+        reach = self._walks.of(_facts_of(statement, taint.path), namespace)
         self._spread(stored([statement]), namespace, reach, taint)
 
     def _spread(
@@ -236,9 +253,10 @@ class TaintAnalysis:
         except ImportError:
             return  # it was not found either
         owner = identity(vars(sys.modules[resolved])) if resolved in sys.modules else 0
-        every = [name for at, name in self._names if at == owner]
         for alias in statement.names:
-            names = every if alias.name == "*" else [alias.name]
+            names = [alias.name]
+            if alias.name == "*":
+                names = [name for at, name in self._names if at == owner]
             for name in names:
                 bound = name if alias.name == "*" else alias.asname or name
                 self._names.pop((identity(namespace), bound), None)
@@ -270,8 +288,18 @@ def _may_call_what_it_defines(statement: ast.stmt, namespace: Namespace) -> bool
     if any(node.keywords or not _are_plain(node.bases, namespace) for node in classes):
         return True
     names = {node.name for node in defined if node is not statement}
-    loaded = (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
-    return not names.isdisjoint(loaded)
+    return bool(names) and not names.isdisjoint(_loaded(statement))
+
+
+def _loaded(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement, and the code in it, loads."""
+    left: list[ast.AST] = [statement]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        else:
+            left += children(node)
 
 
 def _definitions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler.front.code_reach import facts_of, reach_of
+from compiler.front.code_reach import facts_of, identity, reach_of
 
 FILE = "/kernel/user.py"
 
@@ -26,7 +26,7 @@ def test_functions_are_gone_into() -> None:
     namespace, reach = _reached(text, "outer()")
 
     assert _names(reach) == {"outer", "inner", "L"}
-    assert id(namespace["L"]) in reach.exposed
+    assert identity(namespace["L"]) in reach.exposed
 
 
 def test_what_a_function_declares_global_is_bound() -> None:
@@ -40,8 +40,8 @@ def test_what_is_only_read_is_not_exposed() -> None:
 
     namespace, reach = _reached(text, "x = D['a'] + D.get('b', 2)\ny = E['a']")
 
-    assert id(namespace["D"]) not in reach.exposed
-    assert id(namespace["E"]) in reach.exposed
+    assert identity(namespace["D"]) not in reach.exposed
+    assert identity(namespace["E"]) in reach.exposed
 
 
 def test_a_definition_reads_its_defaults_and_not_its_body() -> None:
