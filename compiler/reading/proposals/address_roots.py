@@ -324,11 +324,11 @@ def _never_pointers(function: ParsedFunction) -> set[str]:
                 parts = [left, *node.comparators]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 parts = [operand]
-        found |= {part.id for part in map(_uncast, parts) if isinstance(part, ast.Name)}
+        found |= {part.id for part in map(uncast, parts) if isinstance(part, ast.Name)}
     return (found & function.parameters.keys()) - function.values.keys()
 
 
-def _uncast(node: ast.expr) -> ast.expr:
+def uncast(node: ast.expr) -> ast.expr:
     """Return `stride` of `stride.to(tl.int64)`."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr="to")):

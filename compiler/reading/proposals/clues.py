@@ -52,6 +52,10 @@ class UseClues:
     shape: list[Clue] = field(default_factory=list)
     last_stride: list[Clue] = field(default_factory=list)
     """Of an integer: that it is the last stride of a tensor, which is 1."""
+    size: list[Clue] = field(default_factory=list)
+    """Of an integer: that it is a size or a stride."""
+    unit_stride: list[Clue] = field(default_factory=list)
+    """Of an integer: that it is the last stride of a tensor, which is 1 for contiguous ones."""
     axes: list[str] = field(default_factory=list)
     """Of a host's tensor descriptor: the name that each offset is a multiple of, or nothing."""
 

@@ -134,7 +134,26 @@ def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
         return _said("i32", nothing, "low", [])
     kind = "fp32" if clue.implied == "float" else _KINDS.get(clue.implied, "i32")
     certain = "high" if clue.strength >= Strength.STRONG else "medium"
-    return _said(kind, clue, certain if clue.strength > Strength.NAME else "low", [])
+    return _said(
+        kind,
+        clue,
+        certain if clue.strength > Strength.NAME else "low",
+        _assumed_hints(parameter, found, kind),
+    )
+
+
+def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> list[str]:
+    """Return what Triton's JIT finds in the sizes and strides of most launches.
+
+    Only tensors whose sizes are multiples of 16 have such strides, but for the last one, which is 1
+    where the tensor is contiguous.
+    """
+    if kind != "i32" or parameter["do_not_specialize"]:
+        return []
+    is_size = any("stride" not in clue.reason for clue in found.size)
+    if found.unit_stride and not is_size:
+        return ["equal_to_1"]
+    return _kept(parameter, ["divisible_by_16"] if found.size else [])
 
 
 def _of_default(parameter: dict[str, Any]) -> list[Clue]:

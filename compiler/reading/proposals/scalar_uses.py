@@ -15,6 +15,8 @@ _INTEGERS_OF = {
     "program_id": "is an axis",
     "next_power_of_2": "is a size",
 }
+_COMPARED = "is compared with an offset"
+_OF_SIZES = frozenset({_COMPARED, *(_INTEGERS_OF[name] for name in ("range", "cdiv"))})
 _FLOATS_OF = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sigmoid", "sin", "cos"})
 _OF_ONE_KIND = frozenset({"minimum", "maximum", "min", "max", "where", "clamp"})
 _SEEDED = frozenset({"rand", "randn", "randint", "rand4x", "randn4x", "randint4x", "philox"})
@@ -30,6 +32,8 @@ def note_scalars(
         for used, clue in _implied(node, function, kinds):
             if isinstance(used, ast.Name) and used.id in evidence:
                 evidence[used.id].scalar.append(clue)
+                if clue.reason in _OF_SIZES:
+                    evidence[used.id].size.append(clue)
 
 
 def _implied(
@@ -41,7 +45,8 @@ def _implied(
                 yield from _operand(one, op, kinds.of(other), node.lineno)
         case ast.Compare(left=left, comparators=[right]):
             for one, other in ((left, right), (right, left)):
-                yield from _compared(one, kinds.of(other), node.lineno)
+                is_number = isinstance(other, ast.Constant)
+                yield from _compared(one, kinds.of(other), node.lineno, is_number=is_number)
         case ast.Call():
             yield from _passed(node, function, kinds)
         case ast.If(test=ast.Name() as test) | ast.IfExp(test=ast.Name() as test):
@@ -60,9 +65,11 @@ def _operand(
         yield one, Clue("int", line, "is an operand of integer arithmetic", Strength.WEAK)
 
 
-def _compared(one: ast.expr, other: str | None, line: int) -> Iterator[tuple[ast.expr, Clue]]:
+def _compared(
+    one: ast.expr, other: str | None, line: int, *, is_number: bool
+) -> Iterator[tuple[ast.expr, Clue]]:
     if other == "int":
-        yield one, Clue("int", line, "is compared with an offset")
+        yield one, Clue("int", line, "is compared with a number" if is_number else _COMPARED)
     elif other == "float":
         yield one, Clue("float", line, "is compared with floats", Strength.LIKELY)
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from compiler.reading.proposals.address_roots import AddressRoots, is_access
 from compiler.reading.proposals.clues import Clue, Strength, UseClues, strongest
+from compiler.reading.proposals.dot_operands import note_dots
 from compiler.reading.proposals.element_uses import ElementUses
 from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 from compiler.reading.proposals.scalar_uses import note_scalars
+from compiler.reading.proposals.strides import note_strides
 from compiler.reading.proposals.value_kinds import ValueKinds, kind_of_type
 
 MOST_CALLS_DEEP = 16
@@ -68,6 +70,8 @@ class _FunctionUses:
         kinds = self._kinds(known, pointers)
         elements.stored(kinds, self._evidence)
         note_scalars(self._function, self._evidence, kinds)
+        note_dots(self._function, self._evidence, self._addresses)
+        note_strides(self._function, self._evidence, self._addresses)
 
     def _kinds(self, known: Mapping[str, str], pointers: set[str]) -> ValueKinds:
         elements = {
@@ -118,6 +122,9 @@ class _FunctionUses:
                 own.scalar.append(
                     Clue(scalar.implied, call.lineno, f"{through} {scalar.reason}", weaker)
                 )
+            own.size += [
+                Clue("size", call.lineno, f"{through} {clue.reason}") for clue in found.size[:1]
+            ]
             own.last_stride += [replace(clue, line=call.lineno) for clue in found.last_stride[:1]]
             if found.shape:
                 own.shape.append(Clue("shape", call.lineno, f"{through} makes a shape of it"))
@@ -130,6 +137,10 @@ class _FunctionUses:
         for part in (shape, strides):
             if part is not None:
                 self._addresses.integer(part, "is the shape or a stride of a descriptor")
+                for item in part.elts if isinstance(part, ast.List | ast.Tuple) else ():
+                    if isinstance(item, ast.Name) and item.id in self._evidence:
+                        clue = Clue("size", item.lineno, "is the shape or a stride of a descriptor")
+                        self._evidence[item.id].size.append(clue)
         if isinstance(strides, ast.List | ast.Tuple) and strides.elts:
             last = strides.elts[-1]
             if isinstance(last, ast.Name) and last.id in self._evidence:

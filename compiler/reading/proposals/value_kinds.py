@@ -10,7 +10,7 @@ _INT = frozenset(
     {"program_id", "num_programs", "arange", "cdiv", "range", "static_range", "argmax", "argmin",
      "next_power_of_2", "randint", "len", "int", "umulhi", "popc", "clz", "ffs"}
 )  # fmt: skip
-_FLOAT = frozenset(
+FLOAT_FUNCTIONS = frozenset(
     {"exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "sin", "cos", "tanh", "sigmoid",
      "softmax", "erf", "fma", "rand", "randn", "dot", "dot_scaled", "div_rn", "fdiv", "pow", "tan",
      "log1p", "expm1", "exp10", "ceil", "floor", "float"}
@@ -108,7 +108,7 @@ class ValueKinds:
             return self._loaded(node)
         if name in _INT:
             return "int"
-        if name in _FLOAT:
+        if name in FLOAT_FUNCTIONS:
             return "float"
         if name == "where":
             return joined(self.of(part, depth) for part in node.args[1:])

@@ -1,0 +1,162 @@
+"""Proposes one element type for all that `tl.dot` multiplies with each other: fp16 if any fits."""
+
+import ast
+from collections.abc import Iterator
+
+from compiler.reading.proposals.address_roots import SAME_VALUE, AddressRoots
+from compiler.reading.proposals.clues import DTYPES, Clue, Strength, UseClues, strongest
+from compiler.reading.proposals.parsed_function import MOST_DEPTH, ParsedFunction, argument
+from compiler.reading.proposals.value_kinds import FLOAT_FUNCTIONS
+
+ASSUMED_ELEMENT = "fp16"
+_REASON = "is an operand of tl.dot"
+_SHAPED = SAME_VALUE | {"permute", "ravel", "split", "join", "cat", "interleave"}
+
+Elements = frozenset[str] | None
+"""The pointers whose element type a value has, or a type such as `=fp32`; None if not known."""
+
+
+def note_dots(
+    function: ParsedFunction, evidence: dict[str, UseClues], addresses: AddressRoots
+) -> None:
+    """Add the element types that the operands of `tl.dot` imply, or make likely."""
+    values = _Values(function, addresses)
+    groups: list[tuple[int, set[str]]] = []
+    blocked: set[str] = set()
+    for call in function.calls:
+        name = function.callee(call)
+        if name == "dot" and len(call.args) > 1:
+            operands = [values.of(operand) for operand in call.args[:2]]
+            known = set().union(*(elements for elements in operands if elements is not None))
+            if None in operands:
+                blocked |= known
+            else:
+                groups.append((call.lineno, known))
+        elif name in FLOAT_FUNCTIONS - {"dot"}:
+            for operand in call.args:  # most of them take no fp16
+                blocked |= values.of(operand) or set()
+    for line, members in _joined(groups):
+        pointers = members & evidence.keys()
+        if pointers & blocked:
+            continue
+        types = {member[1:] for member in members if member.startswith("=")}
+        types |= set(_types_of(pointers, evidence))
+        if len(types) > 1:
+            continue
+        implied = next(iter(types), ASSUMED_ELEMENT)
+        strength = Strength.LIKELY if types else Strength.WEAK
+        for pointer in pointers:
+            evidence[pointer].element.append(Clue(implied, line, _REASON, strength))
+
+
+def _types_of(pointers: set[str], evidence: dict[str, UseClues]) -> Iterator[str]:
+    for pointer in pointers:
+        clue = strongest(evidence[pointer].element)
+        if clue is not None and clue.strength >= Strength.LIKELY:
+            yield clue.implied
+
+
+def _joined(groups: list[tuple[int, set[str]]]) -> list[tuple[int, set[str]]]:
+    """Return the groups, those with a common pointer as one."""
+    group_of: dict[str, int] = {}
+    found: dict[int, tuple[int, set[str]]] = {}
+    for index, (line, members) in enumerate(groups):
+        shared = {group_of[m] for m in members if not m.startswith("=") and m in group_of}
+        all_members = members.union(*(found[other][1] for other in shared))
+        lines = [line, *(found.pop(other)[0] for other in shared)]
+        found[index] = min(lines), all_members
+        group_of |= dict.fromkeys(all_members, index)
+    return list(found.values())
+
+
+class _Values:
+    """The element types of one function's expressions, as far as the text shows them."""
+
+    def __init__(self, function: ParsedFunction, addresses: AddressRoots) -> None:
+        self._function = function
+        self._addresses = addresses
+        self._names: dict[str, Elements] = {}
+
+    def of(self, node: ast.expr, depth: int = 0) -> Elements:
+        """Return whose element type `node` has."""
+        if depth > MOST_DEPTH:
+            return None
+        match node:
+            case ast.Name(id=name):
+                return self._of_name(name, depth + 1)
+            case ast.Constant(value=int() | float()):
+                return frozenset()
+            case ast.Subscript(value=value) | ast.Attribute(value=value, attr="T"):
+                return self.of(value, depth + 1)
+            case ast.UnaryOp(op=ast.USub(), operand=value):
+                return self.of(value, depth + 1)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+                return _promoted(self.of(left, depth + 1), self.of(right, depth + 1))
+            case ast.Call():
+                return self._of_call(node, depth + 1)
+        return None
+
+    def _of_name(self, name: str, depth: int) -> Elements:
+        if name not in self._names:
+            self._names[name] = frozenset()  # a loop ends here
+            values = self._function.values.get(name)
+            if values is not None:
+                found: Elements = frozenset()
+                for value in values:
+                    found = _promoted(found, self.of(value, depth))
+            else:
+                found = self._of_parameter(name)
+            self._names[name] = found
+        return self._names[name]
+
+    def _of_parameter(self, name: str) -> Elements:
+        """Return nothing for a constexpr, which takes the type of what it is combined with."""
+        parameter = self._function.parameters.get(name)
+        annotation = parameter.annotation if parameter is not None else None
+        is_constexpr = annotation is not None and "constexpr" in ast.unparse(annotation)
+        return frozenset() if is_constexpr else None
+
+    def _of_call(self, call: ast.Call, depth: int) -> Elements:
+        name = self._function.callee(call)
+        if name in {"load", ".load"}:
+            pointer = argument(call, 0, "pointer")
+            if isinstance(call.func, ast.Attribute) and name == ".load":
+                pointer = call.func.value
+            roots = self._addresses.roots(pointer) if pointer is not None else frozenset()
+            return roots or None
+        if name in {".to", "cast", "zeros", "full"}:
+            index = {".to": 0, "cast": 1, "zeros": 1, "full": 2}[name]
+            return self._of_dtype(argument(call, index, "dtype"), depth)
+        if name == "dot":
+            return frozenset({"=fp32"})
+        if name == "where":
+            found: Elements = frozenset()
+            for part in call.args[1:]:
+                found = _promoted(found, self.of(part, depth))
+            return found
+        if name in _SHAPED and call.args:
+            return self.of(call.args[0], depth)
+        return None
+
+    def _of_dtype(self, dtype: ast.expr | None, depth: int) -> Elements:
+        """Return what `x.dtype`, `x_ptr.dtype.element_ty` or `tl.float16` names."""
+        named = self._function.dtype(dtype)
+        if named in DTYPES:
+            return frozenset({f"={DTYPES[named]}"})
+        match dtype:
+            case ast.Attribute(
+                attr="element_ty",
+                value=ast.Attribute(value=ast.Name() as pointer, attr="dtype" | "type"),
+            ):
+                return self._addresses.roots(pointer) or None
+            case ast.Attribute(value=value, attr="dtype"):
+                return self.of(value, depth)
+        return None
+
+
+def _promoted(one: Elements, other: Elements) -> Elements:
+    """Return the type of an operation on both: floats of 32 bits win."""
+    if one is None or other is None:
+        return None
+    both = one | other
+    return frozenset({"=fp32"}) if "=fp32" in both else both
