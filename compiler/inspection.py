@@ -23,6 +23,7 @@ from compiler.request.compile_request import (
     Text,
 )
 from compiler.request.resolution import check_absent, check_texts, offered_target
+from compiler.specialization import SUFFIX_HINTS
 from compiler.toolchain import Toolchain
 
 EXAMPLE: dict[str, Any] = {
@@ -133,10 +134,24 @@ class InspectedParameter(BaseModel):
     proposal: Proposal | None
 
 
+class AssumedValue(BaseModel):
+    """What a request without a word on a parameter would assume: its proposal, as written.
+
+    `value` is a type with the suffix of its hint, such as `i32:16`, or the value of a constexpr.
+    """
+
+    parameter: str
+    value: Any
+    why: str = Field(max_length=1000)
+    line: int
+
+
 class InspectedKernel(BaseModel):
     """Facts about one jit function from the text.
 
     `calls` are the jit functions it uses; `configs` and `heuristics` are those of its decorators.
+    `launched` is true if the text launches it. `assumed` lists all that clients fill in for a
+    request that gives nothing; a parameter with a usable default is not among them.
     """
 
     name: str
@@ -146,6 +161,34 @@ class InspectedKernel(BaseModel):
     heuristics: list[str]
     calls: list[str]
     gluon: bool
+    launched: bool = False
+    assumed: list[AssumedValue] = Field(default_factory=list)
+
+
+def assumed_values(kernel: InspectedKernel) -> list[AssumedValue]:
+    """Return what the proposals of a kernel assume, with values as a request would write them."""
+    tuned = {name for config in kernel.configs for name in config.get("constexprs") or {}}
+    found = []
+    for parameter in kernel.parameters:
+        name, proposal, default = parameter.name, parameter.proposal, parameter.default
+        if proposal is None:
+            continue
+        if proposal.type == "constexpr":
+            is_set = default is None or name in tuned
+            value = proposal.values[0] if is_set and proposal.values else None
+        else:
+            is_none = default is not None and default.get("literal", "") is None
+            value = None if is_none else _hinted(proposal)
+        if value is not None:
+            found.append(
+                AssumedValue(parameter=name, value=value, why=proposal.reason, line=proposal.line)
+            )
+    return found
+
+
+def _hinted(proposal: Proposal) -> str:
+    suffixes = [suffix for suffix, hint in SUFFIX_HINTS.items() if hint in proposal.hints]
+    return ":".join([proposal.type, *suffixes[:1]])
 
 
 class Inspection(BaseModel):

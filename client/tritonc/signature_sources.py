@@ -21,6 +21,7 @@ MEMBERS = ("signature", "constexprs", "hints", "options")
 _COMMENT = re.compile(r"\s*#\s*tritonc:(?P<words>.*)")
 _DEFINED = re.compile(r"\s*def\s+(?P<name>\w+)\s*\(")
 _SUFFIXES = {"divisible_by_16": ":16", "equal_to_1": ":1"}
+_OF_HINTS = {"16": " divisible by 16", "1": " of 1"}
 _PYTHON = {"True": True, "False": False, "None": None}
 
 
@@ -30,7 +31,7 @@ class InvalidSignatureSource(TritoncError):
 
 @dataclass(frozen=True, slots=True)
 class CompletedMembers:
-    """The members of a compile request; `inferred` lists what was not written, if any."""
+    """The members of a compile request; `inferred` lists what was assumed, if anything."""
 
     members: dict[str, Any] = field(default_factory=dict)
     inferred: str = ""
@@ -42,6 +43,8 @@ def chosen_kernel(inspection: Mapping[str, Any], name: str | None) -> Mapping[st
     called = {other for one in kernels for other in one.get("calls") or ()}
     wanted = [one for one in kernels if one["name"] == name]
     wanted = wanted if name else [one for one in kernels if one["name"] not in called]
+    if len(wanted) > 1:  # the one that the file launches, not an unused helper
+        wanted = [one for one in wanted if one.get("launched")]
     return wanted[0] if len(wanted) == 1 else None
 
 
@@ -77,6 +80,14 @@ def completed(
     both = _over(inferred, merged)
     rest = {name: member for name, member in given.items() if name not in MEMBERS}
     return CompletedMembers({**rest, **both}, _sentence(kernel, inferred))
+
+
+def lacks(kernel: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
+    """Return whether a parameter of an inspected kernel has neither type, value nor default."""
+    if isinstance(members.get("signature"), str):
+        return False
+    known = {*_named(members, "signature"), *_named(members, "constexprs")}
+    return any(p["name"] not in known and not p["default"] for p in kernel["parameters"])
 
 
 def is_tuned_by_code(kernel: Mapping[str, Any]) -> bool:
@@ -174,11 +185,17 @@ def _named(members: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _sentence(kernel: Mapping[str, Any], inferred: Mapping[str, Any]) -> str:
+    """Return what was inferred: `*fp16 a; i32 m, s divisible by 16; i32 t of 1; BLOCK=64`."""
     by_type: dict[str, list[str]] = {}
-    for name, kind in _named(inferred, "signature").items():
-        by_type.setdefault(kind, []).append(name)
+    for name, written in _named(inferred, "signature").items():
+        kind, _, hint = written.partition(":")
+        is_number = not kind.startswith("*")  # pointers are aligned where nothing says otherwise
+        by_type.setdefault(written if is_number and hint else kind, []).append(name)
     lines = {p["name"]: p["proposal"] for p in kernel["parameters"] if p.get("proposal")}
-    words = [f"{kind} {', '.join(names)}" for kind, names in by_type.items()]
+    words = []
+    for written, names in by_type.items():
+        kind, _, hint = written.partition(":")
+        words.append(f"{kind} {', '.join(names)}{_OF_HINTS.get(hint, '')}")
     for name, value in _named(inferred, "constexprs").items():
         example = " (an example)" if lines[name]["confidence"] == "low" else ""
         words.append(f"{name}={shown_value(value)}{example}")

@@ -9,13 +9,28 @@ from compiler.reading.jit_decorator import Aliases, module_level
 from compiler.rejection import closest, suggestion
 
 
-def only_kernel(functions: Sequence[JitFunction], lines: Sequence[str]) -> str | None:
+def launched(tree: ast.Module) -> frozenset[str]:
+    """Return the names that the text launches: `name[grid](...)`."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))):
+                found.add(name)
+    return frozenset(found)
+
+
+def only_kernel(
+    functions: Sequence[JitFunction], lines: Sequence[str], tree: ast.Module
+) -> str | None:
     """Return the only jit function that no other one uses, `None` if there are no jit functions.
 
-    Raises `Failure` (`ambiguous_kernel`) naming them if there are several.
+    Of several, it is the only one that the text launches. Raises `Failure` (`ambiguous_kernel`)
+    naming them if that leaves several.
     """
     used = {name for function in functions for name in function.reads}
     kernels = list(dict.fromkeys(f.name for f in functions if f.name not in used))
+    if len(kernels) > 1 and len(chosen := launched(tree).intersection(kernels)) == 1:
+        return next(iter(chosen))
     if len(kernels) > 1:
         message = (
             f"the source has {len(kernels)} kernels: {', '.join(kernels)}. "

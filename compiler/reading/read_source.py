@@ -51,7 +51,9 @@ def read_source(order: ReadOrder, body: bytes, send: object = None) -> ReadRepor
     if order.inspect:
         helpers = posted_files.helpers(source.tree, order.files, folder)
         proposals = Proposals(source.tree, source.functions, source.aliases, helpers)
-        for known in stated.values():
+        launched = kernel_choice.launched(source.tree)
+        for name, known in stated.items():
+            known["launched"] = name in launched
             proposals.add_to(known)
     else:
         kernel = _kernel(source, order.kernel, order.functions)
@@ -116,7 +118,7 @@ def _kernel(source: _Source, name: str | None, passed: list[str]) -> str | None:
     """
     if name is None:
         functions = [function for function in source.functions if function.name not in passed]
-        name = kernel_choice.only_kernel(functions, source.lines)
+        name = kernel_choice.only_kernel(functions, source.lines, source.tree)
     if name in {function.name for function in source.functions}:
         return name
     if not _may_be_bound(name, source):

@@ -24,6 +24,7 @@ from tritonc.signature_sources import (
     completed,
     is_tuned_by_code,
     is_written,
+    lacks,
     tuned,
 )
 
@@ -141,11 +142,12 @@ def specialized(
 ) -> dict[str, Any]:
     """Return `members` with types: those given, by the examples of --like, or found otherwise.
 
-    Without --signature and --like they come from the file, pyproject.toml or use; `say` gets what
-    was inferred, in one line. Parameters in `swept` get their values elsewhere. Raises
-    ArgumentTypeError for an invalid example, and InvalidSignatureSource.
+    Without --like, what --signature does not give comes from the file, pyproject.toml or use;
+    `say` gets what was assumed, in one line. Parameters in `swept` get their values elsewhere.
+    Raises ArgumentTypeError for an invalid example, and InvalidSignatureSource.
     """
-    is_given = members.get("signature") is not None and not is_written(source.text, source.path)
+    is_by_position = isinstance(members.get("signature"), str)
+    is_given = is_by_position and not is_written(source.text, source.path)
     if source.language or (is_given and not given.like):
         return members
     if given.like and isinstance(members.get("signature"), str):
@@ -217,6 +219,9 @@ def _completed(
         if kernel is None:
             return dict(members)  # compiling reports the error and lists the kernels
         client, target = asked
+        is_open = members.get("signature") is None or lacks(kernel, members)
+        if with_types and not is_open and not is_written(source.text, source.path):
+            return dict(members)
         if is_tuned_by_code(kernel) and target is not None and ":" in target and not swept:
             name = kernel["name"]
             read = source.inspected(client, kernel=name, target=target)
@@ -232,7 +237,10 @@ def _completed(
     except (AttributeError, KeyError, TypeError) as error:
         raise UnexpectedAnswer(f"the inspection of {source.name} is malformed") from error
     if made.inferred:
-        say(f"note: {kernel['name']}: inferred {made.inferred}; `tritonc inspect` says why")
+        say(
+            f"note: {kernel['name']}: assumes {made.inferred}; change it with --signature and "
+            "--constexpr; `tritonc inspect` shows why"
+        )
     return made.members
 
 

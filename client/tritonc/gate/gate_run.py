@@ -152,11 +152,11 @@ def _measured(
 
 
 def say_inferred(cells: list[Cell], inspected: InspectedKernels, say: Say) -> None:
-    """Report what was inferred for kernels that have neither signature nor launch."""
+    """Report what was assumed for kernels that have neither signature nor launch."""
     for kernel in dict.fromkeys(cell.kernel for cell in cells):
         if kernel.name in inspected and kernel.launch is None:
             inferred = completed_members(kernel, inspected).inferred
-            say(f"note: {kernel.name}: inferred {inferred}")
+            say(f"note: {kernel.name}: assumes {inferred}")
 
 
 def _stop_at(problems: list[FileProblem], asked: GateRun) -> None:

@@ -134,26 +134,25 @@ def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
         return _said("i32", nothing, "low", [])
     kind = "fp32" if clue.implied == "float" else _KINDS.get(clue.implied, "i32")
     certain = "high" if clue.strength >= Strength.STRONG else "medium"
-    return _said(
-        kind,
-        clue,
-        certain if clue.strength > Strength.NAME else "low",
-        _assumed_hints(parameter, found, kind),
-    )
+    hints, assumed = _assumed_hints(parameter, found, kind)
+    said = Clue(kind, clue.line, clue.reason + assumed)
+    return _said(kind, said, certain if clue.strength > Strength.NAME else "low", hints)
 
 
-def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> list[str]:
+def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> tuple[list[str], str]:
     """Return what Triton's JIT finds in the sizes and strides of most launches.
 
     Only tensors whose sizes are multiples of 16 have such strides, but for the last one, which is 1
     where the tensor is contiguous.
     """
     if kind != "i32" or parameter["do_not_specialize"]:
-        return []
-    is_size = any("stride" not in clue.reason for clue in found.size)
-    if found.unit_stride and not is_size:
-        return ["equal_to_1"]
-    return _kept(parameter, ["divisible_by_16"] if found.size else [])
+        return [], ""
+    is_size = any(clue.implied == "size" for clue in found.size)
+    if (last := strongest(found.unit_stride)) is not None and not is_size:
+        return ["equal_to_1"], f"; {last.reason} on line {last.line}, assumed to be 1"
+    if found.size and (hints := _kept(parameter, ["divisible_by_16"])):
+        return hints, "; sizes and strides are assumed to be divisible by 16"
+    return [], ""
 
 
 def _of_default(parameter: dict[str, Any]) -> list[Clue]:

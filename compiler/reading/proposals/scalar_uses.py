@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from compiler.reading.proposals.clues import Clue, Strength, UseClues
 from compiler.reading.proposals.parsed_function import ParsedFunction, argument
@@ -16,7 +17,8 @@ _INTEGERS_OF = {
     "next_power_of_2": "is a size",
 }
 _COMPARED = "is compared with an offset"
-_OF_SIZES = frozenset({_COMPARED, *(_INTEGERS_OF[name] for name in ("range", "cdiv"))})
+_WRAPPED = "wraps an offset"
+_OF_SIZES = frozenset({_COMPARED, _WRAPPED, *(_INTEGERS_OF[name] for name in ("range", "cdiv"))})
 _FLOATS_OF = frozenset({"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sigmoid", "sin", "cos"})
 _OF_ONE_KIND = frozenset({"minimum", "maximum", "min", "max", "where", "clamp"})
 _SEEDED = frozenset({"rand", "randn", "randint", "rand4x", "randn4x", "randint4x", "philox"})
@@ -33,7 +35,7 @@ def note_scalars(
             if isinstance(used, ast.Name) and used.id in evidence:
                 evidence[used.id].scalar.append(clue)
                 if clue.reason in _OF_SIZES:
-                    evidence[used.id].size.append(clue)
+                    evidence[used.id].size.append(replace(clue, implied="size"))
 
 
 def _implied(
@@ -42,7 +44,8 @@ def _implied(
     match node:
         case ast.BinOp(left=left, op=op, right=right):
             for one, other in ((left, right), (right, left)):
-                yield from _operand(one, op, kinds.of(other), node.lineno)
+                is_right = one is right
+                yield from _operand(one, op, kinds.of(other), node.lineno, is_right=is_right)
         case ast.Compare(left=left, comparators=[right]):
             for one, other in ((left, right), (right, left)):
                 is_number = isinstance(other, ast.Constant)
@@ -54,9 +57,11 @@ def _implied(
 
 
 def _operand(
-    one: ast.expr, op: ast.operator, other: str | None, line: int
+    one: ast.expr, op: ast.operator, other: str | None, line: int, *, is_right: bool
 ) -> Iterator[tuple[ast.expr, Clue]]:
-    if isinstance(op, _INTEGER_OPERATIONS):
+    if isinstance(op, ast.Mod) and is_right:
+        yield one, Clue("int", line, _WRAPPED)
+    elif isinstance(op, _INTEGER_OPERATIONS):
         clue = Clue("int", line, "is an operand of an integer operation")
         yield from ((used, clue) for used in _terms(one))
     elif isinstance(op, _OPERATIONS) and other == "float":

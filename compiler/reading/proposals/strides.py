@@ -43,7 +43,7 @@ def note_strides(
     order = list(function.parameters)
     for root, found in strides.items():
         for name, line in found.items():
-            evidence[name].size.append(Clue("size", line, f"is a stride of {root}"))
+            evidence[name].size.append(Clue("stride", line, f"is a stride of {root}"))
         last = max(found, key=order.index)
         if root not in contiguous and not scan.is_changed(last):
             clue = Clue("1", found[last], f"is the last stride of {root}")

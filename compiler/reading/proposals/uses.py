@@ -123,7 +123,8 @@ class _FunctionUses:
                     Clue(scalar.implied, call.lineno, f"{through} {scalar.reason}", weaker)
                 )
             own.size += [
-                Clue("size", call.lineno, f"{through} {clue.reason}") for clue in found.size[:1]
+                Clue(clue.implied, call.lineno, f"{through} {clue.reason}")
+                for clue in found.size[:1]
             ]
             own.last_stride += [replace(clue, line=call.lineno) for clue in found.last_stride[:1]]
             if found.shape:

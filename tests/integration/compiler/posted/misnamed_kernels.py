@@ -43,7 +43,10 @@ TYPES = {
 
 @dataclass(frozen=True)
 class MisnamedKernel:
-    """A kernel `k`, the only types that fit, and the line that has each parameter's first use."""
+    """A kernel `k`, the only types that fit, and the line of each parameter's first use.
+
+    An `i32` may have any hint.
+    """
 
     text: str
     types: dict[str, str]

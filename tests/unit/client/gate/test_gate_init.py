@@ -23,7 +23,7 @@ def test_a_first_gate_file_passes_as_it_is(service: GateService, capsys: Any):
             "constexprs": {"N": 64},
         }
     }
-    assert "inferred *fp32 x_ptr; N=64" in capsys.readouterr().err
+    assert "assumes *fp32 x_ptr; N=64" in capsys.readouterr().err
     assert gate(service, "--update-baseline") == 0
     assert gate(service) == 0
 

@@ -50,6 +50,15 @@ def test_the_only_function_that_no_other_calls_is_the_kernel() -> None:
     assert reading_of(text)["kernel"] == "k"
 
 
+def test_of_two_kernels_the_only_one_that_the_file_launches_is_compiled() -> None:
+    text = HEAD + "@triton.jit\ndef unused(x):\n    return x\n" + KERNEL
+
+    assert reading_of(text + "def run(x):\n    k[(1,)](x)\n")["kernel"] == "k"
+    with pytest.raises(Failure) as failed:
+        reading_of(text + "def run(x):\n    k[(1,)](x)\n    unused[(1,)](x)\n")
+    assert failed.value.slug == "ambiguous_kernel"
+
+
 @pytest.mark.parametrize(
     ("imports", "decorator"),
     [

@@ -169,7 +169,8 @@ def test_the_last_stride_of_a_descriptor_is_one() -> None:
     )
 
     hints = {name: (made["type"], made["hints"]) for name, made in found.items()}
-    assert (hints["s_ptr"], hints["last_ptr"]) == (("i32", []), ("i32", ["equal_to_1"]))
+    assert hints["last_ptr"] == ("i32", ["equal_to_1"])
+    assert hints["s_ptr"] == ("i32", ["divisible_by_16"])
     assert found["last_ptr"]["reason"] == "is the last stride of a tensor descriptor"
 
 
@@ -178,3 +179,72 @@ def test_arguments_of_libdevice_are_floats() -> None:
     found = proposals_of(head + "def k(y, x):\n    tl.store(y, libdevice.fast_cosf(x))\n")
 
     assert found["x"]["type"] == "fp32"
+
+
+def assumed_of(parameters: str, *body: str, decorator: str = "@triton.jit") -> dict[str, str]:
+    """Return each parameter's type with the suffix of its hint."""
+    head = HEAD.replace("@triton.jit", decorator)
+    text = head + f"def k({parameters}):\n" + "".join(f"    {line}\n" for line in body)
+    suffixes = {"divisible_by_16": ":16", "equal_to_1": ":1"}
+    return {
+        name: "".join([made["type"], *(suffixes[hint] for hint in made["hints"])])
+        for name, made in proposals_of(text).items()
+    }
+
+
+MATRIX = (
+    "rows = tl.arange(0, 64)[:, None]",
+    "columns = tl.arange(0, 64)[None, :]",
+    "a = x + rows * stride_m + columns * stride_k",
+    "tl.store(a, 0.5, mask=(rows < m) & (columns < seed))",
+)
+
+
+def test_sizes_and_strides_are_divisible_by_16_and_last_strides_are_1() -> None:
+    found = assumed_of("x, m, seed, stride_m, stride_k, start", *MATRIX, "tl.load(a + start)")
+
+    assert found == {
+        "x": "*fp32:16", "m": "i32:16", "seed": "i32:16", "stride_m": "i32:16",
+        "stride_k": "i32:1", "start": "i32",
+    }  # fmt: skip
+
+
+def test_a_row_stride_is_not_1_where_columns_follow_each_other() -> None:
+    found = assumed_of("x, stride, n", "o = tl.arange(0, 64)", "tl.load(x + n * stride + o)")
+
+    assert found["stride"] == "i32:16"
+
+
+def test_what_is_not_specialised_is_not_assumed() -> None:
+    decorator = '@triton.jit(do_not_specialize=["stride_k"], do_not_specialize_on_alignment=["m"])'
+    found = assumed_of("x, m, seed, stride_m, stride_k", *MATRIX, decorator=decorator)
+
+    assert (found["stride_k"], found["m"], found["seed"]) == ("i32", "i32", "i32:16")
+
+
+def test_a_last_stride_with_attributes_or_other_values_is_not_1() -> None:
+    changed = assumed_of("x, m, seed, stride_m, stride_k", "stride_k = stride_k + 1", *MATRIX)
+    cast = assumed_of("x, m, seed, stride_m, stride_k", "stride_k.to(tl.int64)", *MATRIX)
+
+    assert {changed["stride_k"], cast["stride_k"]} <= {"i32", "i32:16"}
+
+
+def test_operands_of_dot_are_fp16_unless_something_else_is_said() -> None:
+    plain = types_of("a, b", "tl.dot(tl.load(a), tl.trans(tl.load(b)))")
+    through = types_of(
+        "q, k, v",
+        "s = tl.dot(tl.load(q), tl.load(k))",
+        "w = tl.load(v)",
+        "tl.dot(s.to(w.dtype), w)",
+    )
+    cast = types_of("a, b", "tl.dot(tl.load(a).to(tl.float32), tl.load(b))")
+    scaled = types_of("a, b, s", "tl.dot(tl.load(a) * s, tl.load(b))")
+    used = types_of("a, b", "x = tl.load(a)", "tl.dot(x, tl.load(b))", "tl.exp(x)")
+    stored = types_of(
+        "a, b", "tl.store(a, (0.5).to(tl.bfloat16))", "tl.dot(tl.load(a), tl.load(b))"
+    )
+
+    assert plain == {"a": "*fp16", "b": "*fp16"}
+    assert through == {"q": "*fp16", "k": "*fp16", "v": "*fp16"}
+    assert {cast["b"], scaled["a"], scaled["b"], used["a"], used["b"]} == {"*fp32"}
+    assert stored == {"a": "*bf16", "b": "*bf16"}
