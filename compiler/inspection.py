@@ -135,7 +135,7 @@ class InspectedParameter(BaseModel):
 
 
 class AssumedValue(BaseModel):
-    """What a request without a word on a parameter would assume: its proposal, as written.
+    """A proposal as clients write it into a request that gives nothing for a parameter.
 
     `value` is a type with the suffix of its hint, such as `i32:16`, or the value of a constexpr.
     """
