@@ -22,6 +22,11 @@ ON_THE_CPU: Final = frozenset({"initcheck", "racecheck"})
 """The checks that only the CPU device supports."""
 
 
+def character_count(request: ProgramRequest) -> int:
+    """Return the characters of all texts of a request."""
+    return sum(len(text.source) + sum(map(len, text.files.values())) for text in _texts(request))
+
+
 def check_program(request: ProgramRequest, limits: RequestLimits) -> None:
     """Do every check that needs no worker. Raises RequestRejected, RequestTooLarge."""
     limits = replace(limits, files=limits.program_files)

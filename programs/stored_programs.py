@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from redis.asyncio import Redis
 
-from store import keys
+from store import keys, scripts
 from store.launches import LIFE_S
 from store.stored import read_stored
 
@@ -28,6 +28,7 @@ class Programs:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._set_fields = scripts.load(redis, "set_fields")
 
     async def create(self, program_id: str, caller: str) -> None:
         """Note whose program it is, once its job is submitted."""
@@ -46,7 +47,4 @@ class Programs:
         await self._set(program_id, "tapes", orjson.dumps(dict(tapes)))
 
     async def _set(self, program_id: str, name: str, value: str | bytes) -> None:
-        pipeline = self._redis.pipeline(transaction=True)
-        pipeline.hset(keys.PROGRAM + program_id, name, value)
-        pipeline.expire(keys.PROGRAM + program_id, LIFE_S)
-        await pipeline.execute()
+        await self._set_fields(args=[keys.PROGRAM + program_id, LIFE_S, name, value])

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
+from store.round_trips import shared_round_trips
+
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
@@ -13,7 +15,8 @@ async def gather_limited(
 ) -> list[Made]:
     """Return the results of `make` for all items, at most `most` at a time, in order.
 
-    Raises the first error of `make`, after cancelling the rest.
+    Commands that items send to the store at the same time share round trips. Raises the first
+    error of `make`, after cancelling the rest.
     """
     waiting = enumerate(items)
     made: dict[int, Made] = {}
@@ -23,9 +26,10 @@ async def gather_limited(
             made[index] = await make(item)
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(most):
-                group.create_task(some())
+        with shared_round_trips():
+            async with asyncio.TaskGroup() as group:
+                for _ in range(most):
+                    group.create_task(some())
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return [made[index] for index in sorted(made)]

@@ -21,6 +21,7 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 
 from store import keys, scripts
 from store.errors import ShardedCluster, StoreUnavailable
+from store.round_trips import RoundTrips, are_shared
 from store.server_url import make_pool
 
 PROBE_LIFE_S: Final = 10
@@ -173,6 +174,7 @@ class StoreClient(Redis):
 
     ack_replicas = 0
     sentinels: Sentinel | None = None
+    round_trips: RoundTrips | None = None
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
         """Close the connections to the server and to its Sentinels."""
@@ -183,6 +185,8 @@ class StoreClient(Redis):
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Run one command; a server that is away or refuses raises `StoreUnavailable`."""
         with cancellable(), unavailable():
+            if self.round_trips is not None and are_shared():
+                return await self.round_trips.run(args, options)
             return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
@@ -221,6 +225,7 @@ def connect(
     )
     client = _with_own_pool(pool, sentinel)
     client.ack_replicas = ack_replicas
+    client.round_trips = RoundTrips(lambda: client.pipeline(transaction=False))
     return client
 
 

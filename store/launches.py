@@ -37,14 +37,12 @@ class Launches:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
+        self._set_fields = scripts.load(redis, "set_fields")
 
     async def create(self, launch_id: str, caller: str, kernel: str | None = None) -> None:
         """Note whose launch it is, and of which kernel, once its job is submitted."""
-        fields: dict[Any, Any] = {"caller": caller, "kernel": kernel or ""}
-        pipeline = self._redis.pipeline(transaction=True)
-        pipeline.hset(keys.LAUNCH + launch_id, mapping=fields)
-        pipeline.expire(keys.LAUNCH + launch_id, LIFE_S)
-        await pipeline.execute()
+        fields = ("caller", caller, "kernel", kernel or "")
+        await self._set_fields(args=[keys.LAUNCH + launch_id, LIFE_S, *fields])
 
     async def find(self, launch_id: str, caller: str) -> StoredLaunch | None:
         """Return the launch, None when there is none or it is somebody else's."""
@@ -63,10 +61,8 @@ class Launches:
 
     async def keep_outputs(self, launch_id: str, outputs: dict[str, str]) -> None:
         """Note where the outputs of a launch are, before it is finished."""
-        pipeline = self._redis.pipeline(transaction=True)
-        pipeline.hset(keys.LAUNCH + launch_id, "outputs", orjson.dumps(outputs))
-        pipeline.expire(keys.LAUNCH + launch_id, LIFE_S)
-        await pipeline.execute()
+        fields = ("outputs", orjson.dumps(outputs))
+        await self._set_fields(args=[keys.LAUNCH + launch_id, LIFE_S, *fields])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from jobs.submission import JobOrder
 from programs.program_job import program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
-from programs.request_checks import check_program
+from programs.request_checks import character_count, check_program
 from programs.service.program_device import choose_runner
 from programs.stored_programs import Programs, StoredProgram
 from service.caller import Caller
+from service.large_bodies import IN_LOOP_BYTES
 from service.owned_jobs import OwnedJobs
 from service.state import ServiceState
 from store.jobs.types import (
@@ -39,8 +40,10 @@ async def submit_program(
 
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
-    # in a thread: checking megabytes of source would hold up other requests
-    await state.threads.run(check_program, request, state.settings.request_limits)
+    if character_count(request) <= IN_LOOP_BYTES:
+        check_program(request, state.settings.request_limits)
+    else:  # checking megabytes of source would hold up other requests
+        await state.threads.run(check_program, request, state.settings.request_limits)
     runner = await choose_runner(state, request)
     job = program_job(
         request,

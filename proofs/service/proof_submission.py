@@ -1,7 +1,7 @@
 """Turns a proof request into a job and queues it. Reads no source and no IR."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from compiler.job import CompileJob
 from compiler.json_number import read_number
@@ -34,6 +34,8 @@ from store.jobs.types import Membership, Priority, Submitted, Waiting
 from store.own_lists import Listing
 
 _TTIR = "ttir"
+_SHORT_CHARACTERS: Final = 1_000
+"""Reading a contract of this length takes less time than handing it to a thread."""
 _OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s", "equivalent"}
 _LARGEST_I32 = 2**31 - 1
 
@@ -61,7 +63,10 @@ async def submit_proof(
         compile_job, contract, other = await _pair(state, request, caller)
     else:
         compile_job = await _kernel(state, request, request.compilation, caller)
-        contract = await state.threads.run(_contract, request, compile_job)
+        if request.contract is not None and len(request.contract) <= _SHORT_CHARACTERS:
+            contract = _contract(request, compile_job)
+        else:
+            contract = await state.threads.run(_contract, request, compile_job)
     for kernel in [compile_job, *([other.compile_job] if other else [])]:
         await keep_texts(state, caller, kernel.module, kernel.files)
     job = ProofJob(

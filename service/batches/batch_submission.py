@@ -222,6 +222,9 @@ async def _submit_owned(
     texts = FileDigests(state, caller, state.settings.max_batch_bytes)
 
     async def submit(index: int) -> None:
+        if index % READ_AT_ONCE == 0:
+            await asyncio.sleep(0)  # an item that is refused at once waits for nothing else
+            check_wanted()
         try:
             known.check()
             whole = await texts.filled(_with_defaults(requests[index], **defaults))

@@ -70,8 +70,8 @@ async def submit_launch(
     Raises RequestRejected, ProblemRaised, QueueFull, StoreUnavailable.
     """
     prepared = await prepare_launch(state, request, caller)
-    job, payload = await _in_thread_if_long(
-        state, request, _written_job, prepared, launch_id, caller.id
+    job, payload = await _in_thread_if(
+        prepared.is_long, state, _written_job, prepared, launch_id, caller.id
     )
     await keep_texts(state, caller, job.compile_job.module, job.compile_job.files)
     order = JobOrder(
@@ -99,6 +99,8 @@ class PreparedLaunch:
     lane: str
     compile_job: CompileJob
     references: Mapping[str, CompileJob]
+    is_long: bool
+    """True if reading or writing it would delay others: a thread does."""
 
 
 async def prepare_launch(
@@ -108,7 +110,8 @@ async def prepare_launch(
 
     Raises RequestRejected, ProblemRaised, StoreUnavailable.
     """
-    seeded, resolved = await _in_thread_if_long(state, request, _resolve, request)
+    is_long = _is_long(request)
+    seeded, resolved = await _in_thread_if(is_long, state, _resolve, request)
     _check_outputs(resolved)
     await _check_tensors(state, caller, resolved)
     compile_job = await _compile_job(state, seeded, resolved, caller)
@@ -119,22 +122,28 @@ async def prepare_launch(
         await check_prover(state, f"/checks/{seeded.checks.index(_PROOF)}")
     kernel = compile_job_of_launch(compile_job, seeded.timeout_s)
     named = {key: compile_job_of_launch(job, seeded.timeout_s) for key, job in references.items()}
-    return PreparedLaunch(seeded, resolved, device, lane, kernel, named)
+    return PreparedLaunch(seeded, resolved, device, lane, kernel, named, is_long)
 
 
-async def _in_thread_if_long(
+async def _in_thread_if(
+    is_long: bool,
     state: ServiceState,
-    request: LaunchRequest,
     make: Callable[_Given, _Made],
     *args: _Given.args,
     **kwargs: _Given.kwargs,
 ) -> _Made:
-    """Return what `make` returns; of a request with many arguments it would delay others."""
-    sources = [case.reference.source for case in request.cases if case.reference is not None]
-    arguments = [request.arguments, *(case.arguments for case in request.cases)]
-    if is_longer([arguments, sources], _LONG_BYTES) or argument_count(request) > _MANY_ARGUMENTS:
+    """Return what `make` returns."""
+    if is_long:
         return await state.threads.run(make, *args, **kwargs)
     return make(*args, **kwargs)
+
+
+def _is_long(request: LaunchRequest) -> bool:
+    """Return whether a request has many arguments, or long ones."""
+    sources = [case.reference.source for case in request.cases if case.reference is not None]
+    arguments = [request.arguments, *(case.arguments for case in request.cases)]
+    is_many = argument_count(request) > _MANY_ARGUMENTS
+    return is_many or is_longer([arguments, sources], _LONG_BYTES)
 
 
 def _written_job(prepared: PreparedLaunch, launch_id: str, caller: str) -> tuple[LaunchJob, bytes]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.cost_fuzz import vocabulary as words
 from tests.cost_fuzz.case import Case, posting
-from tests.cost_fuzz.prepared import LAUNCH, PROOF, SWEEP, Prepared, digest_of, npy
+from tests.cost_fuzz.prepared import LAUNCH, PROGRAM, PROOF, SWEEP, Prepared, digest_of, npy
 from tests.cost_fuzz.sending import Sent
 
 _FAILING = "raise ValueError('é' * 60_000)\n"
@@ -18,6 +18,7 @@ def products() -> Iterator[Case]:
     yield from _proofs()
     yield from _launches()
     yield from _compilations()
+    yield from _batches()
     yield from _sweeps()
     yield from _stored()
     yield from _many_at_once()
@@ -223,6 +224,20 @@ def _large(prepared: Prepared, stores: int) -> str:
     return prepared.compilation(
         source=words.storing(stores, masked=True), constexprs={"B": 1024}, timeout_s=60
     )
+
+
+def _batches() -> Iterator[Case]:
+    def batch(kind: str, requests: Callable[[], list[Any]]) -> Case:
+        name = f"batch: 1,000 {kind}"
+        return _post(
+            name, "/v1/batches", lambda: {"kind": kind, "requests": requests()}, items=1000
+        )
+
+    yield batch(
+        "launches", lambda: [_launch(arguments=words.add_arguments(1 + n)) for n in range(1000)]
+    )
+    yield batch("programs", lambda: [PROGRAM | {"seed": n} for n in range(1000)])
+    yield batch("proofs", lambda: [PROOF | {"deadline_s": 10.0 + n} for n in range(1000)])
 
 
 def _sweeps() -> Iterator[Case]:
