@@ -81,6 +81,8 @@ class Suite:
     target: str
     needs: tuple[Need, ...] = ()
     shared: Literal["cases", "tests"] | None = None
+    folders_of_slow: tuple[str, ...] = ()
+    """Folders of tests/slow that it runs, with more programs: slow-others leaves them out then."""
 
     def lacks(self) -> Need | None:
         """Return the first need that this machine does not meet."""
@@ -106,7 +108,7 @@ SUITES = (
     Suite("test"),
     Suite("slow-marked", shared="cases"),
     Suite("slow-others", shared="cases"),
-    Suite("test-fleet", (IP, ROOT_USER, NAMESPACES)),
+    Suite("test-fleet", (IP, ROOT_USER, NAMESPACES), folders_of_slow=("tests/slow/releases",)),
     Suite("test-images", (*commands("podman", "runc", "mmdebstrap"), ROOT_USER, DISK)),
     Suite("test-gpu", (GPU,)),
     Suite("test-page", (CHROMIUM,), shared="tests"),
@@ -115,7 +117,11 @@ SUITES = (
     Suite("test-proofs"),
     Suite("test-sweeps"),
     Suite("test-programs"),
-    Suite("test-exports", (*commands("gcc", "g++", "rustc"), NVCC)),
+    Suite(
+        "test-exports",
+        (*commands("gcc", "g++", "rustc"), NVCC),
+        folders_of_slow=("tests/slow/export",),
+    ),
     Suite("test-adapters"),
     Suite("test-schemathesis", shared="cases"),
     Suite("test-evaluators"),
@@ -140,7 +146,7 @@ class Step:
 
     target: str
     after: frozenset[str]
-    share: str
+    settings: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -158,11 +164,11 @@ class Outcome:
 class Run:
     """A target that make works on."""
 
-    def __init__(self, target: str, share: str) -> None:
+    def __init__(self, target: str, settings: dict[str, str]) -> None:
         LOGS.mkdir(parents=True, exist_ok=True)
         self.log = LOGS / f"{target.strip('.').replace('/', '-')}.log"
         self._began_s = time.monotonic()
-        environment = ENVIRONMENT | {"TRITOND_TEST_SHARE": share}
+        environment = ENVIRONMENT | settings
         with self.log.open("wb") as log:
             command = ["make", "--no-print-directory", target]
             self._make = subprocess.Popen(
@@ -215,8 +221,13 @@ def plan(suites: list[Suite], share: str) -> list[Step]:
     needed = rules()
     environments = dict.fromkeys(name for suite in suites for name in needed[suite.target])
     shares = {suite.target: f"{share} {suite.shared}" for suite in suites if suite.shared}
+    elsewhere = " ".join(folder for suite in suites for folder in suite.folders_of_slow)
     return [
-        Step(name, frozenset(environments.keys() & needed.get(name, [])), shares.get(name, ALL))
+        Step(
+            name,
+            frozenset(environments.keys() & needed.get(name, [])),
+            {"TRITOND_TEST_SHARE": shares.get(name, ALL), "ELSEWHERE": elsewhere},
+        )
         for name in (*environments, *(suite.target for suite in suites))
     ]
 
@@ -232,7 +243,7 @@ def run(steps: list[Step]) -> dict[str, Outcome]:
                 if broken:
                     outcomes[step.target] = Outcome(f"not run, since {broken[0]} failed", 0, 0)
                 elif len(ended) == len(step.after) and len(running) < AT_A_TIME:
-                    running[step.target] = Run(step.target, step.share)
+                    running[step.target] = Run(step.target, step.settings)
                 else:
                     continue
                 waiting.remove(step)

@@ -24,11 +24,12 @@ one: environment ; @echo one passes
 two: environment other ; @echo two is wrong; exit 1
 three: broken ; @echo three passes
 four: ; @echo four passes, share $(TRITOND_TEST_SHARE)
+five: ; @echo five leaves out $(ELSEWHERE).
 environment: ; @echo is built; touch $@
 other: environment ; @test -e environment && touch $@
 broken: ; @exit 1
 help: ; @true
-.PHONY: one two three four
+.PHONY: one two three four five
 """
 
 
@@ -95,6 +96,32 @@ def test_all_cases_of_a_shared_suite_run_on_demand(
     suites.SUITES = (suites.Suite("four", shared="cases"),)
     suites.main(arguments)
     assert re.search(f"four passes, share {share} cases$", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("is_here", "left_out"), [(True, "tests/slow/export"), (False, "")])
+def test_a_folder_of_two_suites_runs_once(
+    suites: ModuleType, capsys: pytest.CaptureFixture[str], is_here: bool, left_out: str
+) -> None:
+    compilers = suites.Need("no compilers", "install some", lambda: is_here)
+    exports = suites.Suite("one", (compilers,), folders_of_slow=("tests/slow/export",))
+    suites.SUITES = (suites.Suite("five"), exports)
+    suites.main([])
+    assert f"five leaves out {left_out}." in capsys.readouterr().out
+
+
+def test_folders_that_run_elsewhere_are_run_there_and_left_out_here() -> None:
+    suites = load(ROOT / ".ci/suites.py")
+    for suite in suites.SUITES:
+        if suite.folders_of_slow:
+            (folder,) = suite.folders_of_slow
+            assert f" {folder}" in recipe(suite.target)
+            assert f"--ignore={folder} " in recipe("slow-others", f"ELSEWHERE={folder}")
+
+
+def recipe(*arguments: str) -> str:
+    """Return what make would run."""
+    command = ["make", "--no-print-directory", "--dry-run", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_command_of_ci_runs_the_table() -> None:

@@ -67,7 +67,7 @@ def test_tokens_have_the_least_rights():
     rights = {name: it.get("permissions") for name, it in (WORKFLOWS | JOBS).items()}
     assert rights == {
         "ci": {"contents": "read"},
-        "ci: several-machines": None,
+        "ci: every-suite": None,
         "ci: two-commands": None,
         "release": {},
         "release: distributions": {"contents": "read"},
