@@ -218,7 +218,8 @@ def _explained(row: UpgradeRow) -> Iterator[str]:
             f"{after.shown('occupancy')}, instructions {after.shown('instructions')}{grid}"
         )
     else:
-        yield "  no setting that was tried restores the old budget"
+        rest = f"; {row.untried} more settings were not tried" if row.untried else ""
+        yield f"  no setting that was tried restores the old budget{rest}"
 
 
 def _write_patch(path: str, upgrade: Upgrade, terminal: Terminal) -> None:
@@ -261,6 +262,7 @@ def _row(row: UpgradeRow) -> dict[str, Any]:
             "value": proposal.value,
             "patch": patch(proposal),
         },
+        "untried": row.untried,
     }
 
 

@@ -1,15 +1,14 @@
 """Settings that may give a kernel its old budget back with the newer Triton, and their patch.
 
-Only settings that were compiled are proposed. They are not timed.
+Only settings that were compiled are proposed, `MOST_TRIED` of a kernel at most. They are not timed.
 """
 
 import ast
-import difflib
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell
@@ -20,6 +19,9 @@ MOST_WARPS, LEAST_BLOCK = 16, 16
 REGISTER_STEPS = (168, 128, 96, 80, 64, 48, 40, 32)
 """Registers of a thread at which more warps fit NVIDIA's multiprocessors."""
 MOST_REGISTER_STEPS = 2
+MOST_TRIED: Final = 24
+"""Settings that are compiled for a kernel and target: a source can have hundreds of constexprs."""
+_CONTEXT_LINES: Final = 2
 _COMMENT = re.compile(r"\s*# tritonc:")
 
 
@@ -88,17 +90,45 @@ def patch(proposal: Proposal) -> str:
     first = at
     while first > 0 and _COMMENT.match(lines[first - 1]):
         first -= 1
-    changed = list(lines)
     place = next((i for i in range(first, at) if re.search(written, lines[i])), None)
     if place is not None:
-        changed[place] = re.sub(written, lambda _: word, lines[place], count=1)
+        hunk = _hunk(lines, place, 1, re.sub(written, lambda _: word, lines[place], count=1))
     elif first < at:
-        changed[at - 1] = f"{lines[at - 1].rstrip()} {word}\n"
+        hunk = _hunk(lines, at - 1, 1, f"{lines[at - 1].rstrip()} {word}\n")
     else:
         indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
-        changed.insert(at, f"{indent}# tritonc: {word}\n")
+        hunk = _hunk(lines, at, 0, f"{indent}# tritonc: {word}\n")
     shown = shown_path(kernel.path).lstrip("/")
-    return "".join(difflib.unified_diff(lines, changed, f"a/{shown}", f"b/{shown}", n=2))
+    return f"--- a/{shown}\n+++ b/{shown}\n{hunk}" if hunk else ""
+
+
+def _hunk(lines: Sequence[str], place: int, removed: int, line: str) -> str:
+    """Return the hunk that writes `line` in the place of `removed` lines, 0 or 1.
+
+    difflib would compare all lines, and its time can grow with the square of their number.
+    """
+    if list(lines[place : place + removed]) == [line]:
+        return ""
+    before = lines[max(0, place - _CONTEXT_LINES) : place]
+    after = lines[place + removed : place + removed + _CONTEXT_LINES]
+    size = len(before) + len(after)
+    start = place - len(before) + 1
+    written = [
+        *(" " + each for each in before),
+        *("-" + each for each in lines[place : place + removed]),
+        "+" + line,
+        *(" " + each for each in after),
+    ]
+    head = f"@@ -{_range(start, size + removed)} +{_range(start, size + 1)} @@\n"
+    return head + "".join(map(_ended, written))
+
+
+def _range(start: int, size: int) -> str:
+    return str(start) if size == 1 else f"{start},{size}"
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _head(text: str, name: str) -> int | None:

@@ -15,7 +15,7 @@ from tritonc.gate.measure_cells import AT_ONCE, CellMeasuring, Say
 from tritonc.gate.metric_budget import Budgets
 from tritonc.service_errors import ProblemError
 from tritonc.upgrade.kernel_change import KernelChange, keeps_budget
-from tritonc.upgrade.proposals import Proposal, proposals
+from tritonc.upgrade.proposals import MOST_TRIED, Proposal, proposals
 from tritonc.upgrade.responsible_pass import ResponsiblePass, responsible_pass
 
 MEASURED: Budgets = {"instructions": ()}
@@ -29,7 +29,8 @@ _MACHINE_CODE = ("sass", "amdgcn")
 class UpgradeRow:
     """A change with its cause, and the proposal that restores the old budget, if one does.
 
-    `is_identical` is True if the machine code is the same text.
+    `is_identical` is True if the machine code is the same text; `untried` settings are beyond the
+    limit of those that are tried.
     """
 
     change: KernelChange
@@ -37,6 +38,7 @@ class UpgradeRow:
     responsible: ResponsiblePass | None = None
     proposal: Proposal | None = None
     proposed: CellNumbers | None = None
+    untried: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def run_upgrade(
             change,
             change.may_be_identical and _is_identical(client, change),
             _responsible(client, change) if change in worst else None,
-            *found.get(change.cell, (None, None)),
+            *found.get(change.cell, (None, None, 0)),
         )
 
     rows: list[UpgradeRow] = []
@@ -97,21 +99,23 @@ def run_upgrade(
 
 def _proposed(
     measuring: CellMeasuring, worst: Iterable[KernelChange]
-) -> dict[Cell, tuple[Proposal, CellNumbers]]:
-    """Return the first setting that restores the old budget, for each cell that has one."""
+) -> dict[Cell, tuple[Proposal | None, CellNumbers | None, int]]:
+    """Return the first setting that restores the old budget, and how many were not tried."""
     asked = {
         change.cell: list(proposals(change.cell, change.old))
         for change in worst
         if change.old.failure is None
     }
-    measured = measuring.compilations([p.cell for every in asked.values() for p in every], {})
+    tried = [proposal for every in asked.values() for proposal in every[:MOST_TRIED]]
+    measured = measuring.compilations([proposal.cell for proposal in tried], {})
     olds = {change.cell: change.old for change in worst}
-    found: dict[Cell, tuple[Proposal, CellNumbers]] = {}
+    found: dict[Cell, tuple[Proposal | None, CellNumbers | None, int]] = {}
     for cell, every in asked.items():
-        for proposal in every:
+        found[cell] = None, None, len(every[MOST_TRIED:])
+        for proposal in every[:MOST_TRIED]:
             numbers = measured.get(proposal.cell)
             if numbers is not None and keeps_budget(olds[cell], numbers):
-                found[cell] = proposal, numbers
+                found[cell] = proposal, numbers, found[cell][2]
                 break
     return found
 

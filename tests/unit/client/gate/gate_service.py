@@ -64,6 +64,7 @@ class GateService(httpx.MockTransport):
         self.made: dict[str, dict[str, Any]] = {}
         self.batches = 0
         self.proposals: dict[str, str] = {}
+        self.parameters = ["x_ptr", "N"]
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
         self.mix: dict[str, Any] | None = MIX
         self.mix_of: Compiled | None = None
@@ -81,7 +82,8 @@ class GateService(httpx.MockTransport):
         if path.startswith("/v1/compilations"):
             return self._of_compilations(path, request)
         if path == "/v1/inspect":
-            kernels = [{"name": "double", "parameters": [self._fact("x_ptr"), self._fact("N")]}]
+            facts = [self._fact(name) for name in self.parameters]
+            kernels = [{"name": "double", "parameters": facts}]
             return _json({"kernels": kernels, "problem": None})
         if path == "/v1/proofs":
             return _json({"id": "p1", "state": "completed", **self.proof})
@@ -117,7 +119,7 @@ class GateService(httpx.MockTransport):
 
     def _fact(self, name: str) -> dict[str, Any]:
         """Return a parameter as `inspect` answers; tests set `proposals` of types by name."""
-        fact = {"name": name, "constexpr": name == "N", "default": None, "proposal": None}
+        fact = {"name": name, "constexpr": name != "x_ptr", "default": None, "proposal": None}
         if (kind := self.proposals.get(name)) is None:
             return fact
         values = [64] if kind == "constexpr" else []

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tritonc.cli.main import main
+from tritonc.upgrade.proposals import MOST_TRIED
 
 from tests.unit.client.gate.gate_service import KERNEL, MIX, GateService, resources
 
@@ -58,6 +59,28 @@ def test_the_patch_changes_the_kernels_comment(service: GateService):
         "-# tritonc: x_ptr=*fp32:16 N=64 num_warps=1",
         "+# tritonc: x_ptr=*fp32:16 N=64 num_warps=2",
     ]
+
+
+def test_a_source_with_many_constexprs_is_compiled_a_bounded_number_of_times(
+    service: GateService, capsys: Any
+):
+    constexprs = " ".join(f"C{n}=64" for n in range(200))
+    Path("double.py").write_text(KERNELS.replace("N=64", f"N=64 {constexprs}"))
+    service.parameters += [f"C{n}" for n in range(200)]
+    compiled, asked = service.compiled, []
+
+    def always_worse(posted: dict[str, Any]) -> dict[str, Any]:
+        asked.append(posted)
+        is_new = posted["triton"] == "3.9.0"
+        spilled = resources(posted["target"], spill_store_bytes=64 * is_new)
+        return compiled(posted) | {"resources": spilled}
+
+    service.compiled = always_worse
+    assert upgrade(service) == 1
+    assert len(asked) == 2 + MOST_TRIED
+    said = capsys.readouterr().out
+    # a half and a quarter of each of 201 constexprs, and twice and four times the warps
+    assert f"; {2 * 201 + 2 - MOST_TRIED} more settings were not tried" in said
 
 
 def test_worse_targets_come_first(service: GateService, capsys: Any):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import time
+from dataclasses import replace
+
 import pytest
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell
 from tritonc.gate.gated_kernel import BudgetTable, GatedKernel
 from tritonc.gate.source_lines import SourceLines
-from tritonc.upgrade.proposals import proposals
+from tritonc.upgrade.proposals import patch, proposals
 
 
 @pytest.fixture
@@ -36,3 +40,39 @@ def test_warps_stages_and_blocks_are_tried(cell: Cell):
 def test_fewer_registers_are_tried_and_no_limit_where_there_is_one(cell: Cell):
     assert tried(cell, 200, maxnreg=None)[:2] == ["maxnreg None -> 168", "maxnreg None -> 128"]
     assert tried(cell, 40, maxnreg=40)[:2] == ["maxnreg 40 -> None", "maxnreg 40 -> 32"]
+
+
+HEAD = "# tritonc: BLOCK=64 x=*fp32\n"
+KERNEL = "@triton.jit\ndef k(x):\n    pass\n"
+
+
+def patch_of(cell: Cell, source: str) -> str:
+    members = cell.kernel.members | {"source": source, "kernel": "k"}
+    numbers = CellNumbers({"registers": 32}, settings={})
+    proposal = next(proposals(replace(cell, kernel=replace(cell.kernel, members=members)), numbers))
+    return patch(proposal)
+
+
+@pytest.mark.parametrize(
+    ("source", "changed"),
+    [
+        (HEAD + KERNEL, "# tritonc: BLOCK=32 x=*fp32\n" + KERNEL),
+        ("# tritonc: x=*fp32\n" + KERNEL, "# tritonc: x=*fp32 BLOCK=32\n" + KERNEL),
+        (KERNEL, "# tritonc: BLOCK=32\n" + KERNEL),
+        ("import triton\n\n\n" + KERNEL, "import triton\n\n\n# tritonc: BLOCK=32\n" + KERNEL),
+        (f"if 1:\n    {HEAD}    @triton.jit\n    def k(x): ...\n", None),
+    ],
+)
+def test_a_patch_is_a_unified_diff(cell: Cell, source: str, changed: str | None):
+    changed = changed or source.replace("BLOCK=64", "BLOCK=32")
+    name = str(cell.kernel.path).lstrip("/")
+    before, after = (text.splitlines(keepends=True) for text in (source, changed))
+    expected = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", n=2)
+    assert patch_of(cell, source) == "".join(expected)
+
+
+def test_a_patch_of_many_equal_lines_takes_no_time_of_their_square(cell: Cell):
+    lines = "".join(f"'{n % 100}'\n" for n in range(60_000))
+    began_s = time.process_time()
+    assert "+# tritonc: BLOCK=32\n" in patch_of(cell, lines + KERNEL + lines)
+    assert time.process_time() - began_s < 10
