@@ -40,6 +40,7 @@ from compiler.proof.logic import (
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.premises import Premises
 from compiler.proof.products import Inequalities, Multiplier, products_in
+from compiler.proof.proof_limits import MOST_PLACES
 from compiler.proof.refuting import refutation
 from compiler.proof.solver import Effort, LinearQuestion
 from compiler.proof.unknowns import Unknowns
@@ -198,6 +199,8 @@ class LinearProver:
         if key not in self._places:
             known = [Known(_given(part)) for part in given]
             known += self.known([*given, *goals])
+            if len(self._places) >= MOST_PLACES:
+                del self._places[next(iter(self._places))]  # asked again, it is loaded again
             self._places[key] = self._loaded(known, [opposite(goal) for goal in goals], wanted)
         return self._places[key]
 

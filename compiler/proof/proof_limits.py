@@ -20,7 +20,12 @@ SEARCH_EFFORT = 1_500_000
 """The same of one question of a search for a witness."""
 TOTAL_EFFORT = 200_000_000
 """The same of all questions about one kernel."""
+MOST_PLACES = 200
+"""Sets of facts that the solver keeps loaded for one kernel: each takes about 80 KB."""
+MOST_SOLVER_MIB = 384
+"""Of the solver's memory: a proof that has taken so much asks no further question."""
 SOLVER_MIB = 512
+"""Beyond this the solver fails, and may end its process."""
 MOST_CERTIFICATE_BYTES = 1 << 20
 """Of the certificate of one kernel, as JSON."""
 

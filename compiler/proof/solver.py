@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import z3
+from z3 import z3core
 
 from compiler.proof.logic import AtLeastZero, Formula, Truth
 from compiler.proof.polynomial import Monomial, Polynomial
 from compiler.proof.proof_limits import (
     MOST_QUERIES,
+    MOST_SOLVER_MIB,
     QUERY_EFFORT,
     SHRINKING_EFFORT,
     SOLVER_MIB,
@@ -39,16 +41,22 @@ class Effort:
     questions: int = 0
     _before: int | None = None
 
+    def check(self) -> None:
+        """Raise ProofLimitReached if no further question may be asked."""
+        if self.questions > MOST_QUERIES or self.spent > TOTAL_EFFORT:
+            raise ProofLimitReached("the proof takes more effort than one kernel may")
+        if z3core.Z3_get_estimated_alloc_size() > MOST_SOLVER_MIB << 20:
+            raise ProofLimitReached("the proof takes more memory than one kernel may")
+
     def note(self, solver: z3.Solver | z3.Optimize) -> None:
-        """Count one question. Raises ProofLimitReached."""
+        """Count one question. Raises as `check` does."""
         self.questions += 1
         statistics = solver.statistics()
         if "rlimit count" in statistics.keys():  # noqa: SIM118 - no dict
             count = int(statistics.get_key_value("rlimit count"))
             self.spent += 0 if self._before is None else max(count - self._before, 0)
             self._before = count
-        if self.questions > MOST_QUERIES or self.spent > TOTAL_EFFORT:
-            raise ProofLimitReached("the proof takes more effort than one kernel may")
+        self.check()
 
 
 @dataclass
@@ -121,7 +129,8 @@ class LinearQuestion:
         self._assertions.append(f"(declare-const {guard} Bool)(assert (=> {guard} {text}))")
 
     def load(self) -> None:
-        """Hand what was asserted to the solver."""
+        """Hand what was asserted to the solver. Raises ProofLimitReached."""
+        self.effort.check()
         self._solver.set("rlimit", QUERY_EFFORT)
         self._solver.from_string("\n".join([self.script.declarations(), *self._assertions]))
         self._guards = [z3.Bool(f"a{number}") for number in range(len(self._assertions))]
@@ -185,6 +194,7 @@ class WitnessSearch:
     _script: Script = field(default_factory=lambda: Script(is_linear=False))
 
     def __post_init__(self) -> None:
+        self.effort.check()
         lines = [f"(assert {self._script.formula(one)})" for one in self.formulas]
         self._solver.set("rlimit", self.effort_each)
         self._solver.from_string("\n".join([self._script.declarations(), *lines]))

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from compiler.proof import linear, solver
 from compiler.target import Target
 from launch.proof.proof_messages import ProofReport, ProveOrder
 from launch.proof.prove_kernel import prove_kernel
@@ -182,3 +183,22 @@ def test_text_that_is_no_module_is_refused() -> None:
     )  # fmt: skip
     report = prove_kernel(order, b"not a module", lambda *_: None)
     assert "cannot parse" in report.refused
+
+
+def test_a_proof_that_needs_too_much_memory_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    body = "\n".join(store(i, "n") for i in range(5))
+    assert report_of(body).refused == ""
+    monkeypatch.setattr(solver, "MOST_SOLVER_MIB", 0)
+    report = report_of(body)
+    assert report.refused == "the proof takes more memory than one kernel may"
+    assert report.accesses == []
+
+
+def test_what_the_solver_forgot_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "\n".join(store(i, "n") for i in range(5))
+    kept = [(one.answers["bounds"], one.answers["overflow"]) for one in report_of(body).accesses]
+    monkeypatch.setattr(linear, "MOST_PLACES", 1)
+    again = [(one.answers["bounds"], one.answers["overflow"]) for one in report_of(body).accesses]
+    assert again == kept
