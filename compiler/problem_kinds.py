@@ -104,8 +104,10 @@ _COMPILATIONS: Final = {
     ),
     Slug.COMPILE_TIMEOUT: _failed(
         "source", "The compilation ran out of time",
-        "The compilation did not end within `timeout_s`.",
-        "Use smaller tiles or fewer unrolled iterations, or raise `timeout_s`.",
+        "The compilation did not end within `timeout_s`, or the code at module level took more "
+        "than 30 s of CPU time.",
+        "Move work out of module level, use smaller tiles or fewer unrolled iterations, or raise "
+        "`timeout_s`.",
         "The compilation did not finish within timeout_s = 60 s; it ran out of time in stage llir.",
         retryable=True,
     ),

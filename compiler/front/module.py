@@ -7,6 +7,7 @@ is for `module_execution` to say.
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import linecache
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,7 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.back import triton_api
-from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption
+from compiler.diagnostic import (
+    KERNEL_FOLDER,
+    USER_FILE,
+    Assumption,
+    Failure,
+    Span,
+    diagnostic,
+    excerpt,
+)
+from compiler.front import cpu_budget
 from compiler.front.environment import (
     Assumptions,
     LaunchResult,
@@ -176,7 +186,8 @@ def load(
 ) -> Loaded:
     """Load `text` as the module called `module`, its imports coming from `files`.
 
-    Its packages are imported before it, as Python does. Without a `module`, it is `user`.
+    Its packages are imported before it, as Python does. Without a `module`, it is `user`. Raises
+    `Failure` if that takes too much CPU time.
     """
     if any(isinstance(finder, _FINDERS) for finder in sys.meta_path):
         forget_earlier()
@@ -194,12 +205,27 @@ def load(
         launching_nothing(triton_api.LAUNCHABLE, lambda: LaunchResult(assumptions)),
     ):
         try:
-            loaded = _executed(posted, loaded, finder)
+            with cpu_budget.bounded():
+                loaded = _executed(posted, loaded, finder)
         except StatementFailed as failure:
             failed = failure.dropped
+        except cpu_budget.CpuBudgetUsedUp as error:
+            raise _took_too_long(error.place or execution.place) from None
     for dropped in execution.dropped:
         _note(dropped, assumptions)
     return Loaded(loaded, execution.dropped, failed, assumptions, execution)
+
+
+def _took_too_long(place: tuple[str, int]) -> Failure:
+    file, line = place
+    message = (
+        f"the code at module level took longer than {cpu_budget.MOST_CPU_S:g} s of CPU, "
+        f"at {file}:{line}; move work out of module level"
+    )
+    span = Span(file, line)
+    shown = excerpt(linecache.getlines(KERNEL_FOLDER + file), span)
+    found = diagnostic("error", "frontend", message, span=span, excerpt=shown)
+    return Failure("compile_timeout", "frontend", message, [found])
 
 
 def _executed(

@@ -18,6 +18,7 @@ from typing import Any
 
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
+from compiler.front.cpu_budget import CpuBudgetUsedUp
 from compiler.front.environment import Assumptions, StandIn, is_lacking
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
@@ -79,6 +80,8 @@ class ModuleExecution:
         self.assumed = TaintAnalysis(assumptions, walks, passes_on=False)
         """Follows the assumptions that statements made, as taint is followed."""
         self.assumptions_of: dict[Taint, list[Assumption]] = {}
+        self.place = (USER_FILE, 1)
+        """The file and line of the last statement that was begun."""
         self._tried: dict[str, list[tuple[int, int]]] = {}
 
     @unnoted()
@@ -189,6 +192,7 @@ class ModuleExecution:
         were `logged` assumptions is the statement's, too.
         """
         module, path = scope.module, scope.path
+        self.place = file_in_kernel(path) or USER_FILE, statement.lineno
         program = ast.Module([statement], type_ignores=[])
         code = compile(program, path, "exec", flags=scope.flags, dont_inherit=True)
         touches, asks = self.assumptions.touches, self.assumptions.asks
@@ -198,7 +202,7 @@ class ModuleExecution:
         try:
             with calls.noted():
                 exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
-        except (MemoryError, StatementFailed):
+        except (MemoryError, StatementFailed, CpuBudgetUsedUp):
             raise
         except BaseException as error:
             if scope.tried:

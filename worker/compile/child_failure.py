@@ -1,20 +1,23 @@
 """Names a failure for each way in which a child can end abnormally.
 
-Pure: another child reads the compiler's log.
+Pure: another child reads the compiler's log. Only the line that a killed child was at is looked up
+here.
 """
 
+import re
 import signal as signals
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from compiler.diagnostic import Diagnostic
+from compiler.diagnostic import Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.messages.orders import BackOrder, Order
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FailureReport
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.retry import killed_from_outside
+from worker.sandbox.profile import PROFILES
 
 _COMPLAINT = b"error: "
 AnyOrder = Order | type[Order]
@@ -63,14 +66,21 @@ def failure_of(
         return CompilationFailed("sandbox_violation", violation, [_diagnostic(stage, violation)])
     match outcome.ending:
         case Ending.DEADLINE:
-            detail = (
+            began = (
                 f"The compilation did not finish within timeout_s = {limit_s:g} s; "
-                f"it ran out of time in stage {stage}. Smaller tiles or fewer unrolled iterations "
-                "compile faster."
+                f"it ran out of time in stage {stage}"
             )
+            if stage == "frontend" and (span := running_line(outcome.stderr)) is not None:
+                return _timed_out(began, span, job)
+            detail = f"{began}. Smaller tiles or fewer unrolled iterations compile faster."
             return CompilationFailed("compile_timeout", detail, [_diagnostic(stage, detail)])
         case Ending.SIGNAL if killed_from_outside(outcome, order.profile):
             return CompilationFailed("worker_lost", _KILLED, [_diagnostic(stage, _KILLED)])
+        case Ending.SIGNAL if outcome.signal == signals.SIGKILL and (
+            span := running_line(outcome.stderr)
+        ):
+            most_s = PROFILES[order.profile].limits.cpu_s
+            return _timed_out(f"The source took longer than {most_s} s of CPU", span, job)
         case Ending.SIGNAL if runs_user_code(order):
             detail = f"The process that ran the source was killed by {signal_name(outcome)}."
             return CompilationFailed("compiler_crashed", detail, [_diagnostic(stage, detail)])
@@ -83,6 +93,29 @@ def failure_of(
             )
             return CompilationFailed("worker_lost", detail, [_diagnostic(stage, detail)])
     return _crash(stage, outcome, logged)
+
+
+_RUNNING = re.compile(rb'  File "/kernel/([^"\n]{1,300})", line ([0-9]{1,7}) in ')
+_STACK = b"(most recent call first)"
+
+
+def running_line(stderr: bytes) -> Span | None:
+    """Return the line of the user's that ran when a front child last wrote its lines to stderr.
+
+    Code that imitates that only misleads its author.
+    """
+    at = stderr.rfind(_STACK)
+    match = _RUNNING.search(stderr, at) if at >= 0 else None
+    if match is None:
+        return None
+    return Span(match[1].decode(errors="replace"), int(match[2]))
+
+
+def _timed_out(began: str, span: Span, job: CompileJob) -> CompilationFailed:
+    detail = f"{began}, at {span.file}:{span.line}. Move work out of module level."
+    shown = excerpt(job.texts.get(span.file, "").split("\n"), span)
+    found = diagnostic("error", "frontend", detail, span=span, excerpt=shown)
+    return CompilationFailed("compile_timeout", detail, [found])
 
 
 def violation_of(outcome: ChildOutcome) -> str | None:

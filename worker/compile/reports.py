@@ -82,6 +82,7 @@ FailureSlug = Literal[
     "extra_argument",
     "missing_module",
     "compile_error",
+    "compile_timeout",
     "lowering_failed",
     "assembler_failed",
     "compiler_crashed",

@@ -74,6 +74,7 @@ def _reset_signals() -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGXCPU, lambda *_: None)  # a task that wants to know replaces it
     os.setsid()
 
 

@@ -51,7 +51,7 @@ PROFILES: Mapping[str, SandboxProfile] = {
             "front",
             syscalls.QUIET,
             may_run_tools=False,
-            limits=ResourceLimits(2048 * _MIB, 120, 0, 32),
+            limits=ResourceLimits(2048 * _MIB, 120, 0, 32, notice_cpu_s=1),
         ),
         SandboxProfile(
             "record",

@@ -18,6 +18,8 @@ class ResourceLimits:
     file_bytes: int
     """The largest file (so, memfd) it may write."""
     open_files: int
+    notice_cpu_s: int | None = None
+    """CPU time after which it gets SIGXCPU, and again after each further second; None: never."""
 
     def to_dict(self) -> dict[str, int]:
         """Return the fields by name."""
@@ -40,7 +42,6 @@ def enter(limits: ResourceLimits, *, processes: int | None) -> None:
     """
     chosen = {
         resource.RLIMIT_AS: address_space_bytes() + limits.memory_bytes,
-        resource.RLIMIT_CPU: limits.cpu_s,
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_CORE: 0,
@@ -53,3 +54,12 @@ def enter(limits: ResourceLimits, *, processes: int | None) -> None:
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
+    _limit_cpu(limits)
+
+
+def _limit_cpu(limits: ResourceLimits) -> None:
+    """Limit the CPU time: the kernel sends SIGXCPU at the soft limit, SIGKILL at the hard one."""
+    before = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    hard = limits.cpu_s if before == resource.RLIM_INFINITY else min(limits.cpu_s, before)
+    soft = hard if limits.notice_cpu_s is None else min(limits.notice_cpu_s, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
