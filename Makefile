@@ -161,8 +161,8 @@ test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
-test-torch: $(TORCH)/.installed ## references, programs and a naive evaluator in torch (an environment of 1 GB)
-	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references \
+test-torch: $(TORCH)/.installed ## references, programs, liger-kernel and a naive evaluator in torch (an environment of 1 GB)
+	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/liger \
 		tests/programs/with_torch tests/programs/generated tests/security/cheats/test_naive.py \
 		tests/differential/test_modules_of_torch.py
 
@@ -269,6 +269,9 @@ corpus-numpy: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages told in 
 corpus-proofs: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks:. $(PYTHON) benchmarks/proofs_of_corpus.py $(CORPUS_ARGS)
 
+public-files: $(STAMP) $(CORPUS)/.installed ## whole files of PyPI packages posted, beside triton.compile (hours; PUBLIC_ARGS="--files 4 --kernels 2")
+	PYTHONPATH=benchmarks:. $(PYTHON) -m public_files $(PUBLIC_ARGS)
+
 corpus-autotuners: $(STAMP) ## autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
 
@@ -316,6 +319,8 @@ $(TORCH)/.installed: pyproject.toml client/pyproject.toml $(LOCKS)
 	@# torch is no dependency of ours, and its build is whatever the machine's pip finds; naming ours beside it
 	@# keeps Triton and NumPy as they are, or fails
 	$(TORCH)/$(INSTALL) --no-build-isolation -e '.[worker]' $(TORCH_RELEASE)
+	@# kernels of others, without what their models need
+	$(TORCH)/$(LOCKED) --no-deps -r requirements/liger.txt
 	@touch $@
 
 $(EVALUATORS)/.installed: client/pyproject.toml
@@ -385,4 +390,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean

