@@ -100,7 +100,7 @@ def _records(
         if direct is None:
             found = made_before(CACHE / "ir" / package.name, own)
         else:
-            found = direct.made(package, root, own)
+            found = direct.made(package.name, root, own)
         stems |= dict(zip(made, found, strict=True))
         plans |= made
     for name, (kernel, contract, plan) in plans.items():

@@ -4,14 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-DTYPES = {
-    "bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "fp64": "float64",
-    "fp8e4nv": "float8e4nv",
-}  # fmt: skip
-
 
 def compiled(root: Path, file: str, function: Any, guess: dict[str, Any]) -> dict[str, Any]:
-    """Return the PTX and the milliseconds. Raises Triton's errors."""
+    """Return the PTX and the milliseconds. Raises Triton's errors.
+
+    The file is the module `user`, unless the guess has its `module`.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -49,7 +47,8 @@ def _specialized(
 
     while not isinstance(function, triton.JITFunction):
         function = function.fn
-    _give_virtual_paths({str(root / file): "/kernel/user.py", str(root): "/kernel"})
+    paths = {str(root / file): "/kernel/user.py", str(root): "/kernel"}
+    _give_virtual_paths(paths, guess.get("module", "user"))
     constexprs = {n: _value(v) for n, v in guess["constexprs"].items()}
     signature, attrs = {}, {}
     for index, parameter in enumerate(function.params):
@@ -66,7 +65,7 @@ def _specialized(
     return source, {"enable_fp_fusion": True, **guess["options"]}
 
 
-def _give_virtual_paths(paths: dict[str, str]) -> None:
+def _give_virtual_paths(paths: dict[str, str], module: str) -> None:
     import triton
     from triton.runtime import jit
 
@@ -81,7 +80,7 @@ def _give_virtual_paths(paths: dict[str, str]) -> None:
     jit.JITCallable.file_name = property(virtual, lambda *_: None)
     for known in jit._triton_jit_function_registry.values():
         if known.file_name == "/kernel/user.py":
-            known.__module__ = "user"
+            known.__module__ = module
 
 
 def _value(written: Any) -> Any:
@@ -90,4 +89,4 @@ def _value(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     ((tag, content),) = written.items()
-    return float(content) if tag == "float" else getattr(tl, DTYPES[content])
+    return float(content) if tag == "float" else tl.str_to_ty(content, None)

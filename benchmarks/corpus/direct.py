@@ -3,6 +3,7 @@
 import hashlib
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
@@ -48,15 +49,21 @@ class DirectCompiler:
 
         Raises RuntimeError if the process ended; its log has the reason.
         """
-        found = self.made(package, root, plans)
+        found = self.made(package.name, root, plans)
         return [stem and (_answer(stem), stem.with_suffix(".ptx").read_text()) for stem in found]
 
-    def made(self, package: Package, root: Path, plans: list[Plan]) -> list[Path | None]:
+    def answers(self, name: str, root: Path, plans: list[Plan]) -> Iterator[Direct]:
+        """Yield the result of each plan and its PTX, "" for refused ones. Raises RuntimeError."""
+        for plan, stem in zip(plans, self.made(name, root, plans), strict=True):
+            ptx = stem.with_suffix(".ptx").read_text() if stem else ""
+            yield _answer(stem or _stem(self._results / name, plan)), ptx
+
+    def made(self, name: str, root: Path, plans: list[Plan]) -> list[Path | None]:
         """Return the path of each plan's files without suffix, `None` for refused plans.
 
         Raises RuntimeError if the process ended; its log has the reason.
         """
-        results = self._results / package.name
+        results = self._results / name
         turn = {"root": str(root), "results": str(results), "plans": plans}
         assert self._process.stdin
         assert self._process.stdout
@@ -70,8 +77,12 @@ class DirectCompiler:
 
 def made_before(results: Path, plans: list[Plan]) -> list[Path | None]:
     """Return the path of each plan's files without suffix, `None` for those without."""
-    stems = [results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16] for plan in plans]
+    stems = [_stem(results, plan) for plan in plans]
     return [None if _answer(stem)["guess"] is None else stem for stem in stems]
+
+
+def _stem(results: Path, plan: Plan) -> Path:
+    return results / hashlib.sha256(plan["id"].encode()).hexdigest()[:16]
 
 
 def _answer(stem: Path) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _named(text: str) -> tuple[str, str, tuple[str, ...]]:
 def _translations(package: Package, direct: DirectCompiler, most: int) -> Iterator[Translation]:
     root = unpacked(package, CACHE)
     plans = [plan_of(kernel) for kernel in drawn(package, root)[:most]]
-    for plan, stem in zip(plans, direct.made(package, root, plans), strict=True):
+    for plan, stem in zip(plans, direct.made(package.name, root, plans), strict=True):
         if stem is not None:
             for stage in STAGES:
                 yield _translated(plan["id"], stage, stem.with_suffix(f".{stage}"))

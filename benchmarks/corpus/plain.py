@@ -100,7 +100,8 @@ def _all_of(
     module = way(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
     for plan in kernels:
         path = _result(results, plan)
-        path.write_text(json.dumps(_tried(root, file, module, plan, path)))
+        tried = _tried(root, file, module, plan, path)
+        path.write_text(json.dumps(tried | {"way": way.__name__}))
 
 
 def _result(results: Path, plan: dict[str, Any]) -> Path:

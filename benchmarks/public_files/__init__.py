@@ -1,0 +1,1 @@
+"""Whole files of PyPI packages, posted as `tritonc compile FILE` posts them."""
