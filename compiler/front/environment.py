@@ -9,6 +9,7 @@ import dis
 import errno
 import importlib.abc
 import os
+import pathlib
 import re
 import sys
 import types
@@ -129,6 +130,7 @@ _ATTEMPTS = frozenset(
      "os.scandir", "os.spawn", "os.system", "socket.__new__", "socket.connect", "subprocess.Popen",
      "ctypes.dlopen"}
 )  # fmt: skip
+_NO_HOME = "Could not determine home directory."
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 
 
@@ -251,6 +253,8 @@ def _lacks(error: BaseException, missing: Collection[str]) -> bool:
         return match is not None and match[1] in missing
     if isinstance(error, AttributeError):
         return getattr(error, "name", None) in missing or _inherits_what_is_not_here(error.obj)
+    if isinstance(error, RuntimeError):
+        return str(error) == _NO_HOME and _raised_in(error) == pathlib.__name__
     return isinstance(error, KeyError) and _raised_in(error) == os.__name__
 
 

@@ -65,6 +65,7 @@ def _front(
         triton_knobs.check(texts)
         function = find(loaded, order.kernel)
         specialization = specialize(function, order, loaded)
+    with asking_for_modules(loaded, function):
         made = _lower(function, specialization, order, send, loaded, hidden)
         altered = triton_knobs.check(texts)  # code may have run while the kernel was compiled
     assumptions = loaded.assumptions_of(function, order.kernel)

@@ -6,6 +6,7 @@ The task `parameters` executes the source, as `front` does, where its text alone
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import triton.language as tl
@@ -13,6 +14,7 @@ import triton.language as tl
 from compiler.back import triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.front import ast_source
+from compiler.front.code_reach import reach_of_value
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
@@ -20,6 +22,8 @@ from compiler.messages.orders import Execution, ParametersOrder
 from compiler.messages.reports import AskedParameter, ParametersReport
 from compiler.messages.wire import Send
 from compiler.rejection import suggestion
+
+_MOST_REACHED = 20_000
 
 
 def load_kernel(order: Execution, text: str) -> tuple[Loaded, Any]:
@@ -31,14 +35,29 @@ def load_kernel(order: Execution, text: str) -> tuple[Loaded, Any]:
 
 
 @contextmanager
-def asking_for_modules(loaded: Loaded) -> Iterator[None]:
-    """Have a `Failure` of the block name the modules that user code asked for in vain."""
+def asking_for_modules(loaded: Loaded, kernel: Any = None) -> Iterator[None]:
+    """Have a `Failure` of the block name the modules that user code asked for in vain.
+
+    A `kernel` that lacks none of the names that are missing fails with these modules, too.
+    """
+    needs = len(loaded.assumptions.needs)
     try:
         yield
     except Failure as failure:
-        if loaded.assumptions.needs:
+        is_new = len(loaded.assumptions.needs) > needs
+        if is_new or (needs and (kernel is None or _may_lack_a_name(loaded, kernel))):
             raise module_errors.of_needs(failure, loaded) from failure
         raise
+
+
+def _may_lack_a_name(loaded: Loaded, kernel: Any) -> bool:
+    """Return whether a kernel uses a name that statements left out would have bound."""
+    if loaded.execution is None:
+        return True
+    reach = reach_of_value(kernel, _MOST_REACHED)
+    functions = (one for one in reach.objects.values() if isinstance(one, FunctionType))
+    used = reach.missing.union(*(function.__code__.co_names for function in functions))
+    return reach.sees_all or not used.isdisjoint(loaded.execution.missing)
 
 
 def find(loaded: Loaded, name: str | None) -> Any:

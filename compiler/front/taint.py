@@ -22,7 +22,7 @@ from triton.runtime.jit import KernelInterface
 from compiler.front import code_reach
 from compiler.front.code_reach import CodeFacts, Namespace, Reach, identity
 from compiler.front.environment import Assumptions, StandIn
-from compiler.front.user_calls import UserCall
+from compiler.front.user_calls import MOST_FUNCTIONS, UserCall
 from compiler.reading.scopes import children, stored
 
 _MOST = 20_000
@@ -43,6 +43,7 @@ _KEEPING = frozenset(
 )
 _LIBRARIES = frozenset({"triton", "torch", "numpy", "dataclasses", "typing", "functools", "abc"})
 """They keep their arguments unchanged, or they are stand-ins."""
+_EXECUTING = frozenset({"exec", "eval"})
 _WITH_STATE = frozenset({"random", "os", "decimal", "locale"})
 """Modules of the standard library whose own state is changed by calls and assignments."""
 _SIMPLE = (
@@ -131,7 +132,7 @@ class TaintAnalysis:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return None
         reach = self._walks.of_statement(executed)
-        taint = self._within(reach) or self._of(executed, reach, missing)
+        taint = self._within(reach) or self._of(executed, reach, missing, executed.calls)
         names = stored([statement])
         if taint is not None and not self._is_only_tuned(executed, missing):
             self._spread(names, namespace, reach, taint)
@@ -159,7 +160,8 @@ class TaintAnalysis:
         bare.decorator_list = [one for one in bare.decorator_list if not _acts_at_launch(one)]
         reach = self._walks.of(_facts_of(bare, executed.path), executed.namespace)
         rest = replace(executed, statement=bare, calls=())
-        return self._within(reach) is None and self._of(rest, reach, missing) is None
+        ran = executed.calls
+        return self._within(reach) is None and self._of(rest, reach, missing, ran) is None
 
     def branched(self, statement: ast.If, namespace: Namespace, taint: Taint) -> None:
         """Taint what either branch of an `if` with a tainted condition may bind or change."""
@@ -226,13 +228,22 @@ class TaintAnalysis:
                 return self._objects[number][1]
         return None
 
-    def _of(self, executed: Executed, reach: Reach, missing: Collection[str]) -> Taint | None:
-        """Return the taint that a statement itself is the source of, if it is one."""
+    def _of(
+        self,
+        executed: Executed,
+        reach: Reach,
+        missing: Collection[str],
+        ran: Sequence[UserCall],
+    ) -> Taint | None:
+        """Return the taint that a statement itself is the source of, if it is one.
+
+        `ran` are the calls that were made by running it.
+        """
         asked = executed.asked
         lacked = sorted(reach.missing.intersection(missing)) if reach.catches else []
         if lacked:
             asked = asked or f"{lacked[0]} is missing"
-        if reach.compares and self._passes_on:
+        if reach.compares and self._passes_on and _compared(executed.code, ran):
             held = (item for item in reach.objects.values() if isinstance(item, StandIn))
             asked = asked or next((f"{item!r} is passed on" for item in held), None)
         if asked is None:
@@ -262,6 +273,17 @@ class TaintAnalysis:
                 self._names.pop((identity(namespace), bound), None)
                 if (owner, name) in self._names:
                     self._names[identity(namespace), bound] = self._names[owner, name]
+
+
+def _compared(code: types.CodeType, ran: Sequence[UserCall]) -> bool:
+    """Return whether what ran may have asked for an object's identity or type.
+
+    Code of texts that were executed is not among the calls.
+    """
+    if len(ran) >= MOST_FUNCTIONS:
+        return True
+    facts = [code_reach.facts_of(one, bodies=False) for one in (code, *(c.code for c in ran))]
+    return any(one.compares or not _EXECUTING.isdisjoint(one.loads) for one in facts)
 
 
 def _facts_of(statement: ast.stmt, path: str) -> CodeFacts:

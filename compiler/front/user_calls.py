@@ -15,7 +15,7 @@ from typing import Any
 from compiler.diagnostic import KERNEL_FOLDER
 
 _MOST = 100
-_MOST_FUNCTIONS = 2_000
+MOST_FUNCTIONS = 2_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class UserCalls:
             return
         if code in self._functions and len(self.found) >= _MOST:
             return
-        if len(self._functions) < _MOST_FUNCTIONS:
+        if len(self._functions) < MOST_FUNCTIONS:
             self._functions.add(code)
             values = tuple(frame.f_locals.values())
             self.found.append(UserCall(code, frame.f_globals, values))

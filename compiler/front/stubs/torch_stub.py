@@ -308,6 +308,22 @@ def _modules(paths: Iterable[str]) -> Iterator[str]:
         yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
+_STATES = {
+    "are_deterministic_algorithms_enabled": False,
+    "is_deterministic_algorithms_warn_only_enabled": False,
+}
+"""Functions of torch that return a state of the process, with the state of a new one."""
+
+
+def _default_state(function: str, assumptions: Assumptions) -> Callable[[], bool]:
+    def state() -> bool:
+        value = _STATES[function]
+        assumptions.assume(f"torch.{function}() is taken to be {value}, as in a new process")
+        return value
+
+    return state
+
+
 def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
     """Return the known part of a module of the library: nothing for most of them."""
     if name == f"{LIBRARY}.cuda":
@@ -322,11 +338,13 @@ def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
         return numpy_stub.known(assumptions.ask)
     if name != LIBRARY:
         return {}
+    states = {state: _default_state(state, assumptions) for state in _STATES}
     parts = {part: importlib.import_module(f"{LIBRARY}.{part}") for part in _PARTS}
     return {
         **CONSTANTS,
         **named(),
         **parts,
+        **states,
         "Tensor": type("Tensor", (), {}),
         "dtype": Dtype,
         "finfo": finfo,

@@ -53,6 +53,55 @@ def test_a_module_that_asks_torch_for_the_device_gets_the_target(children: Child
     assert stored(compile_text(children, HEAD + ASKS + KERNEL, arch=80)) == "8.000000e+00"
 
 
+def test_a_module_that_asks_whether_torch_is_deterministic_gets_the_default(
+    children: Children,
+) -> None:
+    asks = (
+        "import torch\n"
+        "VALUE = tl.constexpr(2.0 if torch.are_deterministic_algorithms_enabled() else 1.0)\n"
+    )
+
+    compiled = compile_text(children, HEAD + asks + KERNEL)
+
+    assert stored(compiled) == "1.000000e+00"
+    assert compiled.front is not None
+    assert "is taken to be False" in compiled.front["assumptions"][0]["message"]
+
+
+FUNCTION_OF_TORCH = (
+    "import sys, torch\n"
+    "class Op(torch.autograd.Function):\n    pass\n"
+    "def op(x=None):\n    return Op.apply(1 if x is None else x)\n"
+    "VALUE = tl.constexpr(1.0)\n"
+)
+
+
+def test_a_function_that_is_not_called_compares_nothing(children: Children) -> None:
+    install = (
+        "def install():\n    sys.modules[__name__].op_of_module = op\n"
+        "install()\n"
+    )  # fmt: skip
+
+    compiled = compile_text(children, HEAD + FUNCTION_OF_TORCH + install + KERNEL)
+
+    assert stored(compiled) == "1.000000e+00"
+
+
+def test_a_function_that_is_called_and_compares_may_change_all_that_it_sees(
+    children: Children,
+) -> None:
+    install = (
+        "def install(it):\n"
+        "    if it is None:\n        sys.modules[__name__].VALUE = tl.constexpr(2.0)\n"
+        "install(torch.jit)\n"
+    )
+
+    failure = compile_text(children, HEAD + FUNCTION_OF_TORCH + install + KERNEL).failure
+
+    assert failure is not None
+    assert "cannot be decided here" in failure["message"]
+
+
 def test_what_a_class_would_inherit_from_torch_is_left_out(children: Children) -> None:
     class_ = (
         "import torch\n"

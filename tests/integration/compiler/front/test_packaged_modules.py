@@ -94,6 +94,15 @@ def test_what_the_kernel_does_not_depend_on_is_not_asked_for(children: Children)
     assert "5.000000e+00" in stored(run(children, text + KERNEL))
 
 
+def test_a_kernel_that_fails_by_itself_asks_for_nothing(children: Children) -> None:
+    text = HEAD + "from ..config import OTHER\nVALUE = tl.constexpr(5.0)\n"
+
+    ended = run(children, text + KERNEL + "    tl.no_such_function(x_ptr)\n")
+
+    assert ended.last is not None
+    assert (ended.last["slug"], ended.last["needs"]) == ("compile_error", [])
+
+
 def test_a_module_that_was_sent_is_executed(children: Children) -> None:
     files = {"pkg/config.py": CONFIG, "pkg/__init__.py": ""}
 

@@ -1,12 +1,13 @@
-"""Exceptions that mean a refusal by the sandbox."""
+"""Exceptions that mean a refusal by the sandbox, or that something is not here."""
 
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
 
-from compiler.front.environment import was_refused
+from compiler.front.environment import is_lacking, was_refused
 
 
 def raised_while_handling(error: Exception) -> Exception:
@@ -53,3 +54,13 @@ def test_a_chain_that_bites_its_tail_ends() -> None:
     first.__context__, second.__context__ = second, first
 
     assert not was_refused(first)
+
+
+def test_a_home_directory_that_is_not_here_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+
+    with pytest.raises(RuntimeError) as raised:
+        Path.home()
+
+    assert is_lacking(raised.value, ())
+    assert not is_lacking(RuntimeError(str(raised.value)), ())
