@@ -104,13 +104,15 @@ class InspectJob(BaseModel):
 class Proposal(BaseModel):
     """A type for a parameter, from its use: what to write in a request unless you know better.
 
-    `type` is one of signatures, or `constexpr`; `hints` go with it. `values` are those to
-    try for a constexpr, the likeliest first; without any, its default applies. `line` is the one
+    `type` is one of signatures, or `constexpr`; `hints` go with it, and `assumed_hints` are those
+    of them that no use implies: most launches have them. `values` are those to try for a
+    constexpr, the likeliest first; without any, its default applies. `line` is the one
     that implies the type, and `reason` says how. A proposal of `low` confidence is an example.
     """
 
     type: str = Field(max_length=256)
     hints: list[str] = Field(max_length=4)
+    assumed_hints: list[str] = Field(default_factory=list, max_length=4)
     values: list[Any] = Field(max_length=16)
     line: int
     reason: str = Field(max_length=1000)

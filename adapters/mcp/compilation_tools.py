@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
+from adapters.mcp.assumed_values import LACKING, completed
 from adapters.mcp.explain_kernel import explain_kernel
 from adapters.mcp.launch_tool import run_answer
 from adapters.mcp.remedies import remedy
@@ -68,7 +69,7 @@ async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
     kernels = [_described(kernel) for kernel in inspection["kernels"]]
     if not kernels:
         return answer("There is no kernel.", next_step="decorate a function with @triton.jit")
-    step = "compile with a type for each parameter in `signature`, a value for each constexpr"
+    step = "compile; what `signature` and `constexprs` do not give is assumed as shown"
     return answer(*kernels, next_step=step)
 
 
@@ -90,6 +91,9 @@ def _described(kernel: Mapping[str, Any]) -> str:
         values = {**config.get("constexprs", {}), **config.get("options", {})}
         shown = ", ".join(f"{name}={_default(value)}" for name, value in values.items())
         lines.append(f"  autotune configuration: {shown}")
+    if assumed := kernel["assumed"]:
+        shown = ", ".join(f"{item['parameter']} {item['value']}" for item in assumed)
+        lines.append(f"  assumed: {shown}")
     if len(kernel["configs"]) > 4:
         lines.append(f"  … and {len(kernel['configs']) - 4} more")
     return "\n".join(lines)
@@ -104,35 +108,44 @@ def _default(value: Mapping[str, Any]) -> Any:
 
 
 async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolAnswer:
-    """Compile a kernel and return the result."""
+    """Compile a kernel and return the result; what its types lack is assumed, in a line."""
     asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
     made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
     if made.is_problem:
         return refused(made.json)
+    assumes: tuple[str, ...] = ()
+    problem = made.json["problem"]
+    if problem is not None and problem["slug"] in LACKING:
+        found = await completed(request, asked)
+        if found is not None:
+            asked, assumes = found[0], (found[1],)
+            made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
+            if made.is_problem:
+                return refused(made.json)
     compilation = made.json
-    head = _head(compilation)
+    head = "\n".join([_head(compilation), *assumes])
     if made.status == HTTPStatus.ACCEPTED:
         step = "compile the same again; the work continues meanwhile"
         return answer(head, next_step=step, **_facts(compilation))
     said = diagnosed(compilation["diagnostics"])
     if compilation["problem"] is not None:
-        return _failed(compilation, "compile")
+        return _failed(compilation, "compile", *assumes)
     text = ""
     if arguments.stage is not None:
-        found = await _stage_text(request, compilation["key"], arguments.stage)
-        if isinstance(found, ToolAnswer):
-            return found
-        text = numbered(found, arguments.first_line)
+        shown = await _stage_text(request, compilation["key"], arguments.stage)
+        if isinstance(shown, ToolAnswer):
+            return shown
+        text = numbered(shown, arguments.first_line)
     step = f"explain with key and line, or compare with another key ({compilation['key']})"
     summary = (head, _resources(compilation), *said)
     return answer(*summary, next_step=step, text=text, **_facts(compilation))
 
 
-def _failed(compilation: Mapping[str, Any], again: str) -> ToolAnswer:
+def _failed(compilation: Mapping[str, Any], again: str, *assumes: str) -> ToolAnswer:
     problem = compilation["problem"]
     said = diagnosed(compilation["diagnostics"]) or [problem["detail"]]
     step = remedy(problem, compilation, again)
-    return answer(_head(compilation), *said, next_step=step, **_facts(compilation))
+    return answer(_head(compilation), *assumes, *said, next_step=step, **_facts(compilation))
 
 
 def _facts(compilation: Mapping[str, Any]) -> dict[str, Any]:

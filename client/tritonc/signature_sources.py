@@ -64,19 +64,20 @@ def completed(
     text: str = "",
     path: Path | None = None,
     with_types: bool = True,
+    with_hints: bool = True,
 ) -> CompletedMembers:
     """Return the members of a request for an inspected kernel, completed.
 
     `given` takes precedence. `text` and `path` are those of its file. Without `with_types` only
-    constexprs are added, as for a launch, whose arguments give the types. Raises
-    InvalidSignatureSource.
+    constexprs are added, as for a launch, whose arguments give the types. Without `with_hints`,
+    nothing is assumed of sizes and strides, as for a proof. Raises InvalidSignatureSource.
     """
     written = _over(_of_project(path, kernel), _of_comment(text, kernel))
     if not with_types:
         written.pop("signature", None)
         written.pop("hints", None)
     merged = _over(written, {name: given.get(name) for name in MEMBERS})
-    inferred = _inferred(kernel, merged, with_types=with_types)
+    inferred = _inferred(kernel, merged, with_types=with_types, with_hints=with_hints)
     both = _over(inferred, merged)
     rest = {name: member for name, member in given.items() if name not in MEMBERS}
     return CompletedMembers({**rest, **both}, _sentence(kernel, inferred))
@@ -136,7 +137,11 @@ def template(kernel: Mapping[str, Any]) -> str:
 
 
 def _inferred(
-    kernel: Mapping[str, Any], given: Mapping[str, Any], *, with_types: bool
+    kernel: Mapping[str, Any],
+    given: Mapping[str, Any],
+    *,
+    with_types: bool,
+    with_hints: bool = True,
 ) -> dict[str, Any]:
     """Return the members that proposals add to those given."""
     if isinstance(given.get("signature"), str):
@@ -154,7 +159,7 @@ def _inferred(
                 made["constexprs"][name] = proposal["values"][0]
                 is_tuned |= _is_configured(name, kernel)
         elif with_types and not _is_none(parameter["default"]):
-            made["signature"][name] = hinted_type(proposal)
+            made["signature"][name] = hinted_type(proposal, with_assumed=with_hints)
     if is_tuned:
         options = next((c.get("options") or {} for c in kernel.get("configs") or ()), {})
         made["options"] = {
@@ -165,9 +170,11 @@ def _inferred(
     return {name: member for name, member in made.items() if member}
 
 
-def hinted_type(proposal: Mapping[str, Any]) -> str:
+def hinted_type(proposal: Mapping[str, Any], *, with_assumed: bool = True) -> str:
     """Return a proposed type with the suffix of its hint: `*fp32:16`, `i32:1`."""
-    suffixes = [_SUFFIXES[hint] for hint in proposal["hints"] if hint in _SUFFIXES]
+    left_out = () if with_assumed else proposal.get("assumed_hints") or ()
+    hints = [hint for hint in proposal["hints"] if hint not in left_out]
+    suffixes = [_SUFFIXES[hint] for hint in hints if hint in _SUFFIXES]
     return "".join([proposal["type"], *suffixes[:1]])
 
 

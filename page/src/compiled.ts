@@ -30,6 +30,8 @@ export class Compiled {
     readonly body: RequestBody,
     readonly compilation: Compilation,
     readonly cacheStatus: string,
+    /** What its request assumed, in words; "" for nothing. */
+    readonly assumed: string,
   ) {}
 
   /** True if the compilation has the text `name`. */
@@ -135,7 +137,7 @@ export interface Progress {
 }
 
 /**
- * Compile; `tell` is called with the progress. Once `signal` is aborted, the job is withdrawn, so
+ * Compile; `tell` is called with the progress; `assumed` are the guesses of the request, in words. Once `signal` is aborted, the job is withdrawn, so
  * that no worker goes on with it. Raises ProblemAnswered, and DOMException where it was aborted.
  */
 export async function compile(
@@ -143,6 +145,7 @@ export async function compile(
   body: RequestBody,
   tell: (progress: Progress) => void,
   signal: AbortSignal,
+  assumed: string,
 ): Promise<Compiled> {
   const asked = structuredClone(request);
   // without the signal: only the answer says what is to be withdrawn
@@ -161,7 +164,7 @@ export async function compile(
     if (signal.aborted && isUnfinished(compilation)) void withdraw(compilation.url);
     throw error;
   }
-  return new Compiled(asked, body, compilation, status);
+  return new Compiled(asked, body, compilation, status, assumed);
 }
 
 /** Withdraw from a job. Where that fails, the job only goes on to its end. */

@@ -3,9 +3,11 @@
 import { EditorState } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { address, post } from "./api";
+import { assumedIn, sentenceOf } from "./assumed";
 import { commonExtensions, LinkedLines, readOnly } from "./code_view";
 import { compile, outcomeOf, type Compiled, type Progress } from "./compiled";
 import { element } from "./dom";
+import { chosenOf } from "./kernel_values";
 import { mark } from "./mark";
 import { Filters } from "./filters";
 import { languageOf } from "./languages";
@@ -15,7 +17,7 @@ import { isToRead, reading, TITLES, type Content } from "./pane_kinds";
 import { ProofBadge } from "./proof_badge";
 import { bodyOf } from "./request";
 import { wordsOf } from "./text_pane";
-import type { Inspection } from "./wire";
+import type { Inspection, Kernel } from "./wire";
 
 /** The digest in the URL, null if this is not the page of a frame. */
 export const EMBEDDED = /\/e\/(sha256:[0-9a-f]{64})$/.exec(decodeURIComponent(location.pathname))?.[1] ?? null;
@@ -92,14 +94,16 @@ function kernelView(parent: HTMLElement, request: RequestText, selection: Select
 }
 
 async function compiledOf(request: RequestText, tell: (progress: Progress) => void): Promise<Compiled> {
-  const functions = request.language === "python" ? await functionsOf(request.source) : [];
-  return compile(request, bodyOf(request, functions), tell, new AbortController().signal);
+  const kernels = request.language === "python" ? await kernelsOf(request.source) : [];
+  const names = kernels.map(({ name }) => name);
+  const assumed = sentenceOf(assumedIn(chosenOf(kernels, request.kernel), request, new Set()));
+  return compile(request, bodyOf(request, names), tell, new AbortController().signal, assumed);
 }
 
-/** Names of jit functions, valid as constexprs; if they are unknown, compiling reports the reason. */
-async function functionsOf(source: string): Promise<string[]> {
+/** The jit functions, whose names are valid as constexprs; if they are unknown, compiling reports the reason. */
+async function kernelsOf(source: string): Promise<Kernel[]> {
   const inspection = (await (await post("v1/inspect", { source })).json()) as Inspection;
-  return inspection.kernels.map(({ name }) => name);
+  return inspection.kernels;
 }
 
 /** The settings in the frame's URL: `?panes=kernel,ptx&theme=dark`. */

@@ -55,7 +55,7 @@ export const EXAMPLES: readonly Example[] = [
     y = tl.load(y_ptr + offsets, mask=mask)
     tl.store(output_ptr + offsets, x + y, mask=mask)
 `,
-    { x_ptr: P, y_ptr: P, output_ptr: P, n_elements: "i32" },
+    { x_ptr: P, y_ptr: P, output_ptr: P, n_elements: "i32:16" },
     { BLOCK_SIZE: "1024" },
     {},
     {
@@ -77,11 +77,11 @@ export const EXAMPLES: readonly Example[] = [
     numerator = tl.exp(values - tl.max(values, axis=0))
     tl.store(output_ptr + row * row_stride + columns, numerator / tl.sum(numerator, axis=0), mask=mask)
 `,
-    { output_ptr: P, input_ptr: P, row_stride: "i32", n_columns: "i32" },
+    { output_ptr: P, input_ptr: P, row_stride: "i32:16", n_columns: "i32:16" },
     { BLOCK_SIZE: "128" },
     {},
     {
-      arguments: { output_ptr: [32, 100], input_ptr: [32, 100], row_stride: 100, n_columns: 100 },
+      arguments: { output_ptr: [32, 112], input_ptr: [32, 112], row_stride: 112, n_columns: 112 },
       output: "output_ptr",
       grid: "32",
       reference:
@@ -109,7 +109,7 @@ export const EXAMPLES: readonly Example[] = [
     inside = (rows[:, None] < M) & (columns[None, :] < N)
     tl.store(c_ptr + rows[:, None] * stride_cm + columns[None, :], accumulator.to(tl.float16), mask=inside)
 `,
-    { a_ptr: "*fp16:16", b_ptr: "*fp16:16", c_ptr: "*fp16:16", M: "i32", N: "i32", K: "i32", stride_am: "i32:16", stride_bk: "i32:16", stride_cm: "i32:16" },
+    { a_ptr: "*fp16:16", b_ptr: "*fp16:16", c_ptr: "*fp16:16", M: "i32:16", N: "i32:16", K: "i32:16", stride_am: "i32:16", stride_bk: "i32:16", stride_cm: "i32:16" },
     { BLOCK_M: "128", BLOCK_N: "128", BLOCK_K: "64" },
     { num_warps: "8" },
     {
@@ -147,11 +147,11 @@ export const EXAMPLES: readonly Example[] = [
     result = accumulator / total[:, None]
     tl.store(output_ptr + head + rows[:, None] * HEAD + features[None, :], result.to(tl.float16), mask=rows[:, None] < n_context)
 `,
-    { q_ptr: "*fp16:16", k_ptr: "*fp16:16", v_ptr: "*fp16:16", output_ptr: "*fp16:16", n_context: "i32", scale: "fp32" },
+    { q_ptr: "*fp16:16", k_ptr: "*fp16:16", v_ptr: "*fp16:16", output_ptr: "*fp16:16", n_context: "i32:16", scale: "fp32" },
     { HEAD: "64", BLOCK_M: "64", BLOCK_N: "64" },
     {},
     {
-      arguments: { q_ptr: [2, 100, 64], k_ptr: [2, 100, 64], v_ptr: [2, 100, 64], output_ptr: [2, 100, 64], n_context: 100, scale: 0.125 },
+      arguments: { q_ptr: [2, 112, 64], k_ptr: [2, 112, 64], v_ptr: [2, 112, 64], output_ptr: [2, 112, 64], n_context: 112, scale: 0.125 },
       output: "output_ptr",
       grid: "cdiv(n_context, BLOCK_M), 2",
       reference:

@@ -1,5 +1,6 @@
 // A pane that says why a kernel costs what it costs: its limits, its costly lines, and findings in its stages.
 
+import { guessBadge } from "./assumed";
 import type { Compiled, InstructionCounts } from "./compiled";
 import { button, element } from "./dom";
 import { USER_FILE, type Selection } from "./line_links";
@@ -48,7 +49,7 @@ class ExplainPane implements Content {
     const { compilation, request } = compiled;
     const { target, state } = compilation;
     if (!explanation) return this.say(`Explain: none for ${target}${state === "succeeded" ? "" : ", since the compilation did not reach it"}.`);
-    const shown = [limitsOf(compilation)];
+    const shown = [...guessBadge(compiled.assumed), limitsOf(compilation)];
     if (instructions) shown.push(this.linesShown(instructions, request.language === "python" ? request.source.split("\n") : []));
     shown.push(this.findingsShown(explanation), element("p", { className: "faint" }, OTHERS));
     this.element.replaceChildren(...shown);

@@ -304,7 +304,8 @@ export class ExplorerPage {
   }
 
   private compiledOf(request: RequestText, signal = new AbortController().signal): Promise<Compiled> {
-    return compile(request, bodyOf(request, this.form.functions), (progress) => this.status.wait(progress), signal);
+    const body = bodyOf(request, this.form.functions);
+    return compile(request, body, (progress) => this.status.wait(progress), signal, this.form.assumedBy(request));
   }
 
   /** Compile, and show the result once `ready`. */

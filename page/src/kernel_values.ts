@@ -30,6 +30,20 @@ export class KernelValues {
   }
 }
 
+/** Return the kernel that a request without a name means: the only one that no other calls, or the first that is launched. */
+export function chosenOf(kernels: readonly Kernel[], name: string | null): Kernel | null {
+  const entries = entriesOf(kernels);
+  return kernels.find((kernel) => kernel.name === name) ?? (entries.length === 1 ? entries[0]! : null);
+}
+
+/** Return the jit functions without callers: first what the source launches, not an unused helper. */
+export function entriesOf(kernels: readonly Kernel[]): Kernel[] {
+  const called = new Set(kernels.flatMap((kernel) => kernel.calls));
+  const entries = kernels.filter((kernel) => !called.has(kernel.name));
+  const ordered = [...entries.filter(({ launched }) => launched), ...entries.filter(({ launched }) => !launched)];
+  return ordered.length ? ordered : [...kernels];
+}
+
 /** Return true if two kernels have the same name and parameters. */
 export function hasSameHead(one: Kernel, other: Kernel): boolean {
   const head = ({ name, parameters }: Kernel): string => JSON.stringify([name, parameters.map((each) => [each.name, isConstexpr(each)])]);

@@ -32,7 +32,8 @@ function firstArgument(type: string, isOutput: boolean): ArgumentText {
   const isPointer = type.startsWith("*");
   const isWhole = /^[iu]\d/.test(dtype);
   const init = isOutput ? "none" : isWhole ? "randint" : "uniform";
-  return { shape: isPointer ? "1024" : "", dtype, init, value: isPointer ? "" : "1024", output: isOutput };
+  const size = type.endsWith(":1") ? "1" : "1024";
+  return { shape: isPointer ? "1024" : "", dtype, init, value: isPointer ? "" : size, output: isOutput };
 }
 
 /** Return the body; `compilation` is the forms' compile request. */

@@ -1,10 +1,11 @@
 // The forms beside the editor: kernel, signature, constexprs, target, Triton and options.
 
+import { assumedIn, sentenceOf } from "./assumed";
 import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
 import { clearErrors, showErrors } from "./field_errors";
 import type { RequestText } from "./page_state";
-import { constexprsOf, following, hasSameHead, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
+import { chosenOf, constexprsOf, entriesOf, following, hasSameHead, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
 import { backendOf, choicesOf, pythonText } from "./request";
 import { PRODUCTS } from "./targets";
 import type { FieldError, Inspection, Kernel, OptionSpec, Toolchain } from "./wire";
@@ -27,6 +28,9 @@ export class RequestForm {
   private last: Kernel | null = null;
   private readonly values = new KernelValues();
   private errors: readonly FieldError[] = [];
+  /** The parameters whose type or value somebody typed. */
+  private readonly typed = new Set<string>();
+  private readonly assumes = element("p", { className: "assumes", hidden: true });
   private readonly types = element("datalist", { id: "types" }, ...TYPES.map((value) => element("option", { value })));
 
   /**
@@ -48,6 +52,7 @@ export class RequestForm {
     this.kernels = [];
     this.last = null;
     this.errors = [];
+    this.typed.clear();
     this.draw();
   }
 
@@ -76,6 +81,7 @@ export class RequestForm {
   follow(inspection: Inspection, lineNow: (line: number) => number | null): void {
     if (inspection.state !== "succeeded") return; // keep the forms while the source is incomplete
     const before = this.formKey();
+    const head = this.kernel?.name;
     const [was, isOpened] = [this.kernel, !this.kernels.length && !this.last];
     if (was) this.values.keep(was, this.request);
     this.kernels = withReading(inspection);
@@ -88,6 +94,7 @@ export class RequestForm {
     this.fillIn(isOpened || Boolean(isEdited) || Boolean(next));
     if (formerly && this.kernel && !isEdited && !next) this.onOther(formerly, this.kernel);
     this.last = this.kernel ?? this.last;
+    if (head !== undefined && this.kernel?.name !== head) this.typed.clear();
     if (this.formKey() !== before) {
       this.draw();
       this.onChange(false);
@@ -101,15 +108,17 @@ export class RequestForm {
 
   /** The kernel of the forms; null if there is none or several. */
   get kernel(): Kernel | null {
-    const named = this.kernels.find((kernel) => kernel.name === this.request.kernel);
-    return named ?? (this.entries.length === 1 ? this.entries[0]! : null);
+    return chosenOf(this.kernels, this.request.kernel);
+  }
+
+  /** Return what a request for the same source assumes, in words. */
+  assumedBy(request: RequestText): string {
+    return request.source === this.request.source ? sentenceOf(assumedIn(this.kernel, request, this.typed)) : "";
   }
 
   /** Jit functions without callers. */
   private get entries(): Kernel[] {
-    const called = new Set(this.kernels.flatMap((kernel) => kernel.calls));
-    const entries = this.kernels.filter((kernel) => !called.has(kernel.name));
-    return entries.length ? entries : this.kernels;
+    return entriesOf(this.kernels);
   }
 
   private get toolchain(): Toolchain | undefined {
@@ -142,6 +151,7 @@ export class RequestForm {
     this.element.replaceChildren(
       this.summary,
       this.types,
+      this.assumes,
       element("div", { className: "row" }, this.language(), this.kernelMenu(), this.target(), this.version()),
       ...(this.request.language === "python"
         ? [this.group("Signature", "signature", "type", "types"), this.group("Constexprs", "constexprs", "value"), ...this.configs()]
@@ -161,6 +171,17 @@ export class RequestForm {
     const chosen = Object.entries(options).map(([name, text]) => (SHORT[name] ? `${SHORT[name]}${text}` : `${name}=${text}`));
     const what = language === "python" ? `${this.kernel?.name ?? "kernel"}(${Object.values(signature).map((type) => type || "?").join(", ")})` : language.toUpperCase();
     this.summary.textContent = [what, ...values, ...chosen, target, ...(triton ? [`Triton ${triton}`] : [])].join("  ");
+    this.sayAssumed();
+  }
+
+  /** Show what is assumed, with a way to the first field of it. */
+  private sayAssumed(): void {
+    const assumed = assumedIn(this.kernel, this.request, this.typed);
+    const [first] = assumed;
+    this.assumes.hidden = !first;
+    if (!first) return this.assumes.replaceChildren();
+    const change = (): void => document.getElementById(`${first.isConstexpr ? "value" : "type"}-${first.name}`)?.focus();
+    this.assumes.replaceChildren(`${sentenceOf(assumed)}. `, button("Change", change, { className: "small" }));
   }
 
   private language(): HTMLElement {
@@ -180,6 +201,7 @@ export class RequestForm {
       const was = this.kernel;
       if (was) this.values.keep(was, this.request);
       this.request.kernel = value;
+      this.typed.clear();
       this.fillIn(false);
       if (was) this.onOther(was, this.kernel);
       this.last = this.kernel;
@@ -218,6 +240,7 @@ export class RequestForm {
       const title = proposal ? `Line ${proposal.line}: ${name} ${proposal.reason}` : "";
       const input = element("input", { id: `${what}-${name}`, title, value: this.request[part][name], spellcheck: false, autocomplete: "off", list });
       return this.labelled(name, `/${part}/${name}`, input, (value) => {
+        this.typed.add(name);
         this.request[part][name] = value; // read the request late: updates from the source replace it
       });
     });

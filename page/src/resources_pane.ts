@@ -1,5 +1,6 @@
 // A pane with a kernel's GPU resources: what limits it first; the times of its stages, and its output.
 
+import { guessBadge } from "./assumed";
 import type { Compiled } from "./compiled";
 import { numbersOf, percent } from "./compiled_numbers";
 import { element } from "./dom";
@@ -34,8 +35,8 @@ export function resources(): Content {
   };
 }
 
-function shownOf({ compilation }: Compiled): HTMLElement[] {
-  const shown = [limitsOf(compilation)];
+function shownOf({ compilation, assumed: guesses }: Compiled): HTMLElement[] {
+  const shown = [...guessBadge(guesses), limitsOf(compilation)];
   if (compilation.stdout) shown.push(element("h2", {}, "Printed while it compiled"), element("pre", { tabIndex: 0 }, compilation.stdout));
   const assumed = compilation.assumptions.map(({ line, message }) => element("li", {}, `line ${line}: ${message}`));
   if (assumed.length) shown.push(element("h2", {}, "Assumed"), element("ul", {}, ...assumed));

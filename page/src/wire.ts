@@ -93,6 +93,8 @@ export interface Kernel {
   parameters: Parameter[];
   configs: KernelConfig[];
   calls: string[];
+  /** True if the text launches it. */
+  launched: boolean;
 }
 
 export interface Inspection {

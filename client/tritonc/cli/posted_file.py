@@ -139,12 +139,14 @@ def specialized(
     say: Say,
     *,
     swept: Collection[str] = (),
+    with_hints: bool = True,
 ) -> dict[str, Any]:
     """Return `members` with types: those given, by the examples of --like, or found otherwise.
 
     Without --like, what --signature does not give comes from the file, pyproject.toml or use;
     `say` gets what was assumed, in one line. Parameters in `swept` get their values elsewhere.
-    Raises ArgumentTypeError for an invalid example, and InvalidSignatureSource.
+    Without `with_hints`, nothing is assumed of sizes and strides. Raises ArgumentTypeError for an
+    invalid example, and InvalidSignatureSource.
     """
     is_by_position = isinstance(members.get("signature"), str)
     is_given = is_by_position and not is_written(source.text, source.path)
@@ -158,7 +160,9 @@ def specialized(
         if given.autotune:
             swept = {*swept, *_constexprs(inspection, members.get("kernel"))}
         asked = client, target
-        return _completed(source, members, inspection, say, asked=asked, swept=swept)
+        return _completed(
+            source, members, inspection, say, asked=asked, swept=swept, with_hints=with_hints
+        )
     facts = parameters_of(inspection, given.kernel)
     try:
         made = signature_of(examples, facts, target=target)
@@ -208,6 +212,7 @@ def _completed(
     asked: tuple[Client, str | None],
     swept: Collection[str] = (),
     with_types: bool = True,
+    with_hints: bool = True,
 ) -> dict[str, Any]:
     """Return `members` with what the file, pyproject.toml or use add; `say` gets a line.
 
@@ -233,6 +238,7 @@ def _completed(
             text=source.text,
             path=source.path,
             with_types=with_types,
+            with_hints=with_hints,
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise UnexpectedAnswer(f"the inspection of {source.name} is malformed") from error

@@ -94,7 +94,9 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     for name in ("constexprs", "options", "kernel", "signature"):
         if compiled.get(name) is not None:
             members.setdefault(name, compiled[name])
-    specialize = partial(specialized, posted, given, members, given.target, client)
+    specialize = partial(
+        specialized, posted, given, members, given.target, client, with_hints=False
+    )
     members = specialize(terminal.say)
     limits = {name: value(text) for name, text in given.limit} or None
     made = {"contract": contract, "checks": given.check, "limits": limits}

@@ -136,7 +136,8 @@ def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
     certain = "high" if clue.strength >= Strength.STRONG else "medium"
     hints, assumed = _assumed_hints(parameter, found, kind)
     said = Clue(kind, clue.line, clue.reason + assumed)
-    return _said(kind, said, certain if clue.strength > Strength.NAME else "low", hints)
+    made = _said(kind, said, certain if clue.strength > Strength.NAME else "low", hints)
+    return made | {"assumed_hints": hints}
 
 
 def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> tuple[list[str], str]:

@@ -120,6 +120,19 @@ async def test_compile_shows_resources_and_a_stage(system: Deployment) -> None:
     assert text.index("Next: ") < text.index(".visible .entry")
 
 
+async def test_compile_completes_what_is_not_given_and_says_so(system: Deployment) -> None:
+    shown = await said(system, "inspect", source=VECTOR_ADD)
+    partial = {"x_ptr": "*fp16:16"}
+    made = await said(
+        system, "compile", source=VECTOR_ADD, signature=partial, target="cuda:90", stage="ptx"
+    )
+
+    assert "assumed: x_ptr *fp32:16" in shown
+    assert made.startswith("succeeded: add_kernel for cuda:90")
+    assert "assumes *fp32 y_ptr, output_ptr; i32 n_elements divisible by 16; BLOCK_SIZE=64" in made
+    assert "assumes" not in await said(system, "compile", **COMPILED)
+
+
 async def test_compile_shows_machine_code(system: Deployment) -> None:
     text = await said(system, "compile", **COMPILED, stage="sass")
 

@@ -6,7 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tritonc.signature_sources import InvalidSignatureSource, completed, template, tuned
+from tritonc.signature_sources import (
+    InvalidSignatureSource,
+    chosen_kernel,
+    completed,
+    template,
+    tuned,
+)
 
 from tests.unit.client.fake_tritond import FakeTritond, compilation, run
 
@@ -125,3 +131,46 @@ def test_configurations_made_by_code_are_those_that_executing_it_gave() -> None:
         {"BLOCK": 32},
         {"num_warps": 2},
     )
+
+
+HINTED: dict[str, Any] = {
+    "name": "k",
+    "calls": [],
+    "configs": [],
+    "parameters": [parameter("x", "*fp32"), parameter("n", "i32"), parameter("s", "i32")],
+}
+for fact, hint in zip(HINTED["parameters"][1:], ("divisible_by_16", "equal_to_1"), strict=True):
+    fact["proposal"] |= {"hints": [hint], "assumed_hints": [hint]}
+
+
+def test_assumed_sizes_and_strides_are_posted_and_said_except_for_a_proof() -> None:
+    made = completed({}, HINTED)
+
+    assert made.members == {"signature": {"x": "*fp32:16", "n": "i32:16", "s": "i32:1"}}
+    assert made.inferred == "*fp32 x; i32 n divisible by 16; i32 s of 1"
+    proved = completed({}, HINTED, with_hints=False).members
+    assert proved == {"signature": {"x": "*fp32:16", "n": "i32", "s": "i32"}}
+
+
+def test_a_partial_signature_is_completed_and_a_whole_one_is_left(
+    tmp_path: Path, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.py").write_text(SOURCE)
+    tritond.will_inspect({"kernels": [HINTED]})
+    tritond.will_answer(compilation())
+    tritond.will_answer(compilation())
+    command = ["compile", str(tmp_path / "k.py"), "--target", "cuda:90", "--signature"]
+
+    assert run(tritond, *command, "n=i64") == 0
+    assert tritond.posted["signature"] == {"x": "*fp32:16", "n": "i64", "s": "i32:1"}
+    assert "note: k: assumes *fp32 x; i32 s of 1;" in capsys.readouterr().err
+    assert run(tritond, *command, "x=*fp16", "n=i32", "s=i32") == 0
+    assert tritond.sent(1)["signature"] == {"x": "*fp16", "n": "i32", "s": "i32"}
+    assert "assumes" not in capsys.readouterr().err
+
+
+def test_of_several_kernels_the_one_that_the_file_launches_is_meant() -> None:
+    kernels = [{**HINTED, "name": "unused"}, {**HINTED, "launched": True}]
+
+    assert chosen_kernel({"kernels": kernels}, None) == kernels[1]
+    assert chosen_kernel({"kernels": [kernels[0], kernels[0]]}, None) is None

@@ -1,0 +1,74 @@
+"""Completes a compilation whose types or values are not all given, with what its use implies."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request
+
+from service.adapter_host import host_of
+from service.http.inner_request import ask_itself
+
+LACKING = frozenset({"missing_type", "missing_constexpr"})
+_HINTS = {"16": " divisible by 16", "1": " of 1"}
+
+
+async def completed(
+    request: Request, asked: Mapping[str, Any]
+) -> tuple[dict[str, Any], str] | None:
+    """Return `asked` with what an inspection assumes for the rest, and that in a line.
+
+    None if the inspection does not choose a kernel, or assumes nothing more.
+    """
+    query = {"wait": host_of(request).max_wait_s}
+    found = await ask_itself(request, "POST", "/v1/inspect", {"source": asked["source"]}, query)
+    if found.is_problem or found.status == HTTPStatus.ACCEPTED:
+        return None
+    kernel = _chosen(found.json["kernels"], asked.get("kernel"))
+    if kernel is None:
+        return None
+    given = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {})}
+    assumed = [item for item in kernel["assumed"] if item["parameter"] not in given]
+    if not assumed:
+        return None
+    is_value = {
+        item["name"]: (item["proposal"] or {}).get("type") == "constexpr"
+        for item in kernel["parameters"]
+    }
+    added: dict[str, dict[str, Any]] = {"signature": {}, "constexprs": {}, "options": {}}
+    for item in assumed:
+        member = "constexprs" if is_value[item["parameter"]] else "signature"
+        added[member][item["parameter"]] = item["value"]
+    config: dict[str, Any] = next(iter(kernel["configs"]), {})
+    if added["constexprs"].keys() & (config.get("constexprs") or {}).keys():
+        known = {n: v.get("literal") for n, v in (config.get("options") or {}).items() if v}
+        unset = known.keys() - (asked.get("options") or {}).keys()
+        added["options"] = {name: known[name] for name in unset if known[name] is not None}
+    merged = {name: {**members, **(asked.get(name) or {})} for name, members in added.items()}
+    return {**asked, **merged}, _sentence(added)
+
+
+def _chosen(kernels: list[dict[str, Any]], name: str | None) -> dict[str, Any] | None:
+    """Return the kernel that a compilation of the source chooses."""
+    called = {other for kernel in kernels for other in kernel["calls"]}
+    entries = [kernel for kernel in kernels if kernel["name"] not in called]
+    if name is not None:
+        entries = [kernel for kernel in kernels if kernel["name"] == name]
+    elif len(entries) > 1:
+        entries = [kernel for kernel in entries if kernel["launched"]]
+    return entries[0] if len(entries) == 1 else None
+
+
+def _sentence(added: Mapping[str, Mapping[str, Any]]) -> str:
+    by_type: dict[str, list[str]] = {}
+    for name, written in added["signature"].items():
+        kind, _, hint = written.partition(":")
+        shown = "" if kind.startswith("*") else _HINTS.get(hint, "")
+        by_type.setdefault(f"{kind} {{}}{shown}", []).append(name)
+    parts = [form.format(", ".join(names)) for form, names in by_type.items()]
+    values = {**added["constexprs"], **added["options"]}
+    parts += [f"{name}={value}" for name, value in values.items()]
+    return (
+        f"assumes {'; '.join(parts)}: the numbers rest on this guess; to change it, give "
+        "`signature` and `constexprs`"
+    )
