@@ -35,7 +35,7 @@ def test_an_example_leaves_a_way_back_to_the_text_and_its_forms(visit: Visit) ->
     assert source_of(page) == MINE
     expect(page.get_by_label("N", exact=True)).to_have_value("32")
     page.keyboard.press("Control+y")
-    expect(page.get_by_label("n_columns", exact=True)).to_have_value("i32")
+    expect(page.get_by_label("n_columns", exact=True)).to_have_value("i32:16")
 
 
 def test_a_draft_outlives_its_tab_and_what_was_opened_after_it(visit: Visit) -> None:

@@ -97,8 +97,9 @@ def test_a_type_says_which_line_implies_it(visit: Visit) -> None:
     write(page, OTHER)
 
     n = page.get_by_label("n", exact=True)
-    expect(n).to_have_value("i32")
-    expect(n).to_have_attribute("title", "Line 8: n is compared with an offset")
+    expect(n).to_have_value("i32:16")
+    assumed = "sizes and strides are assumed to be divisible by 16"
+    expect(n).to_have_attribute("title", f"Line 8: n is compared with an offset; {assumed}")
 
 
 def test_a_launch_is_of_its_kernel_and_comes_back_with_it(visit: Visit) -> None:
