@@ -100,6 +100,18 @@ class Resources(Record):
     fits: bool | None
 
 
+class AssumedValue(Record):
+    """A type with the suffix of its hint, such as `i32:16`, or a value, that nobody gave.
+
+    `line` is the one that implies it, null for a default of the kernel.
+    """
+
+    parameter: str
+    value: Any
+    why: str = Field(max_length=1000)
+    line: int | None = None
+
+
 class Compilation(Record):
     """All of a compilation but what belongs to one request (`cache`, `included`, position)."""
 
@@ -124,6 +136,10 @@ class Compilation(Record):
     )
     assumptions: list[Assumption] = Field(
         default_factory=list, description="what had to be assumed; each is a warning, too"
+    )
+    assumed: list[AssumedValue] = Field(
+        default_factory=list,
+        description="each value that the request did not give: the kernel's defaults",
     )
     stdout: str
     needs: list[str] = Field(

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from compiler.autotune import AutotuneReading
+from compiler.compilation import AssumedValue
 from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
 from compiler.problem import Problem
@@ -134,18 +135,6 @@ class InspectedParameter(BaseModel):
     do_not_specialize_on_alignment: bool
     const: bool
     proposal: Proposal | None
-
-
-class AssumedValue(BaseModel):
-    """A proposal as clients write it into a request that gives nothing for a parameter.
-
-    `value` is a type with the suffix of its hint, such as `i32:16`, or the value of a constexpr.
-    """
-
-    parameter: str
-    value: Any
-    why: str = Field(max_length=1000)
-    line: int
 
 
 class InspectedKernel(BaseModel):

@@ -7,7 +7,8 @@ It takes the results of an equal source or of equal TTIR from the cache.
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.compilation import Parameter
+from compiler.compilation import AssumedValue, Parameter
+from compiler.constexpr import plain_value
 from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.key import back_key, posted_ir_key
@@ -161,6 +162,10 @@ class CompileRun:
         self.progress.diagnostics += report.notes
         self.progress.assumptions += report.assumptions
         self.progress.parameters = with_defaults(self.progress.parameters, report.constexprs)
+        self.progress.assumed = [
+            AssumedValue(parameter=name, value=plain_value(value), why="is its default")
+            for name, value in report.constexprs.items()
+        ]
         return report
 
     async def back(self, front: FrontReport) -> None:

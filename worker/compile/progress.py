@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.compilation import Parameter
+from compiler.compilation import AssumedValue, Parameter
 from compiler.diagnostic import Assumption, Diagnostic
 from compiler.problem import Problem, failure_problem
 from store.compilations import Derived
@@ -70,6 +70,7 @@ class Progress:
     parameters: tuple[Parameter, ...] = ()
     diagnostics: list[Diagnostic] = field(default_factory=list)
     assumptions: list[Assumption] = field(default_factory=list)
+    assumed: list[AssumedValue] = field(default_factory=list)
     stdout: str = ""
     metadata: dict[str, Any] | None = None
     resources: dict[str, int] | None = None

@@ -51,3 +51,20 @@ def test_a_misspelt_name_is_reported_once(post: Post) -> None:
     assert answer["problem"]["slug"] == "extra_argument"
     (reported,) = answer["diagnostics"]
     assert "Did you mean `BLOCK`?" in reported["message"]
+
+
+def test_defaults_that_are_used_are_listed_as_assumed(post: Post) -> None:
+    constexprs = {"BLOCK": 64, "IS_VARLEN": True}
+    body = {
+        "source": SOURCE,
+        "signature": {"x_ptr": "*fp32", "offsets": "*i32", "n": "i32"},
+        "constexprs": constexprs,
+        "target": "cuda:90",
+        "stop_after": "ttir",
+    }
+
+    answer = post(body).json()
+    given = post(body | {"constexprs": {**constexprs, "SCALE": 1.0}}).json()
+
+    default = {"parameter": "SCALE", "value": 1.0, "why": "is its default", "line": None}
+    assert (answer["assumed"], given["assumed"]) == ([default], [])
