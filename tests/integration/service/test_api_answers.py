@@ -15,7 +15,7 @@ from tests.integration.service.running import Deployment
 FIELDS = {
     "key", "url", "state", "cache", "queue_position", "kernel", "target", "stop_after", "options",
     "toolchain", "artifacts", "included", "parameters", "abi", "metadata", "resources",
-    "timings_ms", "diagnostics", "stdout", "problem", "complete", "assumptions", "needs",
+    "timings_ms", "diagnostics", "stdout", "problem", "complete", "assumptions", "assumed", "needs",
 }  # fmt: skip
 DIAGNOSTIC_FIELDS = {
     "severity", "stage", "message", "hint", "file", "line", "column", "end_line", "end_column",

@@ -41,6 +41,7 @@ def test_a_new_compilation_has_every_field_of_an_answer():
         "diagnostics": [],
         "complete": True,
         "assumptions": [],
+        "assumed": [],
         "needs": [],
         "stdout": "",
         "problem": None,
