@@ -101,7 +101,7 @@ class Resources(Record):
 
 
 class AssumedValue(Record):
-    """A type with the suffix of its hint, such as `i32:16`, or a value, that nobody gave.
+    """A type with the suffix of its hint, such as `i32:16`, or a value: of a request without it.
 
     `line` is the one that implies it, null for a default of the kernel.
     """

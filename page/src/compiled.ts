@@ -30,7 +30,7 @@ export class Compiled {
     readonly body: RequestBody,
     readonly compilation: Compilation,
     readonly cacheStatus: string,
-    /** What its request assumed, in words; "" for nothing. */
+    /** The assumptions of its request, in words; "" for none. */
     readonly assumed: string,
   ) {}
 
