@@ -21,6 +21,9 @@ from service.http.measured_loop import MeasuredLoop
 from service.settings import ServiceSettings
 
 OTHER_FILES = 256  # descriptors for other purposes than client connections
+KEEP_ALIVE_S = 20
+"""Clients reuse a connection that is idle for less: httpx, and so tritonc, for 5 s. With the same
+time on both sides, the service would close some in the moment of the next request."""
 logger = logging.getLogger("service")
 
 
@@ -47,6 +50,7 @@ class HttpServer(uvicorn.Server):
             log_config=None,  # its loggers write as ours do
             log_level="warning",
             server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=round(settings.drain_s),
         )
         super().__init__(config)

@@ -267,10 +267,26 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _unacknowledged_bytes(self) -> int:
         """Return how many bytes the kernel holds that the client has not acknowledged."""
+        return self._kernel_bytes(termios.TIOCOUTQ)
+
+    def _kernel_bytes(self, which: int) -> int:
         file: int = self.transport.get_extra_info("socket").fileno()
         if file < 0:  # the client has closed it
             return 0
-        return int.from_bytes(fcntl.ioctl(file, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+        return int.from_bytes(fcntl.ioctl(file, which, bytes(4)), sys.byteorder)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that nothing arrives on.
+
+        A body may still arrive after its answer; and after a pause of this process, timers that are
+        due run before what has arrived is read.
+        """
+        if self._part is _Part.BODY or self._kernel_bytes(termios.FIONREAD):
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        else:
+            super().timeout_keep_alive_handler()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
@@ -285,7 +301,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(self._bounds.head_timeout_s, self._head_is_late)
 
     def _head_is_late(self) -> None:
-        if self._is_in_use():  # the connection is in use, and may not be read
+        # in use, it may not be read; after a pause of this process, it was not read yet
+        if self._is_in_use() or self._kernel_bytes(termios.FIONREAD):
             self._timer = self.loop.call_later(self._bounds.head_timeout_s, self._head_is_late)
         else:
             detail = f"The head of the request took more than {self._bounds.head_timeout_s:g} s"
