@@ -36,6 +36,14 @@ _ARRIVING: Final = ":arriving:"
 """Follows the key of a frame in that of its pieces, before a random part."""
 
 
+def kept_content_bytes(kept: bytes) -> int:
+    """Return the size of a blob, by what the cache keeps of it; 0 where that does not name it."""
+    if kept.startswith(MARKER):
+        _, _, known = kept.removeprefix(MARKER).partition(b"/")
+        return int(known) if known.isdigit() else 0
+    return max(0, content_bytes_of(kept))
+
+
 class Blobs:
     """The blobs of one cache, whose records share its server and budget.
 

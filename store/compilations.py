@@ -28,10 +28,15 @@ class Compilations(Records):
         _, frame = await packed(request)
         await self._write(key, record, blobs, {"request": bytes(frame)})
 
-    async def hit_of_alias(self, request_digest: str) -> Hit | None:
-        """Return what a request asks for that some service has read before, in one round trip."""
+    async def hit_of_alias(
+        self, request_digest: str, *, limit_bytes: int | None = None
+    ) -> Hit | None:
+        """Return what a request asks for that some service has read before, in one round trip.
+
+        Raises IncludedTooLarge as `hit` does.
+        """
         status, *found = await self._reads.read(keys.REQUEST_ALIAS + request_digest, ())
-        return await self._whole(found) if status == b"hit" else None
+        return await self._whole(found, limit_bytes) if status == b"hit" else None
 
     def note_alias(self, request_digest: str, key: str, include: Sequence[str]) -> None:
         """Note the key and stages of a request, so that no service reads it again; see `flush`."""

@@ -87,6 +87,15 @@ class CallerBytesFull(CallerQueueFull):
         self.limit = limit
 
 
+class IncludedTooLarge(StoreError):
+    """Blobs that are to be read together have more bytes than the reader takes."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"The blobs have {size_bytes} bytes, more than {limit_bytes}.")
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+
 class RecordRefused(StoreError):
     """The store keeps no record of this size for this job; it keeps the record of a failure."""
 

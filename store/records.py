@@ -14,8 +14,8 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from store import scripts
-from store.blobs import LIFE_S, MARKER, Blobs
-from store.errors import BucketUnavailable
+from store.blobs import LIFE_S, MARKER, Blobs, kept_content_bytes
+from store.errors import BucketUnavailable, IncludedTooLarge
 
 READS_AT_ONCE: Final = 64
 
@@ -105,11 +105,14 @@ class Records:
             pipeline.expire(name, LIFE_S)
         await pipeline.execute()
 
-    async def hit(self, key: str, include: Sequence[str] = ()) -> Hit | None:
+    async def hit(
+        self, key: str, include: Sequence[str] = (), *, limit_bytes: int | None = None
+    ) -> Hit | None:
         """Return the record and the included blobs in one round trip, None for a miss.
 
         A missing record, any missing blob and a damaged included blob are misses; a name in
-        `include` that the record does not have is left out.
+        `include` that the record does not have is left out. Raises IncludedTooLarge before it
+        unpacks blobs of more than `limit_bytes` together, or fetches them from a bucket.
         """
         name = self._prefix + key
         if key.split() != [key]:  # a blank would end the name in the script
@@ -119,7 +122,7 @@ class Records:
         if status != b"hit":
             self.misses[Miss(status.decode())] += 1
             return None
-        return await self._whole(found)
+        return await self._whole(found, limit_bytes)
 
     async def read(self, key: str) -> bytes | None:
         """Return the record, None when it or any of its blobs is missing."""
@@ -133,8 +136,12 @@ class Records:
             pipeline.hget(self._prefix + key, "record")
         return cast("list[bytes | None]", await pipeline.execute())
 
-    async def _whole(self, found: Sequence[bytes]) -> Hit | None:
+    async def _whole(self, found: Sequence[bytes], limit_bytes: int | None) -> Hit | None:
         read, record, named, *frames = found
+        if limit_bytes is not None:
+            size_bytes = sum(map(kept_content_bytes, frames))
+            if size_bytes > limit_bytes:
+                raise IncludedTooLarge(size_bytes, limit_bytes)
         name, *include = read.decode().split()
         key = name.removeprefix(self._prefix)
         words = named.decode().split()

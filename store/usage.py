@@ -106,6 +106,13 @@ class UsageAccounts:
             if any(amounts)
         ]
 
+    async def amounts(self) -> int:
+        """Return how many amounts there are, of all days and callers: up to five in a row."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for day in _days():
+            pipeline.hlen(keys.USAGE + day)
+        return sum(await pipeline.execute())
+
     async def of_all(self) -> list[DayOfCaller]:
         """Return the days of all callers, newest first, then by caller."""
         rows = []

@@ -12,6 +12,7 @@ from adapters.evaluators.flashinfer_tasks import submit_solution, task_answer
 from adapters.evaluators.flashinfer_trace import FlashInferTaskAnswer
 from adapters.evaluators.flashinfer_trace_set import trace_set_of
 from service.adapter_host import host_of
+from service.http.answer_parts import AnswerRoom
 from service.http.body import parse_body, read_body
 from service.http.openapi import body_of
 from service.http.problems import ProblemRaised
@@ -78,10 +79,14 @@ async def post_tasks(request: Request) -> list[FlashInferTaskAnswer]:
     deadline = time.monotonic() + query.timeout
     for task_id in query.task_ids:
         await task_answer(request, caller_id, task_id, 0)
-    return [
-        await task_answer(request, caller_id, task_id, max(0.0, deadline - time.monotonic()))
-        for task_id in query.task_ids
-    ]
+    room, answers = AnswerRoom(), list[FlashInferTaskAnswer]()
+    for task_id in query.task_ids:
+        left_s = max(0.0, deadline - time.monotonic())
+        answers.append(await task_answer(request, caller_id, task_id, left_s))
+        if not room.take(len(answers[-1].model_dump_json())):
+            detail = f"These tasks have more than {room.limit_bytes} bytes; ask for fewer at once"
+            raise ProblemRaised("too_large", detail, limit=room.limit_bytes)
+    return answers
 
 
 @tasks.get("/tasks/{task_id}", summary="A flashinfer-bench task")

@@ -15,6 +15,7 @@ from adapters.evaluators.kernelgym_result import (
 )
 from adapters.evaluators.kernelgym_task import MAX_ID_CHARS, KernelGymBatch, KernelGymTask
 from adapters.evaluators.kernelgym_tasks import KeptTask, submit_task
+from service.http.answer_parts import AnswerRoom
 from service.http.body import parse_value
 from service.http.problems import ProblemRaised, as_raised
 
@@ -32,7 +33,8 @@ async def evaluate_batch(
     posted = [await _submit(request, caller_id, task) for task in batch.tasks]
     timeouts = [outcome.timeout_s for outcome in posted if isinstance(outcome, _Submitted)]
     deadline = time.monotonic() + max(timeouts, default=0)
-    results = [await _result(request, outcome, deadline) for outcome in posted]
+    room = AnswerRoom()
+    results = [fitting(await _result(request, each, deadline), room) for each in posted]
     completed = sum(result.status == "completed" for result in results)
     living = sum(result.status in _LIVING for result in results)
     return KernelGymBatchResult(
@@ -74,6 +76,14 @@ async def _result(
     except ProblemRaised as gone:
         return _refused(kept.task_id, gone)
     return result_of(kept.task_id, program, kept.not_applied, kept.submitted_at)
+
+
+def fitting(result: KernelGymResult, room: AnswerRoom) -> KernelGymResult:
+    """Return a result without its texts if the answer has no room left for them."""
+    if room.take(len(result.model_dump_json())):
+        return result
+    where = f"this batch has no room for more; GET /results/{result.task_id} has it"
+    return result.model_copy(update={"metadata": None, "error_message": where})
 
 
 def _refused(task_id: str, raised: ProblemRaised) -> KernelGymResult:

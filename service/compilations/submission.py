@@ -5,6 +5,8 @@ record whose key is known without reading the request, then a record under the k
 and last a job. This module does not know how a job is done, and of HTTP only its vocabulary.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +21,7 @@ from jobs.deadline import Deadline
 from jobs.submission import IsGone, JobOrder, WaitingClient
 from service import VERSION
 from service.caller import Caller
-from service.compilations.answer import Answer, Cache, RenderedAnswer
+from service.compilations.answer import Answer, AnswerTooLarge, Cache, RenderedAnswer
 from service.compilations.response_cache import request_digest
 from service.compilations.retrieval import (
     answer_finished,
@@ -33,7 +35,8 @@ from service.large_bodies import IN_LOOP_BYTES
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
 from store.blobs import LIFE_S
-from store.errors import BucketUnavailable
+from store.byte_limits import MAX_ANSWER_BYTES
+from store.errors import BucketUnavailable, IncludedTooLarge
 from store.jobs.types import Priority
 from store.own_lists import Listing
 from store.records import Hit
@@ -89,7 +92,9 @@ async def _find_or_compile(
 ) -> Answer:
     """Return the answer that any service has stored for the bytes, else read the request."""
     name = f"{VERSION}:{KEY_VERSION}:{digest.hex()}"
-    if hit := await state.compilations.hit_of_alias(name):
+    with _included_fits():
+        hit = await state.compilations.hit_of_alias(name, limit_bytes=MAX_ANSWER_BYTES)
+    if hit is not None:
         return _answer_of(hit)
     body = await with_texts(state, post.caller, post.body, state.settings.max_body_bytes)
     post = replace(post, body=body)
@@ -144,7 +149,7 @@ async def _find_or_enqueue(
     )
     evictions = 0
     while True:
-        if not order.refresh and (hit := await state.compilations.hit(job.key, request.include)):
+        if not order.refresh and (hit := await _hit(state, job.key, request.include)):
             return _answer_of(hit)
         submit = partial(state.client.submit, order)
         submitted, record = await state.client.submit_and_wait(submit, deadline, client)
@@ -164,6 +169,20 @@ async def _find_or_enqueue(
         if evictions == MAX_EVICTIONS:
             state.metrics.direct_answers.inc()
             return Answer(job.key, state_in(record), record, cache)
+
+
+async def _hit(state: ServiceState, key: str, include: Sequence[str]) -> Hit | None:
+    with _included_fits():
+        return await state.compilations.hit(key, include, limit_bytes=MAX_ANSWER_BYTES)
+
+
+@contextmanager
+def _included_fits() -> Iterator[None]:
+    """Raise AnswerTooLarge where the store refuses to read what is to be included."""
+    try:
+        yield
+    except IncludedTooLarge as error:
+        raise AnswerTooLarge(error.size_bytes, error.limit_bytes) from None
 
 
 def _answer_of(hit: Hit) -> Answer:

@@ -3,11 +3,12 @@
 The request id is taken from the request where it is sane, else made, and always returned. As the
 outermost layer it counts requests, adds headers to answers, answers one that is cancelled because
 the service stops or its API key was revoked, and calls what is to be called when a request is over.
+It also sends no JSON answer of more than `MAX_ANSWER_BYTES`, whatever a route has made.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import getrandbits
 from time import perf_counter
 
@@ -18,6 +19,7 @@ from compiler.wanted import IS_WANTED
 from jobs.work_context import REQUEST_ID, WORK
 from service.http.problems import ProblemRaised, problem_response
 from service.http.traffic import Traffic
+from store.byte_limits import MAX_ANSWER_BYTES
 
 IS_HEAD = "tritond.is_head"
 """Set in the scope of a HEAD request, which must not start an endless answer."""
@@ -25,6 +27,10 @@ CONNECTION = "tritond.connection"
 """The key of the connection in a request's state."""
 REVOKED = "tritond.revoked"
 """Set in the state of a request that is cancelled because its API key was revoked."""
+STREAMED = "tritond.streamed"
+"""Set in the state of a request that is answered with a stored file, which may be larger JSON."""
+_AROUND_BYTES = 64 << 10
+"""Bytes that a route may add around the records that it has counted."""
 _AT_END = "tritond.at_end"
 _ADDED = "tritond.added_headers"
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
@@ -58,36 +64,76 @@ class RequestIdMiddleware:
         request_id = sent.decode() if _SANE.fullmatch(sent) else f"{getrandbits(64):016x}"
         state = scope.setdefault("state", {})
         state[REQUEST_ID] = request_id
-        headers = state[_ADDED] = [(b"x-request-id", request_id.encode())]
+        state[_ADDED] = [(b"x-request-id", request_id.encode())]
         WORK.set(state)
         if (connection := state.get(CONNECTION)) is not None:
             IS_WANTED.set(lambda: not connection.is_lost)
-        status = sent_bytes = 0
+        sending = _Sending(scope, receive, send)
         began_s = perf_counter()
-
-        async def send_with_id(message: Message) -> None:
-            nonlocal status, sent_bytes
-            if message["type"] == "http.response.body":
-                sent_bytes += len(message.get("body", b""))
-            elif message["type"] == "http.response.start":
-                status = message["status"]
-                message["headers"] = [*message["headers"], *headers]
-            await send(message)
-
         try:
-            await self._app(scope, receive, send_with_id)
+            await self._app(scope, receive, sending)
         except asyncio.CancelledError:
             is_revoked = scope["state"].get(REVOKED, False)
-            if status and is_revoked:
+            if sending.status and is_revoked:
                 return  # incomplete, so that the connection is closed
-            if status:
+            if sending.status:
                 raise
             raised = _revoked() if is_revoked else _stopping()
-            await problem_response(Request(scope), raised)(scope, receive, send_with_id)
+            await problem_response(Request(scope), raised)(scope, receive, sending)
         finally:
             for end in scope["state"].get(_AT_END, ()):
                 end()
-            self._traffic.note(scope, status, perf_counter() - began_s, sent_bytes)
+            self._traffic.note(scope, sending.status, perf_counter() - began_s, sending.sent_bytes)
+
+
+class _Sending:
+    """Sends the answer to one request, with the headers that were added to it.
+
+    A JSON answer that is too long is replaced by a problem.
+    """
+
+    __slots__ = ("_is_refused", "_receive", "_scope", "_send", "sent_bytes", "status")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._is_refused = False
+        self.status = self.sent_bytes = 0
+
+    async def __call__(self, message: Message) -> None:
+        if self._is_refused:
+            return
+        if message["type"] == "http.response.body":
+            self.sent_bytes += len(message.get("body", b""))
+        elif message["type"] == "http.response.start":
+            state = self._scope["state"]
+            size_bytes = _json_bytes(message["headers"])
+            if size_bytes > MAX_ANSWER_BYTES + _AROUND_BYTES and STREAMED not in state:
+                refusal = problem_response(Request(self._scope), _too_large(size_bytes))
+                await refusal(self._scope, self._receive, self)
+                self._is_refused = True
+                return
+            self.status = message["status"]
+            message["headers"] = [*message["headers"], *state[_ADDED]]
+        await self._send(message)
+
+
+def _json_bytes(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """Return the size of a JSON answer; 0 for another one, or a part of one."""
+    size_bytes, is_json = 0, False
+    for name, value in headers:
+        if name == b"content-length":
+            size_bytes = int(value)
+        elif name == b"content-type":
+            is_json = value.endswith(b"json")
+    return size_bytes if is_json else 0
+
+
+def _too_large(size_bytes: int) -> ProblemRaised:
+    detail = (
+        f"The answer has {size_bytes} bytes, more than the {MAX_ANSWER_BYTES} of any JSON answer; "
+        "ask for less at once"
+    )
+    return ProblemRaised("too_large", detail, limit=MAX_ANSWER_BYTES)
 
 
 def _revoked() -> ProblemRaised:

@@ -10,6 +10,7 @@ from compiler.target import Target, parse_target
 from service.compilations.retrieval import find_compilation, forget_evicted
 from service.http.answer_parts import parts_response
 from service.http.content_coding import accepts
+from service.http.middleware import STREAMED
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import prefers_redirect, requested_wait
@@ -109,6 +110,7 @@ async def blob_response(
     data = None if frame is None else await state.blobs.verify(frame, digest)
     if data is None:
         return None
+    request.scope.setdefault("state", {})[STREAMED] = True
     if is_zstd:
         headers["Content-Encoding"] = "zstd"
     body = frame if is_zstd and frame is not None else data

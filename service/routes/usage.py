@@ -1,15 +1,18 @@
 """Accounts of callers by day. A caller sees its own accounts, an admin those of all."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.caller import require
 from service.http.openapi import answer_of
+from service.http.problems import ProblemRaised
 from service.state import state_of
 
 ALL = "*"
+MOST_AMOUNTS: Final = 50_000
+"""Those of 285 callers who use all kinds on each of 35 days; 2 MB of JSON."""
 router = APIRouter(tags=["system"])
 
 
@@ -68,7 +71,16 @@ async def get_usage(request: Request, caller: Of = None) -> UsageAnswer:
     own = await state.callers.identify(request, "compile", "launch")
     if caller not in {None, own.id}:
         require(own, "admin")
-    rows = await (state.usage.of_all() if caller == ALL else state.usage.of(caller or own.id))
+    if caller == ALL:
+        if (amounts := await state.usage.amounts()) > MOST_AMOUNTS:
+            detail = (
+                f"All callers have {amounts} amounts together, and one answer has {MOST_AMOUNTS} "
+                "at most; ask for one caller at a time"
+            )
+            raise ProblemRaised("too_large", detail, limit=MOST_AMOUNTS)
+        rows = await state.usage.of_all()
+    else:
+        rows = await state.usage.of(caller or own.id)
     return UsageAnswer(
         days=[
             DayOfUsage(

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from adapters.evaluators.kernelgym_result import result_of, status_answer, status_of
+from adapters.evaluators.kernelgym_batch import fitting
+from adapters.evaluators.kernelgym_result import (
+    KernelGymResult,
+    result_of,
+    status_answer,
+    status_of,
+)
 from adapters.evaluators.kernelgym_task import (
     EXAMPLE,
     KernelGymTask,
@@ -17,6 +23,7 @@ from adapters.evaluators.kernelgym_task import (
 from compiler.rejection import RequestRejected
 from programs.program_job import program_problem
 from programs.program_request import ProgramRequest
+from service.http.answer_parts import AnswerRoom
 
 
 def task(**changed: Any) -> KernelGymTask:
@@ -244,3 +251,15 @@ def test_statuses_are_kernelgyms() -> None:
     assert (queued.queue_position, queued.error_message) == (3, None)
     lost = status_answer("t1", failed("worker_lost"))
     assert (lost.status, lost.error_message) == ("failed", "worker_lost: it raised ValueError: no")
+
+
+def test_a_batch_keeps_the_verdicts_of_results_that_do_not_fit():
+    long = KernelGymResult(
+        task_id="t", status="completed", correctness=True, error_message="x" * 99
+    )
+    room = AnswerRoom(len(long.model_dump_json()))
+
+    assert fitting(long, room) is long
+    short = fitting(long, room)
+    assert (short.status, short.correctness, short.metadata) == ("completed", True, None)
+    assert short.error_message == "this batch has no room for more; GET /results/t has it"

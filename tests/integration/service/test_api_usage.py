@@ -8,14 +8,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
 from tritonc import Client
 
+from service.routes.usage import MOST_AMOUNTS
+from store import keys
 from store.api_keys import ApiKeys
-from store.connection import connect
+from store.connection import StoreClient, connect
 from tests.cases import slow_except
 from tests.integration.service import bodies
 from tests.integration.service.conftest import ADMIN_KEY
@@ -53,6 +56,27 @@ def test_a_caller_sees_its_own_accounts_alone(
     refused = teams("bob").get("/v1/usage", params={"caller": today["caller"]})
     assert (refused.status_code, refused.json()["slug"]) == (403, "forbidden")
     assert teams("bob").get("/v1/usage", params={"caller": "*"}).status_code == 403
+
+
+def test_more_accounts_than_an_answer_has_room_for_are_refused(idle: Deployment) -> None:
+    name = keys.USAGE + datetime.now(UTC).date().isoformat()
+    amounts = {f"requests caller-{n}": 1 for n in range(MOST_AMOUNTS + 1)}
+    asyncio.run(change(idle.redis_url, lambda redis: redis.hset(name, mapping=amounts)))
+    try:
+        with idle.client(authorization=f"Bearer {ADMIN_KEY}") as http:
+            refused = http.get("/v1/usage", params={"caller": "*"})
+            own = http.get("/v1/usage", params={"caller": "caller-7"})
+    finally:
+        asyncio.run(change(idle.redis_url, lambda redis: redis.hdel(name, *amounts)))
+
+    assert (refused.status_code, refused.json()["slug"]) == (413, "too_large")
+    assert "ask for one caller at a time" in refused.json()["detail"]
+    assert [day["requests"] for day in own.json()["days"]] == [1]
+
+
+async def change(redis_url: str, command: Callable[[StoreClient], Any]) -> None:
+    async with connect(redis_url) as redis:
+        await command(redis)
 
 
 def test_a_key_with_a_limit_is_refused_beyond_it(idle: Deployment) -> None:
@@ -111,8 +135,9 @@ def test_a_path_that_is_not_there_needs_no_key_but_no_wrong_one(idle: Deployment
 
 async def limited_key(redis_url: str, requests_per_s: float = 1) -> tuple[str, str]:
     async with connect(redis_url) as redis:
-        keys = ApiKeys(redis)
-        key, secret = await keys.create("limited", ("compile",), requests_per_s=requests_per_s)
+        key, secret = await ApiKeys(redis).create(
+            "limited", ("compile",), requests_per_s=requests_per_s
+        )
     return key.id, secret
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from store.blobs import Blobs
+from store.blobs import Blobs, kept_content_bytes
 from store.compilations import Compilations, Derived
+from store.errors import IncludedTooLarge
 from store.records import Miss
 
 KEY = "9f" * 32
@@ -133,3 +134,23 @@ async def test_a_meaning_is_no_promise(compilations, digests):
 
     assert await compilations.hit_of_alias("digest") is None
     assert compilations.misses == {}, "the request is read next, and counted then"
+
+
+async def test_blobs_beyond_a_limit_are_not_unpacked(compilations, digests, cache):
+    whole = len(b".version 8.8")
+    compilations.note_alias("digest", KEY, ["ptx"])
+    await compilations.flush()
+
+    for limit_bytes in (None, whole):
+        assert await compilations.hit(KEY, ["ptx"], limit_bytes=limit_bytes)
+        assert await compilations.hit_of_alias("digest", limit_bytes=limit_bytes)
+    with pytest.raises(IncludedTooLarge, match=f"{whole} bytes, more than {whole - 1}"):
+        await compilations.hit(KEY, ["ptx"], limit_bytes=whole - 1)
+    with pytest.raises(IncludedTooLarge):
+        await compilations.hit_of_alias("digest", limit_bytes=whole - 1)
+    assert await compilations.hit(KEY, [], limit_bytes=0), "it includes nothing"
+
+
+def test_the_size_of_a_blob_is_known_before_it_is_fetched():
+    assert kept_content_bytes(b"bucket:800/2000") == 2000
+    assert kept_content_bytes(b"bucket:800") == 0, "an earlier version wrote one number"
