@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import time
 from dataclasses import replace
 
 import pytest
@@ -71,8 +70,8 @@ def test_a_patch_is_a_unified_diff(cell: Cell, source: str, changed: str | None)
     assert patch_of(cell, source) == "".join(expected)
 
 
-def test_a_patch_of_many_equal_lines_takes_no_time_of_their_square(cell: Cell):
+def test_a_patch_compares_no_lines(cell: Cell, monkeypatch: pytest.MonkeyPatch):
+    """Comparing a hostile source's many equal lines takes time that grows with their square."""
+    monkeypatch.setattr(difflib, "SequenceMatcher", None)
     lines = "".join(f"'{n % 100}'\n" for n in range(60_000))
-    began_s = time.process_time()
     assert "+# tritonc: BLOCK=32\n" in patch_of(cell, lines + KERNEL + lines)
-    assert time.process_time() - began_s < 10
