@@ -75,9 +75,9 @@ class ModuleExecution:
         self.assumptions = assumptions
         self.dropped: list[DroppedStatement] = []
         self.missing: set[str] = set()
-        walks = Walks()
-        self.taint_analysis = TaintAnalysis(assumptions, walks)
-        self.assumed = TaintAnalysis(assumptions, walks, passes_on=False)
+        self._walks = Walks()
+        self.taint_analysis = TaintAnalysis(assumptions, self._walks)
+        self.assumed = TaintAnalysis(assumptions, self._walks, passes_on=False)
         """Follows the assumptions that statements made, as taint is followed."""
         self.assumptions_of: dict[Taint, list[Assumption]] = {}
         self.place = (USER_FILE, 1)
@@ -199,6 +199,7 @@ class ModuleExecution:
         logged = len(self.assumptions.log) if logged is None else logged
         asked, raised = None, False
         calls = UserCalls()
+        self._walks.forget()
         try:
             with calls.noted():
                 exec(code, module.__dict__)  # noqa: S102 - the child exists to do this

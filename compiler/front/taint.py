@@ -97,6 +97,10 @@ class Walks:
         self._last = executed.code, executed.calls, reach
         return reach
 
+    def forget(self) -> None:
+        """Let go of what the last statement read, so that the next one may end its life."""
+        self._last = None
+
     def of(self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()) -> Reach:
         """Return what code may read that is run in `namespace`."""
         reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left), calls)
