@@ -56,6 +56,8 @@ def _specialized(
         if written is None and parameter.name not in constexprs:
             default = parameter.default
             constexprs[parameter.name] = getattr(default, "value", default)
+        if written is not None and written.endswith(":1"):  # Triton's JIT makes it a constant
+            constexprs[parameter.name], written = 1, None
         signature[parameter.name] = "constexpr" if written is None else written.removesuffix(":16")
         if written is not None and written.endswith(":16"):
             attrs[(index,)] = [["tt.divisibility", 16]]
