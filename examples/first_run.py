@@ -70,7 +70,7 @@ def show_first_compilation() -> None:
     with tritonc.Client(URL) as client:
         compilation = client.compile(
             (HERE / "vector_add.py").read_text(),
-            signature="*fp32:16, *fp32:16, *fp32:16, i32",
+            signature="*fp32:16, *fp32:16, *fp32:16, i32:16",
             constexprs={"BLOCK_SIZE": 1024},
             target="cuda:90",
             include=["ttir", "ptx"],

@@ -28,7 +28,7 @@ async def completed(
     if kernel is None:
         return None
     given = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {})}
-    assumed = [item for item in kernel["assumed"] if item["parameter"] not in given]
+    assumed = [item for item in kernel.get("assumed") or () if item["parameter"] not in given]
     if not assumed:
         return None
     is_value = {
@@ -55,7 +55,7 @@ def _chosen(kernels: list[dict[str, Any]], name: str | None) -> dict[str, Any] |
     if name is not None:
         entries = [kernel for kernel in kernels if kernel["name"] == name]
     elif len(entries) > 1:
-        entries = [kernel for kernel in entries if kernel["launched"]]
+        entries = [kernel for kernel in entries if kernel.get("launched")]
     return entries[0] if len(entries) == 1 else None
 
 

@@ -91,7 +91,7 @@ def _described(kernel: Mapping[str, Any]) -> str:
         values = {**config.get("constexprs", {}), **config.get("options", {})}
         shown = ", ".join(f"{name}={_default(value)}" for name, value in values.items())
         lines.append(f"  autotune configuration: {shown}")
-    if assumed := kernel["assumed"]:
+    if assumed := kernel.get("assumed"):
         shown = ", ".join(f"{item['parameter']} {item['value']}" for item in assumed)
         lines.append(f"  assumed: {shown}")
     if len(kernel["configs"]) > 4:
