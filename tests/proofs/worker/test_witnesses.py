@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compiler.job import CompileJob
+from launch.proof import prove_kernel
 from launch.proof.proof_messages import AnswerReport, ProofReport
 from launch.proof.prove_kernel import MOST_PROPOSALS, MOST_WITNESSES
 from proofs.proof_job import ProofJob
@@ -73,6 +74,17 @@ def test_accesses_beyond_the_most_witnesses_are_refuted_without_one(many: ProofR
     assert with_witness == refuted[:MOST_WITNESSES]
     assert all(one.replay is not None for one in with_witness)
     assert f"the first {MOST_WITNESSES}" in refuted[-1].reason
+
+
+def test_races_beyond_the_most_that_are_run_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prove_kernel, "MOST_RACES_RUN", 2)
+    masked = stores(4).replace(", s)", ", s, mask=offs < n)")
+    report = report_of_source(
+        masked, "kernel", TYPES, CONTRACT, {"B": 16}, checks=["bounds", "overflow", "races"]
+    )
+    races = [one.answers["race"] for one in report.accesses if one.kind == "store"]
+    assert [one.verdict for one in races] == ["refuted", "refuted", "possible", "possible"]
+    assert races[-1].reason == "not confirmed: a proof runs the programs of its first 2 races"
 
 
 def test_witnesses_beyond_their_most_bytes_are_left_out(
