@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "client"))
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parent.parent / "client"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tritonc.packages.package import Package
 
@@ -28,6 +27,7 @@ from worker.compile.child_run import carry_out
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 
+ROOT = Path(__file__).parent.parent
 KERNEL = re.compile(r"^@triton\.jit.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
 DEADLINE_S = 600.0
 SHOWN = 3

@@ -199,7 +199,6 @@ class ModuleExecution:
         logged = len(self.assumptions.log) if logged is None else logged
         asked, raised = None, False
         calls = UserCalls()
-        self._walks.forget()
         try:
             with calls.noted():
                 exec(code, module.__dict__)  # noqa: S102 - the child exists to do this
@@ -225,10 +224,13 @@ class ModuleExecution:
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
         executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.found)
-        self._note_assumptions(executed, logged)
-        if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
-            self._hide(executed)
-        return self.taint_analysis.after(executed, self.missing)
+        try:
+            self._note_assumptions(executed, logged)
+            if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+                self._hide(executed)
+            return self.taint_analysis.after(executed, self.missing)
+        finally:
+            self._walks.forget()
 
     def _note_assumptions(self, executed: Executed, logged: int) -> None:
         """Follow what depends on the assumptions that a statement made."""

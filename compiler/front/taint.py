@@ -98,7 +98,7 @@ class Walks:
         return reach
 
     def forget(self) -> None:
-        """Let go of what the last statement read, so that the next one may end its life."""
+        """Let go of what the last statement read, before user code may end its life."""
         self._last = None
 
     def of(self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()) -> Reach:
@@ -151,7 +151,10 @@ class TaintAnalysis:
         """Return the source of a taint that a statement reads: it may have failed for that."""
         if not self._names and not self._objects:
             return None
-        return self._within(self._walks.of_statement(executed))
+        try:
+            return self._within(self._walks.of_statement(executed))
+        finally:
+            self._walks.forget()
 
     def _is_only_tuned(self, executed: Executed, missing: Collection[str]) -> bool:
         """Return True if only decorators that act at a launch taint a statement."""
