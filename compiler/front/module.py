@@ -160,15 +160,23 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._execution.run(module, self._text(path), path)
 
 
+@dataclass(frozen=True)
+class HostRun:
+    """Runs a source as `__main__`, its host code included.
+
+    `known_names` returns, for what stands in for other names, what torch's modules hold. `runs`
+    are the methods `run` of the classes that launch.
+    """
+
+    known_names: Callable[[Callable[[str], Any]], Mapping[str, Mapping[str, Any]]]
+    runs: Mapping[Any, Callable[..., Any]]
+
+
 @contextmanager
-def launching_nothing(kinds: Sequence[Any], launched: Callable[[], object]) -> Iterator[None]:
-    """Let launches in the block only return what `launched` does: nothing is run while loading."""
-
-    def run(*_: Any, **__: Any) -> object:
-        return launched()
-
-    originals = [(kind, kind.run) for kind in kinds]
-    for kind in kinds:
+def launching_nothing(runs: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
+    """Let launches in the block only do what `runs` has for their class."""
+    originals = [(kind, kind.run) for kind in runs]
+    for kind, run in runs.items():
         kind.run = run
     try:
         yield
@@ -183,6 +191,7 @@ def load(
     *,
     module: str | None = None,
     absent: Collection[str] = (),
+    host_run: HostRun | None = None,
 ) -> Loaded:
     """Load `text` as the module called `module`, its imports coming from `files`.
 
@@ -195,18 +204,19 @@ def load(
     execution = ModuleExecution(assumptions)
     posted = posted_module(module, text, files)
     finder = PostedFiles(text, files, posted, execution)
-    sys.meta_path[:0] = [finder, StandIns(assumptions, files)]
+    stand_ins = StandIns(assumptions, files, host_run.known_names if host_run else None)
+    sys.meta_path[:0] = [finder, stand_ins]
     sys.meta_path.append(MissingModules(assumptions))
     loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None
     notice_attempts(assumptions)
     with (
         driver_stub.noting_assumptions(assumptions),
-        launching_nothing(triton_api.LAUNCHABLE, lambda: LaunchResult(assumptions)),
+        launching_nothing(host_run.runs if host_run else _launch_nothing(assumptions)),
     ):
         try:
             with cpu_budget.bounded():
-                loaded = _executed(posted, loaded, finder)
+                loaded = _executed(posted, loaded, finder, is_main=host_run is not None)
         except StatementFailed as failure:
             failed = failure.dropped
         except cpu_budget.CpuBudgetUsedUp as error:
@@ -228,8 +238,15 @@ def _took_too_long(place: tuple[str, int]) -> Failure:
     return Failure("compile_timeout", "frontend", message, [found])
 
 
+def _launch_nothing(assumptions: Assumptions) -> Mapping[Any, Callable[..., Any]]:
+    def run(*_: Any, **__: Any) -> object:
+        return LaunchResult(assumptions)
+
+    return dict.fromkeys(triton_api.LAUNCHABLE, run)
+
+
 def _executed(
-    posted: PostedModule, module: types.ModuleType, finder: PostedFiles
+    posted: PostedModule, module: types.ModuleType, finder: PostedFiles, *, is_main: bool
 ) -> types.ModuleType:
     """Import the packages around a posted module, then run it, unless one of them imported it."""
     try:
@@ -241,6 +258,8 @@ def _executed(
     if posted.name in sys.modules:
         return sys.modules[posted.name]
     module.__package__ = posted.package
+    if is_main:
+        module.__name__ = "__main__"
     sys.modules[posted.name] = module
     finder.exec_module(module)
     if posted.parents:

@@ -12,7 +12,7 @@ import importlib.machinery
 import math
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -251,16 +251,31 @@ def _inherited(name: str, assumptions: Assumptions) -> type:
     return type(name.rpartition(".")[2], (_Inherited,), members)
 
 
+KnownNames = Callable[[Callable[[str], Any]], Mapping[str, Mapping[str, Any]]]
+"""Returns names of torch's modules that are known, from what makes stand-ins of others."""
+
+
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports the stand-ins and their submodules, in every environment alike.
 
     A library that this process has imported itself stays what it is. `posted` are the paths of
-    files that were posted, which complete the stand-ins.
+    files that were posted, which complete the stand-ins; `known_names` adds to what is known of
+    torch.
     """
 
-    def __init__(self, assumptions: Assumptions, posted: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        assumptions: Assumptions,
+        posted: Iterable[str] = (),
+        known_names: KnownNames | None = None,
+    ) -> None:
         self._assumptions = assumptions
         self._posted = frozenset(_modules(posted))
+        self._names = (
+            {}
+            if known_names is None
+            else known_names(lambda name: Absent(f"{LIBRARY}.{name}", assumptions))
+        )
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Return a spec for torch, NumPy and what is under them, and for `packaging.version`."""
@@ -299,6 +314,11 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return Absent(inner, assumptions)
 
         vars(module)["__getattr__"] = absent
+        vars(module).update(self._names.get(name, {}))
+        for part in self._names:
+            owner, _, attribute = part.rpartition(".")
+            if owner == name:
+                vars(module)[attribute] = importlib.import_module(part)
 
 
 def _modules(paths: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,136 @@
+"""The task that runs a source as `__main__` and records what its launches pass.
+
+Tensors have no elements (`fake_tensor`), and a launch does nothing. Triton's own JIT binds and
+specializes the arguments, so types and hints are those of a real launch. Of an autotuned kernel,
+the first configuration is launched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import triton.testing
+from triton.runtime.autotuner import Autotuner
+
+from compiler.back import triton_api
+from compiler.diagnostic import USER_FILE
+from compiler.front import ast_source
+from compiler.front.environment import Assumptions, LaunchResult, executing_line
+from compiler.front.launches import torch_functions
+from compiler.front.launches.fake_tensor import Tensor
+from compiler.front.module import HostRun, load
+from compiler.front.stubs import driver_stub
+from compiler.messages.launches import (
+    MOST_LAUNCHES,
+    MOST_LINES,
+    KernelLaunch,
+    LaunchedParameter,
+    LaunchesOrder,
+    LaunchesReport,
+)
+from compiler.messages.wire import Send
+
+_HINTS = {("tt.divisibility", 16): "divisible_by_16", ("tt.pointer_range", 32): "pointer_range_32"}
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+def launches(order: LaunchesOrder, body: bytes, send: Send) -> LaunchesReport:
+    """Return the first launch of each kernel that the script itself defines or imports."""
+    del send
+    driver_stub.pretend(triton_api.target_of(order.target))
+    recorded = _Recorded()
+    host_run = HostRun(torch_functions.known_names, recorded.runs())
+    with _benchmarks_called_once():
+        load(
+            body.decode(), order.files, module=order.module, absent=order.absent, host_run=host_run
+        )
+    return LaunchesReport(launches=list(recorded.by_kernel.values()))
+
+
+class _Recorded:
+    """The launches of a run."""
+
+    def __init__(self) -> None:
+        self.by_kernel: dict[str, KernelLaunch] = {}
+
+    def runs(self) -> Mapping[Any, Callable[..., Any]]:
+        """Return the methods `run` of the classes that launch."""
+
+        def run(function: Any, *arguments: Any, **named: Any) -> LaunchResult:
+            self._launch(function, arguments, named)
+            return LaunchResult(Assumptions())
+
+        return {triton_api.JITFunction: run, Autotuner: _first_configuration}
+
+    def _launch(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        file, line = executing_line() or (USER_FILE, 0)
+        name = function.__name__
+        first = self.by_kernel.get(name)
+        if first is not None:
+            if line != first.line and line not in first.other_lines[: MOST_LINES - 1]:
+                first.other_lines.append(line)
+        elif len(self.by_kernel) < MOST_LAUNCHES:
+            parameters, options = _specialized(function, arguments, named)
+            self.by_kernel[name] = KernelLaunch(
+                kernel=name, file=file, line=line, parameters=parameters, options=options,
+                other_lines=[],
+            )  # fmt: skip
+
+
+def _first_configuration(tuner: Any, *arguments: Any, **named: Any) -> Any:
+    tuner.nargs = dict(zip(tuner.arg_names, arguments, strict=False))
+    config = tuner.prune_configs(named)[0]
+    return tuner.fn.run(*arguments, **named, **config.all_kwargs())
+
+
+def _specialized(
+    function: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[list[LaunchedParameter], dict[str, Any]]:
+    """Return what Triton's JIT makes of the arguments. Raises what it raises."""
+    named = {name: value for name, value in named.items() if name not in ("grid", "warmup")}
+    keywords = named | {"debug": named.get("debug", function.debug) or False}
+    _, _, _, backend, binder = function.device_caches[0]
+    bound, specialization, options = binder(*arguments, **keywords)
+    _, signature, constexprs, attrs = function._pack_args(
+        backend, keywords, bound, specialization, options
+    )
+    parameters = []
+    for position, (name, kind) in enumerate(signature.items()):
+        value = bound[name]
+        if kind == "constexpr" and not function.params[position].is_constexpr and value == 1:
+            parameters.append(LaunchedParameter(name=name, type="i32", hints=["equal_to_1"]))
+        elif kind == "constexpr":
+            encoded = ast_source.encode(constexprs[(position,)])
+            parameters.append(
+                LaunchedParameter(name=name, type="constexpr", hints=[], value=encoded)
+            )
+        elif isinstance(kind, str):
+            parameters.append(
+                LaunchedParameter(
+                    name=name,
+                    type=kind,
+                    hints=[_HINTS[pair[0], pair[1]] for pair in attrs.get((position,), [])],
+                    is_guess=isinstance(value, Tensor) and value.is_guess,
+                )
+            )
+    chosen = {name: named[name] for name in _OPTIONS if isinstance(named.get(name), int)}
+    return parameters, chosen
+
+
+@contextlib.contextmanager
+def _benchmarks_called_once() -> Iterator[None]:
+    """Have `triton.testing.do_bench` call its function once, and reports of it do nothing."""
+    originals = triton.testing.do_bench, triton.testing.Mark.run
+
+    def called(function: Callable[[], object], *_: Any, **named: Any) -> Any:
+        function()
+        return [1.0 for _ in named["quantiles"]] if named.get("quantiles") else 1.0
+
+    triton.testing.do_bench = called
+    triton.testing.Mark.run = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        triton.testing.do_bench, triton.testing.Mark.run = originals

@@ -1,0 +1,57 @@
+"""Orders to children about the launches of a source's own script, and their reports.
+
+Standard library only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.messages.orders import Execution, Order
+
+MOST_LAUNCHES = 64
+"""Launches that a report contains: the first of each kernel."""
+MOST_LINES = 16
+"""Lines of further launches of a kernel that a report names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchesOrder(Execution, Order):
+    """Run a source as its own script, without torch and a GPU, and record its launches."""
+
+    task = "launches"
+    profile = "front"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchedParameter:
+    """What a launch passes for a parameter, as Triton's JIT specializes on it.
+
+    A constexpr has a `value` in tagged JSON and the type `constexpr`. An integer that is 1 has
+    the hint `equal_to_1`. `is_guess`: a tensor is the result of an operation that is not known.
+    """
+
+    name: str
+    type: str
+    hints: list[str]
+    value: Any = None
+    is_guess: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelLaunch:
+    """The first launch of a kernel, at its line, and the lines of further ones."""
+
+    kernel: str
+    file: str
+    line: int
+    parameters: list[LaunchedParameter]
+    options: Mapping[str, Any]
+    other_lines: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchesReport:
+    """The first launch of each kernel of the source, in their order."""
+
+    launches: list[KernelLaunch]
