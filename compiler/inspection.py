@@ -109,6 +109,7 @@ class Proposal(BaseModel):
     of them that no use implies: most launches have them. `values` are those to try for a
     constexpr, the likeliest first; without any, its default applies. `line` is the one
     that implies the type, and `reason` says how. A proposal of `low` confidence is an example.
+    `passed` is true for what a launch of the source passes: it replaces a default.
     """
 
     type: str = Field(max_length=256)
@@ -118,6 +119,7 @@ class Proposal(BaseModel):
     line: int
     reason: str = Field(max_length=1000)
     confidence: Literal["high", "medium", "low"]
+    passed: bool = False
 
 
 class InspectedParameter(BaseModel):
@@ -137,11 +139,25 @@ class InspectedParameter(BaseModel):
     proposal: Proposal | None
 
 
+class InspectedLaunch(BaseModel):
+    """The first launch of a kernel when the source runs as a script, with tensors of no elements.
+
+    `options` are Triton's that it passes, such as `num_warps`; `other_lines` are those of further
+    launches.
+    """
+
+    file: str = Field(max_length=1024)
+    line: int
+    options: dict[str, int]
+    other_lines: list[int] = Field(max_length=16)
+
+
 class InspectedKernel(BaseModel):
     """Facts about one jit function from the text.
 
     `calls` are the jit functions it uses; `configs` and `heuristics` are those of its decorators.
-    `launched` is true if the text launches it. `assumed` lists all that clients fill in for a
+    `launched` is true if the text launches it, and `launch` is its first launch, if the source runs
+    so far without torch and a GPU. `assumed` lists all that clients fill in for a
     request that gives nothing; a parameter with a usable default is not among them.
     """
 
@@ -153,6 +169,7 @@ class InspectedKernel(BaseModel):
     calls: list[str]
     gluon: bool
     launched: bool = False
+    launch: InspectedLaunch | None = None
     assumed: list[AssumedValue] = Field(default_factory=list)
 
 
@@ -165,14 +182,16 @@ def assumed_values(kernel: InspectedKernel) -> list[AssumedValue]:
         if proposal is None:
             continue
         if proposal.type == "constexpr":
-            is_set = default is None or name in tuned
-            value = proposal.values[0] if is_set and proposal.values else None
+            is_open = default is None or name in tuned
+            values = list(proposal.values)
         else:
-            is_none = default is not None and default.get("literal", "") is None
-            value = None if is_none else _hinted(proposal)
-        if value is not None:
+            is_open = default is None or default.get("literal", "") is not None
+            values = [_hinted(proposal)]
+        if values and (is_open or proposal.passed):
             found.append(
-                AssumedValue(parameter=name, value=value, why=proposal.reason, line=proposal.line)
+                AssumedValue(
+                    parameter=name, value=values[0], why=proposal.reason, line=proposal.line
+                )
             )
     return found
 

@@ -154,13 +154,18 @@ def _inferred(
         if proposal is None or name in known:
             continue
         if proposal["type"] == "constexpr":
-            is_set = not parameter["default"] or _is_configured(name, kernel)
+            passed = bool(proposal.get("passed"))
+            is_set = passed or not parameter["default"] or _is_configured(name, kernel)
             if is_set and proposal["values"]:
                 made["constexprs"][name] = proposal["values"][0]
                 is_tuned |= _is_configured(name, kernel)
-        elif with_types and not _is_none(parameter["default"]):
+        elif with_types and (proposal.get("passed") or not _is_none(parameter["default"])):
             made["signature"][name] = hinted_type(proposal, with_assumed=with_hints)
-    if is_tuned:
+    if kernel.get("launch"):
+        own = _named(given, "options")
+        options = kernel["launch"]["options"]
+        made["options"] = {name: value for name, value in options.items() if name not in own}
+    elif is_tuned:
         options = next((c.get("options") or {} for c in kernel.get("configs") or ()), {})
         made["options"] = {
             name: value["literal"]

@@ -28,12 +28,12 @@ class CpuBudgetUsedUp(BaseException):
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    """Raise `CpuBudgetUsedUp` in the block once it has taken `MOST_CPU_S`.
+def bounded(most_cpu_s: float) -> Iterator[None]:
+    """Raise `CpuBudgetUsedUp` in the block once it has taken `most_cpu_s`.
 
     To be used in the main thread. The lines are written to stderr from then on for good.
     """
-    end_s = time.process_time() + MOST_CPU_S
+    end_s = time.process_time() + most_cpu_s
     running = True
 
     def notice(_number: int, _frame: FrameType | None) -> None:

@@ -39,7 +39,7 @@ from compiler.front.module_execution import (
     StatementFailed,
 )
 from compiler.front.stubs import driver_stub
-from compiler.front.stubs.torch_stub import LIBRARY, NUMPY, StandIns
+from compiler.front.stubs.torch_stub import LIBRARY, NUMPY, KnownNames, StandIns
 from compiler.posted_text import python_text
 from compiler.reading.posted_files import package_of, root_package
 
@@ -165,11 +165,12 @@ class HostRun:
     """Runs a source as `__main__`, its host code included.
 
     `known_names` returns, for what stands in for other names, what torch's modules hold. `runs`
-    are the methods `run` of the classes that launch.
+    are the methods `run` of the classes that launch. It may take `most_cpu_s` of CPU time.
     """
 
-    known_names: Callable[[Callable[[str], Any]], Mapping[str, Mapping[str, Any]]]
+    known_names: KnownNames
     runs: Mapping[Any, Callable[..., Any]]
+    most_cpu_s: float
 
 
 @contextmanager
@@ -209,27 +210,29 @@ def load(
     sys.meta_path.append(MissingModules(assumptions))
     loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None
+    most_cpu_s = host_run.most_cpu_s if host_run else cpu_budget.MOST_CPU_S
     notice_attempts(assumptions)
     with (
         driver_stub.noting_assumptions(assumptions),
         launching_nothing(host_run.runs if host_run else _launch_nothing(assumptions)),
     ):
         try:
-            with cpu_budget.bounded():
+            with cpu_budget.bounded(most_cpu_s):
                 loaded = _executed(posted, loaded, finder, is_main=host_run is not None)
         except StatementFailed as failure:
             failed = failure.dropped
         except cpu_budget.CpuBudgetUsedUp as error:
-            raise _took_too_long(error.place or execution.place) from None
+            place = error.place or execution.place
+            raise _took_too_long(place, most_cpu_s) from None
     for dropped in execution.dropped:
         _note(dropped, assumptions)
     return Loaded(loaded, execution.dropped, failed, assumptions, execution)
 
 
-def _took_too_long(place: tuple[str, int]) -> Failure:
+def _took_too_long(place: tuple[str, int], most_cpu_s: float) -> Failure:
     file, line = place
     message = (
-        f"the code at module level took longer than {cpu_budget.MOST_CPU_S:g} s of CPU, "
+        f"the code at module level took longer than {most_cpu_s:g} s of CPU, "
         f"at {file}:{line}; move work out of module level"
     )
     span = Span(file, line)

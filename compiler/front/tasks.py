@@ -14,10 +14,10 @@ from compiler.front.autotuner import autotune
 from compiler.front.cache_key import cache_key
 from compiler.front.front import front
 from compiler.front.jit_function import parameters
-from compiler.front.launches.record import launches
+from compiler.front.script.recorded_launches import launches
 from compiler.front.warming import forget, prewarm, warm_up
 from compiler.messages import autotuning, orders
-from compiler.messages.launches import LaunchesOrder
+from compiler.messages.script_launches import LaunchesOrder
 from compiler.messages.wire import Task, task_of
 from compiler.reading.read_source import read_source
 from compiler.ttir_to_numpy.task import numpy

@@ -56,7 +56,11 @@ function identityOf(kernel: Kernel): string {
 }
 
 function proposed(kernel: Kernel): Values {
-  return { ...following(kernel, { signature: {}, constexprs: {} }), options: optionsOf(kernel.configs[0]) };
+  return { ...following(kernel, { signature: {}, constexprs: {} }), options: kernel.launch ? numbersAsText(kernel.launch.options) : optionsOf(kernel.configs[0]) };
+}
+
+function numbersAsText(options: Readonly<Record<string, number>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(options).map(([name, value]) => [name, String(value)]));
 }
 
 /** Return the values of an edited kernel: those that were there, and proposals for new parameters. */

@@ -57,10 +57,11 @@ export function isConstexpr({ constexpr, proposal }: Parameter): boolean {
   return constexpr || proposal?.type === "constexpr";
 }
 
-/** Return the form's initial text for a parameter: of its configuration or default, else as its use implies. */
+/** Return the form's initial text for a parameter: of a launch, its configuration or default, else as its use implies. */
 export function firstText(parameter: Parameter, kernel: Kernel): string {
   const { name, proposal } = parameter;
   if (!isConstexpr(parameter)) return proposal ? `${proposal.type}${suffixOf(proposal.hints)}` : "";
+  if (proposal?.passed && proposal.values.length) return pythonText(proposal.values[0]);
   const known = kernel.configs[0]?.constexprs?.[name]?.literal ?? parameter.default?.literal ?? proposal?.values[0];
   return known === undefined ? "" : pythonText(known);
 }

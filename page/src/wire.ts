@@ -78,6 +78,8 @@ export interface Proposal {
   line: number;
   reason: string;
   confidence: "high" | "medium" | "low";
+  /** True for what a launch of the source passes. */
+  passed: boolean;
 }
 
 /** A `triton.Config`: values where they are literals, else expressions; or the code that makes some. */
@@ -95,6 +97,8 @@ export interface Kernel {
   calls: string[];
   /** True if the text launches it. */
   launched: boolean;
+  /** Its first launch when the source runs as a script; null if it gets to none. */
+  launch: { line: number; options: Record<string, number> } | null;
 }
 
 export interface Inspection {

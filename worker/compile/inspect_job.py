@@ -1,6 +1,7 @@
 """Does one claimed inspection: a child parses a source and reports its kernels.
 
-That runs no user code. If the request names a target, another child executes the source to read
+That runs no user code. If the source launches a kernel, another child runs it as a script, and
+reports what the launches pass. If the request names a target, a third executes the source to read
 one kernel's autotuner.
 """
 
@@ -20,6 +21,7 @@ from worker.compile.child_run import ChildRun
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import success_kept_s
 from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.compile.launches_reading import with_launches
 from worker.compile.reports import InspectReport, Malformed
 from worker.compile.source_reader import inspect_source
 from worker.consumer import Attempt
@@ -38,6 +40,7 @@ async def do_inspection(
     is_own = job.toolchain_id == context.toolchain.id
     try:
         inspection = _inspection(await inspect_source(pool, job))
+        inspection.kernels = await with_launches(pool, job, inspection.kernels)
         if inspection.state == "succeeded" and job.target is not None:
             asked = AutotunedSource(
                 job.source, job.files, job.kernel, job.target, job.module, job.absent

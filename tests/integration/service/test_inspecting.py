@@ -85,7 +85,52 @@ def test_types_are_proposed_with_the_line_that_implies_them(http: httpx.Client) 
         "line": 21,
         "reason": "is annotated *fp32",
         "confidence": "high",
+        "passed": False,
     }
+
+
+LAUNCHED = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def fill(x_ptr, n, bias_ptr, BLOCK: tl.constexpr = 64):
+    tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)
+
+if __name__ == "__main__":
+    x = torch.empty(96, device="cuda", dtype=torch.float16)
+    fill[(1,)](x, x.numel(), None, BLOCK=128, num_warps=8)
+"""
+
+
+def test_what_a_launch_of_the_file_passes_is_proposed(http: httpx.Client) -> None:
+    (kernel,) = inspect(http, LAUNCHED).json()["kernels"]
+
+    assert kernel["launch"] == {
+        "file": "user.py",
+        "line": 11,
+        "options": {"num_warps": 8},
+        "other_lines": [],
+    }
+    assert {one["parameter"]: one["value"] for one in kernel["assumed"]} == {
+        "x_ptr": "*fp16:16",
+        "n": "i32:16",
+        "bias_ptr": None,
+        "BLOCK": 128,
+    }
+    assert kernel["parameters"][0]["proposal"]["reason"] == "the launch on line 11 passes it"
+
+
+def test_a_script_that_ends_its_process_is_inspected_by_its_text(http: httpx.Client) -> None:
+    (kernel,) = inspect(http, LAUNCHED.replace("x = torch", "import os; os._exit(3)")).json()[
+        "kernels"
+    ]
+
+    assert kernel["launch"] is None
+    assert (
+        kernel["parameters"][1]["proposal"] is None
+        or not kernel["parameters"][1]["proposal"]["passed"]
+    )
 
 
 def test_a_source_without_kernels_has_none(http: httpx.Client) -> None:

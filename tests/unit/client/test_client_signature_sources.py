@@ -53,6 +53,25 @@ def test_use_gives_types_values_and_the_options_of_the_configuration() -> None:
     assert made.inferred == "*fp32 x; i32 n; fp32 eps; BLOCK=64 (an example); num_warps=8"
 
 
+def test_what_a_launch_of_the_file_passes_replaces_defaults_and_configurations() -> None:
+    passed = [
+        parameter("x", "*fp16"),
+        parameter("bias", "*fp32", default={"literal": None}),
+        parameter("BLOCK", "constexpr", 32, default={"literal": 16}),
+    ]
+    for one in passed:
+        one["proposal"]["passed"] = True
+    launch = {"line": 9, "options": {"num_warps": 2}}
+
+    made = completed({}, {**KERNEL, "parameters": passed, "launch": launch}, text=SOURCE)
+
+    assert made.members == {
+        "signature": {"x": "*fp16:16", "bias": "*fp32:16"},
+        "constexprs": {"BLOCK": 32},
+        "options": {"num_warps": 2},
+    }
+
+
 def test_a_comment_above_the_kernel_comes_before_use_and_flags_before_both() -> None:
     other = "# tritonc: n=i8\ndef other(n): ...\n"
     text = f"{other}# tritonc: n=i64:16 BLOCK=32\n# tritonc: num_stages=2\n{SOURCE}"

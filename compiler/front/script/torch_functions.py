@@ -11,25 +11,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler.front.environment import StandInUsed
-from compiler.front.launches.fake_tensor import (
+from compiler.front.script.fake_tensor import (
     DTYPES,
     METHODS,
     STRIDED,
-    Device,
     Size,
     Tensor,
+    TorchDevice,
     broadcast,
     device_of,
     flat,
     guess,
     matmul,
 )
-from compiler.front.launches.torch_classes import LAYERS, Function, Module
+from compiler.front.script.torch_classes import LAYERS, Function, Module
 from compiler.front.stubs.torch_stub import Dtype
 
 _default_dtype = [DTYPES["float32"]]
-_default_device = [Device("cpu")]
-_GPU = Device("cuda", 0)
+_default_device = [TorchDevice("cpu")]
+_GPU = TorchDevice("cuda", 0)
 
 
 def _made(shape: Sequence[Any], keywords: dict[str, Any], dtype: Dtype | None = None) -> Tensor:
@@ -157,7 +157,9 @@ class _TorchTensor(Tensor, metaclass=_TensorType):
 def _where(condition: Tensor, *values: Any) -> Tensor:
     kinds = [value for value in values if isinstance(value, Tensor)]
     dtype = broadcast(*values).dtype if kinds else _dtype_of(values[0])
-    return broadcast(condition, *values, dtype=dtype)
+    found = broadcast(condition, *values, dtype=dtype)
+    found.is_guess |= not condition.shape  # the order of its axes is not known
+    return found
 
 
 def _sum(tensor: Tensor, dim: Any = None, keepdim: bool = False, **keywords: Any) -> Tensor:
@@ -167,7 +169,10 @@ def _sum(tensor: Tensor, dim: Any = None, keepdim: bool = False, **keywords: Any
 
 
 def _mean(tensor: Tensor, dim: Any = None, keepdim: bool = False, **keywords: Any) -> Tensor:
-    return tensor.reduced(keywords.get("axis", dim), keepdim, keywords.get("dtype"))
+    found = tensor.reduced(keywords.get("axis", dim), keepdim, keywords.get("dtype"))
+    if (derived_by := tensor.derived_by) is not None:  # its gradient is divided, so it has no gaps
+        found.derived_by = lambda _: derived_by(tensor.like())
+    return found
 
 
 def _extreme(tensor: Tensor, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
@@ -175,7 +180,7 @@ def _extreme(tensor: Tensor, dim: Any = None, keepdim: bool = False, **_: Any) -
         return broadcast(tensor, dim)
     if dim is None:
         return tensor.reduced()
-    return tensor.reduced(dim, keepdim), tensor.reduced(dim, keepdim, DTYPES["int64"])
+    return tensor.reduced(dim, keepdim).like(), tensor.reduced(dim, keepdim, DTYPES["int64"]).like()
 
 
 def _at_extreme(tensor: Tensor, dim: Any = None, keepdim: bool = False, **_: Any) -> Tensor:
@@ -198,7 +203,22 @@ def _linear(tensor: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
 
 
 def _cumulative(tensor: Tensor, *_: Any, **keywords: Any) -> Tensor:
+    whole = not tensor.dtype.is_floating_point
+    dtype = keywords.get("dtype") or (DTYPES["int64"] if whole else None)
+    return broadcast(tensor) if dtype in (None, tensor.dtype) else tensor.like(dtype=dtype)
+
+
+def _sorted(tensor: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+    return tensor.clone(), tensor.clone().to(DTYPES["int64"])
+
+
+def _softmax(tensor: Tensor, *_: Any, **keywords: Any) -> Tensor:
     return tensor.like(dtype=keywords.get("dtype"))
+
+
+def _of_floats(*arguments: Any, **keywords: Any) -> Tensor:
+    found = _elementwise(*arguments, **keywords)
+    return found if found.dtype.is_floating_point else found.to(_default_dtype[0])
 
 
 def _cross_entropy(tensor: Tensor, *_: Any, **__: Any) -> Tensor:
@@ -255,9 +275,9 @@ def _set_default_dtype(dtype: Dtype) -> None:
     _default_dtype[0] = dtype
 
 
-def _device(kind: Any, index: int | None = None) -> Device:
+def _device(kind: Any, index: int | None = None) -> TorchDevice:
     found = device_of(kind)
-    return found if index is None else Device(found.type, index)
+    return found if index is None else TorchDevice(found.type, index)
 
 
 class _Unchanging:
@@ -294,15 +314,16 @@ _CREATED: dict[str, Any] = {
     "Tensor": _TorchTensor, "cat": _cat, "concat": _cat, "stack": _stack,
     "promote_types": lambda *dtypes: broadcast(*[Tensor([], d, _GPU) for d in dtypes]).dtype,
 }  # fmt: skip
+_FLOATS = ("exp exp2 log log2 sqrt rsqrt sin cos tan tanh sigmoid erf reciprocal atan2").split()
 _ELEMENTS = (
-    "abs add sub mul pow exp exp2 log log2 sqrt rsqrt sin cos tan tanh sigmoid erf relu gelu silu "
-    "softmax log_softmax clamp clip floor ceil round neg reciprocal square maximum minimum "
+    "abs add sub mul pow relu gelu silu clamp clip floor ceil round neg square "
+    "maximum minimum "
     "logical_and logical_or logical_not fmod remainder leaky_relu elu selu softplus dropout "
     "layer_norm rms_norm group_norm batch_norm nan_to_num tril triu masked_fill flip roll "
-    "bitwise_and bitwise_or bitwise_xor sign trunc addcmul addcdiv lerp normalize sigmoid_ atan2"
+    "bitwise_and bitwise_or bitwise_xor sign trunc addcmul addcdiv lerp normalize "
 ).split()
 _OF_TENSORS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(_ELEMENTS, _elementwise),
+    **dict.fromkeys(_ELEMENTS, _elementwise), **dict.fromkeys(_FLOATS, _of_floats),
     **dict.fromkeys(("matmul", "mm", "bmm", "mv", "dot"), matmul),
     **dict.fromkeys(("sum", "prod", "count_nonzero"), _sum),
     **dict.fromkeys(("mean", "std", "var", "norm", "logsumexp"), _mean),
@@ -310,7 +331,8 @@ _OF_TENSORS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("amax", "amin"), _mean),
     **dict.fromkeys(("argmax", "argmin"), _at_extreme),
     **dict.fromkeys(("any", "all"), _tested),
-    **dict.fromkeys(("cumsum", "cumprod", "sort"), _cumulative),
+    **dict.fromkeys(("cumsum", "cumprod"), _cumulative), "sort": _sorted,
+    **dict.fromkeys(("softmax", "log_softmax"), _softmax),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite"),
                     lambda *values, **_: broadcast(*values, dtype=DTYPES["bool"])),
     "where": _where, "linear": _linear, "cross_entropy": _cross_entropy,

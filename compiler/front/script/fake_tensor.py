@@ -26,7 +26,7 @@ _MOST_ROWS = 1_000
 
 
 @dataclass(frozen=True)
-class Device:
+class TorchDevice:
     """A `torch.device`; equal to its text, as code compares it with what Triton's driver names."""
 
     type: str
@@ -43,15 +43,15 @@ class Device:
         return hash(self.type)
 
 
-def device_of(value: Any, otherwise: Device = Device("cpu")) -> Device:
+def device_of(value: Any, otherwise: TorchDevice = TorchDevice("cpu")) -> TorchDevice:
     """Return the device that an argument names; a number is one of a GPU."""
-    if isinstance(value, Device):
+    if isinstance(value, TorchDevice):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
-        return Device("cuda", value)
+        return TorchDevice("cuda", value)
     if isinstance(value, str):
         kind, _, index = value.partition(":")
-        return Device(kind, int(index) if index.isdecimal() else None)
+        return TorchDevice(kind, int(index) if index.isdecimal() else None)
     return otherwise
 
 
@@ -95,7 +95,7 @@ class Tensor:
         self,
         shape: Sequence[int],
         dtype: Dtype,
-        device: Device,
+        device: TorchDevice,
         *,
         strides: Sequence[int] | None = None,
         offset: int = 0,
@@ -139,7 +139,7 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """Return an address as aligned as the real one."""
-        return _ADDRESS + self.offset * self.itemsize
+        return _ADDRESS + self.offset * self.itemsize if self.numel() else 0
 
     def size(self, dim: int | None = None) -> Any:
         """Return the shape, or one extent."""
@@ -175,7 +175,7 @@ class Tensor:
         """Return whether elements follow each other in the order of the axes."""
         wanted = contiguous(self.shape)
         pairs = zip(self.shape, self.strides, wanted, strict=True)
-        return all(extent == 1 or have == want for extent, have, want in pairs)
+        return 0 in self.shape or all(extent == 1 or have == want for extent, have, want in pairs)
 
     def is_floating_point(self) -> bool:
         """Return whether its dtype is one of floating point."""
@@ -224,22 +224,36 @@ class Tensor:
         return Tensor(extents, kind, self.device, is_guess=self.is_guess).after(self)
 
     def view(self, *shape: Any) -> Tensor:
-        """Return the same elements in another shape, or as another dtype."""
-        if isinstance(shape[0], Dtype):
+        """Return the same elements in another shape, or as another dtype.
+
+        Raises `RuntimeError` where their strides do not allow it.
+        """
+        if shape and isinstance(shape[0], Dtype):
             return self.like(dtype=shape[0])
+        extents = self._extents(shape)
+        strides = viewed_strides(self.shape, self.strides, extents)
+        if strides is None:
+            raise RuntimeError("view size is not compatible with input tensor's size and stride")
+        return self._view(extents, strides)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """Return the same elements in another shape, copied where a view is not possible."""
+        extents = self._extents(shape)
+        strides = viewed_strides(self.shape, self.strides, extents)
+        return self.like(extents) if strides is None else self._view(extents, strides)
+
+    def _extents(self, shape: tuple[Any, ...]) -> list[int]:
         extents = list(flat(shape))
         if -1 in extents:
             known = math.prod(extent for extent in extents if extent != -1)
             extents[extents.index(-1)] = self.numel() // max(known, 1)
         if math.prod(extents) != self.numel():
             raise RuntimeError(f"shape {extents} is invalid for input of size {self.numel()}")
-        return self._view(extents, contiguous(extents))
-
-    reshape = view
+        return extents
 
     def view_as(self, other: Tensor) -> Tensor:
         """Return it in the shape of another."""
-        return self.view(*other.shape)
+        return self.view(other.shape)
 
     reshape_as = view_as
 
@@ -247,7 +261,7 @@ class Tensor:
         """Return it with the axes from `start_dim` to `end_dim` as one."""
         first, last = self._axis(start_dim), self._axis(end_dim)
         inner = math.prod(self.shape[first : last + 1])
-        return self.view(*self.shape[:first], inner, *self.shape[last + 1 :])
+        return self.reshape(*self.shape[:first], inner, *self.shape[last + 1 :])
 
     ravel = flatten
 
@@ -265,6 +279,8 @@ class Tensor:
         """Return it with two axes exchanged."""
         order = list(range(self.ndim))
         one, other = self._axis(dim0), self._axis(dim1)
+        if not self.shape:
+            return self
         order[one], order[other] = order[other], order[one]
         return self.permute(*order)
 
@@ -370,9 +386,10 @@ class Tensor:
         )
 
     def _axis(self, axis: int) -> int:
-        if not -self.ndim <= axis < max(self.ndim, 1):
+        count = max(self.ndim, 1)  # a single element has an axis, too
+        if not -count <= axis < count:
             raise IndexError(f"dimension {axis} is out of range for {self.ndim} axes")
-        return axis + self.ndim if axis < 0 else axis
+        return axis + count if axis < 0 else axis
 
     # copies
 
@@ -381,9 +398,8 @@ class Tensor:
         return self if self.is_contiguous() else self.like()
 
     def clone(self, **_: Any) -> Tensor:
-        """Return a copy with the same strides, if it has no gaps."""
-        dense = sorted(self.strides) == sorted(contiguous(self.shape))
-        strides = self.strides if dense else None
+        """Return a copy without gaps, its axes in the same order in memory."""
+        strides = dense(self.shape, self.strides)
         found = Tensor(self.shape, self.dtype, self.device, strides=strides, is_guess=self.is_guess)
         return found.after(self)
 
@@ -416,11 +432,11 @@ class Tensor:
 
     def cuda(self, *_: Any, **__: Any) -> Tensor:
         """Return it on the GPU."""
-        return self.to(Device("cuda", 0))
+        return self.to(TorchDevice("cuda", 0))
 
     def cpu(self) -> Tensor:
         """Return it on the CPU."""
-        return self.to(Device("cpu"))
+        return self.to(TorchDevice("cpu"))
 
     def itself(self, *_: Any, **__: Any) -> Self:
         """Return this tensor: what changes only its elements, or its gradient."""
@@ -453,7 +469,7 @@ class Tensor:
 
     def _divided(self, other: Any) -> Tensor:
         found = broadcast(self, other)
-        return found if found.dtype.is_floating_point else found.like(dtype=DTYPES["float32"])
+        return found if found.dtype.is_floating_point else found.to(DTYPES["float32"])
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = _binary
     __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __or__ = __xor__ = _binary
@@ -465,7 +481,7 @@ class Tensor:
     __iadd__ = __isub__ = __imul__ = __itruediv__ = itself
 
     def __neg__(self) -> Tensor:
-        return self.like()
+        return broadcast(self)
 
     __abs__ = __invert__ = __pos__ = __neg__
 
@@ -482,8 +498,11 @@ class Tensor:
         if dim is None:
             return self.like([], dtype)
         axes = {self._axis(axis) for axis in flat((dim,))}
-        kept = [1 if n in axes else e for n, e in enumerate(self.shape) if keepdim or n not in axes]
-        return self.like(kept, dtype)
+        kept = [n for n in range(self.ndim) if keepdim or n not in axes]
+        shape = [1 if n in axes else self.shape[n] for n in kept]
+        found = self.like(shape, dtype)
+        found.strides = dense(shape, [self.strides[n] for n in kept])
+        return found
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of `METHODS`; an unknown one returns a guess like the tensor.
@@ -514,6 +533,43 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
         math.prod(max(extent, 1) for extent in shape[axis + 1 :]) for axis in range(len(shape))
     ]
     return tuple(inner)
+
+
+def dense(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Return strides without gaps, with the axes in the order that `strides` have in memory."""
+    order = sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis))
+    if any(step == 0 for step in strides):
+        order = list(range(len(shape)))
+    found, inner = [0] * len(shape), 1
+    for axis in reversed(order):
+        found[axis] = inner
+        inner *= max(shape[axis], 1)
+    return tuple(found)
+
+
+def viewed_strides(
+    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
+) -> list[int] | None:
+    """Return the strides of a view in another shape; None where only a copy can have it."""
+    if math.prod(shape) == 0:
+        return list(contiguous(wanted))
+    axes = [(e, s) for e, s in zip(shape, strides, strict=True) if e != 1]
+    runs: list[list[int]] = []  # parts of memory in one piece: elements, and their stride
+    for extent, step in axes:
+        if runs and runs[-1][1] == extent * step:
+            runs[-1] = [runs[-1][0] * extent, step]
+        else:
+            runs.append([extent, step])
+    found: list[int] = []
+    left, step = (1, 1) if not runs else runs.pop()
+    for extent in reversed(wanted):
+        if left == 1 and extent != 1 and runs:
+            left, step = runs.pop()
+        if left % extent:
+            return None
+        found.append(step)
+        left, step = left // extent, step * extent
+    return found[::-1]
 
 
 def flat(values: Sequence[Any]) -> Sequence[Any]:
@@ -568,11 +624,11 @@ def broadcast(*values: Any, dtype: Dtype | None = None) -> Tensor:
     if kind.name == "bool" and any(type(value) is int for value in values):
         kind = DTYPES["int64"]
     shape = Size(_common([tensor.shape for tensor in tensors]))
-    same = next((t for t in tensors if t.shape == shape), tensors[0])
-    dense = sorted(same.strides) == sorted(contiguous(shape)) and same.shape == shape
+    same = next((t for t in tensors if t.shape == shape), None)
+    strides = None if same is None else dense(shape, same.strides)
+    first = tensors[0] if same is None else same
     is_guess = any(tensor.is_guess for tensor in tensors)
-    strides = same.strides if dense else None
-    derived = next((tensor for tensor in tensors if tensor.derived_by is not None), same)
+    derived = next((tensor for tensor in tensors if tensor.derived_by is not None), first)
     return Tensor(shape, dtype or kind, device, strides=strides, is_guess=is_guess).after(derived)
 
 

@@ -25,7 +25,7 @@ class LaunchesOrder(Execution, Order):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchedParameter:
-    """What a launch passes for a parameter, as Triton's JIT specializes on it.
+    """An argument of a launch, as Triton's JIT specializes on it.
 
     A constexpr has a `value` in tagged JSON and the type `constexpr`. An integer that is 1 has
     the hint `equal_to_1`. `is_guess`: a tensor is the result of an operation that is not known.

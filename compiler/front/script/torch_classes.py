@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from compiler.front.launches.fake_tensor import DTYPES, Tensor, device_of
+from compiler.front.script.fake_tensor import DTYPES, Tensor, device_of
 
 if TYPE_CHECKING:
     from typing import Self  # not in Python 3.10, which Triton still supports

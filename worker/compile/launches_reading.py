@@ -1,0 +1,125 @@
+"""Reads what a source's own launches pass: a child runs it as a script, without torch and a GPU.
+
+The worker's own process only moves texts and checks the report.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from compiler.constexpr import canonical_value, written_value
+from compiler.inspection import (
+    InspectedKernel,
+    InspectedLaunch,
+    InspectJob,
+    Proposal,
+    assumed_values,
+)
+from compiler.messages.script_launches import MOST_LAUNCHES, MOST_LINES, LaunchesOrder
+from compiler.rejection import RequestRejected
+from compiler.target import parse_target
+from compiler.type_name import is_parameter_type
+from worker.compile.child_run import carry_out, read_run
+from worker.compile.reports import Count, FunctionName, Report, is_small
+from worker.pool.pool import Pool
+
+_DEADLINE_S = 15.0
+_TARGET = "cuda:90"
+"""The machine that a script finds where the inspection names none."""
+Hint = Literal["divisible_by_16", "equal_to_1", "pointer_range_32"]
+_Name = Annotated[str, Field(max_length=256)]
+
+
+class ReportedParameter(Report):
+    """An argument of a launch; `value` is tagged JSON."""
+
+    name: _Name
+    type: _Name
+    hints: Annotated[list[Hint], Field(max_length=4)]
+    value: Annotated[Any, AfterValidator(is_small)]
+    is_guess: bool
+
+
+class ReportedLaunch(Report):
+    """The first launch of a kernel."""
+
+    kernel: FunctionName
+    file: Annotated[str, Field(max_length=1024)]
+    line: Count
+    parameters: Annotated[list[ReportedParameter], Field(max_length=4096)]
+    options: Annotated[dict[_Name, int], Field(max_length=16)]
+    other_lines: Annotated[list[Count], Field(max_length=MOST_LINES)]
+
+
+class LaunchesReport(Report):
+    """The report of a front child that ran a source as a script."""
+
+    launches: Annotated[list[ReportedLaunch], Field(max_length=MOST_LAUNCHES)]
+
+
+async def with_launches(
+    pool: Pool, job: InspectJob, kernels: list[InspectedKernel]
+) -> list[InspectedKernel]:
+    """Return the kernels with what the source's own launches pass as proposals.
+
+    A kernel without such a launch keeps those from its use. Raises Malformed.
+    """
+    if not any(kernel.launched for kernel in kernels):
+        return kernels
+    order = LaunchesOrder(
+        kernel=None,
+        module=job.module,
+        files=job.files,
+        absent=list(job.absent),
+        target=parse_target(job.target or _TARGET),
+    )
+    outcome = await carry_out(pool, order, job.source.encode(), deadline_s=_DEADLINE_S)
+    report = read_run(outcome, LaunchesReport).report
+    if report is None:  # it ended the child: nothing is known of its launches
+        return kernels
+    by_name = {launch.kernel: launch for launch in report.launches}
+    return [_launched(kernel, by_name.get(kernel.name)) for kernel in kernels]
+
+
+def _launched(kernel: InspectedKernel, launch: ReportedLaunch | None) -> InspectedKernel:
+    if launch is None:
+        return kernel
+    passed = {parameter.name: parameter for parameter in launch.parameters}
+    parameters = []
+    for parameter in kernel.parameters:
+        proposal = parameter.proposal
+        if parameter.name in passed:
+            proposal = _proposal(passed[parameter.name], launch) or proposal
+        parameters.append(parameter.model_copy(update={"proposal": proposal}))
+    first = InspectedLaunch(
+        file=launch.file,
+        line=launch.line,
+        options=launch.options,
+        other_lines=launch.other_lines,
+    )
+    known = kernel.model_copy(update={"parameters": parameters, "launch": first})
+    return known.model_copy(update={"assumed": assumed_values(known)})
+
+
+def _proposal(passed: ReportedParameter, launch: ReportedLaunch) -> Proposal | None:
+    """Return what a launch passes as a proposal; None if no request could say it."""
+    values = []
+    if passed.type == "constexpr":
+        try:
+            values = [written_value(canonical_value(passed.value, ""))]
+        except RequestRejected:
+            return None
+    elif not is_parameter_type(passed.type):
+        return None
+    reason = f"the launch on line {launch.line} passes it"
+    if passed.is_guess:
+        reason += ", as the result of an operation that is not known without torch"
+    return Proposal(
+        type=passed.type,
+        hints=list(passed.hints),
+        values=values,
+        line=launch.line,
+        reason=reason,
+        confidence="medium" if passed.is_guess else "high",
+        passed=True,
+    )
