@@ -22,7 +22,7 @@ export function assumedIn(kernel: Kernel | null, request: RequestText, typed: Re
     const { name, proposal, annotation } = parameter;
     const isValue = isConstexpr(parameter);
     const text = request[isValue ? "constexprs" : "signature"][name];
-    const isOpen = isValue ? proposal?.confidence === "low" : annotation === null;
+    const isOpen = isValue ? proposal?.confidence === "low" : annotation === null && !proposal?.passed;
     const isGuess = Boolean(proposal && text) && isOpen && text === firstText(parameter, kernel) && !typed.has(name);
     return isGuess ? [{ name, text: text!, isConstexpr: isValue }] : [];
   });

@@ -85,6 +85,7 @@ def test_types_are_proposed_with_the_line_that_implies_them(http: httpx.Client) 
         "line": 21,
         "reason": "is annotated *fp32",
         "confidence": "high",
+        "assumed_hints": [],
         "passed": False,
     }
 
