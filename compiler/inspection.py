@@ -1,7 +1,8 @@
 """An inspection: the facts about a source's kernels, without compiling anything.
 
-Its text alone is read; with a target, one kernel's decorators are also executed, as most autotuned
-kernels list their configurations by code. Request, job and answer, as service and worker exchange
+Its text is read; a source that launches a kernel is also run as a script, for what it passes, and
+with a target one kernel's decorators are executed, as most autotuned kernels list their
+configurations by code. Request, job and answer, as service and worker exchange
 them.
 """
 

@@ -1,4 +1,4 @@
-"""Facts about a source's kernels over HTTP, without executing it."""
+"""Facts about a source's kernels over HTTP."""
 
 from __future__ import annotations
 
