@@ -117,6 +117,8 @@ def _proposal(passed: ReportedParameter, launch: ReportedLaunch) -> Proposal | N
     return Proposal(
         type=passed.type,
         hints=list(passed.hints),
+        # a proof for all sizes must not be one for the sizes of this launch
+        assumed_hints=[] if passed.type.startswith("*") else list(passed.hints),
         values=values,
         line=launch.line,
         reason=reason,

@@ -119,7 +119,9 @@ def test_what_a_launch_of_the_file_passes_is_proposed(http: httpx.Client) -> Non
         "bias_ptr": None,
         "BLOCK": 128,
     }
-    assert kernel["parameters"][0]["proposal"]["reason"] == "the launch on line 11 passes it"
+    x_ptr, n, *_ = (parameter["proposal"] for parameter in kernel["parameters"])
+    assert x_ptr["reason"] == "the launch on line 11 passes it"
+    assert (x_ptr["assumed_hints"], n["assumed_hints"]) == ([], ["divisible_by_16"])
 
 
 def test_a_script_that_ends_its_process_is_inspected_by_its_text(http: httpx.Client) -> None:
