@@ -78,12 +78,8 @@ def launch(wrong: dict[str, Any], leads_to: str, says: str = "", **more: Any) ->
 ARGUMENTS = LAUNCHED["arguments"]
 CONVERSATIONS = {
     # the arguments are wrong
-    "no value for a constexpr": Conversation(
+    "no value for a constexpr": launch(
         {"constexprs": {}}, 'add "BLOCK_SIZE" with its value to the argument `constexprs`'
-    ),
-    "no type for a parameter": Conversation(
-        {"signature": without(COMPILED["signature"], "n_elements")},
-        'add "n_elements" with its type to the argument `signature`',
     ),
     "a parameter that there is not": Conversation(
         {"signature": COMPILED["signature"] | {"stride": "i32"}},
