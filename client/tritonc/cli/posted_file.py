@@ -243,8 +243,10 @@ def _completed(
     except (AttributeError, KeyError, TypeError) as error:
         raise UnexpectedAnswer(f"the inspection of {source.name} is malformed") from error
     if made.inferred:
+        launch = kernel.get("launch")
+        how = f"its launch on line {launch['line']} passes" if launch else "assumes"
         say(
-            f"note: {kernel['name']}: assumes {made.inferred}; change it with --signature and "
+            f"note: {kernel['name']}: {how} {made.inferred}; change it with --signature and "
             "--constexpr; `tritonc inspect` shows why"
         )
     return made.members
