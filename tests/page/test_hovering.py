@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Locator, Page, expect
 
 from tests.page.conftest import Visit
 from tests.page.pages import SOURCE, add_pane, pane
@@ -15,10 +18,23 @@ def page(visit: Visit) -> Page:
     return visit()
 
 
-def hover_word(page: Page, title: str, text: str) -> None:
-    """Move the pointer to an operation in a pane."""
+def hover_until_told(text: Locator, told: Locator, **where: Any) -> None:
+    """Move the pointer to a text until it is explained: an answer that comes moves the text."""
+
+    def is_told() -> bool:
+        text.page.mouse.move(0, 0)
+        text.hover(**where)
+        with suppress(Error):
+            told.wait_for(timeout=5_000)
+        return told.count() > 0
+
+    wait_until(is_told, "the text under the pointer is explained")
+
+
+def hover_word(page: Page, title: str, text: str, told: str = "") -> None:
+    """Move the pointer to an operation in a pane until `told` is shown."""
     word = pane(page, title).locator(".cm-line").get_by_text(text, exact=True).first
-    word.hover()
+    hover_until_told(word, pane(page, title).locator(".described").filter(has_text=told))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +48,7 @@ def hover_word(page: Page, title: str, text: str) -> None:
 def test_an_operation_is_explained(page: Page, title: str, word: str, told: str) -> None:
     if pane(page, title).count() == 0:
         add_pane(page, title)
-    hover_word(page, title, word)
+    hover_word(page, title, word, told)
 
     expect(pane(page, title).locator(".described")).to_contain_text(told)
 
@@ -40,7 +56,7 @@ def test_an_operation_is_explained(page: Page, title: str, word: str, told: str)
 def test_an_operation_of_amd_is_explained_by_what_its_name_begins_with(page: Page) -> None:
     page.get_by_label("Target", exact=True).select_option("hip:gfx942")
     expect(pane(page, "AMD assembly")).to_contain_text("s_waitcnt")
-    hover_word(page, "AMD assembly", "s_waitcnt")
+    hover_word(page, "AMD assembly", "s_waitcnt", "s_waitcnt")
 
     told = pane(page, "AMD assembly").locator(".described")
     expect(told).to_contain_text("s_waitcntWaits until no more than so many memory operations")
@@ -104,12 +120,13 @@ def test_memory_is_drawn_by_its_banks_and_its_kind_alone_is_not(page: Page) -> N
     expect(page.locator("#state")).to_contain_text("matmul_kernel for cuda:90 succ", timeout=60_000)
     add_pane(page, "TTGIR").locator(".cm-scroller").evaluate("pane => { pane.scrollTop = 0; }")
     lines = pane(page, "TTGIR").locator(".cm-line")
-    lines.filter(has_text="#shared = ").hover(position={"x": 60, "y": 6})
+    shared, at = lines.filter(has_text="#shared = "), {"x": 60, "y": 6}
+    hover_until_told(shared, page.locator(".layout"), position=at)
     expect(page.locator(".layout")).to_contain_text("byte 0, bank 0", timeout=20_000)
     page.keyboard.press("Escape")
     page.mouse.move(0, 0)
     expect(page.locator(".layout")).to_have_count(0)
-    lines.filter(has_text="#smem = ").hover(position={"x": 60, "y": 6})
+    lines.filter(has_text="#smem = ").hover(position=at)
     page.wait_for_timeout(1000)  # the text would be there by now
 
     expect(page.locator(".layout")).to_have_count(0)
