@@ -3,6 +3,7 @@
 The worker's own process only moves texts and checks the report.
 """
 
+import logging
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -18,11 +19,12 @@ from compiler.inspection import (
 from compiler.messages.script_launches import MOST_LAUNCHES, MOST_LINES, LaunchesOrder
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
-from compiler.type_name import is_parameter_type
+from compiler.type_name import UnknownType, canonical_type
 from worker.compile.child_run import carry_out, read_run
-from worker.compile.reports import Count, FunctionName, Report, is_small
+from worker.compile.reports import Count, FunctionName, Malformed, Report, is_small
 from worker.pool.pool import Pool
 
+_log = logging.getLogger(__name__)
 _DEADLINE_S = 15.0
 _TARGET = "cuda:90"
 """The machine that a script finds where the inspection names none."""
@@ -62,7 +64,8 @@ async def with_launches(
 ) -> list[InspectedKernel]:
     """Return the kernels with what the source's own launches pass as proposals.
 
-    A kernel without such a launch keeps those from its use. Raises Malformed.
+    A kernel without such a launch keeps those from its use, and so does a source whose script ends
+    its process, or reports what no request could contain.
     """
     if not any(kernel.launched for kernel in kernels):
         return kernels
@@ -74,8 +77,12 @@ async def with_launches(
         target=parse_target(job.target or _TARGET),
     )
     outcome = await carry_out(pool, order, job.source.encode(), deadline_s=_DEADLINE_S)
-    report = read_run(outcome, LaunchesReport).report
-    if report is None:  # it ended the child: nothing is known of its launches
+    try:
+        report = read_run(outcome, LaunchesReport).report
+    except Malformed as error:  # such as a constexpr that is too long for any request
+        _log.info("nothing is known of the launches of a source: %s", error)
+        return kernels
+    if report is None:  # it ended the child
         return kernels
     by_name = {launch.kernel: launch for launch in report.launches}
     return [_launched(kernel, by_name.get(kernel.name)) for kernel in kernels]
@@ -103,19 +110,19 @@ def _launched(kernel: InspectedKernel, launch: ReportedLaunch | None) -> Inspect
 
 def _proposal(passed: ReportedParameter, launch: ReportedLaunch) -> Proposal | None:
     """Return what a launch passes as a proposal; None if no request could say it."""
-    values = []
-    if passed.type == "constexpr":
-        try:
+    values, kind = [], passed.type
+    try:
+        if kind == "constexpr":
             values = [written_value(canonical_value(passed.value, ""))]
-        except RequestRejected:
-            return None
-    elif not is_parameter_type(passed.type):
+        else:
+            kind = canonical_type(kind)
+    except (RequestRejected, UnknownType):
         return None
     reason = f"the launch on line {launch.line} passes it"
     if passed.is_guess:
         reason += ", as the result of an operation that is not known without torch"
     return Proposal(
-        type=passed.type,
+        type=kind,
         hints=list(passed.hints),
         # a proof for all sizes must not be one for the sizes of this launch
         assumed_hints=[] if passed.type.startswith("*") else list(passed.hints),

@@ -8,6 +8,7 @@ the first configuration is launched.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -105,7 +106,7 @@ def _specialized(
         if kind == "constexpr" and not function.params[position].is_constexpr and value == 1:
             parameters.append(LaunchedParameter(name=name, type="i32", hints=["equal_to_1"]))
         elif kind == "constexpr":
-            encoded = ast_source.encode(constexprs[(position,)])
+            encoded = _sendable(ast_source.encode(constexprs[(position,)]))
             parameters.append(
                 LaunchedParameter(name=name, type="constexpr", hints=[], value=encoded)
             )
@@ -120,6 +121,15 @@ def _specialized(
             )
     chosen = {name: named[name] for name in _OPTIONS if isinstance(named.get(name), int)}
     return parameters, chosen
+
+
+def _sendable(value: Any) -> Any:
+    """Return a value in tagged JSON, or an object for one with half of a character."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return {"object": "a text that is not UTF-8"}
+    return value
 
 
 @contextlib.contextmanager

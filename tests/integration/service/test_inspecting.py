@@ -136,6 +136,28 @@ def test_a_script_that_ends_its_process_is_inspected_by_its_text(http: httpx.Cli
     )
 
 
+@pytest.mark.parametrize("value", ["'x' * 10_000_000", "'\\ud800'", "object()", "((1,),) * 999"])
+def test_a_launch_that_no_request_could_make_changes_no_proposal(
+    http: httpx.Client, value: str
+) -> None:
+    answer = inspect(http, LAUNCHED.replace("BLOCK=128", f"BLOCK={value}")).json()
+
+    assert answer["state"] == "succeeded"
+    assert not answer["kernels"][0]["parameters"][3]["proposal"]["passed"]
+
+
+def test_a_descriptor_that_a_launch_passes_is_proposed(http: httpx.Client) -> None:
+    descriptor = (
+        "from triton.tools.tensor_descriptor import TensorDescriptor as D\n"
+        "    x = D.from_tensor(torch.empty(64, 64, device='cuda'), [16, 32])"
+    )
+    text = LAUNCHED.replace('x = torch.empty(96, device="cuda", dtype=torch.float16)', descriptor)
+
+    (kernel,) = inspect(http, text.replace("x.numel()", "96")).json()["kernels"]
+
+    assert kernel["parameters"][0]["proposal"]["type"] == "tensordesc<fp32[16,32]>"
+
+
 def test_a_source_without_kernels_has_none(http: httpx.Client) -> None:
     body = inspect(http, "import triton\n").json()
 
