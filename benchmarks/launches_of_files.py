@@ -1,4 +1,4 @@
-"""Compares what files launch on a GPU with what `launches` records of them without one.
+"""Compares launches of files on a GPU with those that `inspect` records without one.
 
 `python benchmarks/launches_of_files.py gpu FOLDER OUT.json`, on a machine with a GPU, torch and
 Triton, runs every file of a folder and notes what the JIT specializes on at the first launch of

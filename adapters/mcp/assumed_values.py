@@ -1,4 +1,4 @@
-"""Completes a compilation whose types or values are not all given, with what its use implies."""
+"""Completes a compilation that lacks types or values, by the use of its parameters."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -16,7 +16,7 @@ _HINTS = {"16": " divisible by 16", "1": " of 1"}
 async def completed(
     request: Request, asked: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str] | None:
-    """Return `asked` with what an inspection assumes for the rest, and that in a line.
+    """Return `asked` completed by the assumptions of an inspection, and these in a line.
 
     None if the inspection does not choose a kernel, or assumes nothing more.
     """

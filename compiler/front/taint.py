@@ -98,7 +98,7 @@ class Walks:
         return reach
 
     def forget(self) -> None:
-        """Let go of what the last statement read, before user code may end its life."""
+        """Release the objects that the last statement read, as user code may delete them next."""
         self._last = None
 
     def of(self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()) -> Reach:

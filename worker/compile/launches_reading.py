@@ -62,7 +62,7 @@ class LaunchesReport(Report):
 async def with_launches(
     pool: Pool, job: InspectJob, kernels: list[InspectedKernel]
 ) -> list[InspectedKernel]:
-    """Return the kernels with what the source's own launches pass as proposals.
+    """Return the kernels, with the arguments of the source's own launches as proposals.
 
     A kernel without such a launch keeps those from its use, and so does a source whose script ends
     its process, or reports what no request could contain.

@@ -27,7 +27,7 @@ _MOST_ROWS = 1_000
 
 @dataclass(frozen=True)
 class TorchDevice:
-    """A `torch.device`; equal to its text, as code compares it with what Triton's driver names."""
+    """A `torch.device`; equal to its text, as Triton's driver names a device by a text."""
 
     type: str
     index: int | None = None

@@ -126,7 +126,7 @@ class Context:
 
 
 def _gradient(result: Any, gradient: Tensor) -> Tensor | None:
-    """Return the gradient of a result of `forward`, where `gradient` is that of what came of it.
+    """Return the gradient of a result of `forward`; `gradient` is that of a value computed from it.
 
     That of a sum has its one element at every place.
     """

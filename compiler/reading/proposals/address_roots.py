@@ -255,7 +255,7 @@ class AddressRoots:
         """Return the arguments that an integer result is computed from."""
         name = self._function.callee(call)
         if name == ".to" and isinstance(call.func, ast.Attribute):
-            value = call.func.value  # `(x * 0.5).to(tl.int32)` is no sign of integers
+            value = call.func.value  # `(x * 0.5).to(tl.int32)` does not imply integers
             return [] if self._may_be_float(value) else [value]
         if name == "where":
             return call.args[1:]

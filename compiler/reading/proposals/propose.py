@@ -143,7 +143,7 @@ def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
 def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> tuple[list[str], str]:
     """Return what Triton's JIT finds in the sizes and strides of most launches.
 
-    Only tensors whose sizes are multiples of 16 have such strides, but for the last one, which is 1
+    Only tensors whose sizes are multiples of 16 have such strides, except the last one, which is 1
     where the tensor is contiguous.
     """
     if kind != "i32" or parameter["do_not_specialize"]:
