@@ -21,10 +21,27 @@ def answer_with(file: Path, route: Route) -> None:
     route.fulfill(path=file)
 
 
+# axe fails on an element that is replaced while it looks, so its answer counts only if nothing was.
+LOOK_AT_WHAT_STAYS = """async () => {
+  let changes
+  const observer = new MutationObserver(records => { changes += records.length })
+  observer.observe(document, { childList: true, subtree: true })
+  for (let attempt = 0; attempt < 20; attempt++) {
+    changes = 0
+    const looked = await axe.run().then(({ violations }) => ({ violations }), error => ({ error }))
+    changes += observer.takeRecords().length
+    if (!changes && looked.error) throw looked.error
+    if (!changes) return looked.violations
+    await new Promise(resolve => setTimeout(resolve, 250))
+  }
+  throw new Error("The page changed during each of 20 looks")
+}"""
+
+
 def violations(page: Page) -> list[str]:
     """Return the violations that axe-core finds, each with its elements."""
     page.evaluate(AXE())
-    found = page.evaluate("axe.run()")["violations"]
+    found = page.evaluate(LOOK_AT_WHAT_STAYS)
     return [f"{each['id']}: {[node['html'][:200] for node in each['nodes']]}" for each in found]
 
 
