@@ -19,7 +19,7 @@ def tree_cpu_s(pid: int) -> float:
 def _times(pid: int) -> list[int]:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:  # it just ended, so its parent has its times
+    except (FileNotFoundError, ProcessLookupError):  # it just ended: its parent has its times
         return [0]
     return [int(ticks) for ticks in fields[11:15]]
 
@@ -28,5 +28,5 @@ def _children(pid: int) -> list[int]:
     threads = Path(f"/proc/{pid}/task").glob("*/children")
     try:
         return [int(child) for thread in threads for child in thread.read_text().split()]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
