@@ -27,6 +27,7 @@ from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof
 from proofs.stored_proofs import Proofs
 from proofs.worker.checked_report import checked_report
+from proofs.worker.kernel_difference import difference_of
 from proofs.worker.proof_answers import (
     comparison_of,
     proved_accesses,
@@ -137,7 +138,8 @@ class _ProofRun:
         fix = await self._fix(key, report)
         kernel_key = await self._launched_key(report)
         cache = "miss" if hit is None else "hit"
-        proof = await to_thread(self._recorded, report, kernel_key, cache, fix)
+        difference = "" if beside is None else difference_of(compilation, beside)
+        proof = await to_thread(self._recorded, report, kernel_key, cache, fix, difference)
         return amended(proof, kernel=compilation.kernel)
 
     async def _fix(self, key: str, report: ProofReport) -> TriedFix:
@@ -211,7 +213,9 @@ class _ProofRun:
             return own.key
         return own.key if await self._compiled(plain) is None else plain.key
 
-    def _recorded(self, report: ProofReport, kernel_key: str, cache: str, fix: TriedFix) -> Proof:
+    def _recorded(
+        self, report: ProofReport, kernel_key: str, cache: str, fix: TriedFix, difference: str
+    ) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
             where = f"line {mistake['line']}, column {mistake['column']}"
@@ -222,7 +226,9 @@ class _ProofRun:
         if report.refused:
             line = "" if report.refused_line is None else f"line {report.refused_line}: "
             reason = f"{line}{report.refused}"
-        compared = None if report.equivalent is None else comparison_of(report.equivalent)
+        compared = (
+            None if report.equivalent is None else comparison_of(report.equivalent, difference)
+        )
         verdict = verdict_of(accesses) if compared is None else compared.verdict
         return new_proof(
             self._job,

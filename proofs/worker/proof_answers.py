@@ -40,8 +40,10 @@ def proved_accesses(
     return found
 
 
-def comparison_of(said: AnswerReport) -> ProofAnswer:
-    """Return the answer about two kernels."""
+def comparison_of(said: AnswerReport, difference: str) -> ProofAnswer:
+    """Return the answer about two kernels; a `difference` of their compilations leaves it open."""
+    if difference and said.verdict == "proved":
+        return ProofAnswer(verdict="unknown", reason=difference)
     return ProofAnswer(
         verdict=said.verdict, proved_under=said.proved_under, reason=said.reason or None
     )
