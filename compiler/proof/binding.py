@@ -45,10 +45,14 @@ class SizeLimits:
 
 @dataclass(frozen=True)
 class Fact:
-    """A formula that every launch keeps. `label` is the statement behind it, "" for mere types."""
+    """A formula that every launch keeps. `label` is the statement behind it, "" for mere types.
+
+    One that is `of_programs` holds where a program runs: an empty grid has none.
+    """
 
     label: str
     formula: Formula
+    of_programs: bool = False
 
 
 @dataclass
@@ -186,7 +190,8 @@ class _Binding:
                 at_least(size, name(text) + 1),
             ]
             self._unknowns.known[text].label = "grid"
-            self._fact("", at_least(size, 1))  # whatever runs is a program of the grid
+            if (has_programs := at_least(size, 1)) != TRUE:
+                self._found.facts.append(Fact("", has_programs, of_programs=True))
             self._fact(f"the grid has at most {most:,} programs along {axis}", at_least(most, size))
 
     def _fact(self, label: str, formula: Formula) -> None:

@@ -10,10 +10,12 @@ shows a difference.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler.proof.access_reader import accesses_of, lanes
+from compiler.proof.ending import MayNotEnd, ends, refuse_while_loops
+from compiler.proof.linear import LinearProver
 from compiler.proof.logic import (
     TRUE,
     Formula,
@@ -75,16 +77,22 @@ def equivalent(a: Prover, b: Prover) -> KernelComparison:
     """Compare two kernels. Raises ProofLimitReached."""
     try:
         one, other = stored_values(a), stored_values(b)
-    except (NotComparable, Unsupported) as error:
+    except (NotComparable, MayNotEnd, Unsupported) as error:
         return KernelComparison(Conclusion("unknown", reason=str(error)))
     reason = _difference(one, other)
+    shown = one.shown | other.shown
+    if not reason:
+        try:
+            shown |= _stores(a, one) | _stores(b, other)
+        except (NotComparable, MayNotEnd, Unsupported) as error:
+            reason = str(error)
     if not reason and not _is_any_size_shared(a, one.store, b, other.store):
         reason = "no sizes that keep both contracts were found to reach the stores"
     if reason:
         return KernelComparison(Conclusion("unknown", reason=reason))
     kernels = [_written(a, one), _written(b, other)]
     certificate = json.dumps({"kernels": kernels}, separators=(",", ":"))
-    return KernelComparison(Conclusion("proved", one.shown | other.shown), certificate)
+    return KernelComparison(Conclusion("proved", shown), certificate)
 
 
 def _written(prover: Prover, values: StoredValues) -> dict[str, Any]:
@@ -114,6 +122,29 @@ def _difference(one: StoredValues, other: StoredValues) -> str:
     return "" if one.tree == other.tree else "their values are other trees of operations"
 
 
+def _stores(prover: Prover, values: StoredValues) -> Shown:
+    """Return what shows that the store runs wherever its buffer has elements.
+
+    Raises NotComparable, MayNotEnd, Unsupported, ProofLimitReached.
+    """
+    facts = [fact for fact in prover.contract.facts if not fact.of_programs]
+    linear = LinearProver(prover.unknowns, facts, prover.contract.written)
+    before = replace(prover, linear=linear, _shown={}, _checked={}, _reached={})
+    shown = Shown()
+    for size in prover.contract.grid:
+        found = before.shown(at_least(size, 1), [at_least(values.extent, 1)])
+        if found is None:
+            raise NotComparable("the grid may be empty: nothing is stored then")
+        shown |= found
+    for access in accesses_of(prover.evaluator):  # one that faults ends the launch
+        inside = None if isinstance(access, UnreadAccess) else prover.bounds(access)
+        if inside is None or inside.verdict != "proved":
+            line = line_of(access.operation)
+            raise NotComparable(f"the access at line {line} is not proved to stay in bounds")
+        shown |= inside.shown
+    return shown | ends(prover)
+
+
 def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: SymbolicAccess) -> bool:
     """Return whether both kernels store for some sizes: a proof about none would say nothing."""
 
@@ -126,7 +157,11 @@ def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: Symbol
 
 
 def stored_values(prover: Prover) -> StoredValues:
-    """Return what a kernel stores. Raises NotComparable, Unsupported, ProofLimitReached."""
+    """Return what a kernel stores.
+
+    Raises NotComparable, MayNotEnd, Unsupported, ProofLimitReached.
+    """
+    refuse_while_loops(prover)
     accesses = accesses_of(prover.evaluator)
     writes = [one for one in accesses if one.kind != "load"]
     if len(writes) != 1 or isinstance(writes[0], UnreadAccess) or writes[0].kind != "store":
@@ -214,7 +249,10 @@ class _TreeReader:
         owner = self.prover.evaluator.structure.owners[value]
         if owner.kind != "function":
             raise NotComparable("a stored value that a loop carries")
-        return ("argument", value.name, value.type)
+        path = value.path or value.name
+        if not path:
+            raise NotComparable("an argument without a name in a stored value")
+        return ("argument", path, value.type)
 
     def _load(self, operation: Operation, value: Value, at: Indices) -> Tree:
         address = operation.operands[0]

@@ -12,7 +12,16 @@ from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
 
 _BRANCHES = ("cf.br", "cf.cond_br")
-_DIALECTS = frozenset({"arith", "builtin", "cf", "math", "scf", "ub"})
+_PURE_DIALECTS = frozenset({"arith", "math", "ub"})
+"""Dialects whose operations depend on their operands alone, and have no regions."""
+_CONTROL = frozenset(
+    {
+        "cf.assert", "cf.br", "cf.cond_br", "scf.condition", "scf.for", "scf.if", "scf.while",
+        "scf.yield",
+    }
+)  # fmt: skip
+_EFFECTS = frozenset({"gpu.barrier", "llvm.intr.assume", "ttg.barrier"})
+"""Operations of other dialects that access no memory."""
 _TRITON = frozenset(
     {
         "addptr", "approx_divf", "assert", "atomic_cas", "atomic_load", "atomic_poll", "atomic_rmw",
@@ -111,7 +120,9 @@ def _is_known(operation: Operation) -> bool:
     dialect = operation.name.split(".")[0]
     if dialect == "tt":
         return operation.name.removeprefix("tt.") in _TRITON
-    return dialect in _DIALECTS or operation.name.endswith((".assume", "barrier"))
+    return (
+        dialect in _PURE_DIALECTS and not operation.regions
+    ) or operation.name in _CONTROL | _EFFECTS
 
 
 def _kernel_of(module: Operation) -> Operation:
@@ -136,6 +147,7 @@ def name_arguments(module: Operation, names: Sequence[str]) -> None:
     arguments = kernels[0].regions[0][0].arguments if kernels and kernels[0].regions else []
     if len(arguments) == len(names):
         for argument, name in zip(arguments, names, strict=True):
+            argument.path = name
             argument.name = "" if "." in name else name  # of a tuple, which no contract names
     elif [one.name for one in arguments if one.name] != list(names):
         # a descriptor of the host is several arguments; the others still tell which is which

@@ -15,12 +15,14 @@ from compiler.lines.source_location import InlineChain, SourceLocation
 class Value:
     """A result of an operation or an argument of a block; `name` is the user's where MLIR kept it.
 
-    `type` is MLIR's text of its type; `made_by` is None for block arguments.
+    `type` is MLIR's text of its type; `made_by` is None for block arguments. `path` is the path of
+    a kernel's parameter, such as `t.0` for an item of a tuple, "" where it is not known.
     """
 
     name: str
     type: str = ""
     made_by: Operation | None = None
+    path: str = ""
 
 
 @dataclass(eq=False)

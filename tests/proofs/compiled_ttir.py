@@ -40,14 +40,14 @@ def _ttir(source: str, kernel: str, signature: tuple[Any, ...], constexprs: tupl
     return str(stages["ttir"](module, {}))
 
 
-def ttir_of(body: str, signature: dict[str, str], constexprs: dict[str, Any]) -> str:
+def ttir_of(body: str, signature: dict[str, Any], constexprs: dict[str, Any]) -> str:
     """Return the TTIR of a function `kernel`; `body` follows `@triton.jit`."""
     return _ttir(HEAD + body, "kernel", tuple(signature.items()), tuple(constexprs.items()))
 
 
 def proof_of(
     body: str,
-    signature: dict[str, str],
+    signature: dict[str, Any],
     contract: str,
     constexprs: dict[str, Any] | None = None,
     limits: SizeLimits | None = None,
@@ -60,7 +60,7 @@ def proof_of(
 
 def report_of(
     body: str,
-    signature: dict[str, str],
+    signature: dict[str, Any],
     contract: str,
     constexprs: dict[str, Any] | None = None,
     limits: SizeLimits | None = None,
@@ -74,7 +74,7 @@ def report_of(
 def report_of_source(
     source: str,
     kernel: str,
-    signature: dict[str, str],
+    signature: dict[str, Any],
     contract: str,
     constants: dict[str, Any],
     limits: SizeLimits | None = None,

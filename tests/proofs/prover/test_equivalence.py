@@ -1,9 +1,14 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from compiler.proof.binding import SizeLimits
 from compiler.proof.equivalence import equivalent
 from compiler.proof.obligations import Prover
+from compiler.proof.proof_limits import Unsupported
 from compiler.proof.prove import prover_of
+from compiler.proof.structure import name_arguments
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
@@ -28,10 +33,18 @@ CLOCK = """tl.inline_asm_elementwise(
 CONTRACT = "x: n\ny: n\nout: n\ngrid: cdiv(n, B)\n"
 
 
-def prover(source: str, value: str = SUM, block: int = 256, contract: str = CONTRACT) -> Prover:
+def prover(
+    source: str,
+    value: str = SUM,
+    block: int = 256,
+    contract: str = CONTRACT,
+    types: dict[str, Any] = TYPES,
+    names: Sequence[str] = (),
+) -> Prover:
     constants = {"B": block}
-    text = ttir_of(source.replace("VALUE", value), TYPES, constants)
+    text = ttir_of(source.replace("VALUE", value), types, constants)
     module = module_of(generic_form(text, TARGET, "ttir")[0])
+    name_arguments(module, names or list(types))
     return prover_of(module, read_contract(contract), constants, SizeLimits(size=2**20))
 
 
@@ -86,3 +99,120 @@ def test_contracts_that_no_size_keeps_together_prove_nothing() -> None:
     found = equivalent(prover(FLAT, contract=small), prover(FLAT, contract=large)).conclusion
     assert found.verdict == "unknown"
     assert "both contracts" in found.reason
+
+
+LATER = FLAT.replace("    o = tl", "    LOOP\n    o = tl")
+ENDLESS = "i = n\n    while i > 0:\n        i = tl.maximum(i, 1)"
+USED = "(o < n) & ((i < 1) | (i > 0))"
+NESTED = "i = 0\n    for j in range(0, n):\n        while i * i > 1:\n            i = n"
+
+
+@pytest.mark.parametrize(
+    ("loop", "mask", "words"),
+    [
+        (ENDLESS, USED, "the while loop at line 8 may not end"),
+        (NESTED, USED, "the while loop at line 9 may not end"),
+        ("for j in range(0, n, s):\n        tl.debug_barrier()", "o < n", "the loop at line 7 may"),
+        ("tl.assume(n > 4)", "o < n", "what the assume at line 7 demands may not hold"),
+    ],
+)
+def test_a_kernel_that_may_not_reach_its_store_is_not_compared(
+    loop: str, mask: str, words: str
+) -> None:
+    source = LATER.replace("LOOP", loop).replace("m = o < n", f"m = {mask}")
+    source = source.replace("n, B:", "n, s, B:")
+    types = TYPES | {"s": "i32"}
+    found = equivalent(
+        prover(FLAT), prover(source, contract=CONTRACT + "any s\n", types=types)
+    ).conclusion
+    assert found.verdict == "unknown"
+    assert words in found.reason
+
+
+def test_a_while_loop_around_the_store_is_not_compared() -> None:
+    source = """def kernel(x, y, out, n, B: tl.constexpr):
+    s = tl.program_id(0) * B
+    while s < n:
+        o = s + tl.arange(0, B)
+        m = o < n
+        tl.store(out + o, VALUE, mask=m)
+        s += tl.num_programs(0) * B
+"""
+    found = equivalent(prover(FLAT), prover(source)).conclusion
+    assert found.verdict == "unknown"
+    assert "the while loop at line 8 may not end" in found.reason
+
+
+@pytest.mark.parametrize(
+    "before", ["for j in range(0, n, 4):\n        tl.debug_barrier()", "tl.assume(n > 0)"]
+)
+def test_a_loop_that_ends_and_what_always_holds_change_nothing(before: str) -> None:
+    found = equivalent(prover(FLAT), prover(LATER.replace("LOOP", before))).conclusion
+    assert found.verdict == "proved", found.reason
+
+
+def test_a_load_beyond_its_buffer_may_fault_so_it_is_not_compared() -> None:
+    short = CONTRACT.replace("x: n", "x: n - 1")
+    found = equivalent(prover(FLAT, contract=short), prover(FLAT, contract=short)).conclusion
+    assert found.verdict == "unknown"
+    assert "the access at line 9 is not proved to stay in bounds" in found.reason
+
+
+@pytest.mark.parametrize("grid", ["n // B", "n // B, 2", "2, n // B", "cdiv(n, B) - 1"])
+def test_a_grid_that_may_be_empty_stores_nothing(grid: str) -> None:
+    strided = prover(STRIDED, SUM, 128, CONTRACT.replace("cdiv(n, B)", grid) + "n <= 1000000\n")
+    found = equivalent(prover(FLAT), strided).conclusion
+    assert found.verdict == "unknown"
+    assert "the grid may be empty" in found.reason
+
+
+def test_grids_that_are_empty_where_the_buffer_is_store_the_same() -> None:
+    contract = "any n\nn >= 0\nx: n\ny: n\nout: n\ngrid: cdiv(n, B)\n"
+    found = equivalent(prover(FLAT, contract=contract), prover(FLAT, SUM, 64, contract)).conclusion
+    assert found.verdict == "proved", found.reason
+
+
+@pytest.mark.parametrize("items", [("t[0]", "t[1]"), ("t[2][0]", "t[2][1]"), ("t[1]", "t[2][0]")])
+def test_items_of_a_tuple_are_told_apart(items: tuple[str, str]) -> None:
+    source = FLAT.replace("out, n", "out, t, n")
+    types = TYPES | {"t": ("fp32", "fp32", ("fp32", "fp32"))}
+    names = ["x", "y", "out", "t.0", "t.1", "t.2.0", "t.2.1", "n"]
+    first, second = (
+        prover(source, f"tl.load(x + o, mask=m) * {one}", types=types, names=names) for one in items
+    )
+    assert equivalent(first, first).conclusion.verdict == "proved"
+    assert equivalent(first, second).conclusion.verdict == "unknown"
+
+
+SWITCH = """module {
+  tt.func public @k(%x: !tt.ptr<f32>, %out: !tt.ptr<f32>, %n: i32) {
+    %p = tt.get_program_id x : i32
+    %x1 = tt.addptr %x, %p : !tt.ptr<f32>, i32
+    %o1 = tt.addptr %out, %p : !tt.ptr<f32>, i32
+    %v = tt.load %x1 : !tt.ptr<f32>
+    %i = arith.index_cast %n : i32 to index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    STORE
+    tt.return
+  }
+}
+"""
+STORED = "tt.store %o1, %v : !tt.ptr<f32>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"scf.index_switch %i case 7 {{\n {STORED}\n scf.yield }} default {{ scf.yield }}",
+        f"scf.parallel (%j) = (%c1) to (%i) step (%c1) {{\n {STORED}\n scf.reduce }}",
+        f"scf.forall (%j) in (%i) {{\n {STORED}\n }}",
+        f"scf.execute_region {{\n {STORED}\n scf.yield }}",
+    ],
+)
+def test_regions_that_are_not_modelled_are_refused_by_name(text: str) -> None:
+    module = module_of(generic_form(SWITCH.replace("STORE", text), TARGET, "ttir")[0])
+    name_arguments(module, ["x", "out", "n"])
+    contract = read_contract("x: n\nout: n\ngrid: n\n")
+    with pytest.raises(Unsupported, match=text.split(maxsplit=1)[0]):
+        prover_of(module, contract, {}, SizeLimits(size=2**20))

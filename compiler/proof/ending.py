@@ -1,0 +1,66 @@
+"""Shows that every program of a kernel ends, so that it stores what it is read to store.
+
+A kernel that waits or traps stores nothing from there on. What is not shown to end is named.
+"""
+
+from __future__ import annotations
+
+from compiler.proof.access_reader import lanes
+from compiler.proof.obligations import Prover, Shown
+from compiler.proof.terms import line_of
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.mlir_types import shape_of
+
+_STOPPING = ("tt.assert", "cf.assert", "llvm.intr.assume")
+"""Operations after which nothing is defined where their operand is false."""
+
+
+class MayNotEnd(Exception):
+    """A program may not reach its end; the message says where."""
+
+
+def refuse_while_loops(prover: Prover) -> None:
+    """Raise MayNotEnd for a loop whose number of turns nothing bounds."""
+    for operation in prover.evaluator.structure.paths:
+        if operation.name == "scf.while":
+            raise MayNotEnd(f"the while loop at line {line_of(operation)} may not end")
+
+
+def ends(prover: Prover) -> Shown:
+    """Return what shows that every program ends. Raises MayNotEnd, as readers of values do."""
+    refuse_while_loops(prover)
+    shown = Shown()
+    for operation in prover.evaluator.structure.paths:
+        if operation.name == "scf.for":
+            shown |= _of_loop(prover, operation)
+        elif operation.name in _STOPPING:
+            shown |= _of_condition(prover, operation)
+    return shown
+
+
+def _of_loop(prover: Prover, operation: Operation) -> Shown:
+    """Return what shows that the loop's step is above 0, and that its counter does not wrap."""
+    shown = Shown()
+    for check in sorted(prover.evaluator.loops.of(operation).checks, key=str):
+        found = prover.check(check, None)
+        if found.verdict != "proved":
+            raise MayNotEnd(f"the loop at line {line_of(operation)} may not end")
+        shown |= found.shown
+    return shown
+
+
+def _of_condition(prover: Prover, operation: Operation) -> Shown:
+    """Return what shows that an asserted or assumed condition holds."""
+    evaluator = prover.evaluator
+    value = operation.operands[0]
+    with evaluator.collecting() as checks:
+        path = evaluator.path(evaluator.structure.paths[operation])
+        holds = evaluator.truth(value, lanes(prover.unknowns, shape_of(value.type)))
+    shown = prover.shown(holds, [path])
+    found = [prover.check(check, None) for check in checks]
+    if shown is None or any(one.verdict != "proved" for one in found):
+        what = operation.name.rpartition(".")[2]
+        raise MayNotEnd(f"what the {what} at line {line_of(operation)} demands may not hold")
+    for one in found:
+        shown |= one.shown
+    return shown
