@@ -4,7 +4,7 @@
 
 Buffers have at most 2^30 elements, as tensors of most programs do; without that limit, offsets of
 32 bits into larger buffers are refuted, rightly. Times are CPU times of bounds and overflow
-together, with their certificates, without the compilation, and without replays.
+together, without the compilation, replays and re-checks.
 """
 
 import linecache
@@ -25,13 +25,11 @@ from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
 from compiler.proof.binding import SizeLimits
-from compiler.proof.obligations import Conclusion
 from compiler.proof.prove import KernelProof, prove
 from compiler.target import Target
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
-from proofs.worker.certificate_checker import check
 
 CONTRACTS = Path(__file__).parent / "kernels" / "contracts.toml"
 LIMITS = SizeLimits(size=2**30, elements=2**30)
@@ -44,7 +42,6 @@ MOST_MEDIAN_MS, MOST_WORST_MS = 150.0, 3000.0
 def main(wanted: list[str]) -> None:
     contracts = tomllib.loads(CONTRACTS.read_text())
     accesses, checks, times = Counter[str](), Counter[str](), list[float]()
-    certified, sizes, checking = Counter[bool](), list[int](), list[float]()
     for request in Mix().real():
         kernel = request["kernel"]
         if wanted and kernel not in wanted:
@@ -55,42 +52,11 @@ def main(wanted: list[str]) -> None:
         contract = read_contract(contracts[kernel])
         started = time.process_time()
         proof = prove(module, contract, constants, LIMITS)
-        certificate = proof.prover.ledger.written(claims_of(proof))
         times.append((time.process_time() - started) * 1000)
-        shown = check(certificate)
-        checking.append((time.process_time() - started) * 1000 - times[-1])
-        sizes.append(len(certificate))
-        certified += Counter(all(map(shown.get, one.shown.claims)) for one in proved_in(proof))
         accesses += Counter(one.bounds.verdict for one in proof.accesses if one.bounds)
         checks += Counter(one.verdict for one in proof.prover.checked)
         print(f"{kernel:28} {times[-1]:7.0f} ms  {said(proof)}", flush=True)
-    show(rows(accesses, checks, times) + certificate_rows(certified, sizes, checking))
-
-
-def proved_in(proof: KernelProof) -> list[Conclusion]:
-    """Return the answers `proved`: of bounds and of overflow."""
-    answers = [one for access in proof.accesses for one in (access.bounds, access.overflow) if one]
-    return [one for one in answers if one.verdict == "proved"]
-
-
-def claims_of(proof: KernelProof) -> frozenset[int]:
-    return frozenset[int]().union(*(one.shown.claims for one in proved_in(proof)))
-
-
-def certificate_rows(
-    certified: Counter[bool], sizes: list[int], checking: list[float]
-) -> list[Row]:
-    """Return how many proofs have a certificate that checks, and what these cost."""
-    share = certified[True] / certified.total()
-    count = f"{certified[True]} of {certified.total()}"
-    typical = f"{statistics.median(sizes):,.0f}, at most {max(sizes):,}"
-    median, worst = statistics.median(checking), max(checking)
-    cost = f"{median:.1f} ms, at most {worst:.1f} ms"
-    return [
-        Row("proofs with a certificate", count, "all", share, 1, at_least=True),
-        Row("bytes of a certificate", typical, "1 MiB", max(sizes) / (1 << 20), 1),
-        Row("checking it", cost, f"{MOST_MEDIAN_MS:g} ms", worst / MOST_MEDIAN_MS, 1),
-    ]
+    show(rows(accesses, checks, times))
 
 
 def rows(accesses: Counter[str], checks: Counter[str], times: list[float]) -> list[Row]:

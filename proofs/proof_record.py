@@ -41,11 +41,6 @@ class ProofAnswer(Record):
     proved_under: list[str] = Field(
         default_factory=list, description="the statements that the proof rests on"
     )
-    certificate: list[int] | None = Field(
-        default=None,
-        description="of `proved`: the claims of the proof's `certificate` that show it, as checked "
-        "by the worker; null where only the solver says so",
-    )
     reason: str | None = Field(
         default=None,
         description="of `unknown` and `possible`, and of `refuted` without a `witness`",
@@ -96,10 +91,6 @@ class Proof(Record):
     accesses: list[ProvedAccess] = Field(default_factory=list)
     equivalent: ProofAnswer | None = Field(
         default=None, description="of two kernels: `proved` if they store the same, else `unknown`"
-    )
-    certificate: dict[str, Any] | None = Field(
-        default=None,
-        description="the steps of each proof, which proofs/worker/certificate_checker.py checks",
     )
     cache: Literal["hit", "miss"] | None = None
     solver_ms: float | None = Field(default=None, description="CPU time of the proof")

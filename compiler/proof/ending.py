@@ -6,7 +6,7 @@ A kernel that waits or traps stores nothing from there on. What is not shown to 
 from __future__ import annotations
 
 from compiler.proof.access_reader import lanes
-from compiler.proof.obligations import Prover, Shown
+from compiler.proof.obligations import Prover, Statements
 from compiler.proof.terms import line_of
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.mlir_types import shape_of
@@ -26,41 +26,41 @@ def refuse_while_loops(prover: Prover) -> None:
             raise MayNotEnd(f"the while loop at line {line_of(operation)} may not end")
 
 
-def ends(prover: Prover) -> Shown:
+def ends(prover: Prover) -> Statements:
     """Return what shows that every program ends. Raises MayNotEnd, as readers of values do."""
     refuse_while_loops(prover)
-    shown = Shown()
+    under = Statements()
     for operation in prover.evaluator.structure.paths:
         if operation.name == "scf.for":
-            shown |= _of_loop(prover, operation)
+            under |= _of_loop(prover, operation)
         elif operation.name in _STOPPING:
-            shown |= _of_condition(prover, operation)
-    return shown
+            under |= _of_condition(prover, operation)
+    return under
 
 
-def _of_loop(prover: Prover, operation: Operation) -> Shown:
+def _of_loop(prover: Prover, operation: Operation) -> Statements:
     """Return what shows that the loop's step is above 0, and that its counter does not wrap."""
-    shown = Shown()
+    under = Statements()
     for check in sorted(prover.evaluator.loops.of(operation).checks, key=str):
         found = prover.check(check, None)
         if found.verdict != "proved":
             raise MayNotEnd(f"the loop at line {line_of(operation)} may not end")
-        shown |= found.shown
-    return shown
+        under |= found.under
+    return under
 
 
-def _of_condition(prover: Prover, operation: Operation) -> Shown:
+def _of_condition(prover: Prover, operation: Operation) -> Statements:
     """Return what shows that an asserted or assumed condition holds."""
     evaluator = prover.evaluator
     value = operation.operands[0]
     with evaluator.collecting() as checks:
         path = evaluator.path(evaluator.structure.paths[operation])
         holds = evaluator.truth(value, lanes(prover.unknowns, shape_of(value.type)))
-    shown = prover.shown(holds, [path])
+    under = prover.shown(holds, [path])
     found = [prover.check(check, None) for check in checks]
-    if shown is None or any(one.verdict != "proved" for one in found):
+    if under is None or any(one.verdict != "proved" for one in found):
         what = operation.name.rpartition(".")[2]
         raise MayNotEnd(f"what the {what} at line {line_of(operation)} demands may not hold")
     for one in found:
-        shown |= one.shown
-    return shown
+        under |= one.under
+    return under

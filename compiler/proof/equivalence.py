@@ -9,9 +9,7 @@ shows a difference.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from compiler.proof.access_reader import accesses_of, lanes
 from compiler.proof.ending import MayNotEnd, ends, refuse_while_loops
@@ -26,7 +24,7 @@ from compiler.proof.logic import (
     renamed,
     replaced,
 )
-from compiler.proof.obligations import Conclusion, Prover, Shown
+from compiler.proof.obligations import Conclusion, Prover, Statements
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
 from compiler.proof.terms import Indices, SymbolicAccess, UnreadAccess, line_of
@@ -62,55 +60,27 @@ class StoredValues:
     base: str
     tree: Tree
     extent: Polynomial
-    shown: Shown
+    under: Statements
 
 
-@dataclass(frozen=True)
-class KernelComparison:
-    """The answer about two kernels: "proved", with a certificate as JSON, or "unknown"."""
-
-    conclusion: Conclusion
-    certificate: str = ""
-
-
-def equivalent(a: Prover, b: Prover) -> KernelComparison:
-    """Compare two kernels. Raises ProofLimitReached."""
+def equivalent(a: Prover, b: Prover) -> Conclusion:
+    """Compare two kernels: "proved" or "unknown". Raises ProofLimitReached."""
     try:
         one, other = stored_values(a), stored_values(b)
     except (NotComparable, MayNotEnd, Unsupported) as error:
-        return KernelComparison(Conclusion("unknown", reason=str(error)))
+        return Conclusion("unknown", reason=str(error))
     reason = _difference(one, other)
-    shown = one.shown | other.shown
+    under = one.under | other.under
     if not reason:
         try:
-            shown |= _stores(a, one) | _stores(b, other)
+            under |= _stores(a, one) | _stores(b, other)
         except (NotComparable, MayNotEnd, Unsupported) as error:
             reason = str(error)
     if not reason and not _is_any_size_shared(a, one.store, b, other.store):
         reason = "no sizes that keep both contracts were found to reach the stores"
     if reason:
-        return KernelComparison(Conclusion("unknown", reason=reason))
-    kernels = [_written(a, one), _written(b, other)]
-    certificate = json.dumps({"kernels": kernels}, separators=(",", ":"))
-    return KernelComparison(Conclusion("proved", shown), certificate)
-
-
-def _written(prover: Prover, values: StoredValues) -> dict[str, Any]:
-    """Return what shows one kernel's part, for a checker."""
-    tree = _wire(prover, values.tree)
-    made: dict[str, Any] = json.loads(prover.ledger.written(values.shown.claims))
-    return {
-        "names": list(prover.ledger.names),
-        "entries": made["entries"],
-        "claims": sorted(values.shown.claims),
-        "tree": tree,
-    }
-
-
-def _wire(prover: Prover, tree: object) -> Any:
-    if isinstance(tree, Polynomial):
-        return prover.ledger.polynomial(tree)
-    return [_wire(prover, part) for part in tree] if isinstance(tree, tuple) else tree
+        return Conclusion("unknown", reason=reason)
+    return Conclusion("proved", under)
 
 
 def _difference(one: StoredValues, other: StoredValues) -> str:
@@ -122,7 +92,7 @@ def _difference(one: StoredValues, other: StoredValues) -> str:
     return "" if one.tree == other.tree else "their values are other trees of operations"
 
 
-def _stores(prover: Prover, values: StoredValues) -> Shown:
+def _stores(prover: Prover, values: StoredValues) -> Statements:
     """Return what shows that the store runs wherever its buffer has elements.
 
     Raises NotComparable, MayNotEnd, Unsupported, ProofLimitReached.
@@ -130,19 +100,19 @@ def _stores(prover: Prover, values: StoredValues) -> Shown:
     facts = [fact for fact in prover.contract.facts if not fact.of_programs]
     linear = LinearProver(prover.unknowns, facts, prover.contract.written)
     before = replace(prover, linear=linear, _shown={}, _checked={}, _reached={})
-    shown = Shown()
+    under = Statements()
     for size in prover.contract.grid:
         found = before.shown(at_least(size, 1), [at_least(values.extent, 1)])
         if found is None:
             raise NotComparable("the grid may be empty: nothing is stored then")
-        shown |= found
+        under |= found
     for access in accesses_of(prover.evaluator):  # one that faults ends the launch
         inside = None if isinstance(access, UnreadAccess) else prover.bounds(access)
         if inside is None or inside.verdict != "proved":
             line = line_of(access.operation)
             raise NotComparable(f"the access at line {line} is not proved to stay in bounds")
-        shown |= inside.shown
-    return shown | ends(prover)
+        under |= inside.under
+    return under | ends(prover)
 
 
 def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: SymbolicAccess) -> bool:
@@ -183,15 +153,15 @@ def stored_values(prover: Prover) -> StoredValues:
     reader = _TreeReader(prover, base, offset, given)
     value = store.operation.operands[1]
     tree = reader.tree(value, lanes(prover.unknowns, shape_of(value.type)))
-    shown = _covers(prover, store, offset, extent)
+    under = _covers(prover, store, offset, extent)
     for access in accesses:
         finding = None if isinstance(access, UnreadAccess) else prover.overflow(access)
         if finding is None or finding.verdict != "proved":
             line = line_of(access.operation)
             raise NotComparable(f"the integers of the access at line {line} are not proved exact")
-        shown |= finding.shown
-    shown |= inside.shown | reader.shown | prover.choices()
-    return StoredValues(store, base, tree, extent, shown)
+        under |= finding.under
+    under |= inside.under | reader.under | prover.choices()
+    return StoredValues(store, base, tree, extent, under)
 
 
 def _is_elementwise(operation: Operation) -> bool:
@@ -213,7 +183,7 @@ class _TreeReader:
     base: str
     offset: Polynomial
     given: list[Formula]
-    shown: Shown = field(default_factory=Shown)
+    under: Statements = frozenset()
     _read: int = 0
 
     def tree(self, value: Value, at: Indices) -> Tree:
@@ -270,7 +240,7 @@ class _TreeReader:
             if found is None:
                 line = line_of(operation)
                 raise NotComparable(f"the load at line {line} may be masked where the store is not")
-            self.shown |= found
+            self.under |= found
         distance = case.offset - self.offset
         if _has_own_names(distance):
             line = line_of(operation)
@@ -278,7 +248,9 @@ class _TreeReader:
         return ("load", case.base, distance, element_of(value.type))
 
 
-def _covers(prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: Polynomial) -> Shown:
+def _covers(
+    prover: Prover, store: SymbolicAccess, offset: Polynomial, extent: Polynomial
+) -> Statements:
     """Return what shows that each element is stored. Raises NotComparable.
 
     Element k is stored by the program, lane and turn that are its digits, in the radix that the

@@ -1,7 +1,7 @@
 """Proves `facts => goal` by linear arithmetic over products, case by case where a fact says "or".
 
 The facts of one place in a kernel are handed to the solver once; each goal of that place is one
-question about them. Each answer comes with its grounds, for a certificate.
+question about them. Each answer comes with the facts that the solver used.
 """
 
 from __future__ import annotations
@@ -11,19 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compiler.proof.binding import Fact
-from compiler.proof.grounds import (
-    Assumed,
-    CaseSplit,
-    Ground,
-    Lemma,
-    Premise,
-    Refutation,
-    Replaced,
-    Stated,
-    Unexplained,
-    labels_of,
-    parts_of,
-)
+from compiler.proof.grounds import Ground, derived, parts_of
 from compiler.proof.logic import (
     FALSE,
     TRUE,
@@ -41,14 +29,12 @@ from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.premises import Premises
 from compiler.proof.products import Inequalities, Multiplier, products_in
 from compiler.proof.proof_limits import MOST_PLACES
-from compiler.proof.refuting import refutation
 from compiler.proof.solver import Effort, LinearQuestion
 from compiler.proof.unknowns import Unknowns
 
 _DEEPEST = 4
 _MOST_WAYS = 3
 _MOST_COMPARED = 12
-_PATH = "where it runs"
 
 
 @dataclass(frozen=True)
@@ -64,13 +50,8 @@ class Known:
         return self.reason.formula
 
 
-@dataclass(frozen=True)
-class GoalEvidence:
-    """Why a goal holds: what is denied contradicts these, or is refuted case by case."""
-
-    goal: Formula
-    denied: Assumed
-    by: tuple[Ground, ...] | Refutation
+Evidence = tuple[Ground, ...]
+"""The formulas that show a goal: together they contradict its opposite."""
 
 
 @dataclass
@@ -83,7 +64,7 @@ class _Place:
     by_statement: list[frozenset[int]]
     """The numbers of what each statement of the contract is needed for."""
 
-    def core(self, denied: Sequence[Formula]) -> tuple[Ground, ...] | None:
+    def core(self, denied: Sequence[Formula]) -> Evidence | None:
         """Return reasons that contradict `denied`, without statements that are not needed."""
         numbers = self.question.refutes(denied, self.by_statement)
         return None if numbers is None else tuple(self.reasons[one] for one in sorted(numbers))
@@ -102,63 +83,80 @@ class LinearProver:
     _places: dict[tuple[tuple[Formula, ...], frozenset[Polynomial]], _Place] = field(
         default_factory=dict
     )
-    _always: dict[Formula, GoalEvidence | None] = field(default_factory=dict)
-    _labels: dict[Ground, frozenset[str]] = field(default_factory=dict)
+    _always: dict[Formula, Evidence | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.statements = Premises(self.unknowns, self.facts)
 
     def evidence(
         self, goal: Formula, given: Sequence[Formula], beside: Iterable[Formula] = ()
-    ) -> list[GoalEvidence] | None:
-        """Return why each part of `goal` holds where `given` does; None where that is not known.
+    ) -> Evidence | None:
+        """Return what shows `goal` where `given` holds; None where that is not known.
 
         `beside` are other goals of the same place: their products are made in one go.
         """
-        found = []
+        found: list[Ground] = []
         for part in conjuncts(goal):
-            made = self._of_part(part, given, beside)
-            if made is None:
+            used = self._of_part(part, given, beside)
+            if used is None:
                 return None
-            found.append(made)
-        return found
+            found += used
+        return tuple(found)
 
-    def always(self, formula: Formula) -> GoalEvidence | None:
-        """Return why an inequality follows from the contract alone, None if it does not."""
+    def always(self, formula: Formula) -> Evidence | None:
+        """Return what shows a formula from the contract alone, None where it does not follow."""
         if formula not in self._always:
-            found = self.evidence(formula, ())
-            self._always[formula] = found[0] if found else None
+            self._always[formula] = self.evidence(formula, ())
         return self._always[formula]
+
+    def labels(self, used: Iterable[Ground]) -> frozenset[str]:
+        """Return the statements of the contract behind formulas, and behind what these need."""
+        found: set[str] = set()
+        pending = list(used)
+        needed: set[Formula] = set()
+        while pending:
+            ground = pending.pop()
+            found |= ground.labels
+            for formula in ground.needs - needed:
+                needed.add(formula)
+                pending += self.always(formula) or ()
+        return frozenset(found)
 
     def _of_part(
         self, goal: Formula, given: Sequence[Formula], beside: Iterable[Formula]
-    ) -> GoalEvidence | None:
-        denied = Assumed(opposite(goal))
+    ) -> Evidence | None:
+        denied = Ground(opposite(goal))
         if self.unknowns.is_within(goal):
             [line] = polynomials(goal)
-            return GoalEvidence(goal, denied, (denied, *self.statements.within(line)))
+            return self._within(denied, line)
         parts = tuple(part for one in given for part in conjuncts(one))
         if FALSE in parts:
-            return GoalEvidence(goal, denied, (_given(FALSE),))
+            return ()
         goals = list(dict.fromkeys([goal, *beside]))
         # first without products: most goals need none, and the solver's work is theirs alone
         for with_products in (False, True):
             place = self._place(parts, goals, with_products=with_products)
-            core = place.core([opposite(goal)])
+            core = place.core([denied.formula])
             if core is not None:
-                return GoalEvidence(goal, denied, (denied, *core))
+                return core
             if not with_products and not products_in(
                 p for f in (*parts, goal, *(k.formula for k in place.known)) for p in polynomials(f)
             ):
                 break
         known = self.known([*parts, goal])
-        here = [Known(_given(part)) for part in parts]
+        here = [Known(Ground(part)) for part in parts]
         known = [*here, *known, *self._compared_quotients(goal, [*here, *known])]
         core_alone = self._alone(denied, known)
-        if core_alone is not None:
-            return GoalEvidence(goal, denied, core_alone)
-        by_cases = self._by_cases(denied, known, _DEEPEST)
-        return None if by_cases is None else GoalEvidence(goal, denied, by_cases)
+        return self._by_cases(denied, known, _DEEPEST) if core_alone is None else core_alone
+
+    def _within(self, denied: Ground, line: Polynomial) -> Evidence:
+        """Return the bounds of names by which a polynomial is at least 0, as far as needed."""
+        bounds = tuple(self.statements.within(line))
+        if not any(one.labels or one.needs for one in bounds):
+            return ()
+        place = self._loaded([Known(one) for one in bounds], [], None)
+        core = place.core([denied.formula])
+        return bounds if core is None else core
 
     def _compared_quotients(self, goal: Formula, known: Sequence[Known]) -> list[Known]:
         """Return the order of quotients by one number, which products can then use.
@@ -179,12 +177,11 @@ class LinearProver:
                 order = at_least(name(b), name(a) + distance)
                 core = place.core([opposite(order)])
                 if core is not None:
-                    denied = Assumed(opposite(order))
-                    found.append(Known(Lemma(order, denied, (denied, *core))))
+                    found.append(Known(derived(order, *core)))
                     break
         return found
 
-    def _alone(self, denied: Ground, known: Sequence[Known]) -> tuple[Ground, ...] | None:
+    def _alone(self, denied: Ground, known: Sequence[Known]) -> Evidence | None:
         """Refute one denied goal, whose products with what is known count too."""
         place = self._loaded([Known(denied), *known], [], frozenset())
         return place.core([])
@@ -197,7 +194,7 @@ class LinearProver:
         )
         key = given, wanted or frozenset()
         if key not in self._places:
-            known = [Known(_given(part)) for part in given]
+            known = [Known(Ground(part)) for part in given]
             known += self.known([*given, *goals])
             if len(self._places) >= MOST_PLACES:
                 del self._places[next(iter(self._places))]  # asked again, it is loaded again
@@ -225,7 +222,7 @@ class LinearProver:
         """Return the numbers of the reasons that rest on each written statement."""
         found: dict[str, set[int]] = {}
         for number, reason in enumerate(reasons):
-            for label in labels_of(reason, self._labels):
+            for label in reason.labels:
                 if label in self.written:
                     found.setdefault(label, set()).add(number)
         return [frozenset(found[label]) for label in sorted(found)]
@@ -269,7 +266,7 @@ class LinearProver:
 
     # case by case
 
-    def _by_cases(self, denied: Ground, known: list[Known], depth: int) -> Refutation | None:
+    def _by_cases(self, denied: Ground, known: list[Known], depth: int) -> Evidence | None:
         """Prove it in each case of a fact that says "or": of a minimum, a choice, a division."""
         if depth == 0:
             return None
@@ -283,18 +280,18 @@ class LinearProver:
                     continue
                 rest = known[:number] + known[number + 1 :]
                 rest += [Known(part, one.defines) for part in parts if part is not way]
-                ways = []
-                for case in map(Assumed, choice.parts):
-                    made = self._in_case(denied, rest, Known(case, one.defines), depth)
-                    if made is None:
+                used = [way]
+                for case in map(Ground, choice.parts):
+                    of_case = self._in_case(denied, rest, Known(case, one.defines), depth)
+                    if of_case is None:
                         return None
-                    ways.append((case, made))
-                return CaseSplit(way, tuple(ways))
+                    used += of_case
+                return tuple(used)
         return None
 
     def _in_case(
         self, denied: Ground, rest: Sequence[Known], case: Known, depth: int
-    ) -> Refutation | None:
+    ) -> Evidence | None:
         known = [*rest, case]
         if case.defines is not None and (equality := _value_in(case.reason, case.defines)):
             known = [Known(_replaced(k.reason, case.defines, equality), k.defines) for k in known]
@@ -302,21 +299,16 @@ class LinearProver:
         known = [one for one in known if one.formula != TRUE]
         for reason in (denied, *(one.reason for one in known)):
             if reason.formula == FALSE:
-                return CaseSplit(reason, ())
+                return (reason,)
         core = self._alone(denied, known)
-        if core is not None:
-            return refutation(core, self.effort) or Unexplained(core)
-        return self._by_cases(denied, known, depth - 1)
-
-
-def _given(formula: Formula) -> Stated:
-    return Stated(formula, Premise(formula, _PATH))
+        return self._by_cases(denied, known, depth - 1) if core is None else core
 
 
 def _replaced(reason: Ground, text: str, equality: tuple[Ground, Ground]) -> Ground:
+    """Return a formula with what a name equals in its place."""
     [line] = polynomials(equality[0].formula)
     made = replaced(reason.formula, text, name(text) - line)
-    return reason if made == reason.formula else Replaced(made, reason, text, equality)
+    return reason if made == reason.formula else derived(made, reason, *equality)
 
 
 def _value_in(case: Ground, text: str) -> tuple[Ground, Ground] | None:

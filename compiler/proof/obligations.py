@@ -8,7 +8,6 @@ from typing import Literal
 
 from compiler.proof.binding import BoundContract
 from compiler.proof.evaluator import Evaluator
-from compiler.proof.ledger import Ledger
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import TRUE, Formula, at_least, conjuncts, names_of, opposite
 from compiler.proof.solver import Model
@@ -19,17 +18,8 @@ from compiler.proof.witness import is_satisfiable, smallest_witness
 _MOST_REFUTED = 4
 """Integers of one access whose smallest witnesses are compared."""
 Verdict = Literal["proved", "refuted", "possible", "unknown"]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The statements of the contract that a proof rests on, and its claims in the ledger."""
-
-    under: frozenset[str] = frozenset()
-    claims: frozenset[int] = frozenset()
-
-    def __or__(self, other: Shown) -> Shown:
-        return Shown(self.under | other.under, self.claims | other.claims)
+Statements = frozenset[str]
+"""Statements of the contract, by their labels."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,8 @@ class Conclusion:
     """The answer to one obligation; `refuted` is the solver's word, to be replayed first."""
 
     verdict: Verdict
-    shown: Shown = Shown()
+    under: Statements = frozenset()
+    """The statements that a proof rests on."""
     reason: str = ""
     model: Model | None = None
     check: Check | None = None
@@ -52,8 +43,9 @@ class Prover:
     unknowns: Unknowns
     contract: BoundContract
     linear: LinearProver
-    ledger: Ledger
-    _shown: dict[tuple[Formula, tuple[Formula, ...]], Shown | None] = field(default_factory=dict)
+    _shown: dict[tuple[Formula, tuple[Formula, ...]], Statements | None] = field(
+        default_factory=dict
+    )
     _checked: dict[tuple[Check, tuple[Formula, ...]], Conclusion] = field(default_factory=dict)
     _reached: dict[tuple[Formula, ...], bool] = field(default_factory=dict)
 
@@ -62,10 +54,10 @@ class Prover:
         """The answers about all integers, each once for where it was asked."""
         return list(self._checked.values())
 
-    def choices(self) -> Shown:
-        """Return what was shown to read the kernel: which side of a minimum is the smaller."""
-        claims = frozenset(map(self.ledger.shown, self.unknowns.decided))
-        return Shown(self.ledger.labels(claims), claims)
+    def choices(self) -> Statements:
+        """Return what a reading of the kernel rests on: which side of a minimum is the smaller."""
+        used = (self.linear.always(formula) or () for formula in self.unknowns.decided)
+        return self.linear.labels(ground for evidence in used for ground in evidence)
 
     def is_reached(self, access: SymbolicAccess) -> bool:
         """Return whether some sizes that keep the contract have the access run.
@@ -86,7 +78,7 @@ class Prover:
 
     def bounds(self, access: SymbolicAccess) -> Conclusion:
         """Return whether an access stays in its buffer, for all sizes."""
-        shown = Shown()
+        under = Statements()
         for case in access.pointer.cases:
             if not isinstance(case.base, str):
                 return Conclusion("unknown", reason=case.why_unknown or "an address of no argument")
@@ -101,13 +93,13 @@ class Prover:
                 made = self._answer(goal, given, beside)
                 if made.verdict != "proved":
                     return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
-                shown |= made.shown
-            shown |= Shown(frozenset([f"{case.base}: its extent"]))
-        return Conclusion("proved", shown)
+                under |= made.under
+            under |= {f"{case.base}: its extent"}
+        return Conclusion("proved", under)
 
     def overflow(self, access: SymbolicAccess) -> Conclusion:
         """Return whether every integer of an access is exact, wherever it counts."""
-        shown = Shown()
+        under = Statements()
         masks = sorted(access.mask_checks, key=_order)
         addresses = sorted(access.address_checks, key=_order)
         first: Conclusion | None = None
@@ -118,12 +110,12 @@ class Prover:
                 refuted.append(made)
             elif made.verdict == "unknown":
                 first = first or made
-            shown |= made.shown
+            under |= made.under
             if len(refuted) == _MOST_REFUTED:
                 break
         if refuted:  # of a product and a sum that wrap, the one that does so first
             return min(refuted, key=self._size_of)
-        return first or Conclusion("proved", shown)
+        return first or Conclusion("proved", under)
 
     def _goals_beside(self, access: SymbolicAccess) -> list[Formula]:
         """Return the goals of an access's integers, for one question about all of them.
@@ -153,7 +145,7 @@ class Prover:
     def _of_check(
         self, check: Check, access: SymbolicAccess | None, given: tuple[Formula, ...]
     ) -> Conclusion:
-        shown = Shown()
+        under = Statements()
         beside = list(check.goals)
         if access is not None:
             beside += self._goals_beside(access)
@@ -165,28 +157,25 @@ class Prover:
             made = self._answer(goal, given, beside)
             if made.verdict != "proved":
                 return Conclusion(made.verdict, reason=made.reason, model=made.model, check=check)
-            shown |= made.shown
-        return Conclusion("proved", shown, check=check)
+            under |= made.under
+        return Conclusion("proved", under, check=check)
 
     def _answer(
         self, goal: Formula, given: tuple[Formula, ...], beside: Sequence[Formula]
     ) -> Conclusion:
-        shown = self.shown(goal, given, beside)
-        if shown is not None:
-            return Conclusion("proved", shown)
+        under = self.shown(goal, given, beside)
+        if under is not None:
+            return Conclusion("proved", under)
         return self.broken([opposite(goal), *given], "no proof was found, and no sizes break it")
 
     def shown(
         self, goal: Formula, given: Sequence[Formula], beside: Sequence[Formula] = ()
-    ) -> Shown | None:
+    ) -> Statements | None:
         """Prove `goal` where `given` holds; None where no proof is found."""
         key = goal, tuple(given)
         if key not in self._shown:
-            evidence = self.linear.evidence(goal, given, beside)
-            self._shown[key] = None
-            if evidence is not None:
-                claims = frozenset(map(self.ledger.claim, evidence))
-                self._shown[key] = Shown(self.ledger.labels(claims), claims)
+            used = self.linear.evidence(goal, given, beside)
+            self._shown[key] = None if used is None else self.linear.labels(used)
         return self._shown[key]
 
     def broken(self, formulas: Sequence[Formula], otherwise: str) -> Conclusion:

@@ -1,4 +1,4 @@
-"""The statements that proofs of one kernel begin with, each with what it comes from."""
+"""The formulas that proofs of one kernel begin with, each with its statement of the contract."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from compiler.proof.binding import AT_LEAST_1, Fact
-from compiler.proof.grounds import Ground, Premise, Stated
+from compiler.proof.grounds import Ground
 from compiler.proof.logic import Formula, at_least
 from compiler.proof.polynomial import Monomial, Polynomial, name
 from compiler.proof.products import product_of
 from compiler.proof.unknowns import INFINITY, Unknowns
-
-_TYPE = "the type of an argument, or that a program runs"
 
 
 @dataclass
@@ -29,12 +27,12 @@ class Premises:
 
     def of_contract(self) -> list[Ground]:
         """Return the contract's statements, as formulas."""
-        return [_stated(one.formula, one.label or _TYPE, one.label) for one in self.facts]
+        return [_stated(one.formula, one.label) for one in self.facts]
 
     def of_name(self, text: str) -> list[Ground]:
         """Return what is known of a name. The facts of a contract say it of scalars and sizes."""
         known = self.unknowns.known[text]
-        found = [_stated(fact, text, known.label, known.needs) for fact in known.facts]
+        found = [_stated(fact, known.label, known.needs) for fact in known.facts]
         return [*found, *(self.bounds(text) if "#" in text else ())]
 
     def bounds(self, text: str) -> list[Ground]:
@@ -49,17 +47,16 @@ class Premises:
         """Return why a name is at least 0."""
         formula = at_least(name(text))
         if at_least(name(text), 1) in self._labels:
-            return _stated(formula, AT_LEAST_1, AT_LEAST_1)
+            return _stated(formula, AT_LEAST_1)
         return self._bound(text, formula)
 
     def _bound(self, text: str, formula: Formula) -> Ground:
         if formula in self._labels:
-            label = self._labels[formula]
-            return _stated(formula, label or _TYPE, label)
+            return _stated(formula, self._labels[formula])
         known = self.unknowns.known.get(text)
         if known is None or "#" not in text:
-            return _stated(formula, _TYPE)
-        return _stated(formula, text, known.label, known.needs)
+            return _stated(formula)
+        return _stated(formula, known.label, known.needs)
 
     def within(self, line: Polynomial) -> Iterator[Ground]:
         """Yield what bounds each monomial of a polynomial: bounds of names, and their products."""
@@ -86,5 +83,5 @@ class Premises:
         yield from self.within(Polynomial({tuple(rest): 1}))
 
 
-def _stated(formula: Formula, why: str, label: str = "", needs: tuple[Formula, ...] = ()) -> Ground:
-    return Stated(formula, Premise(formula, why, label, needs))
+def _stated(formula: Formula, label: str = "", needs: tuple[Formula, ...] = ()) -> Ground:
+    return Ground(formula, frozenset([label]) - {""}, frozenset(needs))

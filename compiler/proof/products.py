@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from compiler.proof.grounds import Always, Assumed, Ground, Lemma, Product
-from compiler.proof.logic import AtLeastZero, Formula, at_least, opposite, polynomials
+from compiler.proof.grounds import Ground, derived
+from compiler.proof.logic import AtLeastZero, Formula, at_least, polynomials
 from compiler.proof.polynomial import Interval, Monomial, Polynomial, lift, name
 from compiler.proof.proof_limits import ProofLimitReached
 
@@ -107,12 +107,10 @@ class Multiplier:
         return made
 
 
-def _digit(above: Polynomial, divisor: Polynomial, rounding: tuple[Ground, Ground]) -> Lemma:
+def _digit(above: Polynomial, divisor: Polynomial, rounding: tuple[Ground, Ground]) -> Ground:
     """Return why a digit is below its end: else the divisor times what it is above is natural."""
-    digit = at_least(above, 1)
-    denied = Assumed(opposite(digit))
-    product = product_of(Always(at_least(divisor, 1)), denied)
-    return Lemma(digit, denied, (denied, product, *rounding))
+    is_positive = Ground(at_least(divisor, 1), needs=frozenset([at_least(divisor, 1)]))
+    return derived(at_least(above, 1), is_positive, *rounding)
 
 
 def _by_name(
@@ -128,9 +126,9 @@ def _by_name(
     return found
 
 
-def product_of(a: Ground, b: Ground) -> Product:
+def product_of(a: Ground, b: Ground) -> Ground:
     """Return the product of two inequalities, divided by what its coefficients share."""
-    return Product(at_least(_polynomial(a.formula) * _polynomial(b.formula)), (a, b))
+    return derived(at_least(_polynomial(a.formula) * _polynomial(b.formula)), a, b)
 
 
 def _polynomial(formula: Formula) -> Polynomial:

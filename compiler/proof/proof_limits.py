@@ -26,8 +26,6 @@ MOST_SOLVER_MIB = 384
 """Of the solver's memory: a proof that has taken so much asks no further question."""
 SOLVER_MIB = 512
 """Beyond this the solver fails, and may end its process."""
-MOST_CERTIFICATE_BYTES = 1 << 20
-"""Of the certificate of one kernel, as JSON."""
 
 
 class ProofLimitReached(Exception):

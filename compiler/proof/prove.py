@@ -9,7 +9,6 @@ from compiler.proof.access_reader import accesses_of, written_buffers
 from compiler.proof.binding import BoundContract, SizeLimits, bind
 from compiler.proof.contract import Contract
 from compiler.proof.evaluator import Evaluator
-from compiler.proof.ledger import Ledger
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import FALSE
 from compiler.proof.obligations import Conclusion, Prover
@@ -61,12 +60,12 @@ def prove(
 def _with_choices(found: list[AccessProof], prover: Prover) -> list[AccessProof]:
     """Return the answers, which also rest on what was shown to read the kernel."""
     choices = prover.choices()
-    if not choices.claims:
+    if not choices:
         return found
 
     def amended(one: Conclusion | None) -> Conclusion | None:
         is_proved = one is not None and one.verdict == "proved"
-        return replace(one, shown=one.shown | choices) if one and is_proved else one
+        return replace(one, under=one.under | choices) if one and is_proved else one
 
     return [
         AccessProof(one.access, amended(one.bounds), amended(one.overflow), amended(one.race))
@@ -103,9 +102,7 @@ def _why_never_reached(prover: Prover) -> str:
     contradiction = prover.shown(FALSE, ())
     if contradiction is None:
         return "no sizes that keep the contract were found to reach it"
-    statements = (
-        ", ".join(sorted(contradiction.under)) or "an empty grid, or more than a type holds"
-    )
+    statements = ", ".join(sorted(contradiction)) or "an empty grid, or more than a type holds"
     return f"no sizes keep the contract, which contradicts itself: {statements}"
 
 
@@ -128,4 +125,4 @@ def prover_of(
     linear = LinearProver(unknowns, bound.facts, bound.written)
     unknowns.prove = lambda formula: linear.always(formula) is not None
     evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid, kept)
-    return Prover(evaluator, unknowns, bound, linear, Ledger(linear.effort, linear.always))
+    return Prover(evaluator, unknowns, bound, linear)

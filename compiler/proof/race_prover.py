@@ -20,7 +20,7 @@ from compiler.proof.logic import (
     names_of,
     renamed,
 )
-from compiler.proof.obligations import Conclusion, Prover, Shown
+from compiler.proof.obligations import Conclusion, Prover, Statements
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.proof_limits import ProofLimitReached
 from compiler.proof.terms import PointerCase, SymbolicAccess, UnreadAccess
@@ -55,15 +55,15 @@ class RaceProver:
             return None
         if isinstance(access, UnreadAccess):
             return Conclusion("unknown", reason=access.reason)
-        shown = Shown()
+        under = Statements()
         for other, beside in enumerate(self.accesses):
             if isinstance(beside, UnreadAccess):
                 return Conclusion("unknown", reason=beside.reason)
             made = self._pair(number, other, access, beside)
             if made.verdict != "proved":
                 return made
-            shown |= made.shown
-        return Conclusion("proved", shown)
+            under |= made.under
+        return Conclusion("proved", under)
 
     def _pair(self, number: int, other: int, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
         key = min(number, other), max(number, other)
@@ -77,7 +77,7 @@ class RaceProver:
     def _of_pair(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
         if _commutes(a) and _commutes(b) and _kind_of(a) == _kind_of(b):
             return Conclusion("proved")
-        shown = Shown()
+        under = Statements()
         for one in a.pointer.cases:
             for other in b.pointer.cases:
                 made = self._of_cases(a, one, b, other)
@@ -85,8 +85,8 @@ class RaceProver:
                     return Conclusion("possible", reason=_IN_ANY_ORDER)
                 if made.verdict != "proved":
                     return made
-                shown |= made.shown
-        return Conclusion("proved", shown)
+                under |= made.under
+        return Conclusion("proved", under)
 
     def _of_cases(
         self, a: SymbolicAccess, one: PointerCase, b: SymbolicAccess, other: PointerCase
@@ -99,7 +99,7 @@ class RaceProver:
         given = [a.path, a.mask, one.condition]
         given += [renamed(part, self._twin) for part in (b.path, b.mask, other.condition)]
         given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
-        shown = Shown()
+        under = Statements()
         # what a stride counts must be the same in both
         for letter in sorted(offset.names & set(self.prover.contract.sizes)):
             digits = _counted(offset, letter), _counted(beside, letter)
@@ -109,10 +109,12 @@ class RaceProver:
             found = self.prover.shown(same, given)
             if found is not None:
                 given.append(same)
-                shown |= found
-        return self._same_program(given, shown, one)
+                under |= found
+        return self._same_program(given, under, one)
 
-    def _same_program(self, given: list[Formula], shown: Shown, case: PointerCase) -> Conclusion:
+    def _same_program(
+        self, given: list[Formula], under: Statements, case: PointerCase
+    ) -> Conclusion:
         grid = self.prover.contract.grid
         left = [axis for axis, size in zip(AXES, grid, strict=True) if size.constant != 1]
         for _ in range(len(left)):  # an axis that is shown equal helps with the next
@@ -123,9 +125,9 @@ class RaceProver:
                 if found is not None:
                     left.remove(axis)
                     given.append(same)
-                    shown |= found
+                    under |= found
         if not left:
-            return Conclusion("proved", shown)
+            return Conclusion("proved", under)
         pairs = [(name(f"program#{axis}"), name(self._twin(f"program#{axis}"))) for axis in left]
         differ = either(
             *(at_least(x, y + 1) for x, y in pairs), *(at_least(y, x + 1) for x, y in pairs)

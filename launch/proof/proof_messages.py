@@ -82,8 +82,6 @@ class AnswerReport:
     """The line of what wraps, or of what the access depends on."""
     expression: str
     witness: WitnessReport | None = None
-    claims: list[int] | None = None
-    """The claims of the report's certificate that show it; None where it has none."""
     proposals: list[str] = field(default_factory=list)
     """The user's text with 64-bit integers, or a mask; nothing is proved of these yet."""
 
@@ -110,8 +108,6 @@ class ProofReport:
     questions: int
     effort: int
     solver_ms: float
-    certificate: str | None = None
-    """The steps of the answers `proved`, as JSON for a checker; None where they are too long."""
     equivalent: AnswerReport | None = None
     """Do both kernels of the order store the same?"""
     contract_error: dict[str, int | str] | None = None

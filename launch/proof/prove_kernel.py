@@ -17,11 +17,7 @@ from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import ContractError
 from compiler.proof.equivalence import equivalent
 from compiler.proof.obligations import Conclusion
-from compiler.proof.proof_limits import (
-    MOST_CERTIFICATE_BYTES,
-    ProofLimitReached,
-    Unsupported,
-)
+from compiler.proof.proof_limits import ProofLimitReached, Unsupported
 from compiler.proof.prove import AccessProof, KernelProof, prove, prover_of
 from compiler.proof.structure import name_arguments
 from compiler.proof.terms import SymbolicAccess, UnreadAccess, line_of
@@ -86,8 +82,7 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         return _refused(str(refusal), None, started)
     except RecursionError:
         return _refused("it is nested too deeply", None, started)
-    certificate = _certificate_of(proof)
-    reporter = _Reporter(order, text, proof, has_certificate=certificate is not None)
+    reporter = _Reporter(order, text, proof)
     accesses = [reporter.access(one) for one in proof.accesses]
     effort = proof.prover.linear.effort
     return ProofReport(
@@ -97,16 +92,7 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         questions=effort.questions,
         effort=effort.spent,
         solver_ms=_ms_since(started),
-        certificate=certificate,
     )
-
-
-def _certificate_of(proof: KernelProof) -> str | None:
-    """Return what shows all answers, None where there is nothing to show, or too much."""
-    answers = (x for one in proof.accesses for x in (one.bounds, one.overflow, one.race) if x)
-    claims = frozenset[int]().union(*(one.shown.claims for one in answers))
-    certificate = proof.prover.ledger.written(claims)
-    return certificate if len(certificate) <= MOST_CERTIFICATE_BYTES else None
 
 
 def _module(order: ProveOrder, text: str, parameters: Sequence[str] | None) -> Operation:
@@ -129,9 +115,7 @@ def _compared(
         )
         for text, one in ((first, order), (second, other))
     ]
-    compared = equivalent(*provers)
-    found = compared.conclusion
-    is_short = 0 < len(compared.certificate) <= MOST_CERTIFICATE_BYTES
+    found = equivalent(*provers)
     efforts = [prover.linear.effort for prover in provers]
     return ProofReport(
         accesses=_NO_ACCESSES,
@@ -140,10 +124,9 @@ def _compared(
         questions=sum(one.questions for one in efforts),
         effort=sum(one.spent for one in efforts),
         solver_ms=_ms_since(started),
-        certificate=compared.certificate if is_short else None,
         equivalent=AnswerReport(
             verdict=found.verdict,
-            proved_under=sorted(found.shown.under),
+            proved_under=sorted(found.under),
             reason=found.reason,
             line=None,
             expression="",
@@ -171,7 +154,6 @@ class _Reporter:
     order: ProveOrder
     text: str
     proof: KernelProof
-    has_certificate: bool
     witnesses: int = field(default=0, init=False)
     witness_bytes: int = field(default=0, init=False)
     races_run: int = field(default=0, init=False)
@@ -228,12 +210,11 @@ class _Reporter:
         unchecked = said == "proved" and "overflow" not in self.order.checks
         return AnswerReport(
             verdict=said,  # type: ignore[arg-type]
-            proved_under=[*sorted(finding.shown.under), *([NO_WRAP] if unchecked else [])],
+            proved_under=[*sorted(finding.under), *([NO_WRAP] if unchecked else [])],
             reason=reason,
             line=line,
             expression=_readable(expression),
             witness=witness,
-            claims=sorted(finding.shown.claims) if self.has_certificate else None,
             proposals=proposals,
         )
 

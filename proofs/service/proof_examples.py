@@ -12,19 +12,6 @@ _KEY = "9d2f1c0b7a6e5d4c3b2a19080706f5e4d3c2b1a09f8e7d6c5b4a392817060504"
 _UNDER = ["grid", "scalars and sizes are at least 1", "x_ptr: its extent"]
 
 
-CERTIFICATE: dict[str, Any] = {
-    "names": ["program#x", "lane0#1024"],
-    "entries": {
-        "0": {"statement": [">=", [[1, 0]]], "why": "program#x", "needs": []},
-        "1": {"statement": [">=", [[1, 1]]], "why": "lane0#1024", "needs": []},
-        "2": {
-            "claim": [">=", [[1024, 0], [1, 1]]],
-            "proof": [[["entry", 0], ["entry", 1]], ["sum", [[1, 0], [1024, 1], [1, 2]]]],
-        },
-    },
-}
-
-
 def _answer(proof: Proof) -> Any:
     return orjson.loads(proof.model_dump_json())
 
@@ -40,7 +27,6 @@ def _proof(verdict: Any, *accesses: ProvedAccess, contract: str = ADD_CONTRACT) 
         kernel="add_kernel",
         target="cuda:90",
         accesses=list(accesses),
-        certificate=CERTIFICATE,
         cache="miss",
         solver_ms=41.8,
         effort=21_402,
@@ -54,8 +40,8 @@ _PROVED = ProvedAccess(
     column=17,
     argument="x_ptr",
     kind="load",
-    bounds=ProofAnswer(verdict="proved", proved_under=_UNDER, certificate=[2]),
-    overflow=ProofAnswer(verdict="proved", proved_under=_UNDER, certificate=[2]),
+    bounds=ProofAnswer(verdict="proved", proved_under=_UNDER),
+    overflow=ProofAnswer(verdict="proved", proved_under=_UNDER),
 )
 _SHORT = ADD_CONTRACT.replace("output_ptr: n_elements", "output_ptr: n_elements - 1")
 _REFUTED = ProvedAccess(

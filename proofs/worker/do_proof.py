@@ -26,7 +26,6 @@ from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof
 from proofs.stored_proofs import Proofs
-from proofs.worker.checked_report import checked_report
 from proofs.worker.kernel_difference import difference_of
 from proofs.worker.proof_answers import (
     comparison_of,
@@ -238,7 +237,6 @@ class _ProofRun:
             reason=reason,
             accesses=accesses,
             assumptions=_ASSUMED,
-            certificate=json.loads(report.certificate) if report.certificate else None,
             cache=cache,
             solver_ms=report.solver_ms,
             effort=report.effort,
@@ -366,7 +364,7 @@ def _body_of(outcome: ChildOutcome) -> bytes:
     """Return the report of a child. Raises _NoProof."""
     if outcome.result is not None:
         try:
-            return written_proof_report(checked_report(read_proof_report(outcome.result)))
+            return written_proof_report(read_proof_report(outcome.result))
         except Malformed as error:
             raise _NoProof(
                 failure_problem("compiler_crashed", f"The prover's report: {error}")

@@ -121,7 +121,6 @@ def _answer(said: AnswerReport, witnesses: _Witnesses) -> ProofAnswer:
     return ProofAnswer(
         verdict=said.verdict,
         proved_under=said.proved_under,
-        certificate=said.claims if said.verdict == "proved" else None,
         reason=reason or None,
         line=said.line,
         expression=said.expression or None,

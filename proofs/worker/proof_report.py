@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
-from proofs.worker import certificate_checker
 from worker.compile.reports import Count, Malformed, Ms, Report
 
 MOST_ACCESSES: Final = 1_000
@@ -23,16 +22,6 @@ MOST_PROPOSED_CHARS: Final = 1 << 20
 """Of all proposals for one access."""
 _MOST_NAMES = 4_096
 _LARGEST = 2**64
-
-
-def _is_unicode(text: str) -> str:
-    """Return the text of a certificate. Raises ValueError for one that no answer can contain."""
-    if "\\u" in text:
-        try:
-            json.dumps(json.loads(text), ensure_ascii=False).encode()
-        except RecursionError:
-            raise ValueError("nested too deep") from None
-    return text
 
 
 def _are_short(proposals: list[str]) -> list[str]:
@@ -48,9 +37,6 @@ _Index = Annotated[str, Field(pattern=r"^-?[0-9]{1,19}$")]
 _Program = Annotated[list[_Integer], Field(max_length=3)]
 _Integers = Annotated[dict[_Name, _Integer], Field(max_length=_MOST_NAMES)]
 _Contents = Annotated[dict[_Index, _Integer], Field(max_length=1 << 17)]
-_Certificate = Annotated[
-    str, Field(max_length=certificate_checker.MOST_CHARS), AfterValidator(_is_unicode)
-]
 
 
 class _Part(Report):
@@ -88,7 +74,6 @@ class _Answer(_Part):
     line: Count | None
     expression: _Text
     witness: Annotated[_Witness, AfterValidator(_has_types)] | None = None
-    claims: Annotated[list[Count], Field(max_length=certificate_checker.MOST_ENTRIES)] | None = None
     proposals: Annotated[
         list[str], Field(max_length=MOST_PROPOSALS), AfterValidator(_are_short)
     ] = Field(default_factory=list)
@@ -124,7 +109,6 @@ class _Proof(Report):
     questions: Count
     effort: Count
     solver_ms: Ms
-    certificate: _Certificate | None = None
     equivalent: _Answer | None = None
     contract_error: _Mistake | None = None
 

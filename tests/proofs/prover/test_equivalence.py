@@ -49,20 +49,20 @@ def prover(
 
 
 def test_another_block_and_swapped_operands_store_the_same() -> None:
-    found = equivalent(prover(FLAT), prover(FLAT, SWAPPED, 64)).conclusion
+    found = equivalent(prover(FLAT), prover(FLAT, SWAPPED, 64))
     assert found.verdict == "proved", found.reason
 
 
 def test_functions_of_libdevice_are_compared_by_their_names() -> None:
     value = "tl.extra.cuda.libdevice.{}(tl.load(x + o, mask=m))"
     tanh, erf = value.format("tanh"), value.format("erf")
-    assert equivalent(prover(FLAT, tanh), prover(FLAT, tanh, 64)).conclusion.verdict == "proved"
-    assert equivalent(prover(FLAT, tanh), prover(FLAT, erf, 64)).conclusion.verdict == "unknown"
+    assert equivalent(prover(FLAT, tanh), prover(FLAT, tanh, 64)).verdict == "proved"
+    assert equivalent(prover(FLAT, tanh), prover(FLAT, erf, 64)).verdict == "unknown"
 
 
 def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
     strided = prover(STRIDED, SUM, 128, CONTRACT.replace("cdiv(n, B)", "g") + "sizes g\n")
-    found = equivalent(prover(FLAT), strided).conclusion
+    found = equivalent(prover(FLAT), strided)
     assert found.verdict == "proved", found.reason
 
 
@@ -82,21 +82,21 @@ def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
     ],
 )
 def test_what_is_not_shown_to_be_equal_is_unknown(source: str, value: str, words: str) -> None:
-    found = equivalent(prover(FLAT), prover(source, value)).conclusion
+    found = equivalent(prover(FLAT), prover(source, value))
     assert found.verdict == "unknown"
     assert words in found.reason
 
 
 def test_an_extent_with_a_quotient_is_not_compared_by_its_name() -> None:
     quarter = CONTRACT.replace("out: n", "out: cdiv(n, 4)")
-    found = equivalent(prover(FLAT, contract=quarter), prover(FLAT)).conclusion
+    found = equivalent(prover(FLAT, contract=quarter), prover(FLAT))
     assert found.verdict == "unknown"
     assert "the extent of out" in found.reason
 
 
 def test_contracts_that_no_size_keeps_together_prove_nothing() -> None:
     small, large = CONTRACT + "n <= 5\n", CONTRACT + "n >= 10\n"
-    found = equivalent(prover(FLAT, contract=small), prover(FLAT, contract=large)).conclusion
+    found = equivalent(prover(FLAT, contract=small), prover(FLAT, contract=large))
     assert found.verdict == "unknown"
     assert "both contracts" in found.reason
 
@@ -122,9 +122,7 @@ def test_a_kernel_that_may_not_reach_its_store_is_not_compared(
     source = LATER.replace("LOOP", loop).replace("m = o < n", f"m = {mask}")
     source = source.replace("n, B:", "n, s, B:")
     types = TYPES | {"s": "i32"}
-    found = equivalent(
-        prover(FLAT), prover(source, contract=CONTRACT + "any s\n", types=types)
-    ).conclusion
+    found = equivalent(prover(FLAT), prover(source, contract=CONTRACT + "any s\n", types=types))
     assert found.verdict == "unknown"
     assert words in found.reason
 
@@ -138,7 +136,7 @@ def test_a_while_loop_around_the_store_is_not_compared() -> None:
         tl.store(out + o, VALUE, mask=m)
         s += tl.num_programs(0) * B
 """
-    found = equivalent(prover(FLAT), prover(source)).conclusion
+    found = equivalent(prover(FLAT), prover(source))
     assert found.verdict == "unknown"
     assert "the while loop at line 8 may not end" in found.reason
 
@@ -147,13 +145,13 @@ def test_a_while_loop_around_the_store_is_not_compared() -> None:
     "before", ["for j in range(0, n, 4):\n        tl.debug_barrier()", "tl.assume(n > 0)"]
 )
 def test_a_loop_that_ends_and_what_always_holds_change_nothing(before: str) -> None:
-    found = equivalent(prover(FLAT), prover(LATER.replace("LOOP", before))).conclusion
+    found = equivalent(prover(FLAT), prover(LATER.replace("LOOP", before)))
     assert found.verdict == "proved", found.reason
 
 
 def test_a_load_beyond_its_buffer_may_fault_so_it_is_not_compared() -> None:
     short = CONTRACT.replace("x: n", "x: n - 1")
-    found = equivalent(prover(FLAT, contract=short), prover(FLAT, contract=short)).conclusion
+    found = equivalent(prover(FLAT, contract=short), prover(FLAT, contract=short))
     assert found.verdict == "unknown"
     assert "the access at line 9 is not proved to stay in bounds" in found.reason
 
@@ -161,14 +159,14 @@ def test_a_load_beyond_its_buffer_may_fault_so_it_is_not_compared() -> None:
 @pytest.mark.parametrize("grid", ["n // B", "n // B, 2", "2, n // B", "cdiv(n, B) - 1"])
 def test_a_grid_that_may_be_empty_stores_nothing(grid: str) -> None:
     strided = prover(STRIDED, SUM, 128, CONTRACT.replace("cdiv(n, B)", grid) + "n <= 1000000\n")
-    found = equivalent(prover(FLAT), strided).conclusion
+    found = equivalent(prover(FLAT), strided)
     assert found.verdict == "unknown"
     assert "the grid may be empty" in found.reason
 
 
 def test_grids_that_are_empty_where_the_buffer_is_store_the_same() -> None:
     contract = "any n\nn >= 0\nx: n\ny: n\nout: n\ngrid: cdiv(n, B)\n"
-    found = equivalent(prover(FLAT, contract=contract), prover(FLAT, SUM, 64, contract)).conclusion
+    found = equivalent(prover(FLAT, contract=contract), prover(FLAT, SUM, 64, contract))
     assert found.verdict == "proved", found.reason
 
 
@@ -180,8 +178,8 @@ def test_items_of_a_tuple_are_told_apart(items: tuple[str, str]) -> None:
     first, second = (
         prover(source, f"tl.load(x + o, mask=m) * {one}", types=types, names=names) for one in items
     )
-    assert equivalent(first, first).conclusion.verdict == "proved"
-    assert equivalent(first, second).conclusion.verdict == "unknown"
+    assert equivalent(first, first).verdict == "proved"
+    assert equivalent(first, second).verdict == "unknown"
 
 
 SWITCH = """module {

@@ -60,7 +60,7 @@ def test_a_proof_names_the_statements_that_it_rests_on() -> None:
     proof = proof_of(ROWS.replace("CAST", ".to(tl.int64)"), ROWS_TYPES, ROWS_CONTRACT, {"BLOCK": 8})
     [access] = proof.accesses
     assert access.bounds is not None
-    assert "n_cols <= stride" in access.bounds.shown.under
+    assert "n_cols <= stride" in access.bounds.under
 
 
 def test_a_proof_does_not_rest_on_a_statement_that_it_does_not_use() -> None:
@@ -68,7 +68,7 @@ def test_a_proof_does_not_rest_on_a_statement_that_it_does_not_use() -> None:
     bounds = proof_of(COPY, COPY_TYPES, contract, {"BLOCK": 128}).accesses[0].bounds
     assert bounds is not None
     assert bounds.verdict == "proved"
-    assert not {"n <= 4096", "n % 16 == 0"} & bounds.shown.under
+    assert not {"n <= 4096", "n % 16 == 0"} & bounds.under
 
 
 def test_without_a_statement_that_a_proof_rests_on_there_is_none() -> None:
@@ -94,7 +94,7 @@ def test_buffers_below_a_limit_cannot_make_a_row_wrap() -> None:
     [access] = proof.accesses
     assert access.overflow is not None
     assert access.overflow.verdict == "proved"
-    assert limits.elements_label() in access.overflow.shown.under
+    assert limits.elements_label() in access.overflow.under
 
 
 GATHER = """def kernel(x_ptr, i_ptr, y_ptr, n, m, BLOCK: tl.constexpr):

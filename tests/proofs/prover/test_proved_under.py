@@ -1,7 +1,6 @@
 """A proof lists no statement that it can do without."""
 
 from compiler.proof.binding import Fact
-from compiler.proof.grounds import labels_of
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import Formula, at_least
 from compiler.proof.polynomial import name
@@ -10,15 +9,14 @@ from compiler.proof.unknowns import Unknowns
 N, M = name("n"), name("m")
 
 
-def statements_for(goal: Formula, facts: dict[str, Formula]) -> set[str]:
+def statements_for(goal: Formula, facts: dict[str, Formula]) -> frozenset[str]:
     """Return the statements that a proof of `goal` from `facts` rests on."""
     known = [Fact(label, formula) for label, formula in facts.items()]
     written = {label for label in facts if label != "of any contract"}
-    found = LinearProver(Unknowns(), known, written).evidence(goal, ())
-    assert found is not None
-    [evidence] = found
-    assert isinstance(evidence.by, tuple)
-    return set[str]().union(*(labels_of(reason, {}) for reason in evidence.by))
+    prover = LinearProver(Unknowns(), known, written)
+    used = prover.evidence(goal, ())
+    assert used is not None
+    return prover.labels(used)
 
 
 def test_what_holds_of_any_contract_replaces_a_statement() -> None:
