@@ -14,6 +14,7 @@ from compiler.proof.solver import Model
 from compiler.proof.terms import Check, PointerCase, SymbolicAccess
 from compiler.proof.unknowns import Unknowns
 from compiler.proof.witness import is_satisfiable, smallest_witness
+from compiler.ttir_to_numpy.ir import Operation
 
 _MOST_REFUTED = 4
 """Integers of one access whose smallest witnesses are compared."""
@@ -33,6 +34,8 @@ class Conclusion:
     model: Model | None = None
     check: Check | None = None
     case: PointerCase | None = None
+    pair: tuple[Operation, Operation] | None = None
+    """Of a race: the access of the first program, and that of the second one."""
 
 
 @dataclass

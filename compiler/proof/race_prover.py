@@ -7,7 +7,7 @@ meet must then be of one program: shown axis by axis of the grid. Arguments do n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler.proof.binding import AXES
 from compiler.proof.logic import (
@@ -56,7 +56,9 @@ class RaceProver:
         if isinstance(access, UnreadAccess):
             return Conclusion("unknown", reason=access.reason)
         under = Statements()
-        for other, beside in enumerate(self.accesses):
+        # with itself first: copies of one access in several programs meet most often
+        for other in sorted(range(len(self.accesses)), key=lambda other: other != number):
+            beside = self.accesses[other]
             if isinstance(beside, UnreadAccess):
                 return Conclusion("unknown", reason=beside.reason)
             made = self._pair(number, other, access, beside)
@@ -84,7 +86,7 @@ class RaceProver:
                 if made.verdict == "refuted" and a.kind == b.kind == "atomic":
                     return Conclusion("possible", reason=_IN_ANY_ORDER)
                 if made.verdict != "proved":
-                    return made
+                    return replace(made, pair=(a.operation, b.operation))
                 under |= made.under
         return Conclusion("proved", under)
 

@@ -5,7 +5,7 @@ many programs as run at once, or of 1 where they all agree. It is no module of i
 calls is given to it by who runs it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,6 +20,7 @@ from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
 from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.batched.stepping import Stepping
 from compiler.ttir_to_numpy.batched.uniform import Uniformity
+from compiler.ttir_to_numpy.batched.watching import Watching
 from compiler.ttir_to_numpy.contraction import contract
 from compiler.ttir_to_numpy.function_text import FunctionCodegen, kind_of
 from compiler.ttir_to_numpy.functions import Functions
@@ -46,6 +47,7 @@ class RunForm:
     """A kernel's text, and the facts that its runtime needs.
 
     `locations` has one for each line of the text, `None` where a line came from nowhere.
+    `operations` has the number of each line's operation in the IR, -1 where it has none.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
     Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
     must not be run again from its start: what was told cannot be taken back.
@@ -55,6 +57,7 @@ class RunForm:
     text: str
     entry: str
     locations: Sequence[SourceLocation | None]
+    operations: Sequence[int]
     parameters: Sequence[BatchedParameter]
     is_batchable: bool
     largest_tile: int
@@ -70,11 +73,13 @@ def run_form(
     *,
     stepping: bool = False,
     checks_extents: bool = False,
+    watched: Collection[int] = (),
 ) -> RunForm:
     """Return the run form of `kernel`; `files` are the user's, by path. Raises `Untranslatable`.
 
     With `stepping` each operation of the user's lines has a line, and shows what it made. One that
     `checks_extents` raises `AssertionError` where a value is narrower or wider than it should be.
+    `watched` operations, by number, show their result and operands.
     """
     if kernel.is_cuda:
         contract(module, fp_fusion=kernel.fp_fusion)
@@ -91,8 +96,13 @@ def run_form(
     form = run_form_with(constants)
     follower = Stepping(locations.users_own, reachable.inside_regions()) if stepping else None
     extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
+    watching = Watching(watched, reachable.inside_regions()) if watched else None
     codegen = FunctionCodegen(
-        form, constants.spelling, locations.words_of, uniformity.values, follower or extents
+        form,
+        constants.spelling,
+        locations.words_of,
+        uniformity.values,
+        follower or extents or watching,
     )
     written = written_functions(functions, entry, codegen)
     lines = [line for function in written for line in with_deletions(function)]
@@ -102,6 +112,7 @@ def run_form(
         text,
         functions.name_of(f"@{kernel.symbol}"),
         [*[None] * len(head), *_locations(lines, locations)],
+        [*[-1] * len(head), *(-1 if (o := line.operation) is None else o.number for line in lines)],
         _parameters(entry),
         reachable.is_batchable() and not stepping,
         reachable.largest_tile(),

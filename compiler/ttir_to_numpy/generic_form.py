@@ -68,6 +68,7 @@ class _ModuleReader:
         self._names = {match[1]: match[2] for match in _NAMED.finditer(text)}
         self._scopes: list[dict[str, Value]] = [{}]
         self.loops: list[Operation] = []
+        self._operations = 0
 
     def operation(self) -> Operation:
         """Read one operation with all that is inside of it."""
@@ -75,7 +76,8 @@ class _ModuleReader:
         printed = self._results()
         cursor.needs("")
         name = cursor.string()
-        operation = Operation(name, self._values("(", ")"))
+        operation = Operation(name, self._values("(", ")"), number=self._operations)
+        self._operations += 1
         if name == "scf.for":
             self.loops.append(operation)
         if cursor.takes("["):

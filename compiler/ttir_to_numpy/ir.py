@@ -29,7 +29,8 @@ class Value:
 class Operation:
     """One operation; `attributes` are MLIR's texts by name, `successors` blocks with arguments.
 
-    `chain` is its source location, innermost inlined call first; `locations` adds columns.
+    `chain` is its source location, innermost inlined call first; `locations` adds columns. `number`
+    counts the operations of a module's text from 0; one that was not read from it has -1.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Operation:
     successors: list[tuple[str, list[Value]]] = field(default_factory=list)
     chain: InlineChain = ()
     locations: tuple[SourceLocation, ...] = ()
+    number: int = -1
 
     def integer(self, name: str, default: int = 0) -> int:
         """Return an integer attribute (`3 : i32` is 3), `default` where there is none."""

@@ -10,6 +10,19 @@ from launch.checks.finding import KernelLocation
 from launch.cpu.programs import ProgramId
 
 
+def operation_here(operations: Sequence[int]) -> int:
+    """Return the innermost operation on the stack of the caller, -1 for none.
+
+    `operations` has one number for each line of the run form.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == RUN_FILE and operations[frame.f_lineno - 1] >= 0:
+            return operations[frame.f_lineno - 1]
+        frame = frame.f_back  # type: ignore[assignment]
+    return -1
+
+
 class InstanceLocations:
     """The positions of a run form's lines, computed only for reports."""
 

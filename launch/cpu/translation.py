@@ -20,15 +20,17 @@ _REMEMBERED = 4
 _PLACE = re.compile(r"(.+), line (\d+)")
 
 
-def translated(order: RunOrder, text: str) -> RunForm:
+def translated(order: RunOrder, text: str, watched: frozenset[int] = frozenset()) -> RunForm:
     """Return the run form of the IR `text`; caches the last ones for further cases.
+
+    `watched` are the operations whose integers it shows, by number.
 
     Raises `Failure`: `needs_gpu` with the line that NumPy cannot run, or `out_of_resources`.
     """
     stepping = order.trace is not None and order.trace.values
     files, parameters = tuple(order.files), tuple(order.parameters)
     what = _Translation(
-        text, order.stage, order.target, files, parameters, stepping, order.fp_fusion
+        text, order.stage, order.target, files, parameters, stepping, order.fp_fusion, watched
     )
     return _form_of(what, order.ir_bounds)
 
@@ -44,6 +46,7 @@ class _Translation:
     parameters: tuple[str, ...]
     stepping: bool
     fp_fusion: bool
+    watched: frozenset[int]
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -58,7 +61,7 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
         kernel = TranslatedKernel(symbol, what.stage, what.parameters, is_cuda, what.fp_fusion)
         files = dict.fromkeys(what.files, "")
         module = module_of(generic, loop_names(what.text))
-        return run_form(module, kernel, files, stepping=what.stepping)
+        return run_form(module, kernel, files, stepping=what.stepping, watched=what.watched)
     except Untranslatable as refusal:
         raise needs_gpu(refusal) from None
     except RecursionError:

@@ -38,6 +38,8 @@ class TouchedElement:
     """Per lane, in the shape of the access."""
     live: Array
     size: int
+    operation: int = -1
+    """Its number in the TTIR."""
 
     def outside(self) -> int | None:
         """Return the first element beyond the buffer that a live lane touches, None if none."""
@@ -85,8 +87,10 @@ class VirtualMemory:
         values: Mapping[str, Mapping[int, int]],
         fill: Mapping[str, range],
         most_accesses: int,
+        operation: Callable[[], int],
     ) -> None:
         self._programs, self._space, self._location = programs, space, location
+        self._operation = operation
         self._values, self._fill = values, fill
         self._left = most_accesses
         self.touched: list[TouchedElement] = []
@@ -170,12 +174,13 @@ class VirtualMemory:
             live = np.zeros(wide, np.bool_)
         at = pointer.origin or int(addresses[live].flat[0] if live.any() else 0)
         slot = self._space.slot_of(at)
-        if slot is None:
-            found = TouchedElement(access, self._location(), None, addresses, live, 0)
-        else:
+        name, elements, size = None, addresses, 0
+        if slot is not None:
             elements = (addresses - slot.first) // slot.width
-            size = slot.elements
-            found = TouchedElement(access, self._location(), slot.name, elements, live, size)
+            name, size = slot.name, slot.elements
+        found = TouchedElement(
+            access, self._location(), name, elements, live, size, self._operation()
+        )
         if live.any():
             self.touched.append(found)
         return found

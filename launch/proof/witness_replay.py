@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -16,7 +16,7 @@ from launch.checks.checked_memory import TooManyAccesses
 from launch.checks.finding import KernelLocation, Stopped
 from launch.cpu.arguments import arguments_of
 from launch.cpu.device_print_assert import DevicePrints
-from launch.cpu.instance_locations import InstanceLocations
+from launch.cpu.instance_locations import InstanceLocations, operation_here
 from launch.cpu.kernel import Kernel
 from launch.cpu.programs import ProgramInstances, RoundsSpent
 from launch.cpu.translation import translated
@@ -78,10 +78,23 @@ class _BoundedInstances(ProgramInstances):
         super().begin_round()
 
 
+def _unwatched(number: int, values: Any) -> None:
+    """Ignore what an operation computes."""
+
+
 def replay(
-    order: ProveOrder, text: str, launch: WitnessLaunch, most_accesses: int = MOST_ACCESSES
+    order: ProveOrder,
+    text: str,
+    launch: WitnessLaunch,
+    most_accesses: int = MOST_ACCESSES,
+    *,
+    watched: frozenset[int] = frozenset(),
+    watch: Callable[[int, Any], None] = _unwatched,
 ) -> ReplayedProgram:
-    """Run one program of `text`. Raises NotReplayed."""
+    """Run one program of `text`; `watch` gets what `watched` operations compute, by number.
+
+    Raises NotReplayed.
+    """
     arguments = {name: _argument(name, launch) for name in launch.parameters}
     run = RunOrder(
         ir=(0, len(text)),
@@ -95,7 +108,7 @@ def replay(
         ir_bounds=order.ir_bounds,
     )
     try:
-        form = translated(run, text)
+        form = translated(run, text, watched)
     except Failure as failure:
         raise NotReplayed(failure.message) from failure
     programs = _BoundedInstances(launch.grid)
@@ -113,8 +126,13 @@ def replay(
     def location() -> KernelLocation:
         return locations.here(programs.program_at(0))
 
-    memory = VirtualMemory(programs, space, location, launch.values, launch.fill, most_accesses)
-    kernel = Kernel(form, programs, memory, DevicePrints(programs, locations))
+    def operation() -> int:
+        return operation_here(form.operations)
+
+    memory = VirtualMemory(
+        programs, space, location, launch.values, launch.fill, most_accesses, operation
+    )
+    kernel = Kernel(form, programs, memory, DevicePrints(programs, locations), watch)
     return _run(kernel, memory, _number_of(launch), arguments_of(
         form.parameters, launch.parameters, arguments, space  # type: ignore[arg-type]
     ))  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +12,14 @@ from compiler.proof.obligations import Conclusion
 from compiler.proof.polynomial import Polynomial
 from compiler.proof.prove import KernelProof
 from compiler.proof.solver import Model
-from compiler.proof.terms import SymbolicAccess
+from compiler.proof.terms import Check, SymbolicAccess
+from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, pointee_of
 from launch.checks.access import Access
 from launch.proof.proof_messages import ProveOrder, WitnessReport
 from launch.proof.virtual_memory import TouchedElement
 from launch.proof.witness_replay import NotReplayed, ReplayedProgram, WitnessLaunch, replay
+from launch.proof.wrapped_integer import WrappedInteger
 
 _WRAP_BITS = 32
 """A wrapped integer is a multiple of 2^32 away from the exact one."""
@@ -35,18 +38,23 @@ class WitnessRun:
     def witness(self, model: Model) -> WitnessReport:
         """Run the program of a broken bound or integer. Raises NotReplayed."""
         launch = self._launch(model)
-        ran = replay(self.order, self.text, launch)
-        message, index = self._confirmed(model, ran)
+        if self.conclusion.check is None:
+            ran = replay(self.order, self.text, launch)
+            message, index = self._outside(self._touched(ran))
+        else:
+            message, index = self._wrapped(model, launch, self.conclusion.check)
         return self._report(launch, model, message, index)
 
     def race(self, model: Model) -> WitnessReport:
         """Run both programs of a race. Raises NotReplayed."""
         mine = self._launch(model)
         other = self._launch(model, "'")
+        assert self.conclusion.pair is not None
         touched = [
-            one for launch in (mine, other) for one in [replay(self.order, self.text, launch)]
+            [one for one in replay(self.order, self.text, launch).touched if self._is_by(one, by)]
+            for launch, by in zip((mine, other), self.conclusion.pair, strict=True)
         ]
-        message, index = _met(mine, other, *(ran.touched for ran in touched))
+        message, index = _met(mine, other, *touched)
         return self._report(mine, model, message, index, list(other.program))
 
     def _report(
@@ -110,31 +118,58 @@ class WitnessRun:
             program=[model[f"program#{axis}{mark}"] for axis in AXES],
         )
 
-    def _confirmed(self, model: Model, ran: ReplayedProgram) -> tuple[str, int | None]:
-        """Return what the CPU device saw of the broken obligation, "" where it saw nothing."""
-        access = self.access
-        location = access.operation.locations[0] if access.operation.locations else None
-        if location is None:
-            return "", None
-        where = location.line, location.column
-        here = [one for one in ran.touched if (one.location.line, one.location.column) == where]
-        for one in here:
+    def _is_by(self, touched: TouchedElement, operation: Operation) -> bool:
+        """Return whether the access in question touched something, in the buffer in question.
+
+        Inlined calls and copies of an unrolled line share a line and a column, but no number.
+        """
+        case = self.conclusion.case
+        is_there = case is None or touched.argument == case.base
+        return touched.operation == operation.number and is_there
+
+    def _touched(self, ran: ReplayedProgram) -> list[TouchedElement]:
+        return [one for one in ran.touched if self._is_by(one, self.access.operation)]
+
+    def _outside(self, touched: Sequence[TouchedElement]) -> tuple[str, int | None]:
+        """Return what the access touched beyond a buffer, "" where there was nothing."""
+        for one in touched:
             outside = one.outside()
             if outside is not None and one.argument is not None:
-                verb = "reads" if access.kind == "load" else "writes"
+                verb = "reads" if self.access.kind == "load" else "writes"
                 size = f"{one.size:,} element{'s' if one.size != 1 else ''}"
                 return f"{verb} {one.argument}[{outside:,}] of {size}", outside
-        expected = _offset_of(access, model)
-        if self.conclusion.check is None or expected is None or ran.ended:
+        return "", None
+
+    def _wrapped(self, model: Model, launch: WitnessLaunch, check: Check) -> tuple[str, int | None]:
+        """Return what a wrapped integer did, "" where no integer in question wrapped."""
+        expected = check.result.value(model)
+        name, number = check.operation.name, check.operation.number
+        seen = WrappedInteger(number, name, expected, check.bits)
+        is_watched = check.kind == "overflow"
+        watched = self._refuted_operations() if is_watched else frozenset[int]()
+        ran = replay(self.order, self.text, launch, watched=watched, watch=seen)
+        touched = self._touched(ran)
+        lanes = [(one, _lanes_of(model, one.elements.shape[1:])) for one in touched]
+        live = [int(one.elements[at]) for one, at in lanes if one.live[at]]
+        counts = bool(live) or check in self.access.mask_checks
+        # the counter of a loop wraps behind its last turn
+        is_over = name != "scf.for" or not ran.ended
+        if seen.is_seen and counts and is_over:
+            outside = self._outside(touched)
+            return outside if outside[0] else (f"computes an integer other than {expected:,}", None)
+        offset = _offset_of(self.access, model)
+        if offset is None or ran.ended:
             return "", None
-        # a loop touches the line in each turn: none may have reached the element in question
-        lanes = [(one, _lanes_of(model, one.elements.shape[1:])) for one in here]
-        seen = [int(one.elements[at]) for one, at in lanes if one.live[at]]
-        wrapped = [at for at in seen if (expected - at) % (1 << _WRAP_BITS) == 0]
-        if not wrapped or expected in seen:
+        # a loop runs the access in each turn: none may have reached the element in question
+        wrapped = [at for at in live if (offset - at) % (1 << _WRAP_BITS) == 0]
+        if not wrapped or offset in live:
             return "", None
-        name = here[0].argument
-        return f"uses {name}[{wrapped[0]:,}] in place of [{expected:,}]", wrapped[0]
+        return f"uses {touched[0].argument}[{wrapped[0]:,}] in place of [{offset:,}]", wrapped[0]
+
+    def _refuted_operations(self) -> frozenset[int]:
+        """Return the operations whose integers wrap: one translation shows all of them."""
+        checks = [one.check for one in self.proof.prover.checked if one.verdict == "refuted"]
+        return frozenset(one.operation.number for one in checks if one is not None)
 
 
 def _met(

@@ -1,0 +1,100 @@
+"""A replay confirms the access in question alone: what others do there is no evidence."""
+
+from compiler.proof.binding import SizeLimits
+from launch.proof.proof_messages import AccessReport
+from tests.proofs.compiled_ttir import HEAD, report_of, report_of_source
+
+TYPES = {"x_ptr": "*fp32", "y_ptr": "*fp32", "z_ptr": "*fp32", "n": "i32"}
+HELPER = f"""{HEAD}def part(p, o):
+    return tl.load(p + o)
+@triton.jit
+def kernel(x_ptr, y_ptr, z_ptr, n):
+    i = 0
+    s = 0.0
+    while (i < 3) | (i > 100):
+        s += part(x_ptr, i)
+        s += part(z_ptr, i + n)
+        i += 1
+    tl.store(y_ptr, s)
+"""
+UNROLLED = """def kernel(x_ptr, y_ptr, z_ptr, n):
+    for j in tl.static_range(2):
+        i = 0
+        s = 0.0
+        while (i < 3) | (i > 100):
+            s += tl.load(x_ptr + i + j * n)
+            i += 1
+        tl.store(y_ptr + j, s)
+"""
+COUNTED = """def kernel(x_ptr, y_ptr, z_ptr, n):
+    i = 0
+    s = 0.0
+    while (i < 3) | (i > 100):
+        s += tl.load(x_ptr + i)
+        i += 1
+    tl.store(y_ptr, s)
+"""
+TWO_STORES = """def kernel(x_ptr, y_ptr, z_ptr, n):
+    i = 0
+    while (i < 1) | (i > 100):
+        tl.store(x_ptr + tl.program_id(0) * 2 + i, 1.0)
+        i += 1
+    tl.store(z_ptr, 1.0)
+"""
+ONE_BUFFER = TWO_STORES.replace("z_ptr, 1.0", "x_ptr + 2 * n + 200, 1.0")
+QUARTERED = """def kernel(x_ptr, n, m):
+    quarter = n * m // 4
+    tl.store(x_ptr + quarter, 0.0, mask=quarter < 5)
+"""
+
+
+def verdicts(accesses: list[AccessReport], check: str) -> list[str]:
+    return [one.answers[check].verdict for one in accesses if check in one.answers]
+
+
+def test_the_access_of_another_buffer_in_a_helper_is_no_evidence() -> None:
+    report = report_of_source(HELPER, "kernel", TYPES, "x_ptr: 3\ny_ptr: 1\nz_ptr: 3\n", {})
+    assert verdicts(report.accesses, "bounds") == ["possible", "refuted", "proved"]
+    assert verdicts(report.accesses, "overflow")[:2] == ["possible", "possible"]
+
+
+def test_another_copy_of_an_unrolled_line_is_no_evidence() -> None:
+    report = report_of(UNROLLED, TYPES, "x_ptr: 3\ny_ptr: 2\nz_ptr: 1\n")
+    loads = [one for one in report.accesses if one.kind == "load"]
+    assert verdicts(loads, "bounds") == ["possible", "refuted"]
+
+
+def test_an_access_that_leaves_its_buffer_is_no_evidence_of_a_wrapped_integer() -> None:
+    load, _ = report_of(COUNTED, TYPES, "x_ptr: 2\ny_ptr: 1\nz_ptr: 1\n").accesses
+    assert load.answers["bounds"].verdict == "refuted"
+    assert load.answers["overflow"].verdict == "possible"
+
+
+def test_two_stores_that_meet_are_no_evidence_of_another_race() -> None:
+    contract = "x_ptr: 2 * n + 201\ny_ptr: 1\nz_ptr: 1\ngrid: n\n"
+    for body in (TWO_STORES, ONE_BUFFER):
+        report = report_of(body, TYPES, contract, checks=["races"])
+        assert verdicts(report.accesses, "race") == ["possible", "refuted"]
+
+
+def test_an_integer_that_wraps_is_seen_where_it_is_computed() -> None:
+    [store] = report_of(
+        QUARTERED, {"x_ptr": "*fp32", "n": "i32", "m": "i32"}, "x_ptr: 5\n"
+    ).accesses
+    answer = store.answers["overflow"]
+    assert answer.verdict == "refuted"
+    assert answer.witness is not None
+
+
+STEPS = """def kernel(y_ptr, n, step):
+    last = 0
+    for i in range(0, n, step):
+        last = i
+    tl.store(y_ptr + last, 0.0)
+"""
+
+
+def test_a_counter_that_wraps_behind_the_last_turn_of_a_short_loop_is_seen() -> None:
+    types, limits = {"y_ptr": "*fp32", "n": "i32", "step": "i32"}, SizeLimits(2**31 - 1, 2**36)
+    [store] = report_of(STEPS, types, "y_ptr: n\nstep >= n // 2\n", limits=limits).accesses
+    assert store.answers["overflow"].verdict == "refuted"
