@@ -11,10 +11,12 @@ from launch.cpu import small_kernel
 from launch.cpu.run_kernel import run
 from launch.proof.proof_messages import ProveOrder
 from launch.proof.prove_kernel import prove_kernel
+from launch.recheck.recheck_by_running import recheck
+from launch.recheck.recheck_messages import RecheckOrder
 
 __all__ = ["TASKS", "prewarm", "warm_up"]
 
-TASKS: dict[str, Task] = dict([task_of(ProveOrder, prove_kernel)])
+TASKS: dict[str, Task] = dict([task_of(ProveOrder, prove_kernel), task_of(RecheckOrder, recheck)])
 
 
 def warm_up() -> None:

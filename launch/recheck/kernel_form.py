@@ -1,0 +1,236 @@
+"""A kernel of a TTIR in a form that a re-check can run at any sizes, as it is or in 64 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.back import ir_module
+from compiler.diagnostic import Failure
+from compiler.messages.orders import IrBounds
+from compiler.target import Target
+from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
+from compiler.ttir_to_numpy.generic_form import module_of
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.mlir_types import constant_of, element_of, pointee_of
+from compiler.ttir_to_numpy.module_text import TranslatedKernel
+from compiler.ttir_to_numpy.refusal import Untranslatable
+from compiler.ttir_to_numpy.runtime.launching import dtype_named
+from compiler.ttir_to_numpy.task import generic_form
+from launch.buffers.element_types import Array
+from launch.checks.finding import Stopped
+from launch.cpu.device_print_assert import DevicePrints
+from launch.cpu.instance_locations import InstanceLocations
+from launch.cpu.kernel import Kernel
+from launch.cpu.pointer import Pointer
+from launch.cpu.programs import ProgramInstances, RoundsSpent
+from launch.recheck.access_memory import AccessMemory, Buffer, Outside, Touch, address_of
+from launch.recheck.access_slice import accesses_of, cut_down, in_text_order
+from launch.recheck.buffer_contents import BufferContents
+from launch.recheck.contract_values import LegalLaunch
+from launch.recheck.exact_integers import with_exact_integers
+from launch.recheck.recheck_messages import RecheckedKernel
+
+_STAGE = "ttir"
+_FLOAT = 1.5
+_INTEGERS = frozenset({"i8", "i16", "i32", "i64", "index"})
+
+
+class NotModelled(Exception):
+    """A kernel that the CPU device cannot run; the message says why."""
+
+
+class Ended(Exception):
+    """An assertion of the kernel that does not hold ends its programs."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What a batch of programs of one launch did."""
+
+    touches: list[Touch]
+    reached: set[int]
+    outside: dict[int, Outside]
+    is_whole: bool
+    """False where a long loop was cut, or an assertion ended the programs."""
+
+
+class _Programs(ProgramInstances):
+    """Programs whose loops make a bounded number of turns."""
+
+    def __init__(self) -> None:
+        self._turns = 0
+        super().__init__((1, 1, 1))
+
+    def start(self, grid: Sequence[int], most_turns: int) -> None:
+        """Start a launch."""
+        super().__init__(grid)
+        self._turns = most_turns
+
+    def begin_round(self) -> None:
+        self._turns -= 1
+        if self._turns < 0:
+            raise RoundsSpent
+        super().begin_round()
+
+
+class _Assertions(DevicePrints):
+    def _refuse(self, condition: Array | bool, words: str) -> None:  # noqa: ARG002 - of its base
+        holds = np.atleast_1d(condition)
+        fails = ~holds.reshape(len(holds), -1).all(axis=1)
+        active = self._programs.active
+        if (fails if active is None else fails & active).any():
+            raise Ended
+
+
+class RunnableForm:
+    """One form of a kernel, ready to run."""
+
+    def __init__(
+        self,
+        form: RunForm,
+        accesses: Sequence[Operation],
+        needed: frozenset[int],
+        *,
+        is_exact: bool,
+    ) -> None:
+        numbers = {operation.number: place for place, operation in enumerate(accesses)}
+        lines = {
+            line: numbers[number]
+            for line, number in enumerate(form.operations, start=1)
+            if number in numbers
+        }
+        self._form = form
+        self._programs = _Programs()
+        self._memory = AccessMemory(self._programs, lines, needed, is_exact=is_exact)
+        prints = _Assertions(self._programs, InstanceLocations(form.locations))
+        self._kernel = Kernel(form, self._programs, self._memory, prints)
+
+    @property
+    def is_batchable(self) -> bool:
+        """Return whether several programs may run at once."""
+        return self._form.is_batchable
+
+    @property
+    def largest_tile(self) -> int:
+        """Return the elements of the largest tensor."""
+        return self._form.largest_tile
+
+    def run(
+        self,
+        launch: LegalLaunch,
+        buffers: Sequence[Buffer],
+        contents: BufferContents,
+        numbers: Sequence[int],
+        most_turns: int,
+    ) -> Launched:
+        """Run programs of a launch at once."""
+        self._programs.start(launch.grid, most_turns)
+        self._memory.begin(buffers, contents, most_turns * 8 + len(self._form.operations))
+        arguments = [
+            self._argument(one.name, one.type, launch, buffers) for one in self._form.parameters
+        ]
+        is_whole = True
+        try:
+            self._kernel.run_batch(np.array(numbers, np.int64), arguments)
+        except (RoundsSpent, Ended, Stopped):
+            is_whole = False
+        memory = self._memory
+        return Launched(memory.touches, memory.reached, memory.outside, is_whole)
+
+    def _argument(
+        self, name: str, kind: str, launch: LegalLaunch, buffers: Sequence[Buffer]
+    ) -> Pointer | Array:
+        if kind.startswith("*"):
+            number = next(at for at, one in enumerate(buffers) if one.name == name)
+            return Pointer(address_of(number), dtype_named(kind.lstrip("*").removeprefix("k")))
+        if name in launch.scalars:
+            return np.array([launch.scalars[name]]).astype(dtype_named(kind))
+        return np.array([_FLOAT]).astype(dtype_named(kind))
+
+
+@dataclass(frozen=True)
+class KernelForms:
+    """A kernel's arguments and accesses, and its two forms."""
+
+    types: dict[str, str]
+    """The MLIR type of each argument, by name."""
+    accesses: list[Operation]
+    constants: frozenset[int]
+    """The integers that the kernel's text has."""
+    exact: RunnableForm
+    as_it_is: RunnableForm | None
+    """None where no integer may wrap that could be seen."""
+
+
+def forms_of(
+    kernel: RecheckedKernel, text: str, target: Target, bounds: IrBounds, *, overflow: bool
+) -> KernelForms:
+    """Return the forms of a kernel, cut down to its accesses. Raises NotModelled."""
+    try:
+        ir_module.check_size(text, _STAGE, bounds)
+        generic, symbol = generic_form(text, target, _STAGE)
+        module = module_of(generic)
+        function = _function_of(module)
+        types = _named_arguments(function, kernel.parameters)
+        accesses = accesses_of(function)
+        needed = cut_down(function)
+        constants = _constants_of(function)
+        names = list(types)
+        translated = TranslatedKernel(symbol, _STAGE, names, is_cuda=False)
+        files = dict.fromkeys(kernel.files, "")
+        narrow = run_form(module, translated, files) if overflow else None
+        with_exact_integers(function)
+        exact = run_form(module, translated, files)
+    except (Untranslatable, Failure) as refusal:
+        raise NotModelled(str(refusal)) from None
+    except RecursionError:
+        message = "it is nested too deeply"
+        raise NotModelled(message) from None
+    return KernelForms(
+        types,
+        accesses,
+        constants,
+        RunnableForm(exact, accesses, needed, is_exact=True),
+        None if narrow is None else RunnableForm(narrow, accesses, needed, is_exact=False),
+    )
+
+
+def _function_of(module: Operation) -> Operation:
+    functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
+    kernels = [one for one in functions if one.regions and one.regions[0]]
+    if len(kernels) != 1:
+        message = "a module of several functions"
+        raise NotModelled(message)
+    return kernels[0]
+
+
+def _named_arguments(function: Operation, names: Sequence[str] | None) -> dict[str, str]:
+    arguments = function.regions[0][0].arguments
+    if names is not None and len(names) == len(arguments):
+        for argument, name in zip(arguments, names, strict=True):
+            argument.name = name
+    if len({one.name for one in arguments}) != len(arguments):
+        message = "arguments without names"
+        raise NotModelled(message)
+    for one in arguments:
+        if pointee_of(one.type) is None and one.type[:1] not in "ifb":
+            message = f"an argument of type {one.type[:80]}"
+            raise NotModelled(message)
+    return {one.name: one.type for one in arguments}
+
+
+def _constants_of(function: Operation) -> frozenset[int]:
+    """Return the integers that a kernel's text has, as far as they are one for all elements."""
+    found = set[int]()
+    for operation in in_text_order(function):
+        if (
+            operation.name == "arith.constant"
+            and element_of(operation.results[0].type) in _INTEGERS
+        ):
+            text, is_one = constant_of(operation)
+            if is_one:
+                found.add(int(text))
+    return frozenset(found)

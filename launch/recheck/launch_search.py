@@ -1,0 +1,331 @@
+"""Finds launches that keep a contract: small ones, and ones near the ends of sizes and integers.
+
+Names get values one after the other. A value is drawn from a pool, or solves a statement whose
+other names have values already; a statement that fails takes the choice back. Drawing is by a fixed
+seed, so the same contract has the same launches. It finds many launches, not all.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from launch.recheck.contract_values import (
+    GRID_LIMITS,
+    ContractText,
+    Illegal,
+    LegalLaunch,
+    Term,
+    identifier,
+)
+
+_MOST_STEPS = 400
+"""Values tried for one launch."""
+_MOST_CANDIDATES = 12
+"""Values tried for one name, with those that solve a statement."""
+_SMALL = (*range(1, 10), 15, 16, 17)
+_AROUND_ZERO = (-1, 0, 1, 2, -2, 3, -3, 5, -5, 7)
+_FULL = (1 << 31, 1 << 32)
+"""Where integers of 32 bits end, signed and unsigned."""
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """The width of an integer argument."""
+
+    bits: int
+
+    @property
+    def top(self) -> int:
+        """Return the largest signed value."""
+        return int((1 << (self.bits - 1)) - 1)
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """`low <= term <= high`; a comparison is 1, and its sides differ by `gap`."""
+
+    term: Term
+    low: int
+    high: int
+    gap: Term | None = None
+
+    def side(self, names: Mapping[str, int]) -> int:
+        """Return -1, 0 or 1: on which side of what is kept the names are. 2 where it is Illegal."""
+        try:
+            if self.gap is not None:
+                gap = self.gap.value(names)
+                return (gap > 0) - (gap < 0)
+            value = self.term.value(names)
+        except Illegal:
+            return 2
+        return (value > self.high) - (value < self.low)
+
+    def holds(self, names: Mapping[str, int]) -> bool:
+        """Return whether the statement is kept."""
+        try:
+            return self.low <= self.term.value(names) <= self.high
+        except Illegal:
+            return False
+
+
+@dataclass
+class LaunchSearch:
+    """The launches of one kernel that keep its contract.
+
+    `scalars` are the integer arguments by name, `element_bits` the buffers with the width of their
+    integers, 0 for others. `numbers` are further sizes of interest: the kernel's own constants.
+    """
+
+    contract: ContractText
+    scalars: Mapping[str, ScalarType]
+    element_bits: Mapping[str, int]
+    constants: Mapping[str, int]
+    numbers: frozenset[int]
+    most_size: int
+    most_elements: int
+    allows_empty_grid: bool = False
+    _known: dict[str, int] = field(init=False)
+    _free: dict[str, tuple[int, int]] = field(init=False)
+    _statements: list[_Statement] = field(init=False)
+    _divisors: list[Term] = field(init=False)
+
+    def __post_init__(self) -> None:
+        contract = self.contract
+        scalars = {identifier(name): kind for name, kind in self.scalars.items()}
+        known = {identifier(name): value for name, value in self.constants.items()}
+        self._known = {name: value for name, value in known.items() if name not in scalars}
+        self._free = {}
+        for name, kind in scalars.items():
+            if name in contract.fixed:
+                continue
+            top = kind.top
+            is_any = name in contract.anything
+            self._free[name] = (-top - 1, top) if is_any else (1, min(top, self.most_size))
+        for name in contract.sizes:
+            self._free[name] = 1, self.most_size
+        self._statements = [_Statement(one.holds, 1, 1, one.gap) for one in contract.relations]
+        self._statements += [
+            _Statement(one, 0, self.most_elements) for one in contract.extents.values()
+        ]
+        least = 0 if self.allows_empty_grid else 1
+        self._statements += [
+            _Statement(one, least, most)
+            for one, most in zip(contract.grid, GRID_LIMITS, strict=False)
+        ]
+        ranges = [end for one in contract.values.values() for end in (one.low, one.high)]
+        fixed = list(contract.fixed.values())
+        relations = [one.holds for one in contract.relations]
+        every = [*relations, *contract.extents.values(), *contract.grid, *ranges, *fixed]
+        self._divisors = [divisor for term in every for divisor in term.divisors]
+
+    def launches(self) -> Iterator[tuple[bool, LegalLaunch]]:
+        """Yield launches without end, small and large ones in turn; True for a large one."""
+        rng = random.Random(repr(sorted(self._free.items())))  # noqa: S311 - not for secrets
+        seen: set[tuple[int, ...]] = set()
+        for turn in count():
+            is_large = turn % 5 in (1, 3)
+            names = self._searched(rng, is_large, turn)
+            key = tuple(names[name] for name in self._free) if names is not None else ()
+            if names is None or key in seen:
+                yield is_large, _NONE
+                continue
+            seen.add(key)
+            launch = self._launch(names)
+            yield is_large, _NONE if launch is None else launch
+
+    def at(self, names: Mapping[str, int]) -> LegalLaunch | None:
+        """Return the launch at values of scalars and sizes, None where it breaks the contract."""
+        values = self._with_fixed({**self._known, **names})
+        if values is None or not all(one.holds(values) for one in self._statements):
+            return None
+        return self._launch(values)
+
+    def _searched(self, rng: random.Random, is_large: bool, turn: int) -> dict[str, int] | None:
+        order = list(self._free)
+        rng.shuffle(order)
+        # of many sizes, a few are large at a time: loops of all others are short
+        chosen = set(order if turn % 3 == 0 else order[: 1 + turn % 2]) if is_large else set()
+        steps = [_MOST_STEPS]
+        # those of the pool last: they may be what a statement leaves open
+        return self._assigned(dict(self._known), order, chosen, rng, steps)
+
+    def _assigned(
+        self,
+        names: dict[str, int],
+        order: Sequence[str],
+        large: set[str],
+        rng: random.Random,
+        steps: list[int],
+    ) -> dict[str, int] | None:
+        whole = self._with_fixed(names)
+        if whole is None or not self._may_hold(whole):
+            return None
+        if not order:
+            return whole
+        name, *rest = order
+        for value in self._candidates(name, whole, name in large, rng):
+            steps[0] -= 1
+            if steps[0] < 0:
+                return None
+            found = self._assigned({**names, name: value}, rest, large, rng, steps)
+            if found is not None:
+                return found
+        return None
+
+    def _with_fixed(self, names: dict[str, int]) -> dict[str, int] | None:
+        """Return the names with those that follow from them, None where a value is impossible."""
+        whole = dict(names)
+        for name, term in self.contract.fixed.items():
+            if term.names <= whole.keys():
+                try:
+                    value = term.value(whole)
+                except Illegal:
+                    return None
+                if name in self._known:
+                    if value != self._known[name]:
+                        return None
+                    continue
+                whole[name] = value
+        tops = {identifier(name): kind.top for name, kind in self.scalars.items()}
+        fits = (-top - 1 <= whole.get(name, 0) <= top for name, top in tops.items())
+        return whole if all(fits) else None
+
+    def _may_hold(self, names: Mapping[str, int]) -> bool:
+        """Return whether no statement whose names all have values fails."""
+        return all(one.holds(names) for one in self._statements if one.term.names <= names.keys())
+
+    def _candidates(
+        self, name: str, names: Mapping[str, int], is_large: bool, rng: random.Random
+    ) -> list[int]:
+        low, high = self._free[name]
+        drawn = self._large(names, low, high, rng) if is_large else self._small(low, rng)
+        rng.shuffle(drawn)
+        solving = self._solving(name, names, drawn[0])
+        found = [*drawn[:3], *solving, *drawn[3:_MOST_CANDIDATES]]
+        factors = self._factors(names)
+        if factors:
+            factor = rng.choice(factors)
+            rounded = [value - value % factor for value in found]
+            found = [*rounded[:4], *found, factor, *rounded[4:]]
+        within = (value for value in (*found, *range(1, 5)) if low <= value <= high)
+        return list(dict.fromkeys(within))
+
+    def _small(self, low: int, rng: random.Random) -> list[int]:
+        around = [value + by for value in sorted(self.numbers) for by in (-1, 0, 1)]
+        own = rng.sample(around, min(len(around), 4))
+        # some names are much smaller than the others
+        pool = [1, 2, 3, 4] if rng.random() < 1 / 3 else rng.sample(_SMALL, 6) + own
+        pool += [rng.randint(1, 40), rng.randint(1, 300)]
+        return pool + rng.sample(_AROUND_ZERO, 6) if low < 1 else pool
+
+    def _large(
+        self, names: Mapping[str, int], low: int, high: int, rng: random.Random
+    ) -> list[int]:
+        """Return ends of the type, and values whose products with others pass its end."""
+        factors = [abs(value) for value in names.values() if abs(value) > 1]
+        factors += [abs(value) for value in self.numbers if value > 1]
+        found = [high, high, high - 1, rng.randint(max(low, 1), high), 46_340, 46_341, 65_536]
+        found += [low, low + 1, -46_341] if low < 1 else []
+        for end in _FULL:
+            for size in (0, 1, 1, 2):
+                product = 1
+                for factor in rng.sample(factors, min(size, len(factors))):
+                    product *= factor
+                found += [end // product + by for by in (-1, 0, 1)]
+        found.append(1 << rng.randint(8, max(9, high.bit_length() - 1)))
+        return found
+
+    def _factors(self, names: Mapping[str, int]) -> list[int]:
+        """Return what the contract divides by, as far as it is known."""
+        found = []
+        for divisor in self._divisors:
+            if divisor.names <= names.keys():
+                try:
+                    found.append(divisor.value(names))
+                except Illegal:
+                    continue
+        return [value for value in found if value > 1]
+
+    def _solving(self, name: str, names: Mapping[str, int], start: int) -> list[int]:
+        """Return values at which a statement in which only `name` is open is just kept."""
+        found: list[int] = []
+        for statement in self._statements:
+            term = statement.term
+            if name in term.names and term.names <= names.keys() | {name}:
+                found += _crossings(statement, name, names, self._free[name], start)
+        return [value + by for value in found for by in (0, 1, -1)]
+
+    def _launch(self, names: Mapping[str, int]) -> LegalLaunch | None:
+        contract = self.contract
+        try:
+            extents = {
+                name: term.value(names)
+                for name in self.element_bits
+                if (term := contract.extents.get(identifier(name))) is not None
+            }
+            ranges = {}
+            for name, bits in self.element_bits.items():
+                ends = contract.values.get(identifier(name))
+                if ends is None:
+                    continue
+                within = _range_within(ends.low.value(names), ends.high.value(names), bits)
+                if not within and extents.get(name, 1) > 0:
+                    return None  # no buffer holds such values
+                ranges[name] = within or range(1)
+            sides = [term.value(names) for term in contract.grid]
+        except Illegal:
+            return None
+        if min(sides) < 1:
+            sides = [0, 0, 0]
+        width, height, depth = (*sides, 1, 1)[:3]
+        return LegalLaunch(
+            {name: names[identifier(name)] for name in self.scalars},
+            {name.removeprefix("v_"): names[name] for name in contract.sizes},
+            extents,
+            ranges,
+            (width, height, depth),
+        )
+
+
+_NONE = LegalLaunch({}, {}, {}, {}, (0, 0, 0))
+"""Stands for a search that ended without a launch, so that its cost can be counted."""
+
+
+def is_none(launch: LegalLaunch) -> bool:
+    """Return whether a search ended without a launch."""
+    return launch is _NONE
+
+
+def _range_within(low: int, high: int, bits: int) -> range:
+    """Return the part of a range that integers of a width can hold; unsigned ones hold more."""
+    if not bits:
+        return range(low, high)
+    return range(max(low, -(1 << (bits - 1))), min(high, 1 << bits))
+
+
+def _crossings(
+    statement: _Statement,
+    name: str,
+    names: Mapping[str, int],
+    ends: tuple[int, int],
+    start: int,
+) -> list[int]:
+    """Return values of `name` next to which a statement changes sides, by halving."""
+    low, high = ends
+    start = min(max(start, low), high)
+    found = []
+    for a, b in ((low, start), (start, high)):
+        first = statement.side({**names, name: a})
+        if first == statement.side({**names, name: b}):
+            continue
+        while b - a > 1:
+            middle = (a + b) // 2
+            if statement.side({**names, name: middle}) == first:
+                a = middle
+            else:
+                b = middle
+        found += [a, b]
+    return found
