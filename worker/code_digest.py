@@ -1,29 +1,39 @@
-"""The digest of the code that makes compilations, which is part of every toolchain's id.
+"""The digests of the code that makes compilations and proofs, which are parts of their keys.
 
 So nothing needs to be remembered when that code is changed: what it made before is left behind,
 never mixed with what it makes now. Standard library only; decides nothing else.
 """
 
 import hashlib
+import re
 import sys
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from importlib.machinery import FileFinder, SourceFileLoader
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
-PACKAGES = ("compiler", "jobs", "launch", "programs", "worker")
-PROVING = (
-    "compiler/proof", "compiler/ttir_to_numpy", "launch/checks", "launch/contract", "launch/cpu",
-    "launch/proof", "proofs/worker",
+PACKAGES = ("compiler", "jobs", "launch", "programs", "proofs", "store", "sweeps", "worker")
+"""The packages that workers and their children load."""
+COMPILING = (
+    "compiler.front.tasks", "worker.compile.compile_job", "worker.compile.derive_job",
+    "worker.compile.inspect_job", "worker.compile.toolchain_identity", "worker.pool.zygote",
 )  # fmt: skip
-"""Code that can change what is kept of a proof."""
-BESIDE_COMPILING = (
-    "compiler/proof", "launch", "programs", "worker/launch", "worker/gpu",
-)  # fmt: skip
-"""Code that runs kernels, programs or sweeps. It cannot change the result of a compilation."""
+"""The modules that compilations start from: the tasks of children, and what orders them."""
+PROVING = ("launch.proof_tasks", "proofs.worker.feature", "worker.pool.zygote")
+"""The same of proofs."""
+PROVING_LIBRARIES = ("numpy", "triton", "z3-solver")
+"""Distributions whose versions can change what is kept of a proof."""
+READ_AS_TEXT = {"compiler.ttir_to_numpy.runtime_text": "compiler/ttir_to_numpy/runtime"}
+"""Modules that read a folder of sources, which they do not import."""
+_FROM = rb"from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)"
+_IMPORT = re.compile(rb"^[ \t]*(?:%b|import[ \t]+([^\n]*))" % _FROM, re.MULTILINE)
+_COMMENT = re.compile(rb"#[^\n]*")
+_NAME = re.compile(rb"[A-Za-z_][\w.]*")
 
 
 def pipeline_digest(root: Path = ROOT) -> str:
@@ -33,29 +43,38 @@ def pipeline_digest(root: Path = ROOT) -> str:
     lie, when they were written, how their lines end, or whether bytecode lies beside them. Raises
     RuntimeError where there are no sources.
     """
-    files = {path.relative_to(root): path for name in PACKAGES for path in (root / name).rglob("*")}
-    found = hashlib.sha256()
-    counted = 0
-    for relative in sorted(files, key=Path.as_posix):
-        if _counts(relative):
-            text = files[relative].read_bytes().replace(b"\r\n", b"\n")
-            # lengths keep neighbours apart
-            found.update(f"{relative.as_posix()}\0{len(text)}\0".encode() + text)
-            counted += 1
-    if not counted:
-        message = f"there are no sources of tritond in {root}, so what it makes has no version"
-        raise RuntimeError(message)
-    return found.hexdigest()
+    return _digest(reached(COMPILING, root))
 
 
-@cache
 def proof_digest(root: Path = ROOT) -> str:
-    """Return the SHA-256 of every source file that can change a proof."""
-    found = hashlib.sha256()
-    for path in sorted(path for name in PROVING for path in (root / name).rglob("*.py")):
-        text = path.read_bytes().replace(b"\r\n", b"\n")
-        found.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode() + text)
-    return found.hexdigest()
+    """Return the SHA-256 of what can change a proof: source files, and versions of libraries."""
+    return _digest(reached(PROVING, root), {name: _version(name) for name in PROVING_LIBRARIES})
+
+
+def reached(entries: Iterable[str], root: Path = ROOT) -> dict[str, bytes]:
+    """Return the texts of all modules that `entries` import, directly or not, by their paths.
+
+    Late imports count. Texts are searched, not parsed: that takes a twentieth of the time, and
+    works in the Python of any toolchain. What looks like an import but is none can only add a
+    module.
+    """
+    found: dict[str, bytes] = {}
+    seen = set[str]()
+    inside = cache(partial(_names_inside, root))
+    waiting = list(entries)
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name.partition(".")[0] not in PACKAGES:
+            continue
+        seen.add(name)
+        file = _file_of(name, inside)
+        if file is not None:
+            found[file] = _text(root / file)
+            waiting += [name.rpartition(".")[0], *_names_in(found[file])]
+        if name in READ_AS_TEXT:
+            folder = READ_AS_TEXT[name]
+            found |= {f"{folder}/{one.name}": _text(one) for one in (root / folder).glob("*.py")}
+    return found
 
 
 def load_from_source() -> None:
@@ -84,10 +103,51 @@ class _FromSource(SourceFileLoader):
         return code
 
 
-def _counts(relative: Path) -> bool:
-    """Return whether Python can import the file, and a compilation can come past it."""
-    names = relative.with_suffix("").parts
-    importable = relative.suffix == ".py" and all(name.isidentifier() for name in names)
-    return importable and not relative.as_posix().startswith(
-        tuple(f"{f}/" for f in BESIDE_COMPILING)
-    )
+def _file_of(name: str, inside: Callable[[str], frozenset[str]]) -> str | None:
+    """Return the path of a module, None if there is none."""
+    path = name.replace(".", "/")
+    folder, _, last = path.rpartition("/")
+    if f"{last}.py" in inside(folder):
+        return f"{path}.py"
+    is_package = last in inside(folder) and "__init__.py" in inside(path)
+    return f"{path}/__init__.py" if is_package else None
+
+
+def _names_inside(root: Path, folder: str) -> frozenset[str]:
+    """Return the names in a folder, none where it is no folder."""
+    try:
+        return frozenset(path.name for path in (root / folder).iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+
+
+def _names_in(text: bytes) -> Iterator[str]:
+    """Yield what a text may import, in whole names: `a` and `a.b` of `from a import b`."""
+    for start, names, whole in _IMPORT.findall(_COMMENT.sub(b"", text)):
+        if start:
+            yield start.decode()
+        for name in _NAME.findall(names or whole):
+            yield f"{start.decode()}.{name.decode()}" if start else name.decode()
+
+
+def _text(path: Path) -> bytes:
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _digest(texts: Mapping[str, bytes], versions: Mapping[str, str] | None = None) -> str:
+    if not texts:
+        raise RuntimeError("there are no sources of tritond, so what it makes has no version")
+    found = hashlib.sha256()
+    for name in sorted(texts):
+        # lengths keep neighbours apart
+        found.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
+    for name, text in sorted((versions or {}).items()):
+        found.update(f"{name}\0{text}\0".encode())
+    return found.hexdigest()
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""

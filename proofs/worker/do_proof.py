@@ -42,7 +42,6 @@ from store.events import Events
 from store.jobs.types import Priority
 from store.launches import LIFE_S
 from store.stored import read_stored
-from worker.code_digest import proof_digest
 from worker.compile.child_run import carry_out
 from worker.compile.reports import Malformed
 from worker.consumer import Attempt
@@ -75,6 +74,8 @@ class ProofContext:
     proofs: Proofs
     children: LazyPool
     ir_bounds: IrBounds
+    code: str
+    """The digest of the code that proves."""
 
 
 class _NoProof(Exception):
@@ -324,7 +325,7 @@ class _ProofRun:
             ("namespace", job.compile_job.namespace),
             ("other", other),
             ("source", _source_of(job.compile_job)),
-            ("code", proof_digest()),
+            ("code", self._context.code),
         ]
         return labelled_digest("proof", parts)
 

@@ -12,6 +12,7 @@ from proofs.worker.kernel_proof import kernel_proof
 from proofs.worker.launch_proof import prove_launch
 from proofs.worker.proof_children import proof_children
 from proofs.worker.proof_consumer import proof_consumer
+from worker.code_digest import proof_digest
 from worker.feature import ChildSettings, RunningFeature, WorkerFeature
 from worker.worker_context import WorkerContext
 
@@ -32,9 +33,10 @@ async def _started(
         )
         yield RunningFeature(None, describe)
         return
-    children = proof_children(settings)
+    code = proof_digest()
+    children = proof_children(settings, code)
     try:
-        yield RunningFeature(proof_consumer(context, children), describe)
+        yield RunningFeature(proof_consumer(context, children, code), describe)
     finally:
         await children.close()
 

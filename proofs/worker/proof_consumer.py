@@ -13,7 +13,7 @@ from worker.pool.lazy_pool import LazyPool
 from worker.worker_context import WorkerContext
 
 
-def proof_consumer(context: WorkerContext, children: LazyPool) -> Consumer:
+def proof_consumer(context: WorkerContext, children: LazyPool, code: str) -> Consumer:
     """Return the consumer, which does as many proofs at once as the worker has slots."""
     compiling = context.compiling
     proving = ProofContext(
@@ -25,6 +25,7 @@ def proof_consumer(context: WorkerContext, children: LazyPool) -> Consumer:
         proofs=Proofs(context.queue.redis),
         children=children,
         ir_bounds=compiling.ir_bounds,
+        code=code,
     )
     return Consumer(
         context.queue,

@@ -91,17 +91,20 @@ class Pool:
         caps: Caps | None = None,
         on_outdated: Callable[[], None] = lambda: None,
         idle: IdleTime | None = None,
+        is_current: Callable[[], bool] = lambda: True,
     ) -> None:
         """Take `spares`, how many children of each profile wait for jobs (default: one each).
 
-        `on_outdated` is called when another zygote would run other code than this process; `idle`
-        is shared with the other pools of this process.
+        `on_outdated` is called when a zygote would run other code than this process; `idle` is
+        shared with the other pools of this process. `is_current` tells whether code that no
+        compilation runs, but these children do, is that of this process.
         """
         self._toolchain = toolchain
         self._wanted = dict.fromkeys(PROFILES, 1) if spares is None else dict(spares)
         self._caps = caps or Caps()
         self._on_outdated = on_outdated
         self._idle = idle or IdleTime()
+        self._is_current = is_current
         self._zygote: ZygoteClient | None = None
         self._spares: Spares | None = None
         self._up = asyncio.Event()
@@ -131,8 +134,9 @@ class Pool:
             _log.warning("the sandbox is OFF: jobs can read files, use the network, start programs")
         zygote = ZygoteClient(self._caps, self._on_lost)
         await zygote.open(self._toolchain)
-        if zygote.facts["pipeline"] != PIPELINE:
+        if zygote.facts["pipeline"] != PIPELINE or not self._is_current():
             await zygote.close()
+            self._on_outdated()
             raise Outdated
         self._zygote = zygote
         self._spares = Spares(self._wanted, zygote.order, self._idle)
@@ -244,7 +248,6 @@ class Pool:
                 await self.start()
             except Outdated as error:
                 _log.error("%s", error)
-                self._on_outdated()
                 return
             except ZygoteError as error:
                 _log.warning("%s", error)

@@ -244,6 +244,15 @@ async def test_a_zygote_that_would_run_other_code_is_not_taken(release):
         await Pool(replace(TOOLCHAIN, root=release)).start()
 
 
+async def test_a_zygote_is_not_taken_where_other_code_of_its_tasks_was_changed():
+    outdated = asyncio.Event()
+    pool = Pool(TOOLCHAIN, on_outdated=outdated.set, is_current=lambda: False)
+
+    with pytest.raises(Outdated, match="start it again"):
+        await pool.start()
+    assert outdated.is_set()
+
+
 async def test_a_pool_whose_files_were_changed_starts_no_other_zygote(release, caplog):
     outdated = asyncio.Event()
     pool = Pool(replace(TOOLCHAIN, root=release), on_outdated=outdated.set)

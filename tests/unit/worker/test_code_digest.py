@@ -2,22 +2,30 @@
 
 import compileall
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.unit.compiler.imports import reached
-from worker.code_digest import BESIDE_COMPILING, PACKAGES, ROOT, pipeline_digest
+from tests.unit.compiler.imports import reached as imported
+from worker import code_digest
+from worker.code_digest import (
+    COMPILING,
+    PACKAGES,
+    PROVING,
+    ROOT,
+    pipeline_digest,
+    proof_digest,
+    reached,
+)
 
-MAKES_COMPILATIONS = [
-    "compiler.front.tasks",
-    "worker.pool.zygote",
-    "worker.compile.compile_job",
-    "worker.compile.derive_job",
-    "worker.compile.inspect_job",
-    "worker.compile.toolchain_identity",
+RUNS_NO_COMPILATION = [
+    "compiler/proof/linear.py",
+    "launch/cpu/run_kernel.py",
+    "programs/replay/replay.py",
+    "worker/launch/do_launch.py",
 ]
 
 
@@ -55,8 +63,8 @@ def leave_an_editor_s_file(root: Path) -> None:
 
 
 def change_what_only_launches_run(root: Path) -> None:
-    for folder in BESIDE_COMPILING:
-        with next((root / folder).rglob("*.py")).open("a") as file:
+    for path in RUNS_NO_COMPILATION:
+        with (root / path).open("a") as file:
             file.write("x = 1\n")
 
 
@@ -107,7 +115,14 @@ def test_one_character_of_code_changes_the_digest(copy: Path) -> None:
     assert [path for path in paths if changed(path) == unchanged] == []
 
 
-def test_a_file_more_less_or_renamed_changes_the_digest(copy: Path) -> None:
+def import_late(root: Path, names: str) -> None:
+    with (root / "compiler/reading/facts.py").open("a") as file:
+        file.write(f"\n\ndef late():\n    from compiler.reading import {names}\n")
+
+
+def test_a_module_more_less_or_renamed_changes_the_digest(copy: Path) -> None:
+    import_late(copy, "(  # not a closing )\n        new,\n        newer as n,\n    )")
+    absent = pipeline_digest(copy)
     (copy / "compiler/reading/new.py").write_text("")
     more = pipeline_digest(copy)
     (copy / "compiler/reading/new.py").rename(copy / "compiler/reading/newer.py")
@@ -116,10 +131,11 @@ def test_a_file_more_less_or_renamed_changes_the_digest(copy: Path) -> None:
     (copy / "compiler/reading/facts.py").unlink()
     less = pipeline_digest(copy)
 
-    assert len({pipeline_digest(), more, renamed, less}) == 4
+    assert len({pipeline_digest(), absent, more, renamed, less}) == 5
 
 
 def test_what_moves_from_one_file_to_the_next_changes_the_digest(copy: Path) -> None:
+    import_late(copy, "a, b")
     (copy / "compiler/reading/a.py").write_text("x = 1\n")
     (copy / "compiler/reading/b.py").write_text("")
     before = pipeline_digest(copy)
@@ -134,15 +150,40 @@ def test_without_sources_there_is_no_digest(tmp_path: Path) -> None:
         pipeline_digest(tmp_path)
 
 
-def test_all_that_makes_compilations_is_covered() -> None:
-    """All imports, direct or not; the store only keeps what it gets."""
-    left_out = tuple(folder.replace("/", ".") for folder in BESIDE_COMPILING)
-    found = reached(MAKES_COMPILATIONS)
+@pytest.mark.parametrize("entries", [COMPILING, PROVING], ids=["compiling", "proving"])
+def test_all_that_is_imported_is_covered(entries: tuple[str, ...]) -> None:
+    """Compared with what a parser of Python finds."""
+    found = {path.removesuffix(".py").removesuffix("/__init__") for path in reached(entries)}
 
-    assert {
-        "compiler.parameter_binding",
-        "compiler.lines.assembly",
-        "worker.sandbox.apply",
-    } <= found
-    assert {name.partition(".")[0] for name in found} <= {*PACKAGES, "store"}
-    assert not [name for name in found if f"{name}.".startswith(tuple(f"{n}." for n in left_out))]
+    assert {name.replace(".", "/") for name in imported(entries)} <= found
+
+
+def test_each_module_of_tasks_for_proofs_is_covered() -> None:
+    texts = reached(PROVING)
+    started = {
+        name.replace(".", "/") + ".py"
+        for path, text in texts.items()
+        if path.startswith("proofs/worker/")
+        for name in re.findall(r'"((?:\w+\.)+\w+_tasks)"', text.decode())
+    }
+
+    assert "launch/proof_tasks.py" in started
+    assert started <= texts.keys()
+
+
+def test_another_version_of_z3_changes_the_digest_of_proofs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = proof_digest()
+    monkeypatch.setattr(code_digest, "version", lambda name: f"another {name}")
+
+    assert proof_digest() != before
+
+
+def test_an_axiom_of_the_solver_changes_the_digest_of_proofs_alone(copy: Path) -> None:
+    compiled, proved = pipeline_digest(copy), proof_digest(copy)
+    with (copy / "compiler/proof/logic.py").open("a") as file:
+        file.write("x = 1\n")
+
+    assert proof_digest(copy) != proved
+    assert pipeline_digest(copy) == compiled
