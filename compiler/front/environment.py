@@ -14,6 +14,7 @@ import re
 import sys
 import types
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -39,6 +40,10 @@ def _is_refusal(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno in _REFUSALS
     return isinstance(error, RuntimeError) and str(error) == _NO_THREAD
+
+
+def _is_of_sandbox(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or _is_refusal(error)
 
 
 def _links(error: BaseException | None) -> Iterator[BaseException]:
@@ -126,10 +131,16 @@ def executing_line() -> tuple[str, int] | None:
 
 
 _ATTEMPTS = frozenset(
-    {"_thread.start_new_thread", "open", "os.exec", "os.fork", "os.listdir", "os.posix_spawn",
-     "os.scandir", "os.spawn", "os.system", "socket.__new__", "socket.connect", "subprocess.Popen",
+    {"_thread.start_new_thread", "open", "os.chdir", "os.chmod", "os.chown", "os.exec", "os.fork",
+     "os.forkpty", "os.getxattr", "os.kill", "os.killpg", "os.link", "os.listdir", "os.listxattr",
+     "os.mkdir", "os.posix_spawn", "os.remove", "os.rename", "os.rmdir", "os.scandir", "os.spawn",
+     "os.symlink", "os.system", "os.truncate", "os.utime", "pty.spawn", "resource.prlimit",
+     "resource.setrlimit", "signal.pthread_kill", "socket.__new__", "socket.connect",
+     "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostname", "subprocess.Popen",
      "ctypes.dlopen"}
 )  # fmt: skip
+_FOR_SHOWING = frozenset({"linecache", "traceback", "warnings", "tokenize", "inspect"})
+"""Modules that read a source to print it."""
 _NO_HOME = "Could not determine home directory."
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 
@@ -174,6 +185,9 @@ class MissingModules(importlib.abc.MetaPathFinder):
         if frame is None:
             return None
         root = fullname.partition(".")[0]
+        if root in sys.stdlib_module_names:  # Python has it everywhere, only the sandbox lacks it
+            self._assumptions.ask(f"the sandbox has no module {fullname}")
+            return None
         module = _imported_module(frame, fullname)
         if self._assumptions.is_absent(module) or root in _NEVER_SENT:
             touches = self._assumptions.touches
@@ -184,11 +198,14 @@ class MissingModules(importlib.abc.MetaPathFinder):
         return None
 
 
-_NEVER_SENT = sys.stdlib_module_names | {"triton"}
+_NEVER_SENT = frozenset({"triton"})
 
 
 def _asking_frame(depth: int = 2) -> types.FrameType | None:
-    """Return the frame of user code that called, through nothing but imports; else None."""
+    """Return the frame of user code that called, through nothing but imports; else None.
+
+    `depth` is that of the frame to begin with.
+    """
     frame: types.FrameType | None = sys._getframe(depth)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -218,6 +235,24 @@ def _imported_module(frame: types.FrameType, missing: str) -> str:
     return missing
 
 
+def is_users_question(depth: int = 2) -> bool:
+    """Return whether user code called the function at `depth`, directly or through a library.
+
+    Not so for imports, which look into folders of their own accord, for Triton, and for what reads
+    a source to print it.
+    """
+    frame: types.FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file_in_kernel(file) is not None:
+            return True
+        library = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if file.startswith("<frozen importlib") or library in _FOR_SHOWING or library == "triton":
+            return False
+        frame = frame.f_back
+    return False
+
+
 def notice_attempts(assumptions: Assumptions) -> None:
     """Count as a touch whatever user code tries that is not to be had here, from now on for good.
 
@@ -226,13 +261,35 @@ def notice_attempts(assumptions: Assumptions) -> None:
 
     def notice(event: str, _: tuple[Any, ...]) -> None:
         if event in _ATTEMPTS and executing_line() is not None:
-            # an import looks into folders of its own accord, when they have changed
-            is_import = "importlib" in sys._getframe(1).f_code.co_filename
-            if not is_import and _asking_frame(2) is not None:
+            if is_users_question():
                 assumptions.ask(f"the sandbox refuses {event}")
             assumptions.touch()
 
     sys.addaudithook(notice)
+
+
+@contextmanager
+def noticing_refusals(assumptions: Assumptions) -> Iterator[None]:
+    """Notice in the block that user code was refused something or memory, also if it catches that.
+
+    Its own frames are traced for exceptions alone: a call of the system has no audit event always.
+    """
+
+    def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if event == "call":
+            if file_in_kernel(frame.f_code.co_filename) is None:
+                return None
+            frame.f_trace_lines = False
+        elif event == "exception" and _is_of_sandbox(argument[1]):
+            assumptions.ask(f"the sandbox refuses it: {argument[0].__name__}: {argument[1]}"[:200])
+        return trace
+
+    outer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(outer)
 
 
 def is_lacking(error: BaseException, missing: Collection[str]) -> bool:

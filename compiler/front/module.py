@@ -8,10 +8,11 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
+import re
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +26,13 @@ from compiler.diagnostic import (
     diagnostic,
     excerpt,
 )
-from compiler.front import cpu_budget
+from compiler.front import cpu_budget, posted_folder
 from compiler.front.environment import (
     Assumptions,
     LaunchResult,
     MissingModules,
     notice_attempts,
+    noticing_refusals,
 )
 from compiler.front.module_execution import (
     MODULE,
@@ -38,10 +40,16 @@ from compiler.front.module_execution import (
     ModuleExecution,
     StatementFailed,
 )
+from compiler.front.standard_library import StandardLibrary
 from compiler.front.stubs import driver_stub
 from compiler.front.stubs.torch_stub import LIBRARY, NUMPY, KnownNames, StandIns
 from compiler.posted_text import python_text
 from compiler.reading.posted_files import package_of, root_package
+
+_MAY_CATCH = re.compile(
+    r"\bexcept\s*(?::|.*\b(?:MemoryError|Exception|BaseException)\b)|\bsuppress\("
+)
+"""A handler that may be of a `MemoryError`."""
 
 
 @dataclass(frozen=True)
@@ -206,13 +214,17 @@ def load(
     posted = posted_module(module, text, files)
     finder = PostedFiles(text, files, posted, execution)
     stand_ins = StandIns(assumptions, files, host_run.known_names if host_run else None)
-    sys.meta_path[:0] = [finder, stand_ins]
+    sys.meta_path[:0] = [finder, stand_ins, StandardLibrary(assumptions)]
     sys.meta_path.append(MissingModules(assumptions))
     loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None
     most_cpu_s = host_run.most_cpu_s if host_run else cpu_budget.MOST_CPU_S
     notice_attempts(assumptions)
+    folder = posted_folder.of_request(text, files, is_whole=module is None)
+    catches = any(_MAY_CATCH.search(each) for each in (text, *files.values()))
     with (
+        posted_folder.answering(folder, assumptions),
+        noticing_refusals(assumptions) if catches else nullcontext(),
         driver_stub.noting_assumptions(assumptions),
         launching_nothing(host_run.runs if host_run else _launch_nothing(assumptions)),
     ):
@@ -270,7 +282,7 @@ def _executed(
     return module
 
 
-_FINDERS = (PostedFiles, StandIns, MissingModules)
+_FINDERS = (PostedFiles, StandIns, StandardLibrary, MissingModules)
 
 
 def forget_earlier() -> None:

@@ -14,7 +14,7 @@ from triton import knobs
 from compiler.back import contexts, reproducers, triton_api
 from compiler.back.back import back
 from compiler.back.describe import facts
-from compiler.front import module, triton_knobs
+from compiler.front import module, standard_library, triton_knobs
 from compiler.front.front import front
 from compiler.front.preloaded import PRELOADED, preload
 from compiler.front.stubs import driver_stub, torch_stub, triton_modules
@@ -71,6 +71,7 @@ def warm_up() -> None:
     reproducers.disable_reproducers()
     with absence(torch_stub.LIBRARY):
         preload(PRELOADED)
+    standard_library.keep()
     for tool in (knobs.nvidia.ptxas, knobs.nvidia.ptxas_blackwell):
         tool.version.strip()
     facts()

@@ -1,0 +1,138 @@
+"""Imports modules of Python's standard library in children, which open no file.
+
+A zygote reads their code before it forks. No pool starts a thread and no event loop opens a socket:
+they do their work in the only thread.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import marshal
+import sysconfig
+import types
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from compiler.front.environment import Assumptions
+
+KEPT = (
+    "asyncio", "bdb", "bz2", "cmd", "code", "codeop", "concurrent", "cProfile", "doctest", "email",
+    "filecmp", "fileinput", "getopt", "getpass", "gzip", "html", "http", "importlib", "ipaddress",
+    "lzma", "mimetypes", "multiprocessing", "optparse", "pdb", "pkgutil", "plistlib", "profile",
+    "pstats", "quopri", "runpy", "sched", "selectors", "signal", "socketserver", "symtable",
+    "tarfile", "tomllib", "trace", "urllib", "xml", "zipapp", "zipfile", "zoneinfo",
+)  # fmt: skip
+"""Modules and packages that sources import at times, and that cost a zygote too much to execute."""
+_HEADER_BYTES = 16
+"""Of a .pyc file (PEP 552)."""
+_code: dict[str, tuple[str, bytes | str, bool]] = {}
+
+
+def keep() -> None:
+    """Read the code of the modules, once in a zygote."""
+    library = Path(sysconfig.get_path("stdlib"))
+    for name in KEPT:
+        for path in _files_of(library, name):
+            parts = path.relative_to(library).with_suffix("").parts
+            is_package = parts[-1] == "__init__"
+            dotted = ".".join(parts[:-1] if is_package else parts)
+            _code[dotted] = str(path), _read(path), is_package
+
+
+def _files_of(library: Path, name: str) -> Iterator[Path]:
+    if (library / f"{name}.py").exists():
+        yield library / f"{name}.py"
+    for path in (library / name).rglob("*.py"):
+        if "test" not in path.parts and "tests" not in path.parts:
+            yield path
+
+
+def _read(path: Path) -> bytes | str:
+    """Return the compiled code of a module, or its text where Python has not compiled it."""
+    compiled = Path(importlib.util.cache_from_source(str(path)))
+    return compiled.read_bytes()[_HEADER_BYTES:] if compiled.exists() else path.read_text("utf-8")
+
+
+class StandardLibrary(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules that were kept, and doubts those that need more than is here."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
+        """Return the spec of a kept module, else None."""
+        del path, target
+        if fullname not in _code:
+            return None
+        origin, _, is_package = _code[fullname]
+        spec = importlib.machinery.ModuleSpec(fullname, self, origin=origin, is_package=is_package)
+        spec.has_location = True
+        return spec
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Execute a module."""
+        origin, code, _ = _code[module.__name__]
+        compiled = (
+            marshal.loads(code)  # noqa: S302 - Python's own file, read by the zygote
+            if isinstance(code, bytes)
+            else compile(code, origin, "exec", dont_inherit=True)
+        )
+        try:
+            exec(compiled, module.__dict__)  # noqa: S102 - Python's own code
+        except ImportError:
+            self._assumptions.ask(f"the sandbox has not all of module {module.__name__}")
+            raise
+        if module.__name__ in _CHANGED:
+            _CHANGED[module.__name__](module)
+
+
+def _without_threads(module: types.ModuleType) -> None:
+    """Have a pool run what it is given at once: a child starts no thread."""
+
+    class ThreadPoolExecutor(module.ThreadPoolExecutor):  # type: ignore[misc, name-defined]
+        def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+            future: Future[Any] = module._base.Future()
+            try:
+                result = fn(*arguments, **named)
+            except BaseException as error:  # noqa: BLE001 - the future holds it, as a thread's does
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            return future
+
+    ThreadPoolExecutor.__module__ = module.__name__
+    ThreadPoolExecutor.__qualname__ = "ThreadPoolExecutor"
+    module.ThreadPoolExecutor = ThreadPoolExecutor  # type: ignore[attr-defined]
+
+
+def _without_sockets(module: types.ModuleType) -> None:
+    """Have a loop do without the pair of sockets that wakes it from other threads."""
+
+    def nothing(_: Any) -> None:
+        pass
+
+    loop = module.BaseSelectorEventLoop
+    loop._make_self_pipe = loop._close_self_pipe = loop._write_to_self = nothing
+    module.selectors.DefaultSelector = _Timer
+
+
+class _Timer:
+    """A selector without files: it only waits."""
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        del timeout  # nobody sees how long it slept
+        return []
+
+    def get_map(self) -> dict[int, Any]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+_CHANGED = {
+    "concurrent.futures.thread": _without_threads,
+    "asyncio.selector_events": _without_sockets,
+}
