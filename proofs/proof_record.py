@@ -34,6 +34,18 @@ class ProofFix(Record):
     )
 
 
+class ProofRecheck(Record):
+    """What two re-checks saw that share no code with the prover; neither contradicts it."""
+
+    runs: int = Field(
+        description="launches that keep the contract and reached the access, all of them right; "
+        "0: not re-checked by running"
+    )
+    bits: Literal["agrees", "timeout", "not_modelled"] = Field(
+        description="whether the search for a violation by bit-vectors ended without one"
+    )
+
+
 class ProofAnswer(Record):
     """The answer to one question about one access."""
 
@@ -54,6 +66,9 @@ class ProofAnswer(Record):
     )
     replay: ProofReplay | None = None
     fix: ProofFix | None = Field(default=None, description="a change that proves it")
+    rechecked: ProofRecheck | None = Field(
+        default=None, description="of `proved`: what the re-checks saw; null for other verdicts"
+    )
 
 
 class ProvedAccess(Record):

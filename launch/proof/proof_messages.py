@@ -72,6 +72,15 @@ class WitnessReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rechecked:
+    """What the re-checks of a proof saw, which contradicts nothing. The worker adds it."""
+
+    runs: int
+    """Launches that reached the access."""
+    bits: Literal["agrees", "timeout", "not_modelled"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnswerReport:
     """The answer to one obligation of an access."""
 
@@ -84,6 +93,8 @@ class AnswerReport:
     witness: WitnessReport | None = None
     proposals: list[str] = field(default_factory=list)
     """The user's text with 64-bit integers, or a mask; nothing is proved of these yet."""
+    rechecked: Rechecked | None = None
+    """None where the verdict is not `proved`."""
 
 
 @dataclass(frozen=True, kw_only=True)

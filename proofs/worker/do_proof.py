@@ -15,7 +15,7 @@ from compiler.compilation import Compilation, amended
 from compiler.derivation import KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.labelled_digest import labelled_digest
-from compiler.messages.orders import IrBounds
+from compiler.messages.orders import IrBounds, Order
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
 from compiler.target import parse_target
@@ -23,6 +23,7 @@ from jobs.core_kinds import COMPILATION, DERIVATION
 from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
+from launch.recheck.recheck_messages import RecheckOrder, RecheckReport
 from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof
 from proofs.stored_proofs import Proofs
@@ -35,6 +36,9 @@ from proofs.worker.proof_answers import (
 )
 from proofs.worker.proof_report import read_proof_report, written_proof_report
 from proofs.worker.proposed_fix import TriedFix, proposals_of, tried
+from proofs.worker.recheck_order import log_contradiction, recheck_order
+from proofs.worker.recheck_report import read_recheck_report
+from proofs.worker.rechecked_report import needs_recheck, rechecked_report, without_rechecks
 from store.blobs import Blobs
 from store.compilations import Compilations, Derived
 from store.errors import CallerBytesFull, StoreUnavailable
@@ -117,6 +121,8 @@ class _ProofRun:
         self.compile_ms = 0.0
         self._may_differ = False
         """True if another attempt at the same change may end differently."""
+        self._lacks_recheck = False
+        """True if a child that was to re-check failed, so that another attempt may say more."""
 
     async def proof(self) -> Proof:
         """Return the record. Raises _NoProof, DeadlinePassed, CallerBytesFull."""
@@ -132,8 +138,9 @@ class _ProofRun:
         body = None if hit is None else hit.included[_MADE]
         if body is None:
             body = await self._proved(compilation, constants, beside)
-            digest = await self._context.blobs.put(body)
-            await self._context.kept.write(key, b"{}", {_MADE: digest})
+            if not self._lacks_recheck:
+                digest = await self._context.blobs.put(body)
+                await self._context.kept.write(key, b"{}", {_MADE: digest})
         report = await to_thread(read_proof_report, body)
         fix = await self._fix(key, report)
         kernel_key = await self._launched_key(report)
@@ -300,10 +307,39 @@ class _ProofRun:
             most_elements=job.limits.elements,
             ir_bounds=context.ir_bounds,
         )
-        pool = await context.children.started()
+        outcome = await self._carried_out(order, text)
+        report = await to_thread(_report_of, outcome)
+        if needs_recheck(report):
+            report = await self._rechecked(report, order, text)
+        return await to_thread(written_proof_report, report)
+
+    async def _rechecked(self, report: ProofReport, order: ProveOrder, text: bytes) -> ProofReport:
+        """Have children of their own re-check what is proved; what they contradict is unknown."""
+        by_running = await self._recheck(recheck_order(order, text), text)
+        found, contradictions = rechecked_report(report, by_running, None)
+        for broken in contradictions:
+            await to_thread(log_contradiction, broken, self._job, order)
+        return found
+
+    async def _recheck(self, order: RecheckOrder, text: bytes) -> RecheckReport | None:
+        """Return what a re-check saw, None where its child failed."""
+        outcome = await self._carried_out(order, text)
+        if outcome.ending is Ending.DEADLINE:
+            detail = "The re-check of the proof took longer than the proof's deadline_s."
+            raise _NoProof(failure_problem("deadline_exceeded", detail))
+        try:
+            if outcome.result is not None:
+                return await to_thread(read_recheck_report, outcome.result)
+            logger.warning("%s: %s ended with %s", self._job.id, order.task, outcome.ending)
+        except Malformed as error:
+            logger.warning("%s: the report of %s: %s", self._job.id, order.task, error)
+        self._lacks_recheck = self._may_differ = True
+        return None
+
+    async def _carried_out(self, order: Order, text: bytes) -> ChildOutcome:
+        pool = await self._context.children.started()
         self._deadline.check()
-        outcome = await carry_out(pool, order, text, deadline_s=self._deadline.left_s)
-        return await to_thread(_body_of, outcome)
+        return await carry_out(pool, order, text, deadline_s=self._deadline.left_s)
 
     def _key(
         self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None
@@ -361,11 +397,11 @@ def _source_of(job: CompileJob) -> str:
     return source if len(source) <= MOST_SOURCE_CHARS else ""
 
 
-def _body_of(outcome: ChildOutcome) -> bytes:
-    """Return the report of a child. Raises _NoProof."""
+def _report_of(outcome: ChildOutcome) -> ProofReport:
+    """Return the report of the prover's child. Raises _NoProof."""
     if outcome.result is not None:
         try:
-            return written_proof_report(read_proof_report(outcome.result))
+            return without_rechecks(read_proof_report(outcome.result))
         except Malformed as error:
             raise _NoProof(
                 failure_problem("compiler_crashed", f"The prover's report: {error}")

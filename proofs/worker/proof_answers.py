@@ -11,7 +11,7 @@ from compiler.request.resolution import specialized_job
 from compiler.type_name import is_pointer
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
 from proofs.proof_job import ProofJob
-from proofs.proof_record import ProofAnswer, ProofReplay, ProvedAccess, Verdict
+from proofs.proof_record import ProofAnswer, ProofRecheck, ProofReplay, ProvedAccess, Verdict
 from proofs.worker.proposed_fix import TriedFix
 from store.byte_limits import MAX_WITNESSES_BYTES
 
@@ -45,7 +45,10 @@ def comparison_of(said: AnswerReport, difference: str) -> ProofAnswer:
     if difference and said.verdict == "proved":
         return ProofAnswer(verdict="unknown", reason=difference)
     return ProofAnswer(
-        verdict=said.verdict, proved_under=said.proved_under, reason=said.reason or None
+        verdict=said.verdict,
+        proved_under=said.proved_under,
+        reason=said.reason or None,
+        rechecked=_rechecked(said),
     )
 
 
@@ -126,7 +129,13 @@ def _answer(said: AnswerReport, witnesses: _Witnesses) -> ProofAnswer:
         expression=said.expression or None,
         witness=launch,
         replay=None if said.witness is None or launch is None else _replay(said.witness),
+        rechecked=_rechecked(said),
     )
+
+
+def _rechecked(said: AnswerReport) -> ProofRecheck | None:
+    seen = said.rechecked
+    return None if seen is None else ProofRecheck(runs=seen.runs, bits=seen.bits)
 
 
 def _replay(witness: WitnessReport) -> ProofReplay:

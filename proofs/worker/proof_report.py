@@ -11,7 +11,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
-from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
+from launch.proof.proof_messages import (
+    AccessReport,
+    AnswerReport,
+    ProofReport,
+    Rechecked,
+    WitnessReport,
+)
 from worker.compile.reports import Count, Malformed, Ms, Report
 
 MOST_ACCESSES: Final = 1_000
@@ -67,6 +73,14 @@ def _has_types(witness: _Witness) -> _Witness:
     return witness
 
 
+class _Rechecked(_Part):
+    runs: Count
+    bits: Literal["agrees", "timeout", "not_modelled"]
+
+    def report(self) -> Rechecked:
+        return Rechecked(**dict(self))
+
+
 class _Answer(_Part):
     verdict: Literal["proved", "refuted", "possible", "unknown"]
     proved_under: Annotated[list[_Text], Field(max_length=10_000)]
@@ -77,10 +91,12 @@ class _Answer(_Part):
     proposals: Annotated[
         list[str], Field(max_length=MOST_PROPOSALS), AfterValidator(_are_short)
     ] = Field(default_factory=list)
+    rechecked: _Rechecked | None = None
 
     def report(self) -> AnswerReport:
         witness = None if self.witness is None else self.witness.report()
-        return AnswerReport(**{**dict(self), "witness": witness})
+        rechecked = None if self.rechecked is None else self.rechecked.report()
+        return AnswerReport(**{**dict(self), "witness": witness, "rechecked": rechecked})
 
 
 class _Access(_Part):

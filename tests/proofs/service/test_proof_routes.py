@@ -44,6 +44,14 @@ def test_a_kernel_is_proved_for_all_sizes(http: httpx.Client) -> None:
     assert proof["accesses"][0]["bounds"]["proved_under"]
 
 
+def test_what_is_proved_was_re_checked_by_running_it(http: httpx.Client) -> None:
+    for access in proof_of(http, EXAMPLE)["accesses"]:
+        assert access["bounds"]["rechecked"]["runs"] > 30
+        assert access["overflow"]["rechecked"]["runs"] > 30
+    refuted = proof_of(http, SHORT)["accesses"][2]["bounds"]
+    assert refuted["rechecked"] is None
+
+
 def test_the_second_proof_comes_from_the_cache(http: httpx.Client) -> None:
     body = EXAMPLE | {"contract": EXAMPLE["contract"] + "n_elements <= 12345\n"}
     assert proof_of(http, body)["cache"] == "miss"
