@@ -178,13 +178,14 @@ def _andi(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     if mask is not None and mask >= 0 and mask & (mask + 1) == 0:
         return e.unknowns.remainder(a, lift(mask + 1), floor=True)
     made = _some_bits(e, value, operation)
-    if e.unknowns.is_sure(at_least(a)) and e.unknowns.is_sure(at_least(b)):
+    needs = e.unknowns.shown(at_least(a)), e.unknowns.shown(at_least(b))
+    if needs[0] is not None and needs[1] is not None:
         [text] = made.names
         known = e.unknowns.known[text]
         highest = min(x.interval(e.unknowns.interval)[1] for x in (a, b))
-        known.bounds = 0, min(known.bounds[1], highest)
-        known.facts = [at_least(a, made), at_least(b, made), at_least(made)]
-        known.needs = at_least(a), at_least(b)
+        known.bounds = 0, max(min(known.bounds[1], highest), 0)
+        facts = at_least(a, made), at_least(b, made), at_least(made)
+        e.unknowns.state(text, facts, (needs[0], needs[1]))
     return made
 
 
@@ -207,14 +208,22 @@ def _joined_bits(
     keeps_both: bool,
 ) -> Polynomial:  # fmt: skip
     made = _some_bits(e, value, operation)
-    if e.unknowns.is_sure(at_least(a)) and e.unknowns.is_sure(at_least(b)):
-        [text] = made.names
-        known = e.unknowns.known[text]
-        known.facts = [at_least(a + b, made), at_least(made)]
-        if keeps_both:
-            known.facts += [at_least(made, a), at_least(made, b)]
-        known.bounds = 0, min(known.bounds[1], (a + b).interval(e.unknowns.interval)[1])
-        known.needs = at_least(a), at_least(b)
+    needs = e.unknowns.shown(at_least(a)), e.unknowns.shown(at_least(b))
+    if needs[0] is None or needs[1] is None:
+        return made
+    [text] = made.names
+    facts = [at_least(a + b, made), at_least(made)]
+    if keeps_both:
+        facts += [at_least(made, a), at_least(made, b)]
+    half = 1 << (_bits(value) - 1)
+    highest = max(x.interval(e.unknowns.interval)[1] for x in (a, b))
+    if highest < half:  # no bit is above the highest of both
+        most: float = (1 << max(int(highest), 0).bit_length()) - 1
+    else:  # it fits its type where both do, and so never shows that they do
+        most = (a + b).interval(e.unknowns.interval)[1]
+        facts.append(either(at_least(a, half), at_least(b, half), at_least(half - 1, made)))
+    e.unknowns.known[text].bounds = 0, most
+    e.unknowns.state(text, facts, (needs[0], needs[1]))
     return made
 
 

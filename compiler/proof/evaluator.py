@@ -21,6 +21,7 @@ from compiler.proof.logic import (
     Formula,
     Truth,
     both,
+    conjuncts,
     either,
     opposite,
 )
@@ -41,7 +42,7 @@ from compiler.proof.terms import (
     bits_of_element,
     line_of,
 )
-from compiler.proof.unknowns import EVERYTHING, Unknowns
+from compiler.proof.unknowns import EVERYTHING, Conditions, Unknowns
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, pointee_of
 
@@ -66,6 +67,7 @@ class Evaluator:
     _memo: list[dict[ValueAt, tuple[Term, frozenset[Check]]]] = field(default_factory=lambda: [{}])
     _checks: list[set[Check]] = field(default_factory=lambda: [set()])
     _symbolic: dict[ValueAt, Term] = field(default_factory=dict)
+    _entered: set[Path] = field(default_factory=set)
     _read: int = 0
 
     def __post_init__(self) -> None:
@@ -156,6 +158,25 @@ class Evaluator:
             self._memo.pop()
             del self._symbolic[key]
 
+    @contextmanager
+    def _reading(self, operation: Operation) -> Iterator[None]:
+        """Let what is named inside be known to be computed where an operation runs."""
+        around, path = self.unknowns.where, self._path_of(operation)
+        self.unknowns.where = lambda: self._conditions(path)
+        try:
+            yield
+        finally:
+            self.unknowns.where = around
+
+    def _conditions(self, path: Path) -> Conditions | None:
+        if path in self._entered:  # a condition that depends on what it decides
+            return None
+        self._entered.add(path)
+        try:
+            return conjuncts(self.path(path))
+        finally:
+            self._entered.remove(path)
+
     def _path_of(self, operation: Operation) -> Path:
         return self.structure.paths[operation]
 
@@ -191,7 +212,8 @@ class Evaluator:
         read = _READERS.get(operation.name)
         is_readable = element[0] == "i" or pointee_of(value.type) is not None
         if read is not None and is_readable:
-            made = read(self, operation, value, indices)
+            with self._reading(operation):
+                made = read(self, operation, value, indices)
             # true is -1 or 1, as an operation reads it: arithmetic of single bits is not modelled
             if element != "i1" or not isinstance(made, Polynomial):
                 return made
@@ -266,7 +288,7 @@ class Evaluator:
         parts: list[Formula] = []
         for kind, operation, which in steps:
             if kind == "for":
-                parts += self.unknowns.known[self.loops.of(operation).turn].facts
+                parts += self.loops.of(operation).runs
             elif kind == "if":
                 condition = self.truth(operation.operands[0])
                 parts.append(condition if which == 0 else opposite(condition))

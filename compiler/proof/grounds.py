@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.proof.logic import Formula, conjuncts
+from compiler.proof.unknowns import Need
 
 
 @dataclass(frozen=True, eq=False)
 class Ground:
     """A formula that holds. Two of them are compared by identity, which is cheap.
 
-    `labels` are the statements that a proof from it lists. `needs` are formulas that were shown
-    before it was written down, so that a proof rests on their statements, too.
+    `labels` are the statements that a proof from it lists. `needs` are what was shown before
+    it was written down, so that a proof rests on their statements, too.
     """
 
     formula: Formula
     labels: frozenset[str] = frozenset()
-    needs: frozenset[Formula] = frozenset()
+    needs: frozenset[Need] = frozenset()
 
 
 def derived(formula: Formula, *sources: Ground) -> Ground:
@@ -25,7 +26,7 @@ def derived(formula: Formula, *sources: Ground) -> Ground:
     return Ground(
         formula,
         frozenset[str]().union(*(source.labels for source in sources)),
-        frozenset[Formula]().union(*(source.needs for source in sources)),
+        frozenset[Need]().union(*(source.needs for source in sources)),
     )
 
 

@@ -30,7 +30,7 @@ from compiler.proof.premises import Premises
 from compiler.proof.products import Inequalities, Multiplier, products_in
 from compiler.proof.proof_limits import MOST_PLACES
 from compiler.proof.solver import Effort, LinearQuestion
-from compiler.proof.unknowns import Unknowns
+from compiler.proof.unknowns import Conditions, Need, Unknowns
 
 _DEEPEST = 4
 _MOST_WAYS = 3
@@ -70,6 +70,10 @@ class _Place:
         return None if numbers is None else tuple(self.reasons[one] for one in sorted(numbers))
 
 
+_PlaceKey = tuple[Conditions, frozenset[str], frozenset[Polynomial] | None]
+"""What holds there, the names of its goals, and the polynomials whose products they need."""
+
+
 @dataclass
 class LinearProver:
     """Proves goals from the contract's facts and those of the names in them."""
@@ -80,10 +84,8 @@ class LinearProver:
     """The labels that are left out of a proof which can do without them."""
     effort: Effort = field(default_factory=Effort)
     statements: Premises = field(init=False)
-    _places: dict[tuple[tuple[Formula, ...], frozenset[Polynomial]], _Place] = field(
-        default_factory=dict
-    )
-    _always: dict[Formula, Evidence | None] = field(default_factory=dict)
+    _places: dict[_PlaceKey, _Place] = field(default_factory=dict)
+    _always: dict[Need, Evidence | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.statements = Premises(self.unknowns, self.facts)
@@ -103,23 +105,24 @@ class LinearProver:
             found += used
         return tuple(found)
 
-    def always(self, formula: Formula) -> Evidence | None:
-        """Return what shows a formula from the contract alone, None where it does not follow."""
-        if formula not in self._always:
-            self._always[formula] = self.evidence(formula, ())
-        return self._always[formula]
+    def always(self, formula: Formula, given: Conditions = ()) -> Evidence | None:
+        """Return what shows a formula from the contract and conditions, None if they do not."""
+        key = formula, given
+        if key not in self._always:
+            self._always[key] = self.evidence(formula, given)
+        return self._always[key]
 
     def labels(self, used: Iterable[Ground]) -> frozenset[str]:
         """Return the statements of the contract behind formulas, and behind what these need."""
         found: set[str] = set()
         pending = list(used)
-        needed: set[Formula] = set()
+        needed: set[Need] = set()
         while pending:
             ground = pending.pop()
             found |= ground.labels
-            for formula in ground.needs - needed:
-                needed.add(formula)
-                pending += self.always(formula) or ()
+            for need in ground.needs - needed:
+                needed.add(need)
+                pending += self.always(*need) or ()
         return frozenset(found)
 
     def _of_part(
@@ -143,7 +146,7 @@ class LinearProver:
                 p for f in (*parts, goal, *(k.formula for k in place.known)) for p in polynomials(f)
             ):
                 break
-        known = self.known([*parts, goal])
+        known = self.known([goal], parts)
         here = [Known(Ground(part)) for part in parts]
         known = [*here, *known, *self._compared_quotients(goal, [*here, *known])]
         core_alone = self._alone(denied, known)
@@ -192,10 +195,10 @@ class LinearProver:
         wanted = (
             frozenset(p for goal in goals for p in polynomials(goal)) if with_products else None
         )
-        key = given, wanted or frozenset()
+        key = given, frozenset(text for goal in goals for text in names_of(goal)), wanted
         if key not in self._places:
             known = [Known(Ground(part)) for part in given]
-            known += self.known([*given, *goals])
+            known += self.known(goals, given)
             if len(self._places) >= MOST_PLACES:
                 del self._places[next(iter(self._places))]  # asked again, it is loaded again
             self._places[key] = self._loaded(known, [opposite(goal) for goal in goals], wanted)
@@ -248,10 +251,14 @@ class LinearProver:
         made = multiplier.directed(units, wanted)
         return digits | multiplier.pairs(units, wanted, made)
 
-    def known(self, formulas: Iterable[Formula]) -> list[Known]:
-        """Return all that holds of the names in formulas, and in the facts of these names."""
+    def known(self, formulas: Iterable[Formula], given: Conditions = ()) -> list[Known]:
+        """Return all that holds of names where `given` does.
+
+        They are the names in formulas, in `given`, and in the facts of these names.
+        """
         found = {one.formula: one for one in map(Known, self.statements.of_contract())}
-        pending = [text for one in formulas for text in names_of(one)]
+        holds = frozenset(given)
+        pending = [text for one in (*formulas, *given) for text in names_of(one)]
         pending += [text for one in found for text in names_of(one)]
         seen: set[str] = set()
         while pending:
@@ -259,7 +266,7 @@ class LinearProver:
             if text in seen or text not in self.unknowns.known:
                 continue
             seen.add(text)
-            for reason in self.statements.of_name(text):
+            for reason in self.statements.of_name(text, holds):
                 found.setdefault(reason.formula, Known(reason, text))
                 pending += names_of(reason.formula)
         return list(found.values())

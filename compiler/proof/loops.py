@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from compiler.proof.logic import TRUE, Truth, at_least, both, either, equal_parts, replaced
+from compiler.proof.logic import TRUE, Formula, Truth, at_least, both, either, equal_parts, replaced
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.structure import Owner
 from compiler.proof.terms import (
@@ -36,6 +36,8 @@ class Loop:
     turn: str
     counter: Polynomial
     checks: frozenset[Check]
+    runs: tuple[Formula, ...] = ()
+    """What holds in its body; outside, nothing is known of the turn, since there may be none."""
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Loops:
     _trips: dict[Operation, Polynomial] = field(default_factory=dict)
 
     def of(self, operation: Operation) -> Loop:
-        """Return the turn of a loop and its counter; the facts hold inside of its body."""
+        """Return the turn of a loop, its counter, and what holds in its body."""
         if operation not in self._known:
             with self.evaluator.collecting() as inner:
                 low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
@@ -55,7 +57,7 @@ class Loops:
             turn = self.evaluator.unknowns.fresh("turn", (0, INFINITY), loops=loops)
             counter = low + name(turn) * step
             known = self.evaluator.unknowns.known[turn]
-            known.facts = [at_least(name(turn)), at_least(high, counter + 1)]
+            runs = at_least(name(turn)), at_least(high, counter + 1)
             if step.constant is not None and step.constant > 0:
                 bottom = low.interval(self.evaluator.unknowns.interval)[0]
                 top = high.interval(self.evaluator.unknowns.interval)[1]
@@ -67,7 +69,7 @@ class Loops:
                 Check("overflow", operation, counter + step, bits, body),
                 Check("step", operation, step, bits, self.evaluator.structure.paths[operation]),
             }
-            self._known[operation] = Loop(turn, counter, frozenset(checks))
+            self._known[operation] = Loop(turn, counter, frozenset(checks), runs)
         found = self._known[operation]
         self.evaluator.note(found.checks)
         return found
@@ -77,7 +79,6 @@ class Loops:
         if operation not in self._known:
             loops = self.evaluator.structure.loops_around(operation) | {operation}
             turn = self.evaluator.unknowns.fresh("turn", (0, INFINITY), loops=loops)
-            self.evaluator.unknowns.known[turn].facts = [at_least(name(turn))]
             self._known[operation] = Loop(turn, name(turn), frozenset())
         return self._known[operation].turn
 
@@ -90,13 +91,18 @@ class Loops:
             made = name(self.evaluator.unknowns.fresh("trips", (0, INFINITY), loops=loops))
             [text] = made.names
             some = both(
+                at_least(step, 1),
                 at_least(high, low + 1),
                 at_least(made, 1),
                 at_least(low + made * step, high),
                 at_least(high, low + (made - 1) * step + 1),
             )
             none = both(at_least(low, high), *equal_parts(made, lift(0)))
-            self.evaluator.unknowns.known[text].facts = [at_least(made), either(none, some)]
+            endless = both(at_least(0, step), at_least(high, low + 1))
+            self.evaluator.unknowns.known[text].facts = [
+                at_least(made),
+                either(none, some, endless),
+            ]
             self._trips[operation] = made
         return self._trips[operation]
 
@@ -147,18 +153,16 @@ class Loops:
             return None
         with self.evaluator.standing_for(key, me), self.evaluator.collecting() as checks:
             after = self.evaluator.term(following, indices)
-        # what is added counts after the first turn; the sum is checked in closed form
         mine = me.names if isinstance(me, Polynomial) else frozenset()
-        later = at_least(turn, 1)
         self.evaluator.note(
-            replace(check, given=both(check.given, later))
+            self._of_earlier_turns(check, loop, turn)
             for check in checks
             if not check.result.names & mine
         )
-        if after == me:
-            return lift(0)
         step: Polynomial | None = None
-        if isinstance(me, SymbolicPointer) and isinstance(after, SymbolicPointer):
+        if after == me:
+            step = lift(0)
+        elif isinstance(me, SymbolicPointer) and isinstance(after, SymbolicPointer):
             if len(after.cases) == 1 and after.cases[0].base is argument:
                 step = after.cases[0].offset
         elif isinstance(me, Polynomial) and isinstance(after, Polynomial):
@@ -166,11 +170,31 @@ class Loops:
         if step is None or loop in self.evaluator.unknowns.loops_of([step]):
             return None
         if isinstance(me, Polynomial) and isinstance(first, Polynomial):
-            self._note_on_the_way(checks, me, first + self._turn_of(loop) * step, following)
+            made = first + self._turn_of(loop) * step
+            self._note_on_the_way(checks, me, made, following, loop)
         return step
 
+    def _of_earlier_turns(self, check: Check, loop: Operation, turn: Polynomial) -> Check:
+        """Return a check of what earlier turns computed.
+
+        It holds for any turn, so for the earlier ones. Where it is the same in all turns, it only
+        counts after the first.
+        """
+        earlier = replace(check, earlier=check.earlier | {loop})
+        inside = [number for number, (_, around, _) in enumerate(check.path) if around is loop]
+        is_conditional = inside and (inside[0] + 1 < len(check.path) or check.path[-1][2] != 0)
+        names = check.result, check.given
+        if is_conditional or loop in self.evaluator.unknowns.loops_of(names):
+            return earlier
+        return replace(earlier, given=both(check.given, at_least(turn, 1)))
+
     def _note_on_the_way(
-        self, checks: set[Check], me: Polynomial, made: Polynomial, following: Value
+        self,
+        checks: set[Check],
+        me: Polynomial,
+        made: Polynomial,
+        following: Value,
+        loop: Operation,
     ) -> None:
         """Note what must be exact between a carried value and the next, which is `made` then.
 
@@ -183,6 +207,7 @@ class Loops:
                 check,
                 result=check.result.replaced(mine, made),
                 given=replaced(check.given, mine, made),
+                earlier=check.earlier | {loop},
             )
             for check in checks
             if mine in check.result.names

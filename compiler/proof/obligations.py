@@ -59,7 +59,7 @@ class Prover:
 
     def choices(self) -> Statements:
         """Return what a reading of the kernel rests on: which side of a minimum is the smaller."""
-        used = (self.linear.always(formula) or () for formula in self.unknowns.decided)
+        used = (self.linear.always(*need) or () for need in self.unknowns.decided)
         return self.linear.labels(ground for evidence in used for ground in evidence)
 
     def is_reached(self, access: SymbolicAccess) -> bool:
@@ -138,8 +138,12 @@ class Prover:
 
     def check(self, check: Check, access: SymbolicAccess | None) -> Conclusion:
         """Return whether one integer is exact: wherever it is computed, or where `access` runs."""
-        path = _given(self.evaluator.path(check.path), check.given)
-        given = path if access is None else _given(*path, access.path, access.mask)
+        given = _given(self.evaluator.path(check.path), check.given)
+        if access is not None:
+            # in an earlier turn the access may not have run: only what is the same in all turns
+            around = (part for one in (access.path, access.mask) for part in conjuncts(one))
+            shared = (one for one in around if not self.unknowns.loops_of([one]) & check.earlier)
+            given = _given(*given, *shared)
         key = check, given
         if key not in self._checked:
             self._checked[key] = self._of_check(check, access, given)
@@ -192,11 +196,15 @@ class Prover:
         return Conclusion("refuted", model=model)
 
     def _model(self, formulas: Sequence[Formula]) -> Model | None:
-        return smallest_witness(self._whole(formulas), self.contract.sizes, self.linear.effort)
+        # a minimum of loaded values may have been decided by a range that no value keeps
+        decided = [formula for formula, _ in self.unknowns.decided]
+        whole = self._whole(formulas, decided)
+        return smallest_witness(whole, self.contract.sizes, self.linear.effort)
 
     def _whole(self, formulas: Sequence[Formula], beside: Sequence[Formula] = ()) -> list[Formula]:
         """Return formulas with all that is known of their names, and of those in `beside`."""
-        facts = [one.formula for one in self.linear.known([*formulas, *beside])]
+        given = tuple(part for one in formulas for part in conjuncts(one))
+        facts = [one.formula for one in self.linear.known(beside, given)]
         parts = (part for one in (*formulas, *facts) for part in conjuncts(one))
         return list(dict.fromkeys(parts))
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from compiler.proof.binding import AT_LEAST_1, Fact
 from compiler.proof.grounds import Ground
-from compiler.proof.logic import Formula, at_least
+from compiler.proof.logic import TRUE, Formula, at_least, either, opposite
 from compiler.proof.polynomial import Monomial, Polynomial, name
 from compiler.proof.products import product_of
-from compiler.proof.unknowns import INFINITY, Unknowns
+from compiler.proof.unknowns import INFINITY, Need, Unknowns
 
 
 @dataclass
@@ -29,10 +29,16 @@ class Premises:
         """Return the contract's statements, as formulas."""
         return [_stated(one.formula, one.label) for one in self.facts]
 
-    def of_name(self, text: str) -> list[Ground]:
-        """Return what is known of a name. The facts of a contract say it of scalars and sizes."""
+    def of_name(self, text: str, given: Collection[Formula] = ()) -> list[Ground]:
+        """Return what is known of a name where `given` holds.
+
+        Facts hold where the name's value is computed: a guard that is not given is part of them.
+        The facts of a contract contain what is known of scalars and sizes.
+        """
         known = self.unknowns.known[text]
-        found = [_stated(fact, known.label, known.needs) for fact in known.facts]
+        nowhere = [opposite(part) for part in known.guard if part not in given]
+        facts = (either(*nowhere, fact) for fact in known.facts)
+        found = [_stated(fact, known.label, known.needs) for fact in facts if fact != TRUE]
         return [*found, *(self.bounds(text) if "#" in text else ())]
 
     def bounds(self, text: str) -> list[Ground]:
@@ -83,5 +89,5 @@ class Premises:
         yield from self.within(Polynomial({tuple(rest): 1}))
 
 
-def _stated(formula: Formula, label: str = "", needs: tuple[Formula, ...] = ()) -> Ground:
+def _stated(formula: Formula, label: str = "", needs: tuple[Need, ...] = ()) -> Ground:
     return Ground(formula, frozenset([label]) - {""}, frozenset(needs))

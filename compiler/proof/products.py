@@ -109,7 +109,7 @@ class Multiplier:
 
 def _digit(above: Polynomial, divisor: Polynomial, rounding: tuple[Ground, Ground]) -> Ground:
     """Return why a digit is below its end: else the divisor times what it is above is natural."""
-    is_positive = Ground(at_least(divisor, 1), needs=frozenset([at_least(divisor, 1)]))
+    is_positive = Ground(at_least(divisor, 1), needs=frozenset([(at_least(divisor, 1), ())]))
     return derived(at_least(above, 1), is_positive, *rounding)
 
 

@@ -123,6 +123,6 @@ def prover_of(
     ranges = {} if written is None else bound.value_ranges
     kept = {text: ends for text, ends in ranges.items() if text not in (written or ())}
     linear = LinearProver(unknowns, bound.facts, bound.written)
-    unknowns.prove = lambda formula: linear.always(formula) is not None
+    unknowns.prove = lambda formula, given: linear.always(formula, given) is not None
     evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid, kept)
     return Prover(evaluator, unknowns, bound, linear)

@@ -165,7 +165,11 @@ class RaceProver:
             copy = unknowns.known[made]
             if unknown is not None:
                 copy.origin, copy.label = unknown.origin, unknown.label
-                copy.needs = tuple(renamed(one, self._twin) for one in unknown.needs)
+                copy.needs = tuple(
+                    (renamed(one, self._twin), tuple(renamed(part, self._twin) for part in where))
+                    for one, where in unknown.needs
+                )
+                copy.guard = tuple(renamed(part, self._twin) for part in unknown.guard)
                 copy.facts = [
                     part for fact in unknown.facts for part in conjuncts(renamed(fact, self._twin))
                 ]

@@ -71,6 +71,8 @@ class Check:
     path: Path
     given: Formula = TRUE
     """A condition where the result counts: a step only counts after the first turn."""
+    earlier: frozenset[Operation] = frozenset()
+    """Loops of which it is about an earlier turn than that in which its result is used."""
 
     @property
     def goals(self) -> tuple[Formula, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from compiler.proof.integer_reductions import reduced
-from compiler.proof.logic import TRUE, at_least, both, either, equal, opposite
+from compiler.proof.logic import at_least, both, either, equal, opposite
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import Unsupported
 from compiler.proof.terms import (
@@ -119,6 +119,7 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     low, high = e.value_ranges[base]
     inside = both(at_least(made, low), at_least(high, made + 1))
     half = 1 << (bits_of_element(element_of(value.type)) - 1)
+    first, most = low.interval(e.unknowns.interval)
     last = high.interval(e.unknowns.interval)[1] - 1
     is_unsigned = last >= half  # TTIR does not tell: the bits may be those of a larger number
     if is_unsigned:
@@ -126,20 +127,26 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
         inside = either(
             inside, both(at_least(-1, made), at_least(larger, low), at_least(high, larger + 1))
         )
-    if not e.unknowns.is_within(at_least(high, low + 1)):
-        # a range may be empty: a load that does not run then says nothing
-        path = e.path(e.structure.paths[operation])
-        inside = either(opposite(path), inside)
+    # a range may be empty, or beyond the type: then nothing is known where the load does not run
+    is_held = -half <= first and most < half * (1 + is_unsigned)
+    if not (is_held and e.unknowns.is_within(at_least(high, low + 1))):
+        runs = e.unknowns.where()
+        if runs is None:
+            return made
+        known.guard = runs
     mask, other = masked_operands(operation)
     if mask is None:
         known.facts = [inside]
-        first = low.interval(e.unknowns.interval)[0]
-        if not is_unsigned and first <= last:
-            known.bounds = max(first, known.bounds[0]), min(last, known.bounds[1])
+        if not is_unsigned and max(first, -half) <= last:
+            known.bounds = max(first, -half), last
     else:
         live = e.truth(mask, indices)
-        beside = TRUE if other is None else equal(made, e.integer(other, indices))
-        known.facts = [either(opposite(live), inside), either(live, beside)]
+        known.facts = [either(opposite(live), inside)]
+        if other is not None:
+            # the value fits its type, and so is the other one where that does, too
+            masked = e.integer(other, indices)
+            fits = both(at_least(masked, -half), at_least(half - 1, masked))
+            known.facts.append(either(live, opposite(fits), equal(made, masked)))
     known.origin = None
     known.label = f"values {base}"
     return made

@@ -1,7 +1,11 @@
 """The unknowns of a kernel: sizes, lanes, programs, and names for what is no polynomial.
 
-A quotient, a minimum or a loaded value gets a name, and facts that tie it to what it is made of.
-A fact counts only where its name stands in a question: those of an empty loop prove nothing.
+A quotient, a minimum or a loaded value gets a name, and facts that tie it to its operands.
+
+Facts never restrict other names: whatever values these have, some value of the name keeps its
+bounds and its facts. So nothing follows from a name whose value is never computed, and no integer
+fits its type because of what is computed from it. A fact that some operands would contradict
+carries a guard: what holds wherever the value is computed.
 """
 
 from __future__ import annotations
@@ -30,6 +34,9 @@ from compiler.ttir_to_numpy.ir import Operation
 INFINITY = float("inf")
 EVERYTHING: Interval = (-INFINITY, INFINITY)
 Loops = frozenset[Operation]
+Conditions = tuple[Formula, ...]
+Need = tuple[Formula, Conditions]
+"""A formula that was shown where others hold."""
 
 
 @dataclass(slots=True)
@@ -44,23 +51,30 @@ class Unknown:
     """The loops in whose turns it differs."""
     label: str = ""
     """The statement of the contract that its facts are."""
-    needs: tuple[Formula, ...] = ()
-    """Formulas that were shown before its facts could be said."""
+    needs: tuple[Need, ...] = ()
+    """What was shown before its facts could be stated."""
+    guard: Conditions = ()
+    """Where its facts hold; its bounds hold everywhere, or exclude no value that it can have."""
 
 
 @dataclass(slots=True)
 class Unknowns:
-    """All names of one kernel. `prove` tells whether a formula follows from what always holds."""
+    """All names of one kernel.
 
-    prove: Callable[[Formula], bool] | None = None
+    `prove` returns whether a formula follows from what always holds, and from some conditions.
+    `where` returns what holds wherever the value is computed that is being read, and None while
+    that itself is read.
+    """
+
+    prove: Callable[[Formula, Conditions], bool] | None = None
+    where: Callable[[], Conditions | None] = tuple
     known: dict[str, Unknown] = field(default_factory=dict)
     quotients: dict[str, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     """Dividend (at least 0) and divisor (at least 1) of a quotient."""
     _defined: dict[tuple[object, ...], Polynomial] = field(default_factory=dict)
-    decided: dict[Formula, None] = field(default_factory=dict)
-    """Formulas that were shown to say a value simply: which side of a minimum is the smaller."""
-    _sure: dict[Formula, bool] = field(default_factory=dict)
-    _needs: list[Formula] = field(default_factory=list)
+    decided: dict[Need, None] = field(default_factory=dict)
+    """What was shown to read a value without a name: which side of a minimum is the smaller."""
+    _sure: dict[Need, bool] = field(default_factory=dict)
 
     def fresh(
         self,
@@ -95,20 +109,27 @@ class Unknowns:
                     found |= self.known[text].loops
         return frozenset(found)
 
-    def is_sure(self, formula: Formula) -> bool:
-        """Return whether a formula always holds: by intervals first, then by the solver."""
+    def shown(self, formula: Formula) -> Need | None:
+        """Return where a formula is known to hold: always, or where the value is computed."""
         if formula == TRUE:
-            return True
+            return TRUE, ()
         if formula == FALSE:
-            return False
-        if formula not in self._sure:
-            is_within = self.is_within(formula)
-            if not is_within and self.prove is None:  # the contract is not read to its end
+            return None
+        if self._is_shown(formula, ()):
+            return formula, ()
+        here = self.where()
+        return (formula, here) if here and self._is_shown(formula, here) else None
+
+    def _is_shown(self, formula: Formula, conditions: Conditions) -> bool:
+        key = formula, conditions
+        if key not in self._sure:
+            is_shown = self.is_within(formula)
+            if not is_shown and self.prove is None:  # the contract is not read to its end
                 return False
-            self._sure[formula] = is_within or (self.prove is not None and self.prove(formula))
-        if self._sure[formula]:
-            self._needs.append(formula)
-        return self._sure[formula]
+            self._sure[key] = is_shown or (
+                self.prove is not None and self.prove(formula, conditions)
+            )
+        return self._sure[key]
 
     def is_within(self, formula: Formula) -> bool:
         """Return whether an inequality holds by the bounds of its names alone."""
@@ -117,31 +138,38 @@ class Unknowns:
         )
 
     def decides(self, formula: Formula) -> bool:
-        """Return whether a formula always holds, where a value is then said without a name."""
-        found = self.is_sure(formula)
-        if found and formula != TRUE:
-            self.decided[formula] = None
-        return found
+        """Return whether a formula holds, where a value is then read without a name."""
+        shown = self.shown(formula)
+        if shown is not None and shown != _ALWAYS:
+            self.decided[shown] = None
+        return shown is not None
 
     def _define(
         self,
         key: tuple[object, ...],
-        make: Callable[[], tuple[str, Interval, list[Formula]] | Polynomial],
+        needs: Iterable[Need | None],
+        make: Callable[[], tuple[str, Interval, list[Formula]]],
         parts: Sequence[Polynomial | Formula],
     ) -> Polynomial:
-        """Return the name that `key` defines; `make` says of what kind it is, and its facts."""
-        if key not in self._defined:
-            outer, self._needs = self._needs, []
-            made = make()
-            if not isinstance(made, Polynomial):
-                kind, bounds, facts = made
-                text = self.fresh(kind, bounds, loops=self.loops_of(parts))
-                self.known[text].facts = [replaced(fact, "#", name(text)) for fact in facts]
-                self.known[text].needs = tuple(dict.fromkeys(self._needs))
-                made = name(text)
-            self._defined[key] = made
-            self._needs = outer
-        return self._defined[key]
+        """Return the name that `key` defines; `make` returns its kind, its bounds and its facts.
+
+        The facts hold where its `needs` do.
+        """
+        known = tuple(need for need in needs if need is not None and need != _ALWAYS)
+        guard = tuple(dict.fromkeys(part for _, where in known for part in where))
+        whole = (*key, guard)
+        if whole not in self._defined:
+            kind, bounds, facts = make()
+            text = self.fresh(kind, bounds, loops=self.loops_of(parts))
+            self.state(text, (replaced(fact, "#", name(text)) for fact in facts), known)
+            self._defined[whole] = name(text)
+        return self._defined[whole]
+
+    def state(self, text: str, facts: Iterable[Formula], needs: Iterable[Need]) -> None:
+        """State facts of a name, which hold where what they need was shown."""
+        unknown = self.known[text]
+        unknown.facts, unknown.needs = list(facts), tuple(dict.fromkeys(needs))
+        unknown.guard = tuple(dict.fromkeys(part for _, where in unknown.needs for part in where))
 
     def either(self, condition: Formula, a: Polynomial, b: Polynomial) -> Polynomial:
         """Return `a` where `condition` holds, `b` elsewhere."""
@@ -158,7 +186,7 @@ class Unknowns:
             )
             return "choice", bounds, [chosen]
 
-        return self._define(("either", condition, a, b), make, (condition, a, b))
+        return self._define(("either", condition, a, b), (), make, (condition, a, b))
 
     def smaller(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """Return the minimum."""
@@ -172,11 +200,12 @@ class Unknowns:
         if a.constant is not None and b.constant is not None:
             return lift((min if smallest else max)(a.constant, b.constant))
 
-        def make() -> tuple[str, Interval, list[Formula]] | Polynomial:
-            if self.decides(at_least(a, b)):
-                return b if smallest else a
-            if self.decides(at_least(b, a)):
-                return a if smallest else b
+        if self.decides(at_least(a, b)):
+            return b if smallest else a
+        if self.decides(at_least(b, a)):
+            return a if smallest else b
+
+        def make() -> tuple[str, Interval, list[Formula]]:
             ends = [a.interval(self.interval), b.interval(self.interval)]
             of = min if smallest else max
             bounds = of(e[0] for e in ends), of(e[1] for e in ends)
@@ -188,7 +217,7 @@ class Unknowns:
             facts = [*order, either(equal(ITSELF, a), equal(ITSELF, b))]
             return "min" if smallest else "max", bounds, facts
 
-        return self._define(("extreme", a, b, smallest), make, (a, b))
+        return self._define(("extreme", a, b, smallest), (), make, (a, b))
 
     def quotient(self, a: Polynomial, b: Polynomial, *, floor: bool) -> Polynomial:
         """Return `a / b`, rounded down or (as MLIR's divsi does) to zero.
@@ -201,14 +230,11 @@ class Unknowns:
             return lift(a.constant // b.constant if floor else q)
         if b.constant == 1:
             return a
-        is_positive = self.is_sure(at_least(b, 1))
-        is_natural = is_positive and self.is_sure(at_least(a))
+        is_positive = self.shown(at_least(b, 1))
+        is_natural = self.shown(at_least(a)) if is_positive else None
         rounding = "natural" if is_natural else "down" if floor else "to zero"
 
         def make() -> tuple[str, Interval, list[Formula]]:
-            # asked again, so that they are noted as what this name needs
-            self.is_sure(at_least(b, 1))
-            self.is_sure(at_least(a))
             down = [at_least(a, b * ITSELF), at_least(b * ITSELF + b - 1, a)]
             if is_natural:
                 return "quotient", self._quotient_bounds(a, b), [*down, at_least(ITSELF)]
@@ -225,15 +251,16 @@ class Unknowns:
             bounds = (-size, size) if is_positive else EVERYTHING
             return "quotient", bounds, [facts]
 
-        made = self._define(("quotient", a, b, rounding), make, (a, b))
-        if is_natural:
-            [text] = made.names
+        made = self._define(("quotient", a, b, rounding), (is_positive, is_natural), make, (a, b))
+        [text] = made.names
+        if is_natural and not self.known[text].guard:
             self.quotients[text] = a, b
         return made
 
     def _quotient_bounds(self, a: Polynomial, b: Polynomial) -> Interval:
         (low, high), (least, most) = a.interval(self.interval), b.interval(self.interval)
         divisor = max(least, 1)
+        most = max(most, divisor)  # it may be less where nothing is computed
         bottom = -INFINITY if low == -INFINITY else low // divisor
         if low >= 0:
             bottom = low // most if most < INFINITY else 0
@@ -243,21 +270,27 @@ class Unknowns:
     def remainder(self, a: Polynomial, b: Polynomial, *, floor: bool) -> Polynomial:
         """Return what a division leaves: a name of its own, so that its bounds are facts."""
         q = self.quotient(a, b, floor=floor)
-        if q.constant is not None:
+        if q.constant is not None or b.constant == 1:
             return a - b * q
+        natural = self.shown(at_least(a))
+        is_usual = [self.shown(at_least(b, 1)), _ALWAYS if floor else natural]
 
         def make() -> tuple[str, Interval, list[Formula]]:
             facts = list(conjuncts(equal(ITSELF, a - b * q)))
-            is_usual = self.is_sure(at_least(b, 1)) and (floor or self.is_sure(at_least(a)))
-            if not is_usual:
+            if None in is_usual:
                 return "remainder", EVERYTHING, facts
-            high = b.interval(self.interval)[1] - 1
+            high = max(b.interval(self.interval)[1] - 1, 0)
             facts += [at_least(ITSELF), at_least(b, ITSELF + 1)]
-            if self.is_sure(at_least(a)):
+            if natural is not None:
                 facts.append(at_least(a, ITSELF))
             return "remainder", (0, high), facts
 
-        return self._define(("remainder", a, b, floor), make, (a, b, q))
+        # the quotient's facts are what lets this name be smaller than the divisor
+        needs = [*is_usual, natural, *self._needs_of(q)]
+        return self._define(("remainder", a, b, floor), needs, make, (a, b, q))
+
+    def _needs_of(self, defined: Polynomial) -> tuple[Need, ...]:
+        return tuple(need for text in defined.names for need in self.known[text].needs)
 
 
 def _by_negative(a: Polynomial, b: Polynomial) -> Formula:
@@ -273,3 +306,4 @@ def _by_negative(a: Polynomial, b: Polynomial) -> Formula:
 
 ITSELF = name("#")
 """The name that is being defined, in its own facts."""
+_ALWAYS: Need = TRUE, ()
