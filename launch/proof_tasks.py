@@ -11,12 +11,19 @@ from launch.cpu import small_kernel
 from launch.cpu.run_kernel import run
 from launch.proof.proof_messages import ProveOrder
 from launch.proof.prove_kernel import prove_kernel
+from launch.recheck.recheck_by_bits import recheck_bits
 from launch.recheck.recheck_by_running import recheck
-from launch.recheck.recheck_messages import RecheckOrder
+from launch.recheck.recheck_messages import BitsOrder, RecheckOrder
 
 __all__ = ["TASKS", "prewarm", "warm_up"]
 
-TASKS: dict[str, Task] = dict([task_of(ProveOrder, prove_kernel), task_of(RecheckOrder, recheck)])
+TASKS: dict[str, Task] = dict(
+    [
+        task_of(ProveOrder, prove_kernel),
+        task_of(RecheckOrder, recheck),
+        task_of(BitsOrder, recheck_bits),
+    ]
+)
 
 
 def warm_up() -> None:

@@ -1,0 +1,353 @@
+"""Looks for sizes that keep a contract and break what was proved. The way into this package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+import z3
+
+from compiler.recheck.contract import Contract, read_contract
+from compiler.recheck.elements import (
+    FALSE,
+    TRUE,
+    Case,
+    Descriptor,
+    Element,
+    Index,
+    Wrap,
+    any_of,
+    both,
+    lane,
+    opposite,
+    widened,
+)
+from compiler.recheck.machine import ACCESSES, Machine, Run
+from compiler.recheck.not_modelled import NotModelled
+from compiler.recheck.reader import Operation, kernel_of
+from compiler.recheck.tensor_operations import element_at, masked_operands
+from compiler.recheck.written_buffers import written_buffers
+
+Outcome = Literal["agrees", "violated", "timeout", "not_modelled"]
+EFFORT = 5_000_000
+"""Units of z3's own count for all questions about one kernel: about 1.5 s."""
+_TACTICS = (
+    "simplify", "propagate-values", "solve-eqs", "simplify", "ackermannize_bv", "bit-blast", "sat",
+)  # fmt: skip
+MOST_PAIRS = 400
+"""Pairs of executions that one question about a race has."""
+_BLOCK = re.compile(r"tensordesc<(?:tensor<)?((?:\d+x)+)", re.ASCII)
+_OF_A_BLOCK = "2 : i32"
+"""The scope of an atomic operation that holds for one program only."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was seen of one check of an access; of a violation, the sizes that break it."""
+
+    outcome: Outcome
+    sizes: dict[str, int] = field(default_factory=dict)
+    reason: str = ""
+    probed: bool = False
+    """Whether a further condition holds at these sizes."""
+
+
+@dataclass(frozen=True)
+class RecheckedAccess:
+    """One access of the kernel, in the order of the text."""
+
+    operation: str
+    answers: dict[str, Answer]
+
+
+@dataclass(frozen=True, eq=False)
+class _Touched:
+    """One execution of an access, at any of its elements."""
+
+    live: z3.BoolRef
+    """It runs, and its mask is true there."""
+    cases: tuple[Case, ...]
+    outside: z3.BoolRef
+    wraps: z3.BoolRef
+    """An integer that a proof of overflow covers is wrong."""
+    is_exact: bool
+
+
+def find_violations(
+    text: str,
+    parameters: Sequence[str] | None,
+    contract: str,
+    constants: Mapping[str, int],
+    most_size: int,
+    most_elements: int,
+    checks: Collection[str] = ("bounds", "overflow"),
+    effort: int = EFFORT,
+) -> list[RecheckedAccess]:
+    """Return the answers about every access of a module in generic form.
+
+    Raises NotModelled where the kernel or the contract cannot be read.
+    """
+    kernel = kernel_of(text)
+    operations = [one for one in kernel.inside() if one.name in ACCESSES]
+    arguments = kernel.regions[0][0].arguments
+    if parameters is None or len(parameters) != len(arguments):
+        raise NotModelled("parameters that are not those of the kernel")
+    typed = [(name, type_) for name, (_, type_) in zip(parameters, arguments, strict=True)]
+    bound = read_contract(contract, typed, constants, most_size, most_elements)
+    written = written_buffers(kernel, parameters)
+    machines = [Machine(kernel, bound, written, tag) for tag in ("", "'")]
+    machines[0].execute(parameters)
+    if "races" in checks:
+        machines[1].execute(parameters)
+    return _Questions(bound, machines, operations, checks, effort).answers()
+
+
+class _Questions:
+    def __init__(
+        self,
+        contract: Contract,
+        machines: Sequence[Machine],
+        operations: Sequence[Operation],
+        checks: Collection[str],
+        effort: int,
+    ) -> None:
+        self._contract, self._machines = contract, machines
+        self._operations, self._checks, self._effort = operations, checks, effort
+        self._touched: dict[tuple[Operation, str], list[_Touched]] = {}
+        self._spent = 0
+
+    def answers(self) -> list[RecheckedAccess]:
+        found = []
+        left = len(self._operations)
+        for operation in self._operations:
+            answers: dict[str, Answer] = {}
+            share = 2 * (self._effort - self._spent) // max(left, 1)
+            if "bounds" in self._checks or "overflow" in self._checks:
+                answers |= self._addresses(operation, share)
+            if "races" in self._checks and _writes(operation):
+                answers["race"] = self._race(operation, share)
+            found.append(RecheckedAccess(operation.name, answers))
+            left -= 1
+        return found
+
+    def _addresses(self, operation: Operation, share: int) -> dict[str, Answer]:
+        asked = [one for one in ("bounds", "overflow") if one in self._checks]
+        try:
+            runs = self._runs(operation, self._machines[0])
+        except (NotModelled, RecursionError, KeyError) as refused:
+            return dict.fromkeys(asked, Answer("not_modelled", reason=str(refused)))
+        in_numbers = [(both(one.outside, opposite(one.wraps)), one.is_exact) for one in runs]
+        wrapping = [(one.wraps, one.is_exact) for one in runs]
+        if asked == ["bounds"]:
+            return {"bounds": self._ask(in_numbers, share)}
+        if asked == ["overflow"]:
+            return {"overflow": self._ask(wrapping, share)}
+        whole = [(any_of([one.outside, one.wraps]), one.is_exact) for one in runs]
+        wrapped = any_of([condition for condition, _ in wrapping])
+        answer = self._ask(whole, share, probe=wrapped)
+        if answer.outcome != "violated":
+            return dict.fromkeys(asked, answer)
+        if answer.probed:
+            return {"bounds": self._ask(in_numbers, share), "overflow": answer}
+        return {"bounds": answer, "overflow": self._ask(wrapping, share)}
+
+    def _runs(self, operation: Operation, machine: Machine) -> list[_Touched]:
+        key = operation, machine.tag
+        if key not in self._touched:
+            executed = machine.runs.get(operation, [])
+            self._touched[key] = [_touched(machine, run) for run in executed]
+        return self._touched[key]
+
+    def _race(self, operation: Operation, share: int) -> Answer:
+        """Return whether another program may meet a write."""
+        try:
+            pairs = list(islice(self._meetings(operation), MOST_PAIRS + 1))
+        except (NotModelled, RecursionError, KeyError) as refused:
+            return Answer("not_modelled", reason=str(refused))
+        if len(pairs) > MOST_PAIRS:
+            return Answer("not_modelled", reason="more executions than are compared")
+        programs = zip(*(one.program for one in self._machines), strict=True)
+        return self._ask(pairs, share, any_of([x != y for x, y in programs]))
+
+    def _meetings(self, operation: Operation) -> Iterator[tuple[z3.BoolRef, bool]]:
+        """Yield when two programs meet in an element, one of them by this write."""
+        first, second = self._machines
+        others = [one for one in self._operations if not _commute(operation, one)]
+        for a in self._runs(operation, first):
+            for b in (run for one in others for run in self._runs(one, second)):
+                same = [
+                    both(x.condition, y.condition, x.offset == y.offset)
+                    for x in a.cases
+                    for y in b.cases
+                    if x.buffer == y.buffer
+                ]
+                is_real = both(a.live, b.live, opposite(a.wraps), opposite(b.wraps))
+                yield both(is_real, any_of(same)), a.is_exact and b.is_exact
+
+    def _ask(
+        self,
+        violations: Sequence[tuple[z3.BoolRef, bool]],
+        share: int,
+        given: z3.BoolRef = TRUE,
+        probe: z3.BoolRef = FALSE,
+    ) -> Answer:
+        """Return whether some violation is possible, and whether it is sure to be one."""
+        answer = self._sizes([one for one, _ in violations], share, given, probe)
+        if answer.outcome != "violated" or all(is_exact for _, is_exact in violations):
+            return answer
+        exact = [one for one, is_exact in violations if is_exact]
+        answer = self._sizes(exact, share, given, probe)
+        if answer.outcome == "agrees":
+            return Answer("not_modelled", reason="it depends on values that are not modelled")
+        return answer
+
+    def _sizes(
+        self, violations: list[z3.BoolRef], share: int, given: z3.BoolRef, probe: z3.BoolRef
+    ) -> Answer:
+        broken = z3.simplify(any_of(violations))
+        if z3.is_false(broken):
+            return Answer("agrees")
+        left = min(share, self._effort - self._spent)
+        if left <= 0:
+            return Answer("timeout")
+        facts = [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
+        solver = z3.Then(*_TACTICS).solver()
+        solver.set("rlimit", left)
+        solver.add(*facts, given, broken)
+        before = _count()
+        try:
+            outcome = solver.check()
+        except z3.Z3Exception:  # it needs more memory than it may have
+            outcome = z3.unknown
+        self._spent += max(_count() - before, 1)
+        if outcome == z3.unsat:
+            return Answer("agrees")
+        if outcome == z3.unknown:
+            return Answer("timeout")
+        model = solver.model()
+        probed = z3.is_true(model.eval(probe, model_completion=True))
+        return Answer("violated", self._launch(model), probed=probed)
+
+    def _launch(self, model: z3.ModelRef) -> dict[str, int]:
+        """Return the sizes of a model, its grid, and its programs."""
+        named = dict(self._contract.chosen)
+        named |= {
+            f"grid.{axis}": size for axis, size in zip("xyz", self._contract.grid, strict=True)
+        }
+        for machine in self._machines:
+            for axis, program in zip("xyz", machine.program, strict=False):
+                named[f"program{machine.tag}.{axis}"] = program
+        return {
+            name: model.eval(term, model_completion=True).as_signed_long()
+            for name, term in named.items()
+        }
+
+
+def _count() -> int:
+    """Return z3's count of its effort in this process."""
+    solver = z3.Solver()
+    solver.check()
+    return int(solver.statistics().get_key_value("rlimit count"))
+
+
+def _writes(operation: Operation) -> bool:
+    return operation.name not in ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
+
+
+def _commute(a: Operation, b: Operation) -> bool:
+    """Return True for accesses of two programs that may meet: loads, and alike atomic ones."""
+    is_atomic = "atomic" in a.name or a.name == "tt.descriptor_reduce"
+    is_alike = a.name == b.name and a.attributes == b.attributes
+    return is_atomic and is_alike and a.text("scope") != _OF_A_BLOCK
+
+
+def _touched(machine: Machine, run: Run) -> _Touched:
+    if run.operation.name.startswith("tt.descriptor"):
+        return _by_descriptor(machine, run)
+    shape = run.operation.operand_types[0].shape
+    index = _lanes(machine, shape)
+    pointer = element_at(run.operands[0], index)
+    mask, _ = masked_operands(run.operation, run.operands)
+    by = () if mask is None else (element_at(mask, index),)
+    conditions = [one.is_true for one in by]
+    path = run.path.under(*conditions, by=by)
+    return _checked(machine, path.condition, pointer, path.wraps, path.is_exact)
+
+
+def _checked(
+    machine: Machine,
+    live: z3.BoolRef,
+    pointer: Element,
+    always: frozenset[Wrap],
+    is_exact: bool,
+) -> _Touched:
+    """Return an access whose address is `pointer`; integers in `always` count without its mask."""
+    if not pointer.cases:
+        raise NotModelled("an address that is not modelled")
+    outside = []
+    for case in pointer.cases:
+        extent = machine.contract.extents.get(case.buffer)
+        if extent is not None:
+            leaves = z3.Or(case.offset < 0, case.offset >= extent)
+            outside.append(both(live, case.condition, leaves))
+    wraps = [one.condition for one in always]
+    wraps += [both(live, one.condition) for one in pointer.wraps - always]
+    return _Touched(
+        live, pointer.cases, any_of(outside), any_of(wraps), is_exact and pointer.is_exact
+    )
+
+
+def _by_descriptor(machine: Machine, run: Run) -> _Touched:
+    """Return an access by descriptor, which a device keeps inside of the descriptor's shape."""
+    operation, descriptor = run.operation, run.operands[0]
+    match = _BLOCK.search(operation.operand_types[0].text)
+    if (
+        not isinstance(descriptor, Descriptor)
+        or match is None
+        or "_gather" in operation.name
+        or "_scatter" in operation.name
+    ):
+        raise NotModelled(operation.name)
+    index = _lanes(machine, tuple(int(size) for size in match[1].split("x") if size))
+    first = 1 if operation.name == "tt.descriptor_load" else 2
+    starts = [element_at(one, ()) for one in run.operands[first:]]
+    if not len(starts) == len(index) == len(descriptor.sizes) == len(descriptor.strides):
+        raise NotModelled("a descriptor of another rank")
+    inside, some = [run.path.condition], [run.path.condition]
+    offset = descriptor.pointer.cases
+    coordinates = []
+    for start, i, size, stride in zip(
+        starts, index, descriptor.sizes, descriptor.strides, strict=True
+    ):
+        if start.bits is None or size.bits is None or stride.bits is None:
+            raise NotModelled("a descriptor of unknown shape")
+        coordinate = widened(start.bits) + z3.ZeroExt(32, i)
+        inside += [coordinate >= 0, coordinate < widened(size.bits)]
+        some.append(size.bits >= 1)
+        coordinates.append(coordinate * widened(stride.bits))
+    made = tuple(Case(one.condition, one.buffer, sum(coordinates, one.offset)) for one in offset)
+    shapes = [*descriptor.sizes, *descriptor.strides, descriptor.pointer]
+    always = run.path.wraps.union(*(one.wraps for one in shapes))
+    is_exact = run.path.is_exact and all(one.is_exact for one in (*shapes, *starts))
+    pointer = Element(None, made, always)
+    touched = _checked(machine, both(*inside), pointer, always, is_exact)
+    wraps = [both(*some, one.condition) for start in starts for one in start.wraps - always]
+    return _Touched(touched.live, made, touched.outside, any_of([touched.wraps, *wraps]), is_exact)
+
+
+def _lanes(machine: Machine, shape: tuple[int, ...]) -> Index:
+    """Return any index of a shape."""
+    index = []
+    for size in shape:
+        length = (size - 1).bit_length()
+        if not length:
+            index.append(lane(0))
+            continue
+        bits = machine.fresh(length)
+        index.append(z3.ZeroExt(32 - length, bits))
+        if size & (size - 1):
+            machine.facts.append(z3.ULT(bits, size))
+    return tuple(index)

@@ -1,0 +1,67 @@
+"""Between which numbers bits are, by their form alone: `zero_extend` of 31 bits is not negative.
+
+So most integers need no question about whether they wrap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import z3
+
+Range = tuple[int, int]
+_DEEPEST = 200
+
+
+@dataclass
+class Ranges:
+    """The ranges of terms, as signed numbers; each term is kept with its own."""
+
+    _known: dict[int, tuple[z3.BitVecRef, Range]] = field(default_factory=dict)
+
+    def of(self, term: z3.BitVecRef, depth: int = 0) -> Range:
+        """Return the least and the largest number that a term may be."""
+        key = term.get_id()
+        if key not in self._known:
+            half = 1 << (term.size() - 1)
+            made = None if depth > _DEEPEST else self._computed(term, depth + 1)
+            if made is None or made[0] < -half or made[1] >= half:
+                made = -half, half - 1
+            self._known[key] = term, made
+        return self._known[key][1]
+
+    def _computed(self, term: z3.BitVecRef, depth: int) -> Range | None:
+        if z3.is_bv_value(term):
+            number = term.as_signed_long()
+            return number, number
+        kind, parts = term.decl().kind(), term.children()
+        match kind:
+            case z3.Z3_OP_SIGN_EXT:
+                return self.of(parts[0], depth)
+            case z3.Z3_OP_ZERO_EXT:
+                return self._unsigned(parts[0], depth)
+            case z3.Z3_OP_CONCAT if z3.is_bv_value(parts[0]) and parts[0].as_long() == 0:
+                size = sum(one.size() for one in parts[1:])
+                return 0, (1 << size) - 1
+            case z3.Z3_OP_ITE:
+                ends = [self.of(one, depth) for one in parts[1:]]
+                return min(low for low, _ in ends), max(high for _, high in ends)
+            case z3.Z3_OP_BADD | z3.Z3_OP_BMUL | z3.Z3_OP_BSUB:
+                made = self.of(parts[0], depth)
+                for one in parts[1:]:
+                    made = _combined(kind, made, self.of(one, depth))
+                return made
+        return None
+
+    def _unsigned(self, term: z3.BitVecRef, depth: int) -> Range:
+        low, high = self.of(term, depth)
+        return (low, high) if low >= 0 else (0, (1 << term.size()) - 1)
+
+
+def _combined(kind: int, a: Range, b: Range) -> Range:
+    if kind == z3.Z3_OP_BADD:
+        return a[0] + b[0], a[1] + b[1]
+    if kind == z3.Z3_OP_BSUB:
+        return a[0] - b[1], a[1] - b[0]
+    corners = [x * y for x in a for y in b]
+    return min(corners), max(corners)

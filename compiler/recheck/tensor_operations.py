@@ -1,0 +1,303 @@
+"""The operations of Triton's dialect: programs, shapes, pointers, loads, reductions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import z3
+
+from compiler.recheck.elements import (
+    TRUE,
+    Case,
+    Descriptor,
+    Element,
+    Index,
+    Path,
+    Tensor,
+    Value,
+    any_of,
+    both,
+    chosen,
+    lane,
+    opposite,
+    widened,
+)
+from compiler.recheck.not_modelled import NotModelled
+from compiler.recheck.reader import Operation, Type
+from compiler.recheck.widths import POINTER_BITS, bits_of
+
+if TYPE_CHECKING:
+    from compiler.recheck.machine import Machine
+
+MOST_REDUCED = 16
+"""Elements of a reduction that is computed; of a longer one, the result may be any."""
+_WIDTH = re.compile(r"[a-z]+(\d+)", re.ASCII)
+
+
+class Approximate(Exception):
+    """The results of an operation are not computed: they may be any."""
+
+
+def parameter(name: str) -> Element:
+    """Return the pointer that a kernel is passed for a buffer."""
+    return Element(None, (Case(TRUE, name, z3.BitVecVal(0, POINTER_BITS)),))
+
+
+def masked_operands(
+    operation: Operation, operands: Sequence[Value]
+) -> tuple[Value | None, Value | None]:
+    """Return the mask of an access, and what a load returns where it is false."""
+    if operation.name == "tt.load":
+        _, has_mask, has_other = operation.integers("operandSegmentSizes") or (
+            1, len(operands) > 1, len(operands) > 2,
+        )  # fmt: skip
+        return operands[1] if has_mask else None, operands[2] if has_other else None
+    place = {"tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2, "tt.atomic_load": 1}
+    at = place.get(operation.name, len(operands))
+    return operands[at] if at < len(operands) else None, None
+
+
+def element_at(value: Value, index: Index) -> Element:
+    """Return the element of a tensor, or a scalar."""
+    if isinstance(value, Tensor):
+        return value.at(index)
+    if isinstance(value, Element):
+        return value
+    raise NotModelled("a descriptor in place of a number")
+
+
+def moved(pointer: Element, offset: Element) -> Element:
+    """Return a pointer that is so many elements further."""
+    if offset.bits is None or offset.bits.size() == 1:
+        raise NotModelled("an offset that is no integer")
+    by = widened(offset.bits)
+    return Element(
+        None,
+        tuple(Case(one.condition, one.buffer, one.offset + by) for one in pointer.cases),
+        pointer.wraps | offset.wraps,
+        pointer.is_exact and offset.is_exact,
+    )
+
+
+Operands = Sequence[Value]
+
+
+def _program_id(machine: Machine, operation: Operation, _: Operands, __: Path) -> list[Value]:
+    return [Element(machine.program[operation.integer("axis")])]
+
+
+def _num_programs(machine: Machine, operation: Operation, _: Operands, __: Path) -> list[Value]:
+    size = machine.contract.grid[operation.integer("axis")]
+    return [Element(z3.simplify(widened(size, bits_of("i32"))))]
+
+
+def _make_range(_: Machine, operation: Operation, __: Operands, ___: Path) -> list[Value]:
+    start = operation.integer("start")
+    width = bits_of("i32")
+
+    def at(index: Index) -> Element:
+        made = z3.Extract(width - 1, 0, index[0]) + start
+        return Element(z3.simplify(made))
+
+    return [Tensor(operation.result_types[0].shape, at)]
+
+
+def _reshaped(
+    operation: Operation, operands: Operands, source: Callable[[Index], Index]
+) -> list[Value]:
+    """Return a tensor whose element at an index is that of the operand at `source(index)`."""
+    operand = operands[0]
+    return [
+        Tensor(operation.result_types[0].shape, lambda index: element_at(operand, source(index)))
+    ]
+
+
+def _splat(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    return _reshaped(operation, operands, lambda _: ())
+
+
+def _unsplat(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    shape = operation.operand_types[0].shape
+    return [element_at(operands[0], (lane(0),) * len(shape))]
+
+
+def _expand_dims(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    axis = operation.integer("axis")
+    return _reshaped(operation, operands, lambda index: index[:axis] + index[axis + 1 :])
+
+
+def _broadcast(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    shape = operation.operand_types[0].shape
+
+    def source(index: Index) -> Index:
+        return tuple(lane(0) if size == 1 else i for i, size in zip(index, shape, strict=True))
+
+    return _reshaped(operation, operands, source)
+
+
+def _trans(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    order = operation.integers("order") or []
+
+    def source(index: Index) -> Index:
+        return tuple(index[order.index(axis)] for axis in range(len(order)))
+
+    return _reshaped(operation, operands, source)
+
+
+def _reshape(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    if "allow_reorder" in operation.attributes:
+        raise Approximate
+    before, after = operation.operand_types[0].shape, operation.result_types[0].shape
+
+    def source(index: Index) -> Index:
+        flat = lane(0)
+        for i, size in zip(index, after, strict=True):
+            flat = flat * size + i
+        places: list[z3.BitVecRef] = []
+        for size in reversed(before):
+            places.append(z3.simplify(z3.URem(flat, lane(size))))
+            flat = z3.UDiv(flat, lane(size))
+        return tuple(reversed(places))
+
+    return _reshaped(operation, operands, source)
+
+
+def _join(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    first, second = operands
+
+    def at(index: Index) -> Element:
+        is_first = z3.simplify(z3.If(index[-1] == 0, z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)))
+        a, b = element_at(first, index[:-1]), element_at(second, index[:-1])
+        return chosen(Element(is_first), a, b)
+
+    return [Tensor(operation.result_types[0].shape, at)]
+
+
+def _split(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    def half(number: int) -> Value:
+        return _reshaped(operation, operands, lambda index: (*index, lane(number)))[0]
+
+    return [half(0), half(1)]
+
+
+def _addptr(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    pointer, offset = operands
+    shape = operation.result_types[0].shape
+    if not shape:
+        return [moved(element_at(pointer, ()), element_at(offset, ()))]
+    return [Tensor(shape, lambda i: moved(element_at(pointer, i), element_at(offset, i)))]
+
+
+def _bitcast(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+    before, after = operation.operand_types[0], operation.result_types[0]
+    octets = {_octets(one.pointee) for one in (before, after)}
+    is_same_pointer = (
+        before.is_pointer and after.is_pointer and len(octets) == 1 and 0 not in octets
+    )
+    if is_same_pointer or before.text == after.text:
+        return [operands[0]]
+    raise Approximate
+
+
+def _octets(element: str) -> int:
+    """Return the bytes of an element in memory; 0 for a type that is not known."""
+    match = _WIDTH.match(element)
+    return 0 if match is None else -(-int(match[1]) // 8)
+
+
+def _load(machine: Machine, operation: Operation, operands: Operands, path: Path) -> list[Value]:
+    type_ = operation.result_types[0]
+    mask, other = masked_operands(operation, operands)
+    if not type_.is_integer:
+        return [machine.free(type_, is_exact=False)]
+    garbage = machine.free(type_, is_exact=True)
+
+    def at(index: Index) -> Element:
+        live = Element(z3.BitVecVal(1, 1)) if mask is None else element_at(mask, index)
+        pointer = element_at(operands[0], index)
+        held = _held(machine, pointer, live, type_, path)
+        made = chosen(live, held, element_at(garbage if other is None else other, index))
+        # without a range of values, a proof holds for any value, whatever the mask is
+        has_range = any(one.buffer in machine.contract.values for one in pointer.cases)
+        return made if has_range else replace(made, wraps=pointer.wraps)
+
+    return [Tensor(type_.shape, at) if type_.shape else at(())]
+
+
+def _held(machine: Machine, pointer: Element, live: Element, type_: Type, path: Path) -> Element:
+    """Return what a buffer holds: the same for the same element, unless something writes it."""
+    width = bits_of(type_.element)
+    if len(pointer.cases) != 1 or width == 1 or pointer.cases[0].buffer in machine.written:
+        return Element(machine.fresh(width), (), pointer.wraps, is_exact=False)
+    [case] = pointer.cases
+    contract = machine.contract
+    sorts = z3.BitVecSort(POINTER_BITS), z3.BitVecSort(width)
+    held = z3.Function(f"{case.buffer}.{width}", *sorts)(case.offset)
+    if case.buffer in contract.values:
+        low, high = contract.values[case.buffer]
+        # TTIR does not mark unsigned integers, so these bits may be of a larger number
+        unsigned = z3.ZeroExt(POINTER_BITS - width, held) if width < POINTER_BITS else held
+        ranges = [z3.And(one >= low, one < high) for one in (widened(held), unsigned)]
+        runs = both(path.condition, live.is_true)
+        machine.facts.append(any_of([opposite(runs), *ranges]))
+    return Element(held, (), pointer.wraps, pointer.is_exact)
+
+
+def _make_descriptor(_: Machine, __: Operation, operands: Operands, ___: Path) -> list[Value]:
+    pointer, *rest = (element_at(one, ()) for one in operands)
+    half = len(rest) // 2
+    return [Descriptor(pointer, tuple(rest[:half]), tuple(rest[half:]))]
+
+
+def _reduce(machine: Machine, operation: Operation, operands: Operands, _: Path) -> list[Value]:
+    axis, [block] = operation.integer("axis"), operation.regions[0]
+    size = operation.operand_types[0].shape[axis]
+    if size > MOST_REDUCED or not all(one.is_integer for one in operation.operand_types):
+        raise Approximate
+    names = [name for name, _ in block.arguments]
+    around = machine.snapshot()
+    known: dict[tuple[int, ...], tuple[Index, list[Element]]] = {}
+
+    def reduced(index: Index) -> list[Element]:
+        key = tuple(one.get_id() for one in index)
+        if key not in known:
+            elements = [
+                [element_at(one, (*index[:axis], lane(at), *index[axis:])) for one in operands]
+                for at in range(size)
+            ]
+            made = [replace(one, wraps=frozenset()) for one in elements[0]]
+            for following in elements[1:]:
+                pairs = zip(names, [*made, *following], strict=True)
+                made = machine.reduced(block, {**around, **dict(pairs)})
+            known[key] = index, [replace(one, wraps=frozenset()) for one in made]
+        return known[key][1]
+
+    def result(number: int) -> Value:
+        return Tensor(shape, lambda index: reduced(index)[number])
+
+    shape = operation.result_types[0].shape
+    return [result(number) for number in range(len(operands))] if shape else list(reduced(()))
+
+
+Reader = Callable[["Machine", Operation, Operands, Path], Sequence[Value]]
+BY_NAME: Mapping[str, Reader] = {
+    "tt.addptr": _addptr,
+    "tt.bitcast": _bitcast,
+    "tt.broadcast": _broadcast,
+    "tt.expand_dims": _expand_dims,
+    "tt.get_num_programs": _num_programs,
+    "tt.get_program_id": _program_id,
+    "tt.join": _join,
+    "tt.load": _load,
+    "tt.make_range": _make_range,
+    "tt.make_tensor_descriptor": _make_descriptor,
+    "tt.reduce": _reduce,
+    "tt.reshape": _reshape,
+    "tt.splat": _splat,
+    "tt.split": _split,
+    "tt.trans": _trans,
+    "tt.unsplat": _unsplat,
+}

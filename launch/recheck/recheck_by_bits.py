@@ -1,0 +1,82 @@
+"""The task `recheck_bits`: asks z3 for sizes that contradict a proof, about the machine's own bits.
+
+Loops are unrolled four times. The effort is counted, so an answer is the same on each machine.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import z3
+
+from compiler.back import ir_module
+from compiler.diagnostic import Failure
+from compiler.messages.wire import Send
+from compiler.recheck.find_violations import Answer, RecheckedAccess, find_violations
+from compiler.recheck.generic_form import generic_form
+from compiler.recheck.not_modelled import NotModelled
+from launch.recheck.recheck_messages import (
+    AccessRecheck,
+    BitsOrder,
+    CheckRecheck,
+    RecheckReport,
+)
+
+SOLVER_MIB = 512
+_DEEPEST = 5_000
+"""Frames of Python: values are computed from where they are used, through all turns of loops."""
+_KINDS = {
+    "tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather": "load",
+    "tt.store": "store", "tt.descriptor_store": "store", "tt.descriptor_scatter": "store",
+}  # fmt: skip
+_SAID = {
+    "bounds": "an access leaves its buffer",
+    "overflow": "an integer of an address or a mask wraps",
+    "race": "two programs meet in an element",
+}
+
+
+def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
+    """Look for sizes that break what was proved of a kernel."""
+    started = time.process_time()
+    if order.other is not None:
+        unread = CheckRecheck(outcome="not_modelled")
+        return RecheckReport(equivalent=unread, ms=_ms_since(started))
+    text = bytes(body[: order.kernel.ttir_bytes]).decode()
+    z3.set_param("memory_max_size", SOLVER_MIB)
+    z3.set_param("parallel.enable", False)
+    sys.setrecursionlimit(_DEEPEST)
+    try:
+        ir_module.check_size(text, "ttir", order.ir_bounds)
+        accesses = find_violations(
+            generic_form(text, order.target),
+            order.kernel.parameters,
+            order.kernel.contract,
+            order.kernel.constants,
+            order.most_size,
+            order.most_elements,
+            order.checks,
+        )
+    except (NotModelled, Failure, RecursionError) as refused:
+        return RecheckReport(refused=str(refused) or "nested too deeply", ms=_ms_since(started))
+    return RecheckReport(accesses=list(map(_report, accesses)), ms=_ms_since(started))
+
+
+def _report(access: RecheckedAccess) -> AccessRecheck:
+    checks = {name: _check(name, answer) for name, answer in access.answers.items()}
+    return AccessRecheck(
+        kind=_KINDS.get(access.operation, "atomic"),  # type: ignore[arg-type]
+        line=None,
+        column=None,
+        checks=checks,
+    )
+
+
+def _check(name: str, answer: Answer) -> CheckRecheck:
+    message = _SAID[name] if answer.outcome == "violated" else answer.reason
+    return CheckRecheck(outcome=answer.outcome, message=message, sizes=answer.sizes)
+
+
+def _ms_since(started: float) -> float:
+    return round((time.process_time() - started) * 1000, 3)
