@@ -12,6 +12,7 @@ from typing import Any
 
 from corpus.guesses import Guess
 from corpus.test_launches import Launch
+from launch.contract.guesses import MARK
 from launch.contract.infer_contract import (
     CaseBuffer,
     InferenceCase,
@@ -92,7 +93,9 @@ def _contract(cases: Sequence[Launch]) -> TestedContract:
     }
     fixed = {name: v for name, v in constants.items() if name not in varying | _NO_SIZES}
     inferred = [_case(one, varying) for one in cases]
-    text = inferred_contract(inferred, fixed)
+    text = "".join(
+        line.removeprefix(MARK) for line in inferred_contract(inferred, fixed).splitlines(True)
+    )
     # a block is no argument, so it is given no value: that is a relation of its constant
     lines = [
         line.replace(" = ", " == ", 1) if line.split(" ", 1)[0] in varying else line

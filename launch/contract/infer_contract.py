@@ -1,8 +1,9 @@
 """Infers a contract from launches that are right: what was equal in all of them.
 
 Needs two or three whose sizes differ; distinct primes tell all apart. What it infers is a
-conjecture, so it is shown. Products and quotients are looked up by their values, never found by
-trying pairs, and every inference has a budget of steps: it runs before the queue, for anyone.
+conjecture, so it is shown; what was seen of one size is marked with `only`. Products and quotients
+are looked up by their values, never found by trying pairs, and every inference has a budget of
+steps: it runs before the queue, for anyone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from launch.contract.guesses import MARK
 from launch.contract.text import MOST_CHARACTERS
 
 Values = tuple[int, ...]
@@ -137,10 +139,10 @@ class _Inference:
         order = sorted(
             scalars.items(), key=lambda item: (item[1], self.symbols[item[1]] != item[0])
         )
-        fixed = [line for name, values in order if (line := self._fixed(name, values))]
+        fixed = {name: line for name, values in order if (line := self._fixed(name, values))}
         any_names = [name for name, values in scalars.items() if min(values) < 1]
         grid = [self._axis(axis) for axis in range(len(self.cases[0].grid))]
-        said = {name for line in (*extents, *grid, *fixed) for name in _NAME.findall(line)}
+        said = {n for line in (*extents, *grid, *fixed.values()) for n in _NAME.findall(line)}
         pitches = self._pitches()
         bounds = [
             f"{name} <= {pitch}"
@@ -149,7 +151,23 @@ class _Inference:
         ]
         head = [f"sizes {' '.join(self.sizes)}"] if self.sizes else []
         head += [f"any {' '.join(any_names)}"] if any_names else []
-        return "\n".join([*head, *fixed, *extents, *bounds, f"grid: {', '.join(grid)}"]) + "\n"
+        lines = [*extents, f"grid: {', '.join(grid)}"]
+        by_chance = {
+            name for name in fixed if scalars[name][0] > 1 and len(set(scalars[name])) == 1
+        }
+        if not by_chance and self._has_one_size():
+            by_chance, lines = set(fixed), [MARK + line for line in lines]
+        same = [(MARK if name in by_chance else "") + line for name, line in fixed.items()]
+        return "\n".join([*head, *same, *lines[:-1], *bounds, lines[-1]]) + "\n"
+
+    def _has_one_size(self) -> bool:
+        """Return whether all buffers and grids are the same in all cases."""
+        first = self.cases[0]
+        return all(
+            list(one.grid) == list(first.grid)
+            and all(list(b.shape) == list(first.buffers[n].shape) for n, b in one.buffers.items())
+            for one in self.cases
+        )
 
     def _scalar(self, name: str) -> Values:
         return self._each(lambda case: case.scalars[name])

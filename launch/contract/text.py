@@ -7,6 +7,7 @@
     n_columns <= stride    what holds of sizes; n % 16 == 0 works too
     values t_ptr: 0 .. n   what is in a buffer: from 0 on, below n
     any seed               scalars that may be 0 or negative; the others are at least 1
+    only n = BLOCK         a statement that an inference guessed; see `guesses`
 
 Linear in the text, and bounded. An error has its line and column.
 """
@@ -29,6 +30,7 @@ from compiler.proof.contract import (
     Relation,
     ValueRange,
 )
+from launch.contract.guesses import unmarked
 
 MOST_CHARACTERS = 20_000
 MOST_LINES = 400
@@ -52,7 +54,7 @@ def read_contract(text: str) -> Contract:
     """Return the contract that a text says. Raises ContractError."""
     if len(text) > MOST_CHARACTERS:
         raise ContractError(f"has more than {MOST_CHARACTERS:,} characters", Position(1, 1))
-    lines = text.splitlines()
+    lines = unmarked(text).splitlines()
     if len(lines) > MOST_LINES:
         raise ContractError(f"has more than {MOST_LINES} lines", Position(MOST_LINES + 1, 1))
     found = _Statements()

@@ -22,6 +22,7 @@ from compiler.target import parse_target
 from jobs.core_kinds import COMPILATION, DERIVATION
 from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
+from launch.contract.guesses import unmarked
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
 from launch.recheck.recheck_messages import RecheckOrder, RecheckReport
 from proofs.proof_job import ProofJob, failed_proof, new_proof
@@ -233,9 +234,8 @@ class _ProofRun:
         if report.refused:
             line = "" if report.refused_line is None else f"line {report.refused_line}: "
             reason = f"{line}{report.refused}"
-        compared = (
-            None if report.equivalent is None else comparison_of(report.equivalent, difference)
-        )
+        pair = report.equivalent
+        compared = None if pair is None else comparison_of(pair, self._job, difference)
         verdict = verdict_of(accesses) if compared is None else compared.verdict
         return new_proof(
             self._job,
@@ -286,7 +286,7 @@ class _ProofRun:
         job, context = self._job, self._context
         text, other = await self._ttir(compilation), None
         if beside is not None and job.other is not None:
-            contract, known = job.other.contract, constants_of(beside)
+            contract, known = unmarked(job.other.contract), constants_of(beside)
             other = OtherKernel(
                 first_bytes=len(text),
                 parameters=parameters_of(beside),
@@ -298,7 +298,7 @@ class _ProofRun:
             target=parse_target(compilation.target),
             files=list(job.compile_job.texts),
             parameters=parameters_of(compilation),
-            contract=job.contract,
+            contract=unmarked(job.contract),
             constants=constants,
             checks=job.checks,
             source=_source_of(job.compile_job),

@@ -10,6 +10,7 @@ from compiler.job import CompileJob
 from compiler.request.resolution import specialized_job
 from compiler.type_name import is_pointer
 from launch.proof.proof_messages import AccessReport, AnswerReport, ProofReport, WitnessReport
+from proofs.guess import Guess
 from proofs.proof_job import ProofJob
 from proofs.proof_record import ProofAnswer, ProofRecheck, ProofReplay, ProvedAccess, Verdict
 from proofs.worker.proposed_fix import TriedFix
@@ -30,7 +31,8 @@ def proved_accesses(
     """
     written = {one.argument for one in report.accesses if one.kind != "load"}
     witnesses = _Witnesses(kernel_key, _arguments_outside_ttir(job.compile_job), written)
-    found = [_access(one, witnesses) for one in report.accesses]
+    guess = Guess.of(job.contract, is_inferred=job.is_inferred)
+    found = [_access(one, witnesses, guess) for one in report.accesses]
     if tried.fix is not None and tried.access < len(found):
         access = found[tried.access]
         answer = access.bounds if tried.check == "bounds" else access.overflow
@@ -40,16 +42,18 @@ def proved_accesses(
     return found
 
 
-def comparison_of(said: AnswerReport, difference: str) -> ProofAnswer:
+def comparison_of(said: AnswerReport, job: ProofJob, difference: str) -> ProofAnswer:
     """Return the answer about two kernels; a `difference` of their compilations leaves it open."""
     if difference and said.verdict == "proved":
         return ProofAnswer(verdict="unknown", reason=difference)
-    return ProofAnswer(
+    contracts = [job.contract, *([] if job.other is None else [job.other.contract])]
+    answer = ProofAnswer(
         verdict=said.verdict,
         proved_under=said.proved_under,
         reason=said.reason or None,
         rechecked=_rechecked(said),
     )
+    return Guess.of("\n".join(contracts), is_inferred=False).applied(answer)
 
 
 def verdict_of(accesses: Sequence[ProvedAccess]) -> Verdict:
@@ -102,8 +106,8 @@ class _Witnesses:
         return body if self.left_bytes >= 0 else None
 
 
-def _access(one: AccessReport, witnesses: _Witnesses) -> ProvedAccess:
-    answers = {check: _answer(said, witnesses) for check, said in one.answers.items()}
+def _access(one: AccessReport, witnesses: _Witnesses, guess: Guess) -> ProvedAccess:
+    answers = {check: _answer(said, witnesses, guess) for check, said in one.answers.items()}
     return ProvedAccess(
         file=one.file,
         line=one.line,
@@ -116,12 +120,12 @@ def _access(one: AccessReport, witnesses: _Witnesses) -> ProvedAccess:
     )
 
 
-def _answer(said: AnswerReport, witnesses: _Witnesses) -> ProofAnswer:
+def _answer(said: AnswerReport, witnesses: _Witnesses, guess: Guess) -> ProofAnswer:
     launch = None if said.witness is None else witnesses.launch(said.witness)
     reason = said.reason
     if said.witness is not None and launch is None:
         reason = f"its witness is left out: a proof keeps {MAX_WITNESSES_BYTES:,} bytes of them"
-    return ProofAnswer(
+    answer = ProofAnswer(
         verdict=said.verdict,
         proved_under=said.proved_under,
         reason=reason or None,
@@ -131,6 +135,7 @@ def _answer(said: AnswerReport, witnesses: _Witnesses) -> ProofAnswer:
         replay=None if said.witness is None or launch is None else _replay(said.witness),
         rechecked=_rechecked(said),
     )
+    return guess.applied(answer)
 
 
 def _rechecked(said: AnswerReport) -> ProofRecheck | None:

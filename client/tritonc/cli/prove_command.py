@@ -39,7 +39,8 @@ _EPILOG = """\
 The contract is what every launch keeps: how many elements buffers have, how sizes relate, the grid.
 It comes from --contract, or from FILE with the suffix .contract, or is inferred from the cases of
 --request (a launch request in TOML or JSON; default: FILE with the suffix .toml or .json). Three
-cases whose sizes are different primes tell all sizes apart.
+cases whose sizes are different primes tell all sizes apart; cases of one size prove nothing
+for all.
 
 exit codes: 0 everything is proved; 1 something is refuted; 2 something is unknown or possible, or
 the request is wrong; otherwise as for tritonc.
@@ -89,11 +90,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     beside = Path(given.source).with_suffix(CONTRACT_SUFFIX)
     contract = _contract(given, beside)
     request = _request(given)
-    members = kernel_members(given)
-    compiled = request.get("compilation") or {}
-    for name in ("constexprs", "options", "kernel", "signature"):
-        if compiled.get(name) is not None:
-            members.setdefault(name, compiled[name])
+    members = _requested(request) | kernel_members(given)
     specialize = partial(
         specialized, posted, given, members, given.target, client, with_hints=False
     )
@@ -182,6 +179,18 @@ def _request(given: Namespace) -> dict[str, Any]:
         beside = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
         given.request = next((str(path) for path in beside if path.is_file()), None)
     return read_request(given.request)
+
+
+def _requested(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the compile settings of a launch request, whose kernel may stand in `compilation`."""
+    compiled = request.get("compilation")
+    parts = [request, compiled] if isinstance(compiled, Mapping) else [request]
+    return {
+        name: part[name]
+        for part in parts
+        for name in ("constexprs", "options", "kernel", "signature")
+        if part.get(name) is not None
+    }
 
 
 def placed(error: ProblemError | ProofFailed, contract: str, path: str) -> Exception:

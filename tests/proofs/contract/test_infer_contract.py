@@ -2,6 +2,7 @@ import contextlib
 
 import pytest
 
+from launch.contract.guesses import equalities_of, guesses_of
 from launch.contract.infer_contract import (
     CaseBuffer,
     InferenceCase,
@@ -172,7 +173,7 @@ def test_more_sizes_than_the_budget_allows_are_named() -> None:
 
 def test_a_contract_that_could_not_be_read_is_not_inferred() -> None:
     cases = [InferenceCase({"x" * 250: CaseBuffer([3, 5])}, {"n" * 250: 3, "m" * 250: 5}, [1])]
-    assert len(inferred_contract(cases, {})) == 764
+    assert len(inferred_contract(cases, {})) == 774
     many = {f"{'x' * 250}{i}": CaseBuffer([3]) for i in range(80)}
     with pytest.raises(NotInferable, match="the contract would have more than 20,000 characters"):
         inferred_contract([InferenceCase(many, {"n": 3}, [1])], {})
@@ -186,3 +187,53 @@ def test_a_scalar_beyond_64_bits_is_named() -> None:
 def test_a_product_that_is_0_in_a_case_is_a_product() -> None:
     cases = [InferenceCase({}, {"first": first, "offset": first * 64}, [1]) for first in (0, 3, 5)]
     assert "offset = first * BLOCK" in inferred_contract(cases, {"BLOCK": 64})
+
+
+def copies(*sizes: int, **others: int) -> list[InferenceCase]:
+    def case(n: int) -> InferenceCase:
+        return InferenceCase(
+            {"x": CaseBuffer((n,)), "y": CaseBuffer((n,))}, {"n": n, **others}, [1]
+        )
+
+    return list(map(case, sizes))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_size_that_was_a_constexpr_in_cases_of_one_size_is_marked(times: int) -> None:
+    text = inferred_contract(copies(*[16] * times), {"B": 16})
+    assert text == "only n = B\nx: n\ny: n\ngrid: 1\n"
+    assert guesses_of(text) == ["n = B"]
+
+
+def test_a_size_that_never_varied_is_marked_though_others_did() -> None:
+    cases = [
+        InferenceCase({"x": CaseBuffer((16,)), "w": CaseBuffer((m,))}, {"n": 16, "m": m}, [1])
+        for m in (3, 5, 7)
+    ]
+    assert guesses_of(inferred_contract(cases, {"B": 16})) == ["n = B"]
+
+
+def test_sizes_of_one_case_that_are_equal_are_marked() -> None:
+    assert guesses_of(inferred_contract(copies(17, m=17), {"B": 16})) == ["m = n"]
+
+
+def test_one_case_whose_sizes_are_all_different_marks_what_it_says_of_buffers() -> None:
+    assert guesses_of(inferred_contract(copies(17), {"B": 16})) == ["x: n", "y: n", "grid: 1"]
+
+
+def test_nothing_is_marked_where_sizes_vary() -> None:
+    text = inferred_contract(copies(17, 19, 23), {"B": 16})
+    assert text == "x: n\ny: n\ngrid: 1\n"
+    text = inferred_contract([matmul(*sizes) for sizes in SIZES], {"BM": 64, "BN": 128})
+    assert not guesses_of(text)
+    assert "stride_a = K" in equalities_of(text)
+
+
+def test_a_mark_changes_nothing_else_of_a_contract() -> None:
+    marked = "only n = B  # at first\n  only x: n\nonly <= n\nonly: 3\n\tonly grid: 1\n"
+    assert read_contract(marked) == read_contract(
+        marked.replace("only n", "     n")
+        .replace("only x", "     x")
+        .replace("only grid", "     grid")
+    )
+    assert guesses_of(marked) == ["n = B", "x: n", "grid: 1"]

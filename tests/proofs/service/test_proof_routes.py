@@ -100,6 +100,51 @@ def test_a_contract_is_inferred_from_cases(http: httpx.Client) -> None:
     assert proof["verdict"] == "proved"
 
 
+COPY = """import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x_ptr, y_ptr, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + o, tl.load(x_ptr + o))
+"""
+ONE_SIZE = {
+    "arguments": {
+        "x_ptr": {"shape": [16], "dtype": "fp32", "init": {"kind": "zeros"}},
+        "y_ptr": {"shape": [16], "dtype": "fp32", "output": True},
+        "n": 16,
+    },
+    "grid": [1],
+}
+ONLY = "proved for n = B only; give cases with other sizes"
+
+
+def test_cases_of_one_size_prove_nothing_for_all_sizes(http: httpx.Client) -> None:
+    body = {"source": COPY, "constexprs": {"B": 16}, "cases": [ONE_SIZE]}
+    proof = proof_of(http, body)
+    assert proof["verdict"] == "unknown"
+    assert proof["contract"].startswith("only n = B\n")
+    for access in proof["accesses"]:
+        for check in ("bounds", "overflow"):
+            answer = access[check]
+            assert (answer["verdict"], answer["reason"]) == ("unknown", ONLY)
+            assert "n = B" in answer["proved_under"]
+    kept = {"source": COPY, "constexprs": {"B": 16}, "contract": proof["contract"]}
+    kept["signature"] = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    assert proof_of(http, kept)["accesses"] == proof["accesses"]
+    known = kept | {"contract": proof["contract"].replace("only ", "")}
+    assert proof_of(http, known)["verdict"] == "proved"
+
+
+def test_a_launch_of_one_size_proves_its_kernel_for_that_size(http: httpx.Client) -> None:
+    kernel = {"source": COPY, "constexprs": {"B": 16}}
+    body = {"compilation": kernel, "device": "cpu", "checks": ["proof"], **ONE_SIZE}
+    launch = http.post("/v1/launches", params={"wait": 60}, json=body).json()
+    assert launch["state"] == "completed", launch
+    assert launch["proof"]["verdict"] == "unknown"
+    assert launch["proof"]["accesses"][0]["bounds"]["reason"] == ONLY
+
+
 def test_a_finished_compilation_is_proved_by_its_key(http: httpx.Client) -> None:
     kernel = {name: EXAMPLE[name] for name in ("source", "signature", "constexprs")}
     compiled = http.post(

@@ -63,6 +63,35 @@ def test_a_contract_is_inferred_shown_and_kept(
     assert "x_ptr: x_ptr_0 * stride" in kernel.with_suffix(".contract").read_text()
 
 
+COPY = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(x_ptr, y_ptr, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + o, tl.load(x_ptr + o))
+"""
+
+
+def test_a_proof_from_one_size_is_none_for_all_sizes(
+    system: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "copy.py"
+    path.write_text(COPY)
+    buffer = {"shape": [64], "dtype": "fp32"}
+    request = {"constexprs": {"B": 64}, "arguments": {"x_ptr": buffer, "y_ptr": buffer, "n": 64}}
+    path.with_suffix(".json").write_text(json.dumps(request | {"grid": [1]}))
+    for words in (["--request", str(path.with_suffix(".json")), "--write-contract"], []):
+        assert prove(system, str(path), *words) == 2
+        out, err = capsys.readouterr()
+        assert "proved for n = B only; give cases with other sizes" in out
+        assert "all sizes" not in out
+        assert "(an example)" not in err
+    assert path.with_suffix(".contract").read_text().startswith("only n = B\n")
+
+
 def test_a_kernel_with_its_contract_beside_it_is_proved(
     system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from compiler.job import CompileJob
 from launch.proof.proof_messages import AnswerReport
 from proofs.worker.kernel_difference import difference_of
 from proofs.worker.proof_answers import comparison_of
+from tests.proofs.worker.test_witnesses import job_of
 
 
 def compilation(target: str = "cuda:90", triton: str = "3.9.0", **options: Any) -> Compilation:
@@ -43,8 +44,16 @@ def test_warps_and_stages_change_no_value() -> None:
 
 def test_a_difference_leaves_open_what_was_proved_of_the_ttir() -> None:
     proved = AnswerReport(verdict="proved", proved_under=[], reason="", line=None, expression="")
-    assert comparison_of(proved, "").verdict == "proved"
-    found = comparison_of(proved, "ptx_version is not set in one and 84 in the other")
+    job = job_of("")
+    assert comparison_of(proved, job, "").verdict == "proved"
+    found = comparison_of(proved, job, "ptx_version is not set in one and 84 in the other")
     assert (found.verdict, found.reason) == (
         "unknown", "ptx_version is not set in one and 84 in the other",
     )  # fmt: skip
+
+
+def test_two_kernels_compared_under_a_guess_are_not_compared_for_all_sizes() -> None:
+    proved = AnswerReport(verdict="proved", proved_under=[], reason="", line=None, expression="")
+    job = amended(job_of(""), contract="only n = B\nx_ptr: n\n")
+    found = comparison_of(proved, job, "")
+    assert (found.verdict, found.proved_under) == ("unknown", ["n = B"])

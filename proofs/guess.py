@@ -1,0 +1,42 @@
+"""What a proof says of a contract that was inferred: the equalities that it assumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from compiler.compilation import amended
+from launch.contract.guesses import equalities_of, guesses_of
+from proofs.proof_record import ProofAnswer
+
+_MOST_LISTED: Final = 24
+_MOST_NAMED: Final = 3
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The statements that every answer rests on, and why none is for all sizes, "" if one may."""
+
+    assumed: tuple[str, ...]
+    reason: str
+
+    @classmethod
+    def of(cls, contract: str, *, is_inferred: bool) -> Guess:
+        """Return the guesses of a contract; of one that was inferred, all its equalities."""
+        marked = guesses_of(contract)
+        named = ", ".join(marked[:_MOST_NAMED])
+        more = f" and {len(marked) - _MOST_NAMED} more" if len(marked) > _MOST_NAMED else ""
+        reason = f"proved for {named}{more} only; give cases with other sizes" if marked else ""
+        assumed = [*marked, *(equalities_of(contract) if is_inferred else ())]
+        return cls(tuple(dict.fromkeys(assumed))[:_MOST_LISTED], reason)
+
+    def applied(self, answer: ProofAnswer) -> ProofAnswer:
+        """Return an answer with what it rests on; what is proved of one size is unknown."""
+        if answer.verdict != "proved":
+            return answer
+        under = list(dict.fromkeys([*answer.proved_under, *self.assumed]))
+        if not self.reason:
+            return amended(answer, proved_under=under)
+        return amended(
+            answer, verdict="unknown", proved_under=under, reason=self.reason, rechecked=None
+        )
