@@ -48,7 +48,7 @@ class Effort:
         if z3core.Z3_get_estimated_alloc_size() > MOST_SOLVER_MIB << 20:
             raise ProofLimitReached("the proof takes more memory than one kernel may")
 
-    def note(self, solver: z3.Solver | z3.Optimize) -> None:
+    def note(self, solver: z3.Solver) -> None:
         """Count one question. Raises as `check` does."""
         self.questions += 1
         statistics = solver.statistics()
@@ -91,11 +91,11 @@ class Script:
                 constant = factor
                 continue
             text = self._monomial(monomial)
-            parts.append(text if factor == 1 else f"(* {number(factor)} {text})")
+            parts.append(text if factor == 1 else f"(* {_number(factor)} {text})")
         if not parts:
             return "true" if constant >= 0 else "false"
         total = parts[0] if len(parts) == 1 else f"(+ {' '.join(parts)})"
-        return f"(>= {total} {number(-constant)})"
+        return f"(>= {total} {_number(-constant)})"
 
     def _monomial(self, monomial: Monomial) -> str:
         if self.is_linear or len(monomial) == 1:
@@ -236,6 +236,6 @@ class WitnessSearch:
         return self._names[name]
 
 
-def number(value: int) -> str:
+def _number(value: int) -> str:
     """Return a number as text of SMT-LIB."""
     return str(value) if value >= 0 else f"(- {-value})"

@@ -18,22 +18,37 @@ def compile_a_kernel() -> None:
 
 
 def prove_a_kernel() -> None:
-    """Prove a kernel, one of whose accesses is refuted and replayed."""
+    """Prove a kernel, one of whose accesses is refuted and replayed, and re-check it."""
     import_module("launch.proof_tasks").warm_up()
-    order = import_module("launch.proof.proof_messages").ProveOrder(
-        target=import_module("compiler.target").Target("cuda", 90, 32),
-        files=[],
-        contract="x_ptr: n - 1\nz_ptr: n\ngrid: cdiv(n, 32)\n",
-        constants={},
-        parameters=["x_ptr", "z_ptr", "n"],
-        checks=["bounds", "overflow", "races"],
-        most_size=2**30,
-        most_elements=2**36,
-    )
     text = import_module("launch.cpu.small_kernel").TEXT
-    report = import_module("launch.proof.prove_kernel").prove_kernel(order, text, lambda *_: None)
+    wanted = {
+        "target": import_module("compiler.target").Target("cuda", 90, 32),
+        "checks": ["bounds", "overflow", "races"],
+        "most_size": 2**30,
+        "most_elements": 2**36,
+    }
+    kernel = {
+        "contract": "x_ptr: n - 1\nz_ptr: n\ngrid: cdiv(n, 32)\n",
+        "constants": {},
+        "parameters": ["x_ptr", "z_ptr", "n"],
+        "files": [],
+    }
+    order = import_module("launch.proof.proof_messages").ProveOrder(**wanted, **kernel)
+    report = import_module("launch.proof.prove_kernel").prove_kernel(order, text, _send)
     verdicts = [access.answers["bounds"].verdict for access in report.accesses]
     assert verdicts == ["refuted", "proved"], report
+    messages = import_module("launch.recheck.recheck_messages")
+    again = messages.RecheckedKernel(ttir_bytes=len(text), **kernel)
+    running = import_module("launch.recheck.recheck_by_running").recheck
+    by_bits = import_module("launch.recheck.recheck_by_bits").recheck_bits
+    for recheck, kind in ((running, messages.RecheckOrder), (by_bits, messages.BitsOrder)):
+        found = recheck(kind(kernel=again, **wanted), text, _send)
+        outcomes = [access.checks["bounds"].outcome for access in found.accesses]
+        assert outcomes == ["violated", "agrees"], found
+
+
+def _send(*_: object) -> None:
+    """Drop a message."""
 
 
 def main(what: str, entries: list[str]) -> None:
