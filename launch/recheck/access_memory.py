@@ -116,7 +116,7 @@ class AccessMemory:
         if touch.live is None:
             return found
         rest = self._contents.undefined(pointer.dtype) if other is None else other
-        return np.where(touch.live, found, _of_rank(np.atleast_1d(rest), found.ndim).astype(dtype))
+        return np.where(touch.live, found, of_rank(np.atleast_1d(rest), found.ndim).astype(dtype))
 
     def store(
         self,
@@ -181,14 +181,14 @@ class AccessMemory:
             raise RoundsSpent
         buffer, elements = self._located(pointer)
         rank = len(shape) + 1
-        live = None if mask is None else _of_rank(np.atleast_1d(mask), rank)
+        live = None if mask is None else of_rank(np.atleast_1d(mask), rank)
         active = self._programs.active
         if active is not None:
             running = active.reshape(-1, *(1,) * len(shape))
             live = running if live is None else live & running
-        elements = _of_rank(elements, rank)
+        elements = of_rank(elements, rank)
         if not isinstance(buffer, int):
-            buffer = _of_rank(buffer, rank)
+            buffer = of_rank(buffer, rank)
         if live is not None and live.all():
             live = None
         touch = Touch(self._access_here(), buffer, elements, live, shape)
@@ -244,7 +244,7 @@ def address_of(number: int) -> int:
     return ((number + 1) << SLOT_BITS) + _MIDDLE
 
 
-def _of_rank(lanes: Array, rank: int) -> Array:
+def of_rank(lanes: Array, rank: int) -> Array:
     """Return lanes with a leading axis of programs and `rank` axes in all."""
     if lanes.ndim == rank:
         return lanes

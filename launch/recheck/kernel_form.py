@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -33,8 +35,7 @@ from launch.recheck.contract_values import LegalLaunch
 from launch.recheck.exact_integers import with_exact_integers
 from launch.recheck.recheck_messages import RecheckedKernel
 
-_STAGE = "ttir"
-_FLOAT = 1.5
+STAGE = "ttir"
 _INTEGERS = frozenset({"i8", "i16", "i32", "i64", "index"})
 
 
@@ -57,7 +58,7 @@ class Launched:
     """False where a long loop was cut, or an assertion ended the programs."""
 
 
-class _Programs(ProgramInstances):
+class BoundedPrograms(ProgramInstances):
     """Programs whose loops make a bounded number of turns."""
 
     def __init__(self) -> None:
@@ -70,13 +71,16 @@ class _Programs(ProgramInstances):
         self._turns = most_turns
 
     def begin_round(self) -> None:
+        """Count a turn. Raises RoundsSpent."""
         self._turns -= 1
         if self._turns < 0:
             raise RoundsSpent
         super().begin_round()
 
 
-class _Assertions(DevicePrints):
+class Assertions(DevicePrints):
+    """Assertions end a run without a finding."""
+
     def _refuse(self, condition: Array | bool, words: str) -> None:  # noqa: ARG002 - of its base
         holds = np.atleast_1d(condition)
         fails = ~holds.reshape(len(holds), -1).all(axis=1)
@@ -103,9 +107,9 @@ class RunnableForm:
             if number in numbers
         }
         self._form = form
-        self._programs = _Programs()
+        self._programs = BoundedPrograms()
         self._memory = AccessMemory(self._programs, lines, needed, is_exact=is_exact)
-        prints = _Assertions(self._programs, InstanceLocations(form.locations))
+        prints = Assertions(self._programs, InstanceLocations(form.locations))
         self._kernel = Kernel(form, self._programs, self._memory, prints)
 
     @property
@@ -130,7 +134,7 @@ class RunnableForm:
         self._programs.start(launch.grid, most_turns)
         self._memory.begin(buffers, contents, most_turns * 8 + len(self._form.operations))
         arguments = [
-            self._argument(one.name, one.type, launch, buffers) for one in self._form.parameters
+            argument_of(one.name, one.type, launch, buffers) for one in self._form.parameters
         ]
         is_whole = True
         try:
@@ -140,15 +144,17 @@ class RunnableForm:
         memory = self._memory
         return Launched(memory.touches, memory.reached, memory.outside, is_whole)
 
-    def _argument(
-        self, name: str, kind: str, launch: LegalLaunch, buffers: Sequence[Buffer]
-    ) -> Pointer | Array:
-        if kind.startswith("*"):
-            number = next(at for at, one in enumerate(buffers) if one.name == name)
-            return Pointer(address_of(number), dtype_named(kind.lstrip("*").removeprefix("k")))
-        if name in launch.scalars:
-            return np.array([launch.scalars[name]]).astype(dtype_named(kind))
-        return np.array([_FLOAT]).astype(dtype_named(kind))
+
+def argument_of(
+    name: str, kind: str, launch: LegalLaunch, buffers: Sequence[Buffer]
+) -> Pointer | Array:
+    """Return an argument of a launch; floats differ by their names."""
+    if kind.startswith("*"):
+        number = next(at for at, one in enumerate(buffers) if one.name == name)
+        return Pointer(address_of(number), dtype_named(kind.lstrip("*").removeprefix("k")))
+    if name in launch.scalars:
+        return np.array([launch.scalars[name]]).astype(dtype_named(kind))
+    return np.array([0.5 + crc32(name.encode()) % 997 / 100]).astype(dtype_named(kind))
 
 
 @dataclass(frozen=True)
@@ -169,26 +175,17 @@ def forms_of(
     kernel: RecheckedKernel, text: str, target: Target, bounds: IrBounds, *, overflow: bool
 ) -> KernelForms:
     """Return the forms of a kernel, cut down to its accesses. Raises NotModelled."""
-    try:
-        ir_module.check_size(text, _STAGE, bounds)
-        generic, symbol = generic_form(text, target, _STAGE)
-        module = module_of(generic)
-        function = _function_of(module)
-        types = _named_arguments(function, kernel.parameters)
+    with refusing():
+        module, symbol, function = read_kernel(text, target, bounds)
+        types = named_arguments(function, kernel.parameters)
         accesses = accesses_of(function)
+        constants = constants_of(function)
         needed = cut_down(function)
-        constants = _constants_of(function)
-        names = list(types)
-        translated = TranslatedKernel(symbol, _STAGE, names, is_cuda=False)
+        translated = TranslatedKernel(symbol, STAGE, list(types), is_cuda=False)
         files = dict.fromkeys(kernel.files, "")
         narrow = run_form(module, translated, files) if overflow else None
         with_exact_integers(function)
         exact = run_form(module, translated, files)
-    except (Untranslatable, Failure) as refusal:
-        raise NotModelled(str(refusal)) from None
-    except RecursionError:
-        message = "it is nested too deeply"
-        raise NotModelled(message) from None
     return KernelForms(
         types,
         accesses,
@@ -196,6 +193,26 @@ def forms_of(
         RunnableForm(exact, accesses, needed, is_exact=True),
         None if narrow is None else RunnableForm(narrow, accesses, needed, is_exact=False),
     )
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Have what a kernel cannot be translated for raise NotModelled."""
+    try:
+        yield
+    except (Untranslatable, Failure) as refusal:
+        raise NotModelled(str(refusal)) from None
+    except RecursionError:
+        message = "it is nested too deeply"
+        raise NotModelled(message) from None
+
+
+def read_kernel(text: str, target: Target, bounds: IrBounds) -> tuple[Operation, str, Operation]:
+    """Return a module, the name of its kernel, and the kernel's function. Raises NotModelled."""
+    ir_module.check_size(text, STAGE, bounds)
+    generic, symbol = generic_form(text, target, STAGE)
+    module = module_of(generic)
+    return module, symbol, _function_of(module)
 
 
 def _function_of(module: Operation) -> Operation:
@@ -207,7 +224,8 @@ def _function_of(module: Operation) -> Operation:
     return kernels[0]
 
 
-def _named_arguments(function: Operation, names: Sequence[str] | None) -> dict[str, str]:
+def named_arguments(function: Operation, names: Sequence[str] | None) -> dict[str, str]:
+    """Name a kernel's arguments; return their MLIR types. Raises NotModelled."""
     arguments = function.regions[0][0].arguments
     if names is not None and len(names) == len(arguments):
         for argument, name in zip(arguments, names, strict=True):
@@ -222,7 +240,7 @@ def _named_arguments(function: Operation, names: Sequence[str] | None) -> dict[s
     return {one.name: one.type for one in arguments}
 
 
-def _constants_of(function: Operation) -> frozenset[int]:
+def constants_of(function: Operation) -> frozenset[int]:
     """Return the integers that a kernel's text has, as far as they are one for all elements."""
     found = set[int]()
     for operation in in_text_order(function):

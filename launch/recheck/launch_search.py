@@ -136,6 +136,14 @@ class LaunchSearch:
             launch = self._launch(names)
             yield is_large, _NONE if launch is None else launch
 
+    def joining(self, names: Mapping[str, int]) -> LegalLaunch | None:
+        """Return a launch with the given scalars and sizes, as far as the contract has them."""
+        known = {name: value for name, value in names.items() if name in self._free}
+        order = [name for name in self._free if name not in known]
+        rng = random.Random(repr(sorted(names.items())))  # noqa: S311 - not for secrets
+        found = self._assigned({**self._known, **known}, order, set(), rng, [_MOST_STEPS])
+        return None if found is None else self._launch(found)
+
     def at(self, names: Mapping[str, int]) -> LegalLaunch | None:
         """Return the launch at values of scalars and sizes, None where it breaks the contract."""
         values = self._with_fixed({**self._known, **names})

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 
 from compiler.messages.wire import Send
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, element_of, pointee_of
-from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.recheck.access_memory import Buffer
 from launch.recheck.access_slice import KINDS
 from launch.recheck.buffer_contents import CHOICES, BufferContents
@@ -26,15 +24,16 @@ from launch.recheck.contract_values import (
     read_contract_text,
 )
 from launch.recheck.kernel_form import KernelForms, Launched, NotModelled, forms_of
-from launch.recheck.launch_search import LaunchSearch, ScalarType, is_none
+from launch.recheck.kernel_launches import buffers_of, launch_search
+from launch.recheck.launch_search import LaunchSearch, is_none
 from launch.recheck.meetings import Batch, meetings
 from launch.recheck.recheck_messages import (
     AccessRecheck,
     CheckRecheck,
-    RecheckedKernel,
     RecheckOrder,
     RecheckReport,
 )
+from launch.recheck.recheck_pair import recheck_pair
 from launch.recheck.sampled_programs import sampled_programs
 from launch.recheck.wrapped_integers import wrapped_accesses
 
@@ -53,43 +52,22 @@ _ANSWERS = {"bounds": "bounds", "overflow": "overflow", "races": "race"}
 def recheck(order: RecheckOrder, body: bytes, _: Send) -> RecheckReport:
     """Run the kernel of an order."""
     started = time.process_time()
-    text = bytes(body[: order.kernel.ttir_bytes]).decode()
+    size, until = order.kernel.ttir_bytes, started + MOST_CPU_S
+    text = bytes(body[:size]).decode()
     try:
+        if order.other is not None:
+            texts = text, bytes(body[size:]).decode()
+            compared = recheck_pair(order, order.other, texts, until)
+            return RecheckReport(equivalent=compared, runs=compared.runs, ms=_ms_since(started))
         overflow = "overflow" in order.checks
         forms = forms_of(order.kernel, text, order.target, order.ir_bounds, overflow=overflow)
         contract = read_contract_text(order.kernel.contract)
     except (NotModelled, UnreadContract) as refused:
         return RecheckReport(refused=str(refused), ms=_ms_since(started))
-    watch = _Watch(order, forms, contract, launch_search(order, order.kernel, forms, contract))
-    watch.run(started + MOST_CPU_S)
+    search = launch_search(order, order.kernel, forms.types, forms.constants, contract)
+    watch = _Watch(order, forms, contract, search)
+    watch.run(until)
     return watch.report(_ms_since(started))
-
-
-def launch_search(
-    order: RecheckOrder, kernel: RecheckedKernel, forms: KernelForms, contract: ContractText
-) -> LaunchSearch:
-    """Return the search for launches of a kernel."""
-    scalars = {
-        name: ScalarType(int(kind[1:]))
-        for name, kind in forms.types.items()
-        if kind[:1] == "i" and kind[1:].isdigit() and kind != "i1"
-    }
-    element_bits = {}
-    for name, kind in forms.types.items():
-        pointee = pointee_of(kind)
-        if pointee is not None:
-            is_integer = pointee[:1] == "i" and pointee[1:].isdigit()
-            element_bits[name] = int(pointee[1:]) if is_integer else 0
-    numbers = {*contract.numbers, *kernel.constants.values(), *forms.constants}
-    return LaunchSearch(
-        contract,
-        scalars,
-        element_bits,
-        kernel.constants,
-        frozenset(number for number in numbers if 1 < number < 1 << 32),
-        order.most_size,
-        order.most_elements,
-    )
 
 
 def _ms_since(started: float) -> float:
@@ -130,7 +108,7 @@ class _Watch:
 
     def _run(self, launch: LegalLaunch, choice: str) -> None:
         contents = BufferContents(choice, launch.ranges)  # type: ignore[arg-type]
-        buffers = buffers_of(self.forms, launch)
+        buffers = buffers_of(self.forms.types, launch)
         exact, machine = self.forms.exact, self.forms.as_it_is
         reached, batches = set[int](), list[Batch]()
         for numbers in self._batches(launch):
@@ -201,18 +179,3 @@ class _Watch:
                 if check in self.order.checks
             },
         )
-
-
-def buffers_of(forms: KernelForms, launch: LegalLaunch) -> list[Buffer]:
-    """Return the buffers of a launch; one whose extent the contract does not have is endless."""
-    found = []
-    for name, kind in forms.types.items():
-        pointee = pointee_of(kind)
-        if pointee is not None:
-            width = 8 if pointee_of(pointee) is not None else _width_of(element_of(pointee))
-            found.append(Buffer(name, launch.extents.get(name, 1 << 62), width))
-    return found
-
-
-def _width_of(element: str) -> int:
-    return int(dtype_named(TRITON_NAMES[element]).itemsize)

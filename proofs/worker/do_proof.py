@@ -315,7 +315,7 @@ class _ProofRun:
 
     async def _rechecked(self, report: ProofReport, order: ProveOrder, text: bytes) -> ProofReport:
         """Have children of their own re-check what is proved; what they contradict is unknown."""
-        by_running = await self._recheck(recheck_order(order, text), text)
+        by_running = await self._recheck(recheck_order(order, text, self._job), text)
         found, contradictions = rechecked_report(report, by_running, None)
         for broken in contradictions:
             await to_thread(log_contradiction, broken, self._job, order)

@@ -8,20 +8,22 @@ from launch.proof.proof_messages import ProveOrder
 from launch.recheck.recheck_messages import RecheckedKernel, RecheckOrder
 from proofs.proof_job import ProofJob
 from proofs.worker.rechecked_report import Contradiction
+from worker.launch.kernel_ir import fuses
 
 logger = logging.getLogger(__name__)
 
 
-def recheck_order(order: ProveOrder, body: bytes) -> RecheckOrder:
-    """Return the order to run what `order` has proved; `body` has the TTIR of its kernels."""
+def recheck_order(order: ProveOrder, body: bytes, job: ProofJob) -> RecheckOrder:
+    """Return the order to run what `order` of a job has proved; `body` has its kernels' TTIR."""
     other, first_bytes = None, len(body)
-    if order.other is not None:
+    if order.other is not None and job.other is not None:
         first_bytes = order.other.first_bytes
         other = RecheckedKernel(
             ttir_bytes=len(body) - first_bytes,
             contract=order.other.contract,
             constants=order.other.constants,
             parameters=order.other.parameters,
+            fp_fusion=fuses(job.other.compile_job),
         )
     kernel = RecheckedKernel(
         ttir_bytes=first_bytes,
@@ -29,6 +31,7 @@ def recheck_order(order: ProveOrder, body: bytes) -> RecheckOrder:
         constants=order.constants,
         parameters=order.parameters,
         files=order.files,
+        fp_fusion=fuses(job.compile_job),
     )
     return RecheckOrder(
         target=order.target,
