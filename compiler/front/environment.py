@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -100,8 +100,12 @@ class Assumptions:
 
     def is_absent(self, module: str) -> bool:
         """Return whether a module that is not here is not to be had from the caller either."""
+        return self.absent is None or self.is_listed(module)
+
+    def is_listed(self, module: str) -> bool:
+        """Return whether the caller listed a module, or a package around it, as absent."""
         if self.absent is None:
-            return True
+            return False
         parts = module.split(".")
         return any(".".join(parts[:count]) in self.absent for count in range(1, len(parts) + 1))
 
@@ -180,7 +184,7 @@ class MissingModules(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Note the module when user code itself asks for it; return `None` in any case."""
-        del path, target
+        del target
         frame = _asking_frame()
         if frame is None:
             return None
@@ -189,7 +193,10 @@ class MissingModules(importlib.abc.MetaPathFinder):
             self._assumptions.ask(f"the sandbox has no module {fullname}")
             return None
         module = _imported_module(frame, fullname)
-        if self._assumptions.is_absent(module) or root in _NEVER_SENT:
+        is_of_posted = any(file_in_kernel(folder) is not None for folder in _texts(path))
+        if is_of_posted and self._assumptions.is_listed(module):  # left out, or not Python
+            self._assumptions.ask(f"the module {module} of a posted package was not sent")
+        elif self._assumptions.is_absent(module) or root in _NEVER_SENT:
             touches = self._assumptions.touches
             self._assumptions.assume(f"the module {root} is not installed where this was compiled")
             self._assumptions.touches = touches  # it is as absent as it seems
@@ -199,6 +206,11 @@ class MissingModules(importlib.abc.MetaPathFinder):
 
 
 _NEVER_SENT = frozenset({"triton"})
+
+
+def _texts(path: object) -> list[str]:
+    """Return the folders of a package's `__path__`."""
+    return [one for one in path if isinstance(one, str)] if isinstance(path, Iterable) else []
 
 
 def _asking_frame(depth: int = 2) -> types.FrameType | None:

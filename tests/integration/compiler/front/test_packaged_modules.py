@@ -250,3 +250,34 @@ def test_posted_files_complete_a_stand_in_instead_of_hiding_it(children: Childre
     ended = run(children, text + KERNEL, {"torch/mine.py": CONFIG})
 
     assert "5.000000e+00" in stored(ended)
+
+
+PARTLY_SENT = {
+    "pkg/__init__.py": "",
+    "pkg/ops/__init__.py": "from pkg.fast import speed\n",
+    "pkg/fast/__init__.py": "",
+}
+
+
+def test_a_module_left_out_of_a_posted_package_takes_only_its_own_import(
+    children: Children,
+) -> None:
+    text = HEAD + "VALUE = tl.constexpr(5.0)\n" + KERNEL
+
+    ended = run(children, text, PARTLY_SENT, absent=["pkg.fast.speed"])
+
+    assert "5.000000e+00" in stored(ended)
+
+
+def test_whether_a_module_left_out_of_a_posted_package_exists_is_in_doubt(
+    children: Children,
+) -> None:
+    tries = (
+        "try:\n    from pkg.fast import speed\n    VALUE = tl.constexpr(5.0)\n"
+        "except ImportError:\n    VALUE = tl.constexpr(6.0)\n"
+    )
+
+    ended = run(children, HEAD + tries + KERNEL, PARTLY_SENT, absent=["pkg.fast.speed"])
+
+    assert ended.last is not None
+    assert "pkg.fast.speed of a posted package was not sent" in ended.last["message"]
