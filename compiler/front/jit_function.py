@@ -88,10 +88,13 @@ def _found(loaded: Loaded, name: str | None, functions: dict[str, Any]) -> Any:
 
 
 def _inner(loaded: Loaded, name: str) -> Any:
-    """Return the jit function of a class (`Class.kernel`), or one that a function made."""
-    owner, _, attribute = name.partition(".")
-    if attribute:
-        found = unwrap(getattr(vars(loaded.module).get(owner), attribute, None))
+    """Return the jit function of a class (`Class.Inner.kernel`), or one that a function made."""
+    owner, *attributes = name.split(".")
+    if attributes:
+        value = vars(loaded.module).get(owner)
+        for attribute in attributes:
+            value = getattr(value, attribute, None)
+        found = unwrap(value)
         return found if isinstance(found, triton_api.JITFunction) else None
     values = jit_functions(vars(loaded.module)).values()
     made = {id(value): value for value in values if value.__name__ == name}

@@ -1,7 +1,7 @@
 """Chooses the kernel of a source, or says which ones there are."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from compiler.diagnostic import USER_FILE, Diagnostic, Failure, Span, diagnostic, excerpt
 from compiler.reading.facts import JitFunction
@@ -87,17 +87,12 @@ def unknown_kernel(
 def nested(tree: ast.Module, aliases: Aliases) -> dict[str, str]:
     """Return the jit functions that are not names of the module, each with its enclosing function.
 
-    One of a class is named `Class.kernel`, one of a function `kernel`.
+    One of a class is named `Class.kernel` or `Class.Inner.kernel`, one of a function `kernel`.
     """
     found: dict[str, str] = {}
     for node in module_level(tree.body):
         if isinstance(node, ast.ClassDef):
-            jitted = [inner for inner in node.body if aliases.decorator_of(inner)]
-            found |= {
-                f"{node.name}.{inner.name}": f"class {node.name}"
-                for inner in jitted
-                if isinstance(inner, ast.FunctionDef) and _is_static(inner)
-            }
+            found |= dict.fromkeys(_of_class(node, node.name, aliases), f"class {node.name}")
         elif isinstance(node, ast.FunctionDef):
             inside = [inner for inner in ast.walk(node) if inner is not node]
             found |= {
@@ -106,6 +101,14 @@ def nested(tree: ast.Module, aliases: Aliases) -> dict[str, str]:
                 if isinstance(inner, ast.FunctionDef) and aliases.decorator_of(inner)
             }
     return found
+
+
+def _of_class(owner: ast.ClassDef, dotted: str, aliases: Aliases) -> Iterator[str]:
+    for node in owner.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _of_class(node, f"{dotted}.{node.name}", aliases)
+        elif isinstance(node, ast.FunctionDef) and aliases.decorator_of(node) and _is_static(node):
+            yield f"{dotted}.{node.name}"
 
 
 def _method(
@@ -132,7 +135,10 @@ def _is_method(dotted: str, node: ast.FunctionDef, lines: Sequence[str]) -> Fail
 
 
 def _is_static(function: ast.FunctionDef) -> bool:
-    return any(ast.unparse(node) == "staticmethod" for node in function.decorator_list)
+    """Return whether a jit function of a class takes no `self`: a class binds none to it."""
+    is_marked = any(ast.unparse(node) == "staticmethod" for node in function.decorator_list)
+    first = next(iter((*function.args.posonlyargs, *function.args.args)), None)
+    return is_marked or first is None or first.arg != "self"
 
 
 def _plain_functions(tree: ast.Module, aliases: Aliases) -> dict[str, ast.FunctionDef]:

@@ -159,10 +159,12 @@ def _may_make_kernel(node: ast.stmt) -> bool:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Return whether `node` may bind `name` to a kernel: all but a plain function or class does."""
+    """Return whether `node` may bind `name` to a kernel, or to a class that inherits one."""
     match node:
         case ast.FunctionDef():
             return node.name == name and bool(node.decorator_list)
+        case ast.ClassDef():
+            return node.name == name and bool(node.bases or node.decorator_list)
         case ast.ImportFrom() | ast.Import():
             return any((alias.asname or alias.name) in {name, "*"} for alias in node.names)
         case ast.Name(ctx=ast.Store()):

@@ -142,6 +142,16 @@ INSIDE = {
         "        tl.store(x_ptr, 1.0)\n",
         "Ops.kernel",
     ),
+    "a class of a class": (
+        "class Ops:\n    class Inner:\n        @triton.jit\n        def kernel(x_ptr):\n"
+        "            tl.store(x_ptr, 1.0)\n",
+        "Ops.Inner.kernel",
+    ),
+    "a base class": (
+        "class Base:\n    @triton.jit\n    def kernel(x_ptr):\n        tl.store(x_ptr, 1.0)\n"
+        "class Ops(Base):\n    pass\n",
+        "Ops.kernel",
+    ),
 }
 
 
