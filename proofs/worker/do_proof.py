@@ -37,7 +37,7 @@ from proofs.worker.proof_answers import (
 )
 from proofs.worker.proof_report import read_proof_report, written_proof_report
 from proofs.worker.proposed_fix import TriedFix, proposals_of, tried
-from proofs.worker.recheck_order import log_contradiction, recheck_order
+from proofs.worker.recheck_order import bits_order, log_contradiction, recheck_order
 from proofs.worker.recheck_report import read_recheck_report
 from proofs.worker.rechecked_report import needs_recheck, rechecked_report, without_rechecks
 from store.blobs import Blobs
@@ -50,7 +50,7 @@ from store.stored import read_stored
 from worker.compile.child_run import carry_out
 from worker.compile.reports import Malformed
 from worker.consumer import Attempt
-from worker.launch.kernel_ir import runtime_paths
+from worker.launch.kernel_ir import fuses, runtime_paths
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.lazy_pool import LazyPool
 
@@ -124,6 +124,8 @@ class _ProofRun:
         """True if another attempt at the same change may end differently."""
         self._lacks_recheck = False
         """True if a child that was to re-check failed, so that another attempt may say more."""
+        self._difference = ""
+        """Why two kernels of equal TTIR may store other values."""
 
     async def proof(self) -> Proof:
         """Return the record. Raises _NoProof, DeadlinePassed, CallerBytesFull."""
@@ -134,6 +136,7 @@ class _ProofRun:
         self.compile_ms = (time.monotonic() - started) * 1000
         await self._report("compiled", {"compilation_key": job.compile_job.key})
         constants = constants_of(compilation)
+        self._difference = "" if beside is None else difference_of(compilation, beside)
         key = self._key(compilation, constants, beside)
         hit = await self._context.kept.hit(key, [_MADE])
         body = None if hit is None else hit.included[_MADE]
@@ -146,8 +149,7 @@ class _ProofRun:
         fix = await self._fix(key, report)
         kernel_key = await self._launched_key(report)
         cache = "miss" if hit is None else "hit"
-        difference = "" if beside is None else difference_of(compilation, beside)
-        proof = await to_thread(self._recorded, report, kernel_key, cache, fix, difference)
+        proof = await to_thread(self._recorded, report, kernel_key, cache, fix)
         return amended(proof, kernel=compilation.kernel)
 
     async def _fix(self, key: str, report: ProofReport) -> TriedFix:
@@ -221,9 +223,7 @@ class _ProofRun:
             return own.key
         return own.key if await self._compiled(plain) is None else plain.key
 
-    def _recorded(
-        self, report: ProofReport, kernel_key: str, cache: str, fix: TriedFix, difference: str
-    ) -> Proof:
+    def _recorded(self, report: ProofReport, kernel_key: str, cache: str, fix: TriedFix) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
             where = f"line {mistake['line']}, column {mistake['column']}"
@@ -235,7 +235,7 @@ class _ProofRun:
             line = "" if report.refused_line is None else f"line {report.refused_line}: "
             reason = f"{line}{report.refused}"
         pair = report.equivalent
-        compared = None if pair is None else comparison_of(pair, self._job, difference)
+        compared = None if pair is None else comparison_of(pair, self._job, self._difference)
         verdict = verdict_of(accesses) if compared is None else compared.verdict
         return new_proof(
             self._job,
@@ -309,14 +309,17 @@ class _ProofRun:
         )
         outcome = await self._carried_out(order, text)
         report = await to_thread(_report_of, outcome)
-        if needs_recheck(report):
+        if needs_recheck(report) and not self._difference:
             report = await self._rechecked(report, order, text)
         return await to_thread(written_proof_report, report)
 
     async def _rechecked(self, report: ProofReport, order: ProveOrder, text: bytes) -> ProofReport:
         """Have children of their own re-check what is proved; what they contradict is unknown."""
-        by_running = await self._recheck(recheck_order(order, text, self._job), text)
-        found, contradictions = rechecked_report(report, by_running, None)
+        running = recheck_order(order, text, self._job)
+        by_running = await self._recheck(running, text)
+        of_bits = None if order.other is not None else bits_order(running)
+        by_bits = None if of_bits is None else await self._recheck(of_bits, text)
+        found, contradictions = rechecked_report(report, by_running, by_bits)
         for broken in contradictions:
             await to_thread(log_contradiction, broken, self._job, order)
         return found
@@ -345,10 +348,12 @@ class _ProofRun:
         self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None
     ) -> str:
         job = self._job
-        other = None
+        other: list[Any] | None = None
         if beside is not None and job.other is not None:
             digest = beside.artifacts[_TTIR].digest
             other = [digest, parameters_of(beside), job.other.contract, constants_of(beside)]
+            # re-checks run both kernels, as their options say, unless these differ
+            other += [self._difference, fuses(job.compile_job)]
         parts = [
             ("ttir", compilation.artifacts[_TTIR].digest),
             ("parameters", parameters_of(compilation)),

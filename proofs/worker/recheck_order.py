@@ -2,10 +2,10 @@
 
 import json
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 from launch.proof.proof_messages import ProveOrder
-from launch.recheck.recheck_messages import RecheckedKernel, RecheckOrder
+from launch.recheck.recheck_messages import BitsOrder, RecheckedKernel, RecheckOrder
 from proofs.proof_job import ProofJob
 from proofs.worker.rechecked_report import Contradiction
 from worker.launch.kernel_ir import fuses
@@ -42,6 +42,11 @@ def recheck_order(order: ProveOrder, body: bytes, job: ProofJob) -> RecheckOrder
         most_elements=order.most_elements,
         ir_bounds=order.ir_bounds,
     )
+
+
+def bits_order(order: RecheckOrder) -> BitsOrder:
+    """Return the order to re-check the same by bit-vectors."""
+    return BitsOrder(**{item.name: getattr(order, item.name) for item in fields(order)})
 
 
 def log_contradiction(broken: Contradiction, job: ProofJob, order: ProveOrder) -> None:

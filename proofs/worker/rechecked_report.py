@@ -60,14 +60,26 @@ def rechecked_report(
     for number, access in enumerate(report.accesses):
         answers = {}
         for check, answer in access.answers.items():
-            seen = [None if one is None else one[number].checks.get(check) for one in (runs, bits)]
-            answers[check] = _answer(answer, seen, check, access, contradictions)
+            by_run = None if runs is None else runs[number].checks.get(check)
+            by_bit = None if bits is None else _of_exact(bits[number].checks.get(check), access)
+            answers[check] = _answer(answer, (by_run, by_bit), check, access, contradictions)
         accesses.append(replace(access, answers=answers))
     equivalent = report.equivalent
     if equivalent is not None:
         seen = [None if one is None else one.equivalent for one in (by_running, by_bits)]
         equivalent = _answer(equivalent, seen, "equivalent", None, contradictions)
     return replace(report, accesses=accesses, equivalent=equivalent), contradictions
+
+
+def _of_exact(seen: CheckRecheck | None, access: AccessReport) -> CheckRecheck | None:
+    """Return what bit-vectors say, None where they say it of integers that may have wrapped.
+
+    They are the machine's integers. Bounds and races are about exact ones, which are the same where
+    no integer wraps.
+    """
+    overflow = access.answers.get("overflow")
+    is_exact = overflow is not None and overflow.verdict == "proved"
+    return seen if is_exact or seen is None or seen.outcome != "violated" else None
 
 
 def _accesses_like(report: ProofReport, by: RecheckReport | None) -> list[AccessRecheck] | None:

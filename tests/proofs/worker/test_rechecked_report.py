@@ -62,6 +62,17 @@ def test_a_proof_that_one_re_check_contradicts_is_unknown_with_its_sizes(by: str
     assert report.accesses[0].answers["overflow"].verdict == "proved"
 
 
+def test_bit_vectors_contradict_bounds_only_where_no_integer_wraps() -> None:
+    [access] = proof().accesses
+    for overflow, verdict in (("proved", "unknown"), ("refuted", "proved")):
+        answers = access.answers | {"overflow": answer(overflow)}
+        mixed = replace(proof(), accesses=[replace(access, answers=answers)])
+        report, _ = rechecked_report(mixed, seen(AGREES), seen(VIOLATED))
+        assert bounds_of(report).verdict == verdict
+        report, _ = rechecked_report(mixed, seen(VIOLATED), seen(AGREES))
+        assert bounds_of(report).verdict == "unknown"
+
+
 def test_what_is_not_proved_is_not_re_checked() -> None:
     report, contradictions = rechecked_report(proof("refuted"), seen(VIOLATED), None)
     assert bounds_of(report).verdict == "refuted"
