@@ -6,6 +6,7 @@ from compiler.proof.evaluator import Evaluator
 from compiler.proof.logic import TRUE, Formula, at_least, both
 from compiler.proof.polynomial import lift, name
 from compiler.proof.proof_limits import MOST_ACCESSES, ProofLimitReached, Unsupported
+from compiler.proof.ranges import Range
 from compiler.proof.structure import Structure
 from compiler.proof.terms import (
     AccessKind,
@@ -72,7 +73,7 @@ def lanes(unknowns: Unknowns, shape: tuple[int, ...]) -> Indices:
             continue
         text = f"lane{axis}#{size}"
         if text not in unknowns.known:
-            unknowns.define(text, (0, size - 1))
+            unknowns.define(text, Range(0, size - 1))
         made.append(name(text))
     return tuple(made)
 
@@ -118,7 +119,7 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
     with evaluator.collecting() as checks:
         path = evaluator.path(evaluator.structure.paths[operation])
         for size, stride in zip(sizes, strides, strict=True):
-            coordinate = name(evaluator.unknowns.fresh("coordinate", (0, INFINITY)))
+            coordinate = name(evaluator.unknowns.fresh("coordinate", Range(0, INFINITY)))
             inside += [
                 at_least(coordinate),
                 at_least(evaluator.integer(size), coordinate + 1),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from compiler.proof import ranges
 from compiler.proof.logic import (
     FALSE,
     TRUE,
@@ -23,6 +24,7 @@ from compiler.proof.logic import (
     opposite,
 )
 from compiler.proof.polynomial import Polynomial, lift
+from compiler.proof.ranges import Range
 from compiler.proof.terms import (
     Indices,
     Reader,
@@ -74,13 +76,13 @@ def _unsigned(e: Evaluator, a: Polynomial, bits: int) -> Polynomial:
     if e.unknowns.decides(at_least(a)):
         return a
     made = e.unknowns.either(at_least(a), a, a + (1 << bits))
-    low, high = a.interval(e.unknowns.interval)
+    of_a = e.unknowns.range(a)
     half = 1 << (bits - 1)
     if (
-        made.constant is None and -half <= low and high < half
+        made.constant is None and -half <= of_a.low and of_a.high < half
     ):  # it fits its type, whatever checks say
         [text] = made.names
-        e.unknowns.known[text].bounds = 0, 2 * half - 1
+        e.unknowns.known[text].range = of_a.between(0, 2 * half - 1)
     return made
 
 
@@ -182,8 +184,9 @@ def _andi(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     if needs[0] is not None and needs[1] is not None:
         [text] = made.names
         known = e.unknowns.known[text]
-        highest = min(x.interval(e.unknowns.interval)[1] for x in (a, b))
-        known.bounds = 0, max(min(known.bounds[1], highest), 0)
+        smallest = ranges.smaller(e.unknowns.range(a), e.unknowns.range(b))
+        most = ranges.smaller(known.range, smallest)
+        known.range = Range(0, max(most.high, 0), high_under=most.high_under)
         facts = at_least(a, made), at_least(b, made), at_least(made)
         e.unknowns.state(text, facts, (needs[0], needs[1]))
     return made
@@ -216,13 +219,14 @@ def _joined_bits(
     if keeps_both:
         facts += [at_least(made, a), at_least(made, b)]
     half = 1 << (_bits(value) - 1)
-    highest = max(x.interval(e.unknowns.interval)[1] for x in (a, b))
+    of_a, of_b = e.unknowns.range(a), e.unknowns.range(b)
+    highest, under = max(of_a.high, of_b.high), of_a.high_under | of_b.high_under
     if highest < half:  # no bit is above the highest of both
         most: float = (1 << max(int(highest), 0).bit_length()) - 1
     else:  # it fits its type where both do, and so never shows that they do
-        most = (a + b).interval(e.unknowns.interval)[1]
+        most = of_a.high + of_b.high
         facts.append(either(at_least(a, half), at_least(b, half), at_least(half - 1, made)))
-    e.unknowns.known[text].bounds = 0, most
+    e.unknowns.known[text].range = Range(0, most, high_under=under)
     e.unknowns.state(text, facts, (needs[0], needs[1]))
     return made
 

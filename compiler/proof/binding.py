@@ -16,6 +16,7 @@ from compiler.proof.contract import (
 )
 from compiler.proof.logic import TRUE, Formula, at_least, equal
 from compiler.proof.polynomial import Polynomial, lift, name
+from compiler.proof.ranges import Range
 from compiler.proof.unknowns import Unknowns
 from compiler.rejection import suggestion
 from compiler.ttir_to_numpy.ir import Value
@@ -160,21 +161,24 @@ class _Binding:
                 continue
             top = (1 << (bits - 1)) - 1
             if text in anything:
-                self._unknowns.define(text, (-top - 1, top))
-                self._fact(f"{text} is at most {top:,}", at_least(top, name(text)))
+                label = f"{text} is at most {top:,}"
+                self._unknowns.define(text, Range(-top - 1, top, high_under=frozenset([label])))
+                self._fact(label, at_least(top, name(text)))
                 self._fact("", at_least(name(text), -top - 1))
                 continue
             self._found.sizes.append(text)
-            self._unknowns.define(text, (1, min(top, most)))
             # said, since an unsigned argument, which TTIR does not tell from others, may be larger
             label = self._limits.size_label() if top >= most else f"{text} is at most {top:,}"
-            self._fact(label, at_least(min(top, most), name(text)))
-            self._fact(AT_LEAST_1, at_least(name(text), 1))
+            self._size(text, min(top, most), label)
         for one in contract.sizes:
             self._found.sizes.append(one.text)
-            self._unknowns.define(one.text, (1, most))
-            self._fact(AT_LEAST_1, at_least(name(one.text), 1))
-            self._fact(self._limits.size_label(), at_least(most, name(one.text)))
+            self._size(one.text, most, self._limits.size_label())
+
+    def _size(self, text: str, most: int, label: str) -> None:
+        under = frozenset([AT_LEAST_1]), frozenset([label])
+        self._unknowns.define(text, Range(1, most, *under))
+        self._fact(label, at_least(most, name(text)))
+        self._fact(AT_LEAST_1, at_least(name(text), 1))
 
     def _bind_grid(self) -> None:
         parts = [self._read(one) for one in self._contract.grid]
@@ -183,8 +187,9 @@ class _Binding:
         self._found.written.add("grid")
         for axis, size, most in zip(AXES, grid, GRID_LIMITS, strict=True):
             text = f"program#{axis}"
-            top = size.interval(self._unknowns.interval)[1]
-            self._unknowns.define(text, (0, top - 1))
+            of_size = self._unknowns.range(size)
+            within = Range(0, of_size.high - 1, high_under=of_size.high_under)
+            self._unknowns.define(text, within)
             self._unknowns.known[text].facts = [
                 at_least(name(text)),
                 at_least(size, name(text) + 1),

@@ -26,8 +26,9 @@ from compiler.proof.logic import (
     opposite,
 )
 from compiler.proof.loops import Loops
-from compiler.proof.polynomial import Interval, Polynomial, lift, name
+from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
+from compiler.proof.ranges import Range
 from compiler.proof.structure import Edge, Structure
 from compiler.proof.terms import (
     Check,
@@ -185,14 +186,16 @@ class Evaluator:
         element = element_of(value.type)
         loops = self._loops_of(value)
         if element == "i1":
-            return Truth(self.unknowns.fresh("truth", (0, 1), origin=origin, loops=loops), True)
+            return Truth(
+                self.unknowns.fresh("truth", Range(0, 1), origin=origin, loops=loops), True
+            )
         if pointee_of(value.type) is not None:
             return SymbolicPointer((PointerCase(TRUE, None, lift(0), origin),))
         if element[0] != "i" or not (element == "index" or element[1:].isdigit()):
             raise Unsupported(f"an address that depends on a value of type {element}", _line(value))
         half = 1 << (bits_of_element(element) - 1)
-        bounds: Interval = (-half, half - 1)
-        return name(self.unknowns.fresh("value", bounds, origin=origin, loops=loops))
+        within = Range(-half, half - 1)
+        return name(self.unknowns.fresh("value", within, origin=origin, loops=loops))
 
     def _loops_of(self, value: Value) -> frozenset[Operation]:
         if value.made_by is not None:

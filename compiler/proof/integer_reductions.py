@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compiler.proof.polynomial import name
+from compiler.proof.ranges import Range
 from compiler.proof.terms import Indices, Term, bits_of_element, line_of
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
@@ -23,7 +24,7 @@ def reduced(e: Evaluator, operation: Operation, value: Value, indices: Indices) 
     size = shape_of(operand.type)[axis]
     origin = f"a reduction at line {line_of(operation)}"
     loops = e.structure.loops_around(operation)
-    lane = name(e.unknowns.fresh("element", (0, size - 1), origin=origin, loops=loops))
+    lane = name(e.unknowns.fresh("element", Range(0, size - 1), origin=origin, loops=loops))
     at = (*indices[:axis], lane, *indices[axis:])
     [block] = operation.regions[0]
     combined = block.end.operands[which]
@@ -34,10 +35,11 @@ def reduced(e: Evaluator, operation: Operation, value: Value, indices: Indices) 
     element = element_of(operand.type)
     is_sum = made_by is not None and made_by.name == "arith.addi" and element != "i1"
     if is_sum and made_by is not None and set(made_by.operands) == pair:
-        low, high = e.integer(operand, at).interval(e.unknowns.interval)
+        of_one = e.unknowns.range(e.integer(operand, at))
+        low, high = of_one.interval
         half = 1 << (bits_of_element(element) - 1)
         if -half <= size * low and size * high < half:
-            ends = size * low, size * high
+            ends = of_one.between(size * low, size * high)
             return name(e.unknowns.fresh("sum", ends, origin=origin, loops=loops))
     return e.unknown(value, origin)
 

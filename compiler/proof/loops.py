@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from compiler.proof.logic import TRUE, Formula, Truth, at_least, both, either, equal_parts, replaced
 from compiler.proof.polynomial import Polynomial, lift, name
+from compiler.proof.ranges import Range
 from compiler.proof.structure import Owner
 from compiler.proof.terms import (
     Check,
@@ -21,7 +22,7 @@ from compiler.proof.terms import (
     at_line,
     bits_of_element,
 )
-from compiler.proof.unknowns import EVERYTHING, INFINITY
+from compiler.proof.unknowns import INFINITY
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, pointee_of
 
@@ -54,15 +55,16 @@ class Loops:
             with self.evaluator.collecting() as inner:
                 low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
             loops = self.evaluator.structure.loops_around(operation) | {operation}
-            turn = self.evaluator.unknowns.fresh("turn", (0, INFINITY), loops=loops)
+            turn = self.evaluator.unknowns.fresh("turn", Range(0, INFINITY), loops=loops)
             counter = low + name(turn) * step
             known = self.evaluator.unknowns.known[turn]
             runs = at_least(name(turn)), at_least(high, counter + 1)
             if step.constant is not None and step.constant > 0:
-                bottom = low.interval(self.evaluator.unknowns.interval)[0]
-                top = high.interval(self.evaluator.unknowns.interval)[1]
-                if top < INFINITY and bottom > -INFINITY:
-                    known.bounds = 0, max((top - 1 - bottom) // step.constant, 0)
+                # the last turn, if there is any
+                length = self.evaluator.unknowns.range(high - low - 1)
+                if length.high < INFINITY:
+                    last = max(length.high // step.constant, 0)
+                    known.range = Range(0, last, high_under=length.high_under)
             bits = bits_of_element(operation.operands[0].type)
             body: Path = (*self.evaluator.structure.paths[operation], ("for", operation, 0))
             checks = inner | {
@@ -78,7 +80,7 @@ class Loops:
         """Return the turn of a while loop."""
         if operation not in self._known:
             loops = self.evaluator.structure.loops_around(operation) | {operation}
-            turn = self.evaluator.unknowns.fresh("turn", (0, INFINITY), loops=loops)
+            turn = self.evaluator.unknowns.fresh("turn", Range(0, INFINITY), loops=loops)
             self._known[operation] = Loop(turn, name(turn), frozenset())
         return self._known[operation].turn
 
@@ -88,7 +90,7 @@ class Loops:
         if operation not in self._trips:
             low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
             loops = self.evaluator.structure.loops_around(operation)
-            made = name(self.evaluator.unknowns.fresh("trips", (0, INFINITY), loops=loops))
+            made = name(self.evaluator.unknowns.fresh("trips", Range(0, INFINITY), loops=loops))
             [text] = made.names
             some = both(
                 at_least(step, 1),
@@ -225,7 +227,7 @@ class Loops:
         element = element_of(argument.type)
         loops = frozenset([loop])
         if element == "i1":
-            return Truth(self.evaluator.unknowns.fresh("carried", (0, 1), loops=loops), True)
+            return Truth(self.evaluator.unknowns.fresh("carried", Range(0, 1), loops=loops), True)
         if element[0] != "i":
             return None
-        return name(self.evaluator.unknowns.fresh("carried", EVERYTHING, loops=loops))
+        return name(self.evaluator.unknowns.fresh("carried", loops=loops))

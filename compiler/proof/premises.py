@@ -11,6 +11,7 @@ from compiler.proof.grounds import Ground
 from compiler.proof.logic import TRUE, Formula, at_least, either, opposite
 from compiler.proof.polynomial import Monomial, Polynomial, name
 from compiler.proof.products import product_of
+from compiler.proof.ranges import Labels
 from compiler.proof.unknowns import INFINITY, Need, Unknowns
 
 
@@ -43,26 +44,29 @@ class Premises:
 
     def bounds(self, text: str) -> list[Ground]:
         """Return the least and the largest value of a name, where it has any."""
-        low, high = self.unknowns.interval(text)
-        found = [self._bound(text, at_least(name(text), int(low)))] if low > -INFINITY else []
-        return found + (
-            [self._bound(text, at_least(int(high), name(text)))] if high < INFINITY else []
-        )
+        within = self.unknowns.range(text)
+        low, high = within.interval
+        found = []
+        if low > -INFINITY:
+            found.append(self._bound(text, at_least(name(text), int(low)), within.low_under))
+        if high < INFINITY:
+            found.append(self._bound(text, at_least(int(high), name(text)), within.high_under))
+        return found
 
     def natural(self, text: str) -> Ground:
         """Return why a name is at least 0."""
         formula = at_least(name(text))
         if at_least(name(text), 1) in self._labels:
             return _stated(formula, AT_LEAST_1)
-        return self._bound(text, formula)
+        return self._bound(text, formula, self.unknowns.range(text).low_under)
 
-    def _bound(self, text: str, formula: Formula) -> Ground:
+    def _bound(self, text: str, formula: Formula, under: Labels) -> Ground:
         if formula in self._labels:
             return _stated(formula, self._labels[formula])
         known = self.unknowns.known.get(text)
         if known is None or "#" not in text:
             return _stated(formula)
-        return _stated(formula, known.label, known.needs)
+        return Ground(formula, (under | {known.label}) - {""}, frozenset(known.needs))
 
     def within(self, line: Polynomial) -> Iterator[Ground]:
         """Yield what bounds each monomial of a polynomial: bounds of names, and their products."""

@@ -161,7 +161,7 @@ class RaceProver:
         unknowns = self.prover.unknowns
         if made not in unknowns.known:
             unknown = unknowns.known.get(text)
-            unknowns.define(made, unknowns.interval(text))
+            unknowns.define(made, unknowns.range(text))
             copy = unknowns.known[made]
             if unknown is not None:
                 copy.origin, copy.label = unknown.origin, unknown.label

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from compiler.proof.integer_reductions import reduced
-from compiler.proof.logic import at_least, both, either, equal, opposite
+from compiler.proof.logic import TRUE, at_least, both, either, equal, opposite
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import Unsupported
+from compiler.proof.ranges import Range
 from compiler.proof.terms import (
     Indices,
     LoadedValue,
@@ -119,8 +120,8 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     low, high = e.value_ranges[base]
     inside = both(at_least(made, low), at_least(high, made + 1))
     half = 1 << (bits_of_element(element_of(value.type)) - 1)
-    first, most = low.interval(e.unknowns.interval)
-    last = high.interval(e.unknowns.interval)[1] - 1
+    of_low, of_last = e.unknowns.range(low), e.unknowns.range(high - 1)
+    first, last = of_low.low, of_last.high
     is_unsigned = last >= half  # TTIR does not tell: the bits may be those of a larger number
     if is_unsigned:
         larger = made + 2 * half
@@ -128,8 +129,11 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
             inside, both(at_least(-1, made), at_least(larger, low), at_least(high, larger + 1))
         )
     # a range may be empty, or beyond the type: then nothing is known where the load does not run
-    is_held = -half <= first and most < half * (1 + is_unsigned)
-    if not (is_held and e.unknowns.is_within(at_least(high, low + 1))):
+    top = half * (1 + is_unsigned) - 1
+    held = at_least(high, low + 1), at_least(low, -half), at_least(top, low)
+    if all(one == TRUE or e.unknowns.is_within(one) for one in held):
+        known.needs = tuple((one, ()) for one in held if one != TRUE)
+    else:
         runs = e.unknowns.where()
         if runs is None:
             return made
@@ -138,7 +142,7 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     if mask is None:
         known.facts = [inside]
         if not is_unsigned and max(first, -half) <= last:
-            known.bounds = max(first, -half), last
+            known.range = Range(max(first, -half), last, of_low.low_under, of_last.high_under)
     else:
         live = e.truth(mask, indices)
         known.facts = [either(opposite(live), inside)]

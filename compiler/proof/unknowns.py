@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from compiler.proof import ranges
 from compiler.proof.logic import (
     FALSE,
     TRUE,
@@ -29,10 +30,12 @@ from compiler.proof.logic import (
 )
 from compiler.proof.polynomial import Interval, Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_NAMES, ProofLimitReached
+from compiler.proof.ranges import Range, range_of
 from compiler.ttir_to_numpy.ir import Operation
 
 INFINITY = float("inf")
 EVERYTHING: Interval = (-INFINITY, INFINITY)
+ANY = Range(*EVERYTHING)
 Loops = frozenset[Operation]
 Conditions = tuple[Formula, ...]
 Need = tuple[Formula, Conditions]
@@ -43,7 +46,7 @@ Need = tuple[Formula, Conditions]
 class Unknown:
     """All that is known of one name."""
 
-    bounds: Interval
+    range: Range
     facts: list[Formula] = field(default_factory=list)
     origin: str | None = None
     """Where its value comes from, if no formula says what it is: a load, or a reduction."""
@@ -54,7 +57,7 @@ class Unknown:
     needs: tuple[Need, ...] = ()
     """What was shown before its facts could be stated."""
     guard: Conditions = ()
-    """Where its facts hold; its bounds hold everywhere, or exclude no value that it can have."""
+    """Where its facts hold. Its range holds everywhere: there it excludes no value of it."""
 
 
 @dataclass(slots=True)
@@ -79,8 +82,7 @@ class Unknowns:
     def fresh(
         self,
         kind: str,
-        bounds: Interval = EVERYTHING,
-        facts: Iterable[Formula] = (),
+        within: Range = ANY,
         origin: str | None = None,
         loops: Loops = frozenset(),
     ) -> str:
@@ -88,17 +90,24 @@ class Unknowns:
         made = f"{kind}#{len(self.known)}"
         if len(self.known) >= MOST_NAMES:
             raise ProofLimitReached(f"its addresses need more than {MOST_NAMES} unknowns")
-        self.known[made] = Unknown(bounds, list(facts), origin, loops)
+        self.known[made] = Unknown(within, origin=origin, loops=loops)
         return made
 
-    def define(self, text: str, bounds: Interval) -> None:
-        """Note the bounds of a name that is not made here: a scalar, a size, or a lane."""
-        self.known[text] = Unknown(bounds)
+    def define(self, text: str, within: Range) -> None:
+        """Note the range of a name that is not made here: a scalar, a size, or a lane."""
+        self.known[text] = Unknown(within)
 
     def interval(self, text: str) -> Interval:
         """Return the bounds of a name."""
         found = self.known.get(text)
-        return EVERYTHING if found is None else found.bounds
+        return EVERYTHING if found is None else found.range.interval
+
+    def range(self, value: Polynomial | str) -> Range:
+        """Return the bounds of a value, with the statements that they rest on."""
+        if isinstance(value, Polynomial):
+            return range_of(value, self.range)
+        found = self.known.get(value)
+        return ANY if found is None else found.range
 
     def loops_of(self, parts: Iterable[Polynomial | Formula]) -> Loops:
         """Return the loops in whose turns one of `parts` differs."""
@@ -148,10 +157,10 @@ class Unknowns:
         self,
         key: tuple[object, ...],
         needs: Iterable[Need | None],
-        make: Callable[[], tuple[str, Interval, list[Formula]]],
+        make: Callable[[], tuple[str, Range, list[Formula]]],
         parts: Sequence[Polynomial | Formula],
     ) -> Polynomial:
-        """Return the name that `key` defines; `make` returns its kind, its bounds and its facts.
+        """Return the name that `key` defines; `make` returns its kind, its range and its facts.
 
         The facts hold where its `needs` do.
         """
@@ -159,8 +168,8 @@ class Unknowns:
         guard = tuple(dict.fromkeys(part for _, where in known for part in where))
         whole = (*key, guard)
         if whole not in self._defined:
-            kind, bounds, facts = make()
-            text = self.fresh(kind, bounds, loops=self.loops_of(parts))
+            kind, within, facts = make()
+            text = self.fresh(kind, within, loops=self.loops_of(parts))
             self.state(text, (replaced(fact, "#", name(text)) for fact in facts), known)
             self._defined[whole] = name(text)
         return self._defined[whole]
@@ -178,13 +187,11 @@ class Unknowns:
         if condition == FALSE:
             return b
 
-        def make() -> tuple[str, Interval, list[Formula]]:
-            ends = [a.interval(self.interval), b.interval(self.interval)]
-            bounds = min(e[0] for e in ends), max(e[1] for e in ends)
+        def make() -> tuple[str, Range, list[Formula]]:
             chosen = either(
                 both(condition, equal(ITSELF, a)), both(opposite(condition), equal(ITSELF, b))
             )
-            return "choice", bounds, [chosen]
+            return "choice", self.range(a) | self.range(b), [chosen]
 
         return self._define(("either", condition, a, b), (), make, (condition, a, b))
 
@@ -205,17 +212,15 @@ class Unknowns:
         if self.decides(at_least(b, a)):
             return a if smallest else b
 
-        def make() -> tuple[str, Interval, list[Formula]]:
-            ends = [a.interval(self.interval), b.interval(self.interval)]
-            of = min if smallest else max
-            bounds = of(e[0] for e in ends), of(e[1] for e in ends)
+        def make() -> tuple[str, Range, list[Formula]]:
+            within = (ranges.smaller if smallest else ranges.larger)(self.range(a), self.range(b))
             order = (
                 [at_least(a, ITSELF), at_least(b, ITSELF)]
                 if smallest
                 else [at_least(ITSELF, a), at_least(ITSELF, b)]
             )
             facts = [*order, either(equal(ITSELF, a), equal(ITSELF, b))]
-            return "min" if smallest else "max", bounds, facts
+            return "min" if smallest else "max", within, facts
 
         return self._define(("extreme", a, b, smallest), (), make, (a, b))
 
@@ -234,12 +239,12 @@ class Unknowns:
         is_natural = self.shown(at_least(a)) if is_positive else None
         rounding = "natural" if is_natural else "down" if floor else "to zero"
 
-        def make() -> tuple[str, Interval, list[Formula]]:
+        def make() -> tuple[str, Range, list[Formula]]:
             down = [at_least(a, b * ITSELF), at_least(b * ITSELF + b - 1, a)]
             if is_natural:
-                return "quotient", self._quotient_bounds(a, b), [*down, at_least(ITSELF)]
+                return "quotient", self._quotient_range(a, b), [*down, at_least(ITSELF)]
             if is_positive and floor:
-                return "quotient", self._quotient_bounds(a, b), down
+                return "quotient", self._quotient_range(a, b), down
             up = [at_least(b * ITSELF, a), at_least(a, b * ITSELF - b + 1), at_least(-ITSELF)]
             of_negative = both(*down) if floor else both(*up)
             facts = either(
@@ -247,9 +252,9 @@ class Unknowns:
                 both(at_least(b, 1), at_least(-1, a), of_negative),
                 at_least(0, b) if floor else both(at_least(0, b), _by_negative(a, b)),
             )
-            size = max(map(abs, a.interval(self.interval)))
-            bounds = (-size, size) if is_positive else EVERYTHING
-            return "quotient", bounds, [facts]
+            of_a = self.range(a)
+            size = max(map(abs, of_a.interval))
+            return "quotient", of_a.between(-size, size) if is_positive else ANY, [facts]
 
         made = self._define(("quotient", a, b, rounding), (is_positive, is_natural), make, (a, b))
         [text] = made.names
@@ -257,15 +262,24 @@ class Unknowns:
             self.quotients[text] = a, b
         return made
 
-    def _quotient_bounds(self, a: Polynomial, b: Polynomial) -> Interval:
-        (low, high), (least, most) = a.interval(self.interval), b.interval(self.interval)
-        divisor = max(least, 1)
-        most = max(most, divisor)  # it may be less where nothing is computed
-        bottom = -INFINITY if low == -INFINITY else low // divisor
+    def _quotient_range(self, a: Polynomial, b: Polynomial) -> Range:
+        of_a, of_b = self.range(a), self.range(b)
+        low, high = of_a.interval
+        divisor = max(of_b.low, 1)
+        most = max(of_b.high, divisor)  # it may be less where nothing is computed
+        by_divisor = of_b.low_under if divisor > 1 else ranges.NO_LABELS
+        bottom, low_under = low, of_a.low_under
         if low >= 0:
             bottom = low // most if most < INFINITY else 0
-        top = INFINITY if high == INFINITY else high // divisor if high >= 0 else -1
-        return bottom, top
+            low_under = low_under | of_b.high_under if bottom else low_under
+        elif low > -INFINITY:
+            bottom, low_under = low // divisor, low_under | by_divisor
+        top, high_under = high, of_a.high_under
+        if high < 0:
+            top = -1
+        elif high < INFINITY:
+            top, high_under = high // divisor, high_under | by_divisor
+        return Range(bottom, top, low_under, high_under)
 
     def remainder(self, a: Polynomial, b: Polynomial, *, floor: bool) -> Polynomial:
         """Return what a division leaves: a name of its own, so that its bounds are facts."""
@@ -275,15 +289,16 @@ class Unknowns:
         natural = self.shown(at_least(a))
         is_usual = [self.shown(at_least(b, 1)), _ALWAYS if floor else natural]
 
-        def make() -> tuple[str, Interval, list[Formula]]:
+        def make() -> tuple[str, Range, list[Formula]]:
             facts = list(conjuncts(equal(ITSELF, a - b * q)))
             if None in is_usual:
-                return "remainder", EVERYTHING, facts
-            high = max(b.interval(self.interval)[1] - 1, 0)
+                return "remainder", ANY, facts
+            of_b = self.range(b)
+            within = Range(0, max(of_b.high - 1, 0), high_under=of_b.high_under)
             facts += [at_least(ITSELF), at_least(b, ITSELF + 1)]
             if natural is not None:
                 facts.append(at_least(a, ITSELF))
-            return "remainder", (0, high), facts
+            return "remainder", within, facts
 
         # the quotient's facts are what lets this name be smaller than the divisor
         needs = [*is_usual, natural, *self._needs_of(q)]

@@ -14,6 +14,7 @@ from compiler.proof.evaluator import Evaluator
 from compiler.proof.logic import Compound, Formula, at_least, equal, holds, names_of, opposite
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import SEARCH_EFFORT
+from compiler.proof.ranges import Range
 from compiler.proof.solver import Effort, WitnessSearch
 from compiler.proof.structure import structure_of
 from compiler.proof.terms import Check, Term
@@ -135,7 +136,7 @@ def stored(text: str) -> tuple[Evaluator, Any]:
     structure = structure_of(module_of(generic))
     unknowns = Unknowns()
     for argument in "ab":
-        unknowns.define(argument, (-(2**31), 2**31 - 1))
+        unknowns.define(argument, Range(-(2**31), 2**31 - 1))
     evaluator = Evaluator(structure, unknowns)
     [store] = [one for one in structure.paths if one.name == "tt.store"]
     return evaluator, store.operands[1]

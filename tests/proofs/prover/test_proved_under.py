@@ -1,10 +1,11 @@
 """A proof lists no statement that it can do without."""
 
-from compiler.proof.binding import Fact
+from compiler.proof.binding import Fact, SizeLimits
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import Formula, at_least
 from compiler.proof.polynomial import name
 from compiler.proof.unknowns import Unknowns
+from tests.proofs.compiled_ttir import proof_of
 
 N, M = name("n"), name("m")
 
@@ -34,3 +35,13 @@ def test_one_of_two_statements_that_say_it_is_listed() -> None:
 def test_a_product_rests_on_the_statements_of_both_factors() -> None:
     facts = {"n >= 2": at_least(N, 2), "m >= 3": at_least(M, 3), "n >= 1": at_least(N, 1)}
     assert statements_for(at_least(N * M, 6), facts) == {"n >= 2", "m >= 3"}
+
+
+def test_a_bound_of_a_derived_value_rests_on_the_largest_size() -> None:
+    body = """def kernel(y_ptr, n):
+    tl.store(y_ptr + ((n // 2) * 3).to(tl.int64), 1.0)
+"""
+    [store] = proof_of(body, {"y_ptr": "*fp32", "n": "i32"}, "y_ptr: 3 * n\n").accesses
+    assert store.overflow is not None
+    assert store.overflow.verdict == "proved"
+    assert SizeLimits().size_label() in store.overflow.under
