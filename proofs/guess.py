@@ -1,4 +1,4 @@
-"""What a proof says of a contract that was inferred: the equalities that it assumed."""
+"""The equalities that the inference of a contract assumed, as a proof lists them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ProofFix(Record):
 
 
 class ProofRecheck(Record):
-    """What two re-checks saw that share no code with the prover; neither contradicts it."""
+    """The results of two re-checks that share no code with the prover; neither contradicts it."""
 
     runs: int = Field(
         description="launches that keep the contract and reached the access, all of them right; "

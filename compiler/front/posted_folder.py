@@ -72,7 +72,7 @@ class PostedFolder:
 
 
 class _Entry:
-    """What `os.scandir` yields."""
+    """An entry that `os.scandir` yields."""
 
     def __init__(self, folder: str, name: str, mode: int) -> None:
         self.name, self.path = name, posixpath.join(folder, name)

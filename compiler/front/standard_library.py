@@ -122,7 +122,7 @@ class _Timer:
     """A selector without files: it only waits."""
 
     def select(self, timeout: float | None = None) -> list[Any]:
-        del timeout  # nobody sees how long it slept
+        del timeout  # user code cannot see how long it slept
         return []
 
     def get_map(self) -> dict[int, Any]:

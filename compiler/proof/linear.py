@@ -71,7 +71,7 @@ class _Place:
 
 
 _PlaceKey = tuple[Conditions, frozenset[str], frozenset[Polynomial] | None]
-"""What holds there, the names of its goals, and the polynomials whose products they need."""
+"""The facts there, the names of its goals, and the polynomials whose products they need."""
 
 
 @dataclass

@@ -38,7 +38,7 @@ class Loop:
     counter: Polynomial
     checks: frozenset[Check]
     runs: tuple[Formula, ...] = ()
-    """What holds in its body; outside, nothing is known of the turn, since there may be none."""
+    """The facts of its body; outside, nothing is known of the turn, since there may be none."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Where each value of a function comes from, and which regions are around each operation."""
+"""Finds the source of each value of a function, and the regions around each operation."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""Which values of a loop a proof covers: those that grow by the same number in each turn.
+"""Finds the values of a loop that a proof covers: those that grow by the same number in each turn.
 
 Of all others a proof says that any value is right, so their integers may wrap.
 """
 
 from __future__ import annotations
 
-from compiler.recheck.reader import Operation
+from compiler.recheck.reader import ReadOperation
 
 _SHAPES = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range"})
 _DEEPEST = 20
 
 
-def covered_values(loop: Operation) -> list[bool]:
+def covered_values(loop: ReadOperation) -> list[bool]:
     """Return whether each value that `scf.for` or `scf.while` carries grows alike."""
     first, last = loop.regions[0][0], loop.regions[-1][0]
     skipped = 1 if loop.name == "scf.for" else 0
@@ -26,9 +26,9 @@ def covered_values(loop: Operation) -> list[bool]:
 
 
 class _Body:
-    """What is computed inside of a loop."""
+    """The values that are computed inside of a loop."""
 
-    def __init__(self, loop: Operation) -> None:
+    def __init__(self, loop: ReadOperation) -> None:
         self.passed: dict[str, str] = {}
         inside = list(loop.inside())
         self._made_by = {name: one for one in inside[1:] for name in one.results}

@@ -24,7 +24,7 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)\s*(:|=(?!=))(.*)", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Number:
+class WholeNumber:
     """An integer expression as bits, and between which numbers it is."""
 
     term: z3.BitVecRef
@@ -33,12 +33,12 @@ class Number:
 
 
 @dataclass
-class Contract:
+class SizeContract:
     """A contract about the parameters of one kernel."""
 
     scalars: dict[str, z3.BitVecRef] = field(default_factory=dict)
-    """What the kernel is passed, in the width of each parameter."""
-    named: dict[str, Number] = field(default_factory=dict)
+    """The arguments of the kernel, in the width of each parameter."""
+    named: dict[str, WholeNumber] = field(default_factory=dict)
     """Every name as an expression may use it."""
     extents: dict[str, z3.BitVecRef] = field(default_factory=dict)
     values: dict[str, tuple[z3.BitVecRef, z3.BitVecRef]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def read_contract(
     constants: Mapping[str, int],
     most_size: int,
     most_elements: int,
-) -> Contract:
+) -> SizeContract:
     """Return the contract of a kernel. Raises NotModelled for what is no contract of it."""
     try:
         return _Binding(parameters, constants, most_size, most_elements).read(text)
@@ -62,8 +62,8 @@ def read_contract(
         raise NotModelled(f"the contract: {error}") from error
 
 
-def _constant(value: int) -> Number:
-    return Number(z3.BitVecVal(value, POINTER_BITS), value, value)
+def _constant(value: int) -> WholeNumber:
+    return WholeNumber(z3.BitVecVal(value, POINTER_BITS), value, value)
 
 
 class _Binding:
@@ -76,12 +76,12 @@ class _Binding:
     ) -> None:
         self._parameters = dict(parameters)
         self._most_size, self._most_elements = most_size, most_elements
-        self._contract = Contract()
+        self._contract = SizeContract()
         for name, value in constants.items():
             if name not in self._parameters and type(value) is int:
                 self._contract.named[_mangled(name)] = _constant(value)
 
-    def read(self, text: str) -> Contract:
+    def read(self, text: str) -> SizeContract:
         lines = [_mangled(line.partition("#")[0].strip()) for line in text.splitlines()]
         names: dict[str, list[str]] = {"sizes": [], "any": []}
         fixed: list[tuple[str, str]] = []
@@ -128,7 +128,7 @@ class _Binding:
                 bits = z3.BitVec(name, width)
                 half = 1 << (width - 1)
                 wide = z3.SignExt(POINTER_BITS - width, bits)
-                contract.named[key] = Number(wide, -half, half - 1)
+                contract.named[key] = WholeNumber(wide, -half, half - 1)
                 contract.scalars[name] = bits
                 contract.chosen[name] = wide
                 continue
@@ -142,11 +142,11 @@ class _Binding:
         """Declare a size from 1 to `most`; bits that are always 0 cost the solver nothing."""
         length = most.bit_length()
         wide = z3.ZeroExt(POINTER_BITS - length, z3.BitVec(name, length))
-        self._contract.named[_mangled(name)] = Number(wide, 1, most)
+        self._contract.named[_mangled(name)] = WholeNumber(wide, 1, most)
         self._contract.chosen[name] = wide
         self._contract.facts += [z3.UGE(wide, 1), z3.ULE(wide, most)]
 
-    def _fix(self, key: str, value: Number) -> None:
+    def _fix(self, key: str, value: WholeNumber) -> None:
         contract = self._contract
         known = contract.named.get(key)
         if known is not None:  # a constexpr
@@ -157,9 +157,11 @@ class _Binding:
         half = 1 << (width - 1)
         self._between(value, -half, half - 1)
         contract.scalars[name] = _low_bits(value.term, width)
-        contract.named[key] = Number(value.term, max(value.low, -half), min(value.high, half - 1))
+        contract.named[key] = WholeNumber(
+            value.term, max(value.low, -half), min(value.high, half - 1)
+        )
 
-    def _between(self, value: Number, low: int, high: int) -> None:
+    def _between(self, value: WholeNumber, low: int, high: int) -> None:
         if value.low < low:
             self._contract.facts.append(value.term >= low)
         if value.high > high:
@@ -195,10 +197,10 @@ class _Binding:
                     raise NotModelled(f"the statement {line[:80]!r}")
         return z3.And(*parts)
 
-    def _number(self, text: str) -> Number:
+    def _number(self, text: str) -> WholeNumber:
         return self._value(ast.parse(text.strip(), mode="eval").body)
 
-    def _value(self, node: ast.expr) -> Number:
+    def _value(self, node: ast.expr) -> WholeNumber:
         match node:
             case ast.Constant(value=int(value)) if type(value) is int and value < 1 << 62:
                 return _constant(value)
@@ -217,10 +219,10 @@ class _Binding:
                     choose = min if name == "min" else max
                     is_first = a.term <= b.term if name == "min" else a.term >= b.term
                     ends = choose(a.low, b.low), choose(a.high, b.high)
-                    return Number(z3.If(is_first, a.term, b.term), *ends)
+                    return WholeNumber(z3.If(is_first, a.term, b.term), *ends)
         raise NotModelled(f"the expression {ast.unparse(node)[:80]!r}")
 
-    def _arithmetic(self, sign: ast.operator, a: Number, b: Number) -> Number:
+    def _arithmetic(self, sign: ast.operator, a: WholeNumber, b: WholeNumber) -> WholeNumber:
         match sign:
             case ast.Add():
                 return self._sum(a, b, 1)
@@ -234,7 +236,7 @@ class _Binding:
                 return self._sum(a, self._product(self._quotient(a, b), b), -1)
         raise NotModelled(f"the operator {type(sign).__name__}")
 
-    def _sum(self, a: Number, b: Number, sign: int) -> Number:
+    def _sum(self, a: WholeNumber, b: WholeNumber, sign: int) -> WholeNumber:
         ends = (a.low + b.low, a.high + b.high) if sign > 0 else (a.low - b.high, a.high - b.low)
         if sign > 0:
             fits = z3.And(
@@ -244,28 +246,28 @@ class _Binding:
         fits = z3.And(z3.BVSubNoOverflow(a.term, b.term), z3.BVSubNoUnderflow(a.term, b.term, True))
         return self._fitting(a.term - b.term, ends, fits)
 
-    def _product(self, a: Number, b: Number) -> Number:
+    def _product(self, a: WholeNumber, b: WholeNumber) -> WholeNumber:
         corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
         fits = z3.And(z3.BVMulNoOverflow(a.term, b.term, True), z3.BVMulNoUnderflow(a.term, b.term))
         return self._fitting(a.term * b.term, (min(corners), max(corners)), fits)
 
-    def _fitting(self, term: z3.BitVecRef, ends: tuple[int, int], fits: z3.BoolRef) -> Number:
+    def _fitting(self, term: z3.BitVecRef, ends: tuple[int, int], fits: z3.BoolRef) -> WholeNumber:
         half = 1 << (POINTER_BITS - 1)
         low, high = ends
         if low < -half or high >= half:
             self._contract.facts.append(fits)
-        return Number(term, max(low, -half), min(high, half - 1))
+        return WholeNumber(term, max(low, -half), min(high, half - 1))
 
-    def _quotient(self, a: Number, b: Number) -> Number:
+    def _quotient(self, a: WholeNumber, b: WholeNumber) -> WholeNumber:
         """Return the quotient, rounded down, by a divisor that is at least 1."""
         if b.low < 1:
             self._contract.facts.append(b.term >= 1)
         least = max(b.low, 1)
         low, high = min(a.low, a.low // least), max(a.high // least, 0 if a.high >= 0 else -1)
         if a.low >= 0:
-            return Number(z3.UDiv(a.term, b.term), 0, high)
+            return WholeNumber(z3.UDiv(a.term, b.term), 0, high)
         whole, rest = a.term / b.term, z3.SRem(a.term, b.term)
-        return Number(z3.If(rest < 0, whole - 1, whole), low, high)
+        return WholeNumber(z3.If(rest < 0, whole - 1, whole), low, high)
 
 
 def _low_bits(term: z3.BitVecRef, width: int) -> z3.BitVecRef:

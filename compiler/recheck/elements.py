@@ -1,4 +1,4 @@
-"""What a machine computes, element by element: bits, pointers, and whether an integer wrapped."""
+"""The values of a machine, element by element: bits, pointers, and whether an integer wrapped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Wrap:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class PointedBuffer:
     """An address, where `condition` is true: `offset` elements behind a buffer."""
 
     condition: z3.BoolRef
@@ -40,7 +40,7 @@ class Element:
     """
 
     bits: z3.BitVecRef | None = None
-    cases: tuple[Case, ...] = ()
+    cases: tuple[PointedBuffer, ...] = ()
     wraps: frozenset[Wrap] = frozenset()
     is_exact: bool = True
 
@@ -53,7 +53,7 @@ class Element:
 
 
 @dataclass(eq=False)
-class Tensor:
+class BitTensor:
     """A tensor, whose elements are computed where something asks for them."""
 
     shape: tuple[int, ...]
@@ -70,7 +70,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Descriptor:
+class BlockDescriptor:
     """A tensor descriptor: a buffer with a shape and strides."""
 
     pointer: Element
@@ -78,7 +78,7 @@ class Descriptor:
     strides: tuple[Element, ...]
 
 
-Value = Element | Tensor | Descriptor
+Value = Element | BitTensor | BlockDescriptor
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +144,13 @@ def chosen(condition: Element, a: Element, b: Element) -> Element:
         taken = a if z3.is_true(is_first) else b
         return Element(taken.bits, taken.cases, wraps, is_exact)
     if a.cases or b.cases:
-        cases = [Case(both(is_first, one.condition), one.buffer, one.offset) for one in a.cases]
+        cases = [
+            PointedBuffer(both(is_first, one.condition), one.buffer, one.offset) for one in a.cases
+        ]
         other = opposite(is_first)
-        cases += [Case(both(other, one.condition), one.buffer, one.offset) for one in b.cases]
+        cases += [
+            PointedBuffer(both(other, one.condition), one.buffer, one.offset) for one in b.cases
+        ]
         is_exact = is_exact and bool(a.cases and b.cases)
         return Element(None, tuple(cases), wraps, is_exact)
     if a.bits is None or b.bits is None:
@@ -161,8 +165,8 @@ def merged(condition: Element, a: Value, b: Value) -> Value:
         return a
     if isinstance(a, Element) and isinstance(b, Element):
         return chosen(condition, a, b)
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return Tensor(a.shape, lambda index: chosen(condition, a.at(index), b.at(index)))
+    if isinstance(a, BitTensor) and isinstance(b, BitTensor):
+        return BitTensor(a.shape, lambda index: chosen(condition, a.at(index), b.at(index)))
     raise NotModelled("a choice between descriptors")
 
 
@@ -170,6 +174,6 @@ def uncovered(value: Value) -> Value:
     """Return a value whose integers no proof covers: it holds whatever they are."""
     if isinstance(value, Element):
         return replace(value, wraps=frozenset())
-    if isinstance(value, Tensor):
-        return Tensor(value.shape, lambda index: replace(value.at(index), wraps=frozenset()))
+    if isinstance(value, BitTensor):
+        return BitTensor(value.shape, lambda index: replace(value.at(index), wraps=frozenset()))
     return value

@@ -10,14 +10,14 @@ from typing import Literal
 
 import z3
 
-from compiler.recheck.contract import Contract, read_contract
+from compiler.recheck.contract import SizeContract, read_contract
 from compiler.recheck.elements import (
     FALSE,
     TRUE,
-    Case,
-    Descriptor,
+    BlockDescriptor,
     Element,
     Index,
+    PointedBuffer,
     Wrap,
     any_of,
     both,
@@ -25,9 +25,9 @@ from compiler.recheck.elements import (
     opposite,
     widened,
 )
-from compiler.recheck.machine import ACCESSES, Machine, Run
+from compiler.recheck.machine import ACCESSES, BitMachine, Run
 from compiler.recheck.not_modelled import NotModelled
-from compiler.recheck.reader import Operation, kernel_of
+from compiler.recheck.reader import ReadOperation, kernel_of
 from compiler.recheck.tensor_operations import element_at, masked_operands
 from compiler.recheck.written_buffers import written_buffers
 
@@ -45,14 +45,14 @@ _OF_A_BLOCK = "2 : i32"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was seen of one check of an access; of a violation, the sizes that break it."""
+class CheckedAnswer:
+    """The result of one check of an access; for a violation, the sizes that break it."""
 
     outcome: Outcome
     sizes: dict[str, int] = field(default_factory=dict)
     reason: str = ""
     probed: bool = False
-    """Whether a further condition holds at these sizes."""
+    """True if a further condition holds at these sizes."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RecheckedAccess:
     """One access of the kernel, in the order of the text."""
 
     operation: str
-    answers: dict[str, Answer]
+    answers: dict[str, CheckedAnswer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class _Touched:
 
     live: z3.BoolRef
     """It runs, and its mask is true there."""
-    cases: tuple[Case, ...]
+    cases: tuple[PointedBuffer, ...]
     outside: z3.BoolRef
     wraps: z3.BoolRef
     """An integer that a proof of overflow covers is wrong."""
@@ -98,7 +98,7 @@ def find_violations(
     typed = [(name, type_) for name, (_, type_) in zip(parameters, arguments, strict=True)]
     bound = read_contract(contract, typed, constants, most_size, most_elements)
     written = written_buffers(kernel, parameters)
-    machines = [Machine(kernel, bound, written, tag) for tag in ("", "'")]
+    machines = [BitMachine(kernel, bound, written, tag) for tag in ("", "'")]
     machines[0].execute(parameters)
     if "races" in checks:
         machines[1].execute(parameters)
@@ -108,22 +108,22 @@ def find_violations(
 class _Questions:
     def __init__(
         self,
-        contract: Contract,
-        machines: Sequence[Machine],
-        operations: Sequence[Operation],
+        contract: SizeContract,
+        machines: Sequence[BitMachine],
+        operations: Sequence[ReadOperation],
         checks: Collection[str],
         effort: int,
     ) -> None:
         self._contract, self._machines = contract, machines
         self._operations, self._checks, self._effort = operations, checks, effort
-        self._touched: dict[tuple[Operation, str], list[_Touched]] = {}
+        self._touched: dict[tuple[ReadOperation, str], list[_Touched]] = {}
         self._spent = 0
 
     def answers(self) -> list[RecheckedAccess]:
         found = []
         left = len(self._operations)
         for operation in self._operations:
-            answers: dict[str, Answer] = {}
+            answers: dict[str, CheckedAnswer] = {}
             share = 2 * (self._effort - self._spent) // max(left, 1)
             if "bounds" in self._checks or "overflow" in self._checks:
                 answers |= self._addresses(operation, share)
@@ -133,12 +133,12 @@ class _Questions:
             left -= 1
         return found
 
-    def _addresses(self, operation: Operation, share: int) -> dict[str, Answer]:
+    def _addresses(self, operation: ReadOperation, share: int) -> dict[str, CheckedAnswer]:
         asked = [one for one in ("bounds", "overflow") if one in self._checks]
         try:
             runs = self._runs(operation, self._machines[0])
         except (NotModelled, RecursionError, KeyError) as refused:
-            return dict.fromkeys(asked, Answer("not_modelled", reason=str(refused)))
+            return dict.fromkeys(asked, CheckedAnswer("not_modelled", reason=str(refused)))
         in_numbers = [(both(one.outside, opposite(one.wraps)), one.is_exact) for one in runs]
         wrapping = [(one.wraps, one.is_exact) for one in runs]
         if asked == ["bounds"]:
@@ -154,25 +154,25 @@ class _Questions:
             return {"bounds": self._ask(in_numbers, share), "overflow": answer}
         return {"bounds": answer, "overflow": self._ask(wrapping, share)}
 
-    def _runs(self, operation: Operation, machine: Machine) -> list[_Touched]:
+    def _runs(self, operation: ReadOperation, machine: BitMachine) -> list[_Touched]:
         key = operation, machine.tag
         if key not in self._touched:
             executed = machine.runs.get(operation, [])
             self._touched[key] = [_touched(machine, run) for run in executed]
         return self._touched[key]
 
-    def _race(self, operation: Operation, share: int) -> Answer:
+    def _race(self, operation: ReadOperation, share: int) -> CheckedAnswer:
         """Return whether another program may meet a write."""
         try:
             pairs = list(islice(self._meetings(operation), MOST_PAIRS + 1))
         except (NotModelled, RecursionError, KeyError) as refused:
-            return Answer("not_modelled", reason=str(refused))
+            return CheckedAnswer("not_modelled", reason=str(refused))
         if len(pairs) > MOST_PAIRS:
-            return Answer("not_modelled", reason="more executions than are compared")
+            return CheckedAnswer("not_modelled", reason="more executions than are compared")
         programs = zip(*(one.program for one in self._machines), strict=True)
         return self._ask(pairs, share, any_of([x != y for x, y in programs]))
 
-    def _meetings(self, operation: Operation) -> Iterator[tuple[z3.BoolRef, bool]]:
+    def _meetings(self, operation: ReadOperation) -> Iterator[tuple[z3.BoolRef, bool]]:
         """Yield when two programs meet in an element, one of them by this write."""
         first, second = self._machines
         others = [one for one in self._operations if not _commute(operation, one)]
@@ -193,7 +193,7 @@ class _Questions:
         share: int,
         given: z3.BoolRef = TRUE,
         probe: z3.BoolRef = FALSE,
-    ) -> Answer:
+    ) -> CheckedAnswer:
         """Return whether some violation is possible, and whether it is sure to be one."""
         answer = self._sizes([one for one, _ in violations], share, given, probe)
         if answer.outcome != "violated" or all(is_exact for _, is_exact in violations):
@@ -201,18 +201,20 @@ class _Questions:
         exact = [one for one, is_exact in violations if is_exact]
         answer = self._sizes(exact, share, given, probe)
         if answer.outcome == "agrees":
-            return Answer("not_modelled", reason="it depends on values that are not modelled")
+            return CheckedAnswer(
+                "not_modelled", reason="it depends on values that are not modelled"
+            )
         return answer
 
     def _sizes(
         self, violations: list[z3.BoolRef], share: int, given: z3.BoolRef, probe: z3.BoolRef
-    ) -> Answer:
+    ) -> CheckedAnswer:
         broken = z3.simplify(any_of(violations))
         if z3.is_false(broken):
-            return Answer("agrees")
+            return CheckedAnswer("agrees")
         left = min(share, self._effort - self._spent)
         if left <= 0:
-            return Answer("timeout")
+            return CheckedAnswer("timeout")
         facts = [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
         solver = z3.Then(*_TACTICS).solver()
         solver.set("rlimit", left)
@@ -224,12 +226,12 @@ class _Questions:
             outcome = z3.unknown
         self._spent += max(_count() - before, 1)
         if outcome == z3.unsat:
-            return Answer("agrees")
+            return CheckedAnswer("agrees")
         if outcome == z3.unknown:
-            return Answer("timeout")
+            return CheckedAnswer("timeout")
         model = solver.model()
         probed = z3.is_true(model.eval(probe, model_completion=True))
-        return Answer("violated", self._launch(model), probed=probed)
+        return CheckedAnswer("violated", self._launch(model), probed=probed)
 
     def _launch(self, model: z3.ModelRef) -> dict[str, int]:
         """Return the sizes of a model, its grid, and its programs."""
@@ -253,18 +255,18 @@ def _count() -> int:
     return int(solver.statistics().get_key_value("rlimit count"))
 
 
-def _writes(operation: Operation) -> bool:
+def _writes(operation: ReadOperation) -> bool:
     return operation.name not in ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
 
 
-def _commute(a: Operation, b: Operation) -> bool:
+def _commute(a: ReadOperation, b: ReadOperation) -> bool:
     """Return True for accesses of two programs that may meet: loads, and alike atomic ones."""
     is_atomic = "atomic" in a.name or a.name == "tt.descriptor_reduce"
     is_alike = a.name == b.name and a.attributes == b.attributes
     return is_atomic and is_alike and a.text("scope") != _OF_A_BLOCK
 
 
-def _touched(machine: Machine, run: Run) -> _Touched:
+def _touched(machine: BitMachine, run: Run) -> _Touched:
     if run.operation.name.startswith("tt.descriptor"):
         return _by_descriptor(machine, run)
     shape = run.operation.operand_types[0].shape
@@ -278,7 +280,7 @@ def _touched(machine: Machine, run: Run) -> _Touched:
 
 
 def _checked(
-    machine: Machine,
+    machine: BitMachine,
     live: z3.BoolRef,
     pointer: Element,
     always: frozenset[Wrap],
@@ -300,12 +302,12 @@ def _checked(
     )
 
 
-def _by_descriptor(machine: Machine, run: Run) -> _Touched:
+def _by_descriptor(machine: BitMachine, run: Run) -> _Touched:
     """Return an access by descriptor, which a device keeps inside of the descriptor's shape."""
     operation, descriptor = run.operation, run.operands[0]
     match = _BLOCK.search(operation.operand_types[0].text)
     if (
-        not isinstance(descriptor, Descriptor)
+        not isinstance(descriptor, BlockDescriptor)
         or match is None
         or "_gather" in operation.name
         or "_scatter" in operation.name
@@ -328,7 +330,9 @@ def _by_descriptor(machine: Machine, run: Run) -> _Touched:
         inside += [coordinate >= 0, coordinate < widened(size.bits)]
         some.append(size.bits >= 1)
         coordinates.append(coordinate * widened(stride.bits))
-    made = tuple(Case(one.condition, one.buffer, sum(coordinates, one.offset)) for one in offset)
+    made = tuple(
+        PointedBuffer(one.condition, one.buffer, sum(coordinates, one.offset)) for one in offset
+    )
     shapes = [*descriptor.sizes, *descriptor.strides, descriptor.pointer]
     always = run.path.wraps.union(*(one.wraps for one in shapes))
     is_exact = run.path.is_exact and all(one.is_exact for one in (*shapes, *starts))
@@ -338,7 +342,7 @@ def _by_descriptor(machine: Machine, run: Run) -> _Touched:
     return _Touched(touched.live, made, touched.outside, any_of([touched.wraps, *wraps]), is_exact)
 
 
-def _lanes(machine: Machine, shape: tuple[int, ...]) -> Index:
+def _lanes(machine: BitMachine, shape: tuple[int, ...]) -> Index:
     """Return any index of a shape."""
     index = []
     for size in shape:

@@ -9,7 +9,7 @@ _NO_VISIBILITY = "printed in generic form"
 """MLIR prints a module that is not valid in generic form."""
 
 
-def generic_form(text: str, target: Target) -> str:
+def generic_text(text: str, target: Target) -> str:
     """Return a module in generic form. Raises NotModelled, and `Failure` without a kernel."""
     backend = triton_api.make_backend(triton_api.target_of(target))
     context = contexts.new_context(backend)

@@ -11,7 +11,7 @@ from z3 import BitVecRef as Bits
 
 from compiler.recheck.elements import FALSE, simplified, widened
 from compiler.recheck.ranges import Ranges
-from compiler.recheck.reader import Operation
+from compiler.recheck.reader import ReadOperation
 from compiler.recheck.widths import POINTER_BITS, bits_of
 
 _NUMBER = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?:\s*:|$)", re.ASCII)
@@ -19,7 +19,7 @@ Made = tuple[Bits, z3.BoolRef]
 """A result, and when its type does not hold the mathematical one, or a divisor is none."""
 
 
-def constant(operation: Operation) -> Bits | None:
+def constant(operation: ReadOperation) -> Bits | None:
     """Return the integer of `value = 7 : i32` or `dense<7>`; None for several values."""
     match = _NUMBER.match(operation.text("value") or "")
     if match is None:
@@ -29,12 +29,12 @@ def constant(operation: Operation) -> Bits | None:
 
 
 @dataclass
-class Arithmetic:
+class BitArithmetic:
     """Computes the integers of one program."""
 
     ranges: Ranges = field(default_factory=Ranges)
 
-    def computed(self, operation: Operation, operands: Sequence[Bits]) -> Made | None:
+    def computed(self, operation: ReadOperation, operands: Sequence[Bits]) -> Made | None:
         """Return the result of an operation, None for an operation that is not known here."""
         name = operation.name
         width = bits_of(operation.result_types[0].element)

@@ -12,14 +12,14 @@ import z3
 
 from compiler.recheck import integers
 from compiler.recheck.carried_values import covered_values
-from compiler.recheck.contract import Contract
+from compiler.recheck.contract import SizeContract
 from compiler.recheck.elements import (
     FALSE,
     TRUE,
+    BitTensor,
     Element,
     Index,
     Path,
-    Tensor,
     Value,
     Wrap,
     any_of,
@@ -31,7 +31,7 @@ from compiler.recheck.elements import (
     uncovered,
 )
 from compiler.recheck.not_modelled import NotModelled
-from compiler.recheck.reader import Block, Operation, Type
+from compiler.recheck.reader import Block, ReadOperation, Type
 from compiler.recheck.tensor_operations import BY_NAME, Approximate, element_at, parameter
 from compiler.recheck.widths import bits_of
 
@@ -59,24 +59,24 @@ _UNCHECKED = Path(FALSE)
 class Run:
     """One execution of an access, with the values of its operands."""
 
-    operation: Operation
+    operation: ReadOperation
     path: Path
     operands: tuple[Value, ...]
 
 
 @dataclass(eq=False)
-class Machine:
+class BitMachine:
     """One program of a kernel. `tag` tells its values from those of another program."""
 
-    kernel: Operation
-    contract: Contract
+    kernel: ReadOperation
+    contract: SizeContract
     written: frozenset[str]
     tag: str = ""
     facts: list[z3.BoolRef] = field(default_factory=list)
-    runs: dict[Operation, list[Run]] = field(default_factory=dict)
+    runs: dict[ReadOperation, list[Run]] = field(default_factory=dict)
     program: list[z3.BitVecRef] = field(default_factory=list)
     most_turns: int = MOST_TURNS
-    arithmetic: integers.Arithmetic = field(default_factory=integers.Arithmetic)
+    arithmetic: integers.BitArithmetic = field(default_factory=integers.BitArithmetic)
     _values: dict[str, Value] = field(default_factory=dict)
     _cuts: list[Path] = field(default_factory=list)
     _executed: int = 0
@@ -114,14 +114,14 @@ class Machine:
         """Return any value of a type."""
         if not type_.is_integer:
             element = Element(is_exact=not type_.is_pointer)
-            return Tensor(type_.shape, lambda _: element) if type_.shape else element
+            return BitTensor(type_.shape, lambda _: element) if type_.shape else element
         width = bits_of(type_.element)
         if not type_.shape:
             return Element(self.fresh(width), is_exact=is_exact)
         self._names += 1
         sorts = [z3.BitVecSort(32)] * len(type_.shape)
         function = z3.Function(f"any.{self._names}{self.tag}", *sorts, z3.BitVecSort(width))
-        return Tensor(type_.shape, lambda index: Element(function(*index), is_exact=is_exact))
+        return BitTensor(type_.shape, lambda index: Element(function(*index), is_exact=is_exact))
 
     # regions
 
@@ -145,7 +145,7 @@ class Machine:
             for label, leaving, arguments in self._successors(block.operations[-1], path):
                 ways.setdefault(label, []).append((leaving, arguments))
 
-    def _successors(self, end: Operation, path: Path) -> list[tuple[str, Path, list[Value]]]:
+    def _successors(self, end: ReadOperation, path: Path) -> list[tuple[str, Path, list[Value]]]:
         values = [self._values[name] for name in end.operands]
         if end.name == "cf.br":
             return [(end.successors[0], path, values)]
@@ -173,7 +173,7 @@ class Machine:
             raise NotModelled(end.name)
         return [self._values[name] for name in end.operands], path
 
-    def _operations(self, operations: Sequence[Operation], path: Path) -> Path:
+    def _operations(self, operations: Sequence[ReadOperation], path: Path) -> Path:
         """Run operations; return the path of what follows them."""
         for operation in operations:
             self._executed += 1
@@ -187,7 +187,7 @@ class Machine:
                 path = replace(path, is_exact=path.is_exact and cut.is_exact)
         return path
 
-    def _results(self, operation: Operation, path: Path) -> Sequence[Value]:
+    def _results(self, operation: ReadOperation, path: Path) -> Sequence[Value]:
         operands = [self._values[name] for name in operation.operands]
         match operation.name:
             case "scf.if":
@@ -203,7 +203,9 @@ class Machine:
             return []
         return self._plain(operation, operands, path)
 
-    def _plain(self, operation: Operation, operands: list[Value], path: Path) -> Sequence[Value]:
+    def _plain(
+        self, operation: ReadOperation, operands: list[Value], path: Path
+    ) -> Sequence[Value]:
         """Return the results of an operation that runs no region of the program."""
         is_foreign = operation.name in _FOREIGN and operation.text("pure") != "true"
         is_known = operation.name.split(".")[0] in _DIALECTS and operation.name != "tt.call"
@@ -234,7 +236,7 @@ class Machine:
         self._values = kept
         return made
 
-    def _if(self, operation: Operation, condition: Element, path: Path) -> Sequence[Value]:
+    def _if(self, operation: ReadOperation, condition: Element, path: Path) -> Sequence[Value]:
         outcomes: list[list[Value]] = []
         for number, region in enumerate(operation.regions):
             holds = condition.is_true if number == 0 else opposite(condition.is_true)
@@ -248,7 +250,7 @@ class Machine:
             return outcomes[0] or outcomes[1]
         return [merged(condition, a, b) for a, b in zip(*outcomes, strict=True)]
 
-    def _for(self, operation: Operation, operands: list[Value], path: Path) -> Sequence[Value]:
+    def _for(self, operation: ReadOperation, operands: list[Value], path: Path) -> Sequence[Value]:
         """Unroll a loop whose counter goes from `low` on, below `high`.
 
         `"scf.for"(%low, %high, %step, %carried...)`
@@ -288,7 +290,9 @@ class Machine:
         self._cuts.append(path)
         return carried
 
-    def _while(self, operation: Operation, operands: list[Value], path: Path) -> Sequence[Value]:
+    def _while(
+        self, operation: ReadOperation, operands: list[Value], path: Path
+    ) -> Sequence[Value]:
         """Unroll a loop: `before` decides whether `after` runs, and what both pass on."""
         before, after = operation.regions
         carried, results = list(operands), list[Value]()
@@ -315,14 +319,14 @@ class Machine:
 
     # integers
 
-    def _computed(self, operation: Operation, operands: list[Value], path: Path) -> Value:
+    def _computed(self, operation: ReadOperation, operands: list[Value], path: Path) -> Value:
         type_ = operation.result_types[0]
         if operation.name == "arith.constant":
             bits = integers.constant(operation) if type_.is_integer else None
             if bits is None:
                 return self.free(type_, is_exact=False)
             made = Element(bits)
-            return Tensor(type_.shape, lambda _: made) if type_.shape else made
+            return BitTensor(type_.shape, lambda _: made) if type_.shape else made
         if not type_.shape:
             made_now = self._element(operation, [_element(one) for one in operands], path)
             return made_now or self.free(type_, is_exact=False)
@@ -337,9 +341,11 @@ class Machine:
                 unknown.append(self.free(type_, is_exact=False))
             return element_at(unknown[0], index)
 
-        return Tensor(type_.shape, at)
+        return BitTensor(type_.shape, at)
 
-    def _element(self, operation: Operation, operands: list[Element], path: Path) -> Element | None:
+    def _element(
+        self, operation: ReadOperation, operands: list[Element], path: Path
+    ) -> Element | None:
         """Return the result for elements of the operands; None where it may be any."""
         type_ = operation.result_types[0]
         if operation.name == "arith.select" and (type_.is_integer or type_.is_pointer):

@@ -1,4 +1,4 @@
-"""What this package does not model."""
+"""The error for what this package does not model."""
 
 
 class NotModelled(Exception):

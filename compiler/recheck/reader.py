@@ -58,7 +58,7 @@ def type_of(text: str) -> Type:
 
 
 @dataclass(eq=False)
-class Operation:
+class ReadOperation:
     """One operation; `attributes` is the text between its braces."""
 
     name: str
@@ -87,7 +87,7 @@ class Operation:
         match = re.search(rf"(?:^|[,{{\s]){key} = array<i\d+(?:: ([-\d, ]*))?>", self.attributes)
         return None if match is None else [int(one) for one in (match[1] or "").split(",") if one]
 
-    def inside(self) -> Iterator[Operation]:
+    def inside(self) -> Iterator[ReadOperation]:
         """Yield this operation and all in its regions, in the order of the text."""
         yield self
         for region in self.regions:
@@ -102,10 +102,10 @@ class Block:
 
     label: str
     arguments: list[tuple[str, Type]] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[ReadOperation] = field(default_factory=list)
 
 
-def kernel_of(text: str) -> Operation:
+def kernel_of(text: str) -> ReadOperation:
     """Return the only function with a body of a module. Raises NotModelled."""
     module = _Reader(text).operation()
     functions = [
@@ -148,13 +148,13 @@ class _Reader:
         if not self._take(token):
             raise NotModelled(f"generic form with {self._peek()[:40]!r} in place of {token!r}")
 
-    def operation(self, depth: int = 0) -> Operation:
+    def operation(self, depth: int = 0) -> ReadOperation:
         """Read one operation with its regions."""
         self._operations += 1
         if self._operations > MOST_OPERATIONS or depth > DEEPEST:
             raise NotModelled("more operations than are read")
         results = self._results()
-        read = Operation(self._next().strip('"'), results)
+        read = ReadOperation(self._next().strip('"'), results)
         self._need("(")
         read.operands = self._listed(")")
         if self._take("["):

@@ -11,12 +11,12 @@ import z3
 
 from compiler.recheck.elements import (
     TRUE,
-    Case,
-    Descriptor,
+    BitTensor,
+    BlockDescriptor,
     Element,
     Index,
     Path,
-    Tensor,
+    PointedBuffer,
     Value,
     any_of,
     both,
@@ -26,11 +26,11 @@ from compiler.recheck.elements import (
     widened,
 )
 from compiler.recheck.not_modelled import NotModelled
-from compiler.recheck.reader import Operation, Type
+from compiler.recheck.reader import ReadOperation, Type
 from compiler.recheck.widths import POINTER_BITS, bits_of
 
 if TYPE_CHECKING:
-    from compiler.recheck.machine import Machine
+    from compiler.recheck.machine import BitMachine
 
 MOST_REDUCED = 16
 """Elements of a reduction that is computed; of a longer one, the result may be any."""
@@ -43,11 +43,11 @@ class Approximate(Exception):
 
 def parameter(name: str) -> Element:
     """Return the pointer that a kernel is passed for a buffer."""
-    return Element(None, (Case(TRUE, name, z3.BitVecVal(0, POINTER_BITS)),))
+    return Element(None, (PointedBuffer(TRUE, name, z3.BitVecVal(0, POINTER_BITS)),))
 
 
 def masked_operands(
-    operation: Operation, operands: Sequence[Value]
+    operation: ReadOperation, operands: Sequence[Value]
 ) -> tuple[Value | None, Value | None]:
     """Return the mask of an access, and what a load returns where it is false."""
     if operation.name == "tt.load":
@@ -62,7 +62,7 @@ def masked_operands(
 
 def element_at(value: Value, index: Index) -> Element:
     """Return the element of a tensor, or a scalar."""
-    if isinstance(value, Tensor):
+    if isinstance(value, BitTensor):
         return value.at(index)
     if isinstance(value, Element):
         return value
@@ -76,7 +76,7 @@ def moved(pointer: Element, offset: Element) -> Element:
     by = widened(offset.bits)
     return Element(
         None,
-        tuple(Case(one.condition, one.buffer, one.offset + by) for one in pointer.cases),
+        tuple(PointedBuffer(one.condition, one.buffer, one.offset + by) for one in pointer.cases),
         pointer.wraps | offset.wraps,
         pointer.is_exact and offset.is_exact,
     )
@@ -85,16 +85,20 @@ def moved(pointer: Element, offset: Element) -> Element:
 Operands = Sequence[Value]
 
 
-def _program_id(machine: Machine, operation: Operation, _: Operands, __: Path) -> list[Value]:
+def _program_id(
+    machine: BitMachine, operation: ReadOperation, _: Operands, __: Path
+) -> list[Value]:
     return [Element(machine.program[operation.integer("axis")])]
 
 
-def _num_programs(machine: Machine, operation: Operation, _: Operands, __: Path) -> list[Value]:
+def _num_programs(
+    machine: BitMachine, operation: ReadOperation, _: Operands, __: Path
+) -> list[Value]:
     size = machine.contract.grid[operation.integer("axis")]
     return [Element(z3.simplify(widened(size, bits_of("i32"))))]
 
 
-def _make_range(_: Machine, operation: Operation, __: Operands, ___: Path) -> list[Value]:
+def _make_range(_: BitMachine, operation: ReadOperation, __: Operands, ___: Path) -> list[Value]:
     start = operation.integer("start")
     width = bits_of("i32")
 
@@ -102,34 +106,38 @@ def _make_range(_: Machine, operation: Operation, __: Operands, ___: Path) -> li
         made = z3.Extract(width - 1, 0, index[0]) + start
         return Element(z3.simplify(made))
 
-    return [Tensor(operation.result_types[0].shape, at)]
+    return [BitTensor(operation.result_types[0].shape, at)]
 
 
 def _reshaped(
-    operation: Operation, operands: Operands, source: Callable[[Index], Index]
+    operation: ReadOperation, operands: Operands, source: Callable[[Index], Index]
 ) -> list[Value]:
     """Return a tensor whose element at an index is that of the operand at `source(index)`."""
     operand = operands[0]
     return [
-        Tensor(operation.result_types[0].shape, lambda index: element_at(operand, source(index)))
+        BitTensor(operation.result_types[0].shape, lambda index: element_at(operand, source(index)))
     ]
 
 
-def _splat(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _splat(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     return _reshaped(operation, operands, lambda _: ())
 
 
-def _unsplat(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _unsplat(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     shape = operation.operand_types[0].shape
     return [element_at(operands[0], (lane(0),) * len(shape))]
 
 
-def _expand_dims(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _expand_dims(
+    _: BitMachine, operation: ReadOperation, operands: Operands, __: Path
+) -> list[Value]:
     axis = operation.integer("axis")
     return _reshaped(operation, operands, lambda index: index[:axis] + index[axis + 1 :])
 
 
-def _broadcast(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _broadcast(
+    _: BitMachine, operation: ReadOperation, operands: Operands, __: Path
+) -> list[Value]:
     shape = operation.operand_types[0].shape
 
     def source(index: Index) -> Index:
@@ -138,7 +146,7 @@ def _broadcast(_: Machine, operation: Operation, operands: Operands, __: Path) -
     return _reshaped(operation, operands, source)
 
 
-def _trans(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _trans(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     order = operation.integers("order") or []
 
     def source(index: Index) -> Index:
@@ -147,7 +155,7 @@ def _trans(_: Machine, operation: Operation, operands: Operands, __: Path) -> li
     return _reshaped(operation, operands, source)
 
 
-def _reshape(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _reshape(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     if "allow_reorder" in operation.attributes:
         raise Approximate
     before, after = operation.operand_types[0].shape, operation.result_types[0].shape
@@ -165,7 +173,7 @@ def _reshape(_: Machine, operation: Operation, operands: Operands, __: Path) -> 
     return _reshaped(operation, operands, source)
 
 
-def _join(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _join(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     first, second = operands
 
     def at(index: Index) -> Element:
@@ -173,25 +181,25 @@ def _join(_: Machine, operation: Operation, operands: Operands, __: Path) -> lis
         a, b = element_at(first, index[:-1]), element_at(second, index[:-1])
         return chosen(Element(is_first), a, b)
 
-    return [Tensor(operation.result_types[0].shape, at)]
+    return [BitTensor(operation.result_types[0].shape, at)]
 
 
-def _split(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _split(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     def half(number: int) -> Value:
         return _reshaped(operation, operands, lambda index: (*index, lane(number)))[0]
 
     return [half(0), half(1)]
 
 
-def _addptr(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _addptr(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     pointer, offset = operands
     shape = operation.result_types[0].shape
     if not shape:
         return [moved(element_at(pointer, ()), element_at(offset, ()))]
-    return [Tensor(shape, lambda i: moved(element_at(pointer, i), element_at(offset, i)))]
+    return [BitTensor(shape, lambda i: moved(element_at(pointer, i), element_at(offset, i)))]
 
 
-def _bitcast(_: Machine, operation: Operation, operands: Operands, __: Path) -> list[Value]:
+def _bitcast(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     before, after = operation.operand_types[0], operation.result_types[0]
     octets = {_octets(one.pointee) for one in (before, after)}
     is_same_pointer = (
@@ -208,7 +216,9 @@ def _octets(element: str) -> int:
     return 0 if match is None else -(-int(match[1]) // 8)
 
 
-def _load(machine: Machine, operation: Operation, operands: Operands, path: Path) -> list[Value]:
+def _load(
+    machine: BitMachine, operation: ReadOperation, operands: Operands, path: Path
+) -> list[Value]:
     type_ = operation.result_types[0]
     mask, other = masked_operands(operation, operands)
     if not type_.is_integer:
@@ -224,10 +234,10 @@ def _load(machine: Machine, operation: Operation, operands: Operands, path: Path
         has_range = any(one.buffer in machine.contract.values for one in pointer.cases)
         return made if has_range else replace(made, wraps=pointer.wraps)
 
-    return [Tensor(type_.shape, at) if type_.shape else at(())]
+    return [BitTensor(type_.shape, at) if type_.shape else at(())]
 
 
-def _held(machine: Machine, pointer: Element, live: Element, type_: Type, path: Path) -> Element:
+def _held(machine: BitMachine, pointer: Element, live: Element, type_: Type, path: Path) -> Element:
     """Return what a buffer holds: the same for the same element, unless something writes it."""
     width = bits_of(type_.element)
     if len(pointer.cases) != 1 or width == 1 or pointer.cases[0].buffer in machine.written:
@@ -246,13 +256,17 @@ def _held(machine: Machine, pointer: Element, live: Element, type_: Type, path: 
     return Element(held, (), pointer.wraps, pointer.is_exact)
 
 
-def _make_descriptor(_: Machine, __: Operation, operands: Operands, ___: Path) -> list[Value]:
+def _make_descriptor(
+    _: BitMachine, __: ReadOperation, operands: Operands, ___: Path
+) -> list[Value]:
     pointer, *rest = (element_at(one, ()) for one in operands)
     half = len(rest) // 2
-    return [Descriptor(pointer, tuple(rest[:half]), tuple(rest[half:]))]
+    return [BlockDescriptor(pointer, tuple(rest[:half]), tuple(rest[half:]))]
 
 
-def _reduce(machine: Machine, operation: Operation, operands: Operands, _: Path) -> list[Value]:
+def _reduce(
+    machine: BitMachine, operation: ReadOperation, operands: Operands, _: Path
+) -> list[Value]:
     axis, [block] = operation.integer("axis"), operation.regions[0]
     size = operation.operand_types[0].shape[axis]
     if size > MOST_REDUCED or not all(one.is_integer for one in operation.operand_types):
@@ -276,13 +290,13 @@ def _reduce(machine: Machine, operation: Operation, operands: Operands, _: Path)
         return known[key][1]
 
     def result(number: int) -> Value:
-        return Tensor(shape, lambda index: reduced(index)[number])
+        return BitTensor(shape, lambda index: reduced(index)[number])
 
     shape = operation.result_types[0].shape
     return [result(number) for number in range(len(operands))] if shape else list(reduced(()))
 
 
-Reader = Callable[["Machine", Operation, Operands, Path], Sequence[Value]]
+Reader = Callable[["BitMachine", ReadOperation, Operands, Path], Sequence[Value]]
 BY_NAME: Mapping[str, Reader] = {
     "tt.addptr": _addptr,
     "tt.bitcast": _bitcast,

@@ -1,4 +1,4 @@
-"""How wide integers are: a test narrows them, so that they wrap at small sizes."""
+"""The widths of integers: a test narrows them, so that they wrap at small sizes."""
 
 POINTER_BITS = 64
 WIDTHS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "index": 64}

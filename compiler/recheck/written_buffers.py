@@ -1,10 +1,10 @@
-"""Which buffers a kernel may write: more than it does, never fewer."""
+"""Finds the buffers that a kernel may write: more than it does, never fewer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.recheck.reader import Operation
+from compiler.recheck.reader import ReadOperation
 
 _READING = frozenset({
     "tt.load", "tt.addptr", "tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims",
@@ -14,7 +14,7 @@ _READING = frozenset({
 })  # fmt: skip
 
 
-def written_buffers(kernel: Operation, names: Sequence[str]) -> frozenset[str]:
+def written_buffers(kernel: ReadOperation, names: Sequence[str]) -> frozenset[str]:
     """Return the parameters that something other than a load may use as an address."""
     behind: dict[str, frozenset[str]] = {}
     for (key, type_), name in zip(kernel.regions[0][0].arguments, names, strict=True):
@@ -52,12 +52,12 @@ def _is_address(element: str) -> bool:
     return element.startswith(("!tt.ptr", "!tt.tensordesc"))
 
 
-def _addresses(operation: Operation) -> list[str]:
+def _addresses(operation: ReadOperation) -> list[str]:
     pairs = zip(operation.operands, operation.operand_types, strict=False)
     return [name for name, type_ in pairs if _is_address(type_.element)]
 
 
-def _results(operation: Operation) -> list[str]:
+def _results(operation: ReadOperation) -> list[str]:
     pairs = zip(operation.results, operation.result_types, strict=False)
     return [name for name, type_ in pairs if _is_address(type_.element)]
 

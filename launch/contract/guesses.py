@@ -1,7 +1,7 @@
 """Statements of a contract that begin with `only`: true of the cases that it was inferred from.
 
 Cases of one size do not tell what is equal by chance, so a proof with such a statement is none for
-all sizes. Whoever knows that it always holds takes the word away.
+all sizes. If you know that it always holds, delete the word.
 """
 
 import re

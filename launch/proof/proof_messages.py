@@ -73,7 +73,7 @@ class WitnessReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Rechecked:
-    """What the re-checks of a proof saw, which contradicts nothing. The worker adds it."""
+    """The results of the re-checks of a proof, which contradict nothing. The worker adds it."""
 
     runs: int
     """Launches that reached the access."""

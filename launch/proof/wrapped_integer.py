@@ -19,7 +19,7 @@ _EXACT: Mapping[str, Callable[..., Any]] = {
     "arith.trunci": lambda a: a,
     "arith.index_cast": lambda a: a,
 }
-"""What an operation makes of its operands, where no integer wraps."""
+"""The result that an operation makes of its operands, where no integer wraps."""
 _LOOP = "scf.for"
 
 

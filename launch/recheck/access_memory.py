@@ -27,7 +27,7 @@ _NO_OFFSET = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True)
-class Buffer:
+class WatchedBuffer:
     """A buffer of `size` elements that have `width` bytes each."""
 
     name: str
@@ -36,7 +36,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Touch:
+class ReachedElements:
     """One access of a batch of programs. Arrays broadcast to the programs and the tile's shape."""
 
     access: int
@@ -77,17 +77,17 @@ class AccessMemory:
     ) -> None:
         self._programs, self._accesses, self._needed = programs, accesses, needed
         self._is_exact = is_exact
-        self._buffers: Sequence[Buffer] = ()
+        self._buffers: Sequence[WatchedBuffer] = ()
         self._sizes = self._widths = _NO_OFFSET
         self._contents = BufferContents()
         self._left = 0
-        self.touches: list[Touch] = []
+        self.touches: list[ReachedElements] = []
         self.reached: set[int] = set()
         """The accesses that had a live lane."""
         self.outside: dict[int, Outside] = {}
         """The first live lane of each access that is beyond its buffer."""
 
-    def begin(self, buffers: Sequence[Buffer], contents: BufferContents, most: int) -> None:
+    def begin(self, buffers: Sequence[WatchedBuffer], contents: BufferContents, most: int) -> None:
         """Start a launch of at most so many accesses."""
         self._buffers, self._contents, self._left = buffers, contents, most
         self._sizes = np.array([one.size for one in buffers] + [0], np.int64)
@@ -161,7 +161,7 @@ class AccessMemory:
         touch = self._touch(pointer, None, shape)
         return np.broadcast_to(self._values(touch, pointer.dtype), self._wide(touch))
 
-    def _values(self, touch: Touch, dtype: np.dtype[Any]) -> Array:
+    def _values(self, touch: ReachedElements, dtype: np.dtype[Any]) -> Array:
         contents = self._contents
         if isinstance(touch.buffer, int):
             name = self._buffers[touch.buffer].name if touch.buffer >= 0 else ""
@@ -172,10 +172,10 @@ class AccessMemory:
             found[here] = contents.values(buffer.name, touch.elements[here], dtype)
         return found
 
-    def _wide(self, touch: Touch) -> Shape:
+    def _wide(self, touch: ReachedElements) -> Shape:
         return (self._programs.count, *touch.shape)
 
-    def _touch(self, pointer: Pointer, mask: Any, shape: Shape) -> Touch:
+    def _touch(self, pointer: Pointer, mask: Any, shape: Shape) -> ReachedElements:
         self._left -= 1
         if self._left < 0:
             raise RoundsSpent
@@ -191,7 +191,7 @@ class AccessMemory:
             buffer = of_rank(buffer, rank)
         if live is not None and live.all():
             live = None
-        touch = Touch(self._access_here(), buffer, elements, live, shape)
+        touch = ReachedElements(self._access_here(), buffer, elements, live, shape)
         self.touches.append(touch)
         if live is None or live.any():
             self.reached.add(touch.access)
@@ -211,7 +211,7 @@ class AccessMemory:
         first = ((numbers + 1) << SLOT_BITS) + _MIDDLE
         return numbers, (addresses - first) // self._widths[numbers]
 
-    def _check(self, touch: Touch) -> None:
+    def _check(self, touch: ReachedElements) -> None:
         """Note a live lane that is beyond its buffer."""
         wrong = (touch.elements < 0) | (touch.elements >= self._sizes[touch.buffer])
         if touch.live is not None:
@@ -225,7 +225,7 @@ class AccessMemory:
         number = touch.buffer
         if not isinstance(number, int):
             number = int(number[lane])
-        known = self._buffers[number] if number >= 0 else Buffer("no buffer", 0, 1)
+        known = self._buffers[number] if number >= 0 else WatchedBuffer("no buffer", 0, 1)
         element = int(touch.elements[lane])
         self.outside[touch.access] = Outside(known.name, element, known.size, at[0])
 

@@ -57,14 +57,14 @@ def accesses_of(function: Operation) -> list[Operation]:
 
 @dataclass
 class _Needed:
-    """What a function's accesses depend on."""
+    """The values that a function's accesses depend on."""
 
     function: Operation
     values: set[Value] = field(default_factory=set)
     operations: set[Operation] = field(default_factory=set)
     _around: dict[Operation, Operation] = field(default_factory=dict)
     _carried: dict[Value, list[Value]] = field(default_factory=dict)
-    """What a block's argument, or a result of a region, takes its value from."""
+    """The values that a block's argument, or a result of a region, takes its own from."""
     _pending: list[Value] = field(default_factory=list)
 
     def find(self) -> None:

@@ -1,4 +1,4 @@
-"""What buffers hold while a kernel is re-checked: values made from the number of each element."""
+"""The contents of buffers in a re-check: values computed from the number of each element."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Term:
     code: CodeType
     names: frozenset[str]
     divisors: tuple[Term, ...] = ()
-    """What it divides by."""
+    """Its divisors."""
 
     def value(self, names: Mapping[str, int]) -> int:
         """Return its value where `names` have these; a comparison is 0 or 1. Raises Illegal."""

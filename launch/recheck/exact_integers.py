@@ -131,7 +131,7 @@ class _Rewriting:
 
 def _is_left(operation: Operation) -> bool:
     """Return whether an operation of those that are exact keeps its types nevertheless."""
-    if operation.name == "arith.shli":  # nobody claims that a shift by any number is exact
+    if operation.name == "arith.shli":  # a shift by any number may be inexact
         made_by = operation.operands[1].made_by
         return made_by is None or made_by.name != "arith.constant"
     return '"0x' in operation.attributes.get("value", "")

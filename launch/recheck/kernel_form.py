@@ -28,7 +28,13 @@ from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances, RoundsSpent
-from launch.recheck.access_memory import AccessMemory, Buffer, Outside, Touch, address_of
+from launch.recheck.access_memory import (
+    AccessMemory,
+    Outside,
+    ReachedElements,
+    WatchedBuffer,
+    address_of,
+)
 from launch.recheck.access_slice import accesses_of, cut_down, in_text_order
 from launch.recheck.buffer_contents import BufferContents
 from launch.recheck.contract_values import LegalLaunch
@@ -39,7 +45,7 @@ STAGE = "ttir"
 _INTEGERS = frozenset({"i8", "i16", "i32", "i64", "index"})
 
 
-class NotModelled(Exception):
+class NotRunnable(Exception):
     """A kernel that the CPU device cannot run; the message says why."""
 
 
@@ -48,10 +54,10 @@ class Ended(Exception):
 
 
 @dataclass(frozen=True)
-class Launched:
-    """What a batch of programs of one launch did."""
+class BatchRun:
+    """The accesses of a batch of programs of one launch."""
 
-    touches: list[Touch]
+    touches: list[ReachedElements]
     reached: set[int]
     outside: dict[int, Outside]
     is_whole: bool
@@ -125,11 +131,11 @@ class RunnableForm:
     def run(
         self,
         launch: LegalLaunch,
-        buffers: Sequence[Buffer],
+        buffers: Sequence[WatchedBuffer],
         contents: BufferContents,
         numbers: Sequence[int],
         most_turns: int,
-    ) -> Launched:
+    ) -> BatchRun:
         """Run programs of a launch at once."""
         self._programs.start(launch.grid, most_turns)
         self._memory.begin(buffers, contents, most_turns * 8 + len(self._form.operations))
@@ -142,11 +148,11 @@ class RunnableForm:
         except (RoundsSpent, Ended, Stopped):
             is_whole = False
         memory = self._memory
-        return Launched(memory.touches, memory.reached, memory.outside, is_whole)
+        return BatchRun(memory.touches, memory.reached, memory.outside, is_whole)
 
 
 def argument_of(
-    name: str, kind: str, launch: LegalLaunch, buffers: Sequence[Buffer]
+    name: str, kind: str, launch: LegalLaunch, buffers: Sequence[WatchedBuffer]
 ) -> Pointer | Array:
     """Return an argument of a launch; floats differ by their names."""
     if kind.startswith("*"):
@@ -174,7 +180,7 @@ class KernelForms:
 def forms_of(
     kernel: RecheckedKernel, text: str, target: Target, bounds: IrBounds, *, overflow: bool
 ) -> KernelForms:
-    """Return the forms of a kernel, cut down to its accesses. Raises NotModelled."""
+    """Return the forms of a kernel, cut down to its accesses. Raises NotRunnable."""
     with refusing():
         module, symbol, function = read_kernel(text, target, bounds)
         types = named_arguments(function, kernel.parameters)
@@ -197,18 +203,18 @@ def forms_of(
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Have what a kernel cannot be translated for raise NotModelled."""
+    """Have what a kernel cannot be translated for raise NotRunnable."""
     try:
         yield
     except (Untranslatable, Failure) as refusal:
-        raise NotModelled(str(refusal)) from None
+        raise NotRunnable(str(refusal)) from None
     except RecursionError:
         message = "it is nested too deeply"
-        raise NotModelled(message) from None
+        raise NotRunnable(message) from None
 
 
 def read_kernel(text: str, target: Target, bounds: IrBounds) -> tuple[Operation, str, Operation]:
-    """Return a module, the name of its kernel, and the kernel's function. Raises NotModelled."""
+    """Return a module, the name of its kernel, and the kernel's function. Raises NotRunnable."""
     ir_module.check_size(text, STAGE, bounds)
     generic, symbol = generic_form(text, target, STAGE)
     module = module_of(generic)
@@ -220,23 +226,23 @@ def _function_of(module: Operation) -> Operation:
     kernels = [one for one in functions if one.regions and one.regions[0]]
     if len(kernels) != 1:
         message = "a module of several functions"
-        raise NotModelled(message)
+        raise NotRunnable(message)
     return kernels[0]
 
 
 def named_arguments(function: Operation, names: Sequence[str] | None) -> dict[str, str]:
-    """Name a kernel's arguments; return their MLIR types. Raises NotModelled."""
+    """Name a kernel's arguments; return their MLIR types. Raises NotRunnable."""
     arguments = function.regions[0][0].arguments
     if names is not None and len(names) == len(arguments):
         for argument, name in zip(arguments, names, strict=True):
             argument.name = name
     if len({one.name for one in arguments}) != len(arguments):
         message = "arguments without names"
-        raise NotModelled(message)
+        raise NotRunnable(message)
     for one in arguments:
         if pointee_of(one.type) is None and one.type[:1] not in "ifb":
             message = f"an argument of type {one.type[:80]}"
-            raise NotModelled(message)
+            raise NotRunnable(message)
     return {one.name: one.type for one in arguments}
 
 

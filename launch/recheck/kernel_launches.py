@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, element_of, pointee_of
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
-from launch.recheck.access_memory import Buffer
+from launch.recheck.access_memory import WatchedBuffer
 from launch.recheck.contract_values import ContractText, LegalLaunch
 from launch.recheck.launch_search import LaunchSearch, ScalarType
 from launch.recheck.recheck_messages import RecheckedKernel, RecheckOrder
@@ -43,14 +43,14 @@ def launch_search(
     )
 
 
-def buffers_of(types: Mapping[str, str], launch: LegalLaunch) -> list[Buffer]:
+def buffers_of(types: Mapping[str, str], launch: LegalLaunch) -> list[WatchedBuffer]:
     """Return the buffers of a launch; one whose extent the contract does not have is endless."""
     found = []
     for name, kind in types.items():
         pointee = pointee_of(kind)
         if pointee is not None:
             width = 8 if pointee_of(pointee) is not None else _width_of(element_of(pointee))
-            found.append(Buffer(name, launch.extents.get(name, 1 << 62), width))
+            found.append(WatchedBuffer(name, launch.extents.get(name, 1 << 62), width))
     return found
 
 

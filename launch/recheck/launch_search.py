@@ -28,7 +28,7 @@ _MOST_CANDIDATES = 12
 _SMALL = (*range(1, 10), 15, 16, 17)
 _AROUND_ZERO = (-1, 0, 1, 2, -2, 3, -3, 5, -5, 7)
 _FULL = (1 << 31, 1 << 32)
-"""Where integers of 32 bits end, signed and unsigned."""
+"""The ends of integers of 32 bits, signed and unsigned."""
 
 
 @dataclass(frozen=True)

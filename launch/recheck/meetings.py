@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.ttir_to_numpy.ir import Operation
 from launch.buffers.element_types import Array
-from launch.recheck.access_memory import Touch
+from launch.recheck.access_memory import ReachedElements
 from launch.recheck.access_slice import KINDS
 
 MOST_LANES = 1 << 18
@@ -35,8 +35,8 @@ class _Lanes:
     program: Array
 
 
-Batch = tuple[Sequence[Touch], Sequence[int]]
-"""What programs touched that ran at once, and the numbers of these programs."""
+Batch = tuple[Sequence[ReachedElements], Sequence[int]]
+"""The elements that programs which ran at once touched, and the numbers of these programs."""
 
 
 def meetings(batches: Sequence[Batch], accesses: Sequence[Operation]) -> dict[int, Meeting]:

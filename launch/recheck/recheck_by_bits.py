@@ -13,8 +13,8 @@ import z3
 from compiler.back import ir_module
 from compiler.diagnostic import Failure
 from compiler.messages.wire import Send
-from compiler.recheck.find_violations import Answer, RecheckedAccess, find_violations
-from compiler.recheck.generic_form import generic_form
+from compiler.recheck.find_violations import CheckedAnswer, RecheckedAccess, find_violations
+from compiler.recheck.generic_form import generic_text
 from compiler.recheck.not_modelled import NotModelled
 from launch.recheck.recheck_messages import (
     AccessRecheck,
@@ -50,7 +50,7 @@ def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
     try:
         ir_module.check_size(text, "ttir", order.ir_bounds)
         accesses = find_violations(
-            generic_form(text, order.target),
+            generic_text(text, order.target),
             order.kernel.parameters,
             order.kernel.contract,
             order.kernel.constants,
@@ -73,7 +73,7 @@ def _report(access: RecheckedAccess) -> AccessRecheck:
     )
 
 
-def _check(name: str, answer: Answer) -> CheckRecheck:
+def _check(name: str, answer: CheckedAnswer) -> CheckRecheck:
     message = _SAID[name] if answer.outcome == "violated" else answer.reason
     return CheckRecheck(outcome=answer.outcome, message=message, sizes=answer.sizes)
 

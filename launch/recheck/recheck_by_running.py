@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from compiler.messages.wire import Send
 from compiler.ttir_to_numpy.ir import Operation
-from launch.recheck.access_memory import Buffer
+from launch.recheck.access_memory import WatchedBuffer
 from launch.recheck.access_slice import KINDS
 from launch.recheck.buffer_contents import CHOICES, BufferContents
 from launch.recheck.contract_values import (
@@ -23,7 +23,7 @@ from launch.recheck.contract_values import (
     UnreadContract,
     read_contract_text,
 )
-from launch.recheck.kernel_form import KernelForms, Launched, NotModelled, forms_of
+from launch.recheck.kernel_form import BatchRun, KernelForms, NotRunnable, forms_of
 from launch.recheck.kernel_launches import buffers_of, launch_search
 from launch.recheck.launch_search import LaunchSearch, is_none
 from launch.recheck.meetings import Batch, meetings
@@ -62,7 +62,7 @@ def recheck(order: RecheckOrder, body: bytes, _: Send) -> RecheckReport:
         overflow = "overflow" in order.checks
         forms = forms_of(order.kernel, text, order.target, order.ir_bounds, overflow=overflow)
         contract = read_contract_text(order.kernel.contract)
-    except (NotModelled, UnreadContract) as refused:
+    except (NotRunnable, UnreadContract) as refused:
         return RecheckReport(refused=str(refused), ms=_ms_since(started))
     search = launch_search(order, order.kernel, forms.types, forms.constants, contract)
     watch = _Watch(order, forms, contract, search)
@@ -134,7 +134,7 @@ class _Watch:
         numbers = sampled_programs(launch.grid, sizes, most if races else min(most, 2 * at_once))
         return [numbers[first : first + at_once] for first in range(0, len(numbers), at_once)]
 
-    def _note_outside(self, launch: LegalLaunch, ran: Launched, numbers: list[int]) -> None:
+    def _note_outside(self, launch: LegalLaunch, ran: BatchRun, numbers: list[int]) -> None:
         for access, outside in ran.outside.items():
             verb = "reads" if KINDS[self.forms.accesses[access].name] == "load" else "writes"
             where = f"{outside.buffer}[{outside.element:,}] of {outside.size:,} elements"
@@ -142,7 +142,7 @@ class _Watch:
             self._note(access, "bounds", f"{verb} {where}", launch, program)
 
     def _note_meetings(
-        self, launch: LegalLaunch, buffers: list[Buffer], batches: list[Batch]
+        self, launch: LegalLaunch, buffers: list[WatchedBuffer], batches: list[Batch]
     ) -> None:
         for access, met in meetings(batches, self.forms.accesses).items():
             a, b = met.programs

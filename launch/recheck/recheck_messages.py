@@ -56,7 +56,7 @@ class BitsOrder(RecheckOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRecheck:
-    """What a re-check saw of one check of an access, or of two kernels."""
+    """The result of a re-check for one check of an access, or of two kernels."""
 
     outcome: RecheckOutcome
     runs: int = 0

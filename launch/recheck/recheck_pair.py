@@ -28,7 +28,7 @@ from launch.recheck.kernel_form import (
     Assertions,
     BoundedPrograms,
     Ended,
-    NotModelled,
+    NotRunnable,
     argument_of,
     constants_of,
     named_arguments,
@@ -61,7 +61,7 @@ class _Half:
 def recheck_pair(
     order: RecheckOrder, other: RecheckedKernel, texts: tuple[str, str], until: float
 ) -> CheckRecheck:
-    """Return whether both kernels store the same wherever they ran. Raises NotModelled."""
+    """Return whether both kernels store the same wherever they ran. Raises NotRunnable."""
     halves = [
         _half(order, kernel, text)
         for kernel, text in zip((order.kernel, other), texts, strict=True)
@@ -99,7 +99,7 @@ def _half(order: RecheckOrder, kernel: RecheckedKernel, text: str) -> _Half:
     endless = [name for name in buffers if identifier(name) not in contract.extents]
     if endless:
         message = f"the contract does not have the elements of {endless[0]}"
-        raise NotModelled(message)
+        raise NotRunnable(message)
     search = launch_search(order, kernel, types, constants, contract)
     return _Half(types, form, replace(search, allows_empty_grid=True))
 

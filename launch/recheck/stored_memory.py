@@ -13,7 +13,7 @@ from launch.checks.addresses import SLOT_BITS
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 from launch.recheck.access_memory import address_of, of_rank
-from launch.recheck.kernel_form import NotModelled
+from launch.recheck.kernel_form import NotRunnable
 
 Shape = tuple[int, ...]
 _ATOMIC = "two kernels with atomic operations"
@@ -78,7 +78,7 @@ class StoredMemory:
         form: AccessForm | None = None,
     ) -> Any:
         """Refuse it: two kernels with atomic operations are not compared."""
-        raise NotModelled(_ATOMIC)
+        raise NotRunnable(_ATOMIC)
 
     def compare_and_swap(
         self,
@@ -90,7 +90,7 @@ class StoredMemory:
         semantics: str | None = None,
     ) -> Array:
         """Refuse it."""
-        raise NotModelled(_ATOMIC)
+        raise NotRunnable(_ATOMIC)
 
     def _wide(self, shape: Shape) -> Shape:
         return (self._programs.count, *shape)

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from launch.recheck.access_memory import Buffer, Touch
+from launch.recheck.access_memory import ReachedElements, WatchedBuffer
 
 MASK_DIFFERS = "runs other lanes than with integers of 64 bits"
 
 
 def wrapped_accesses(
-    machine: Sequence[Touch], exact: Sequence[Touch], buffers: Sequence[Buffer]
+    machine: Sequence[ReachedElements],
+    exact: Sequence[ReachedElements],
+    buffers: Sequence[WatchedBuffer],
 ) -> dict[int, str]:
     """Return what accesses do that use an integer that wrapped, by their numbers.
 
@@ -31,7 +33,9 @@ def wrapped_accesses(
     return found
 
 
-def _difference(mine: Touch, other: Touch, buffers: Sequence[Buffer]) -> str:
+def _difference(
+    mine: ReachedElements, other: ReachedElements, buffers: Sequence[WatchedBuffer]
+) -> str:
     lanes = [np.bool_(True) if one.live is None else one.live for one in (mine, other)]
     if mine.live is not other.live and (lanes[0] != lanes[1]).any():
         return MASK_DIFFERS

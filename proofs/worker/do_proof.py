@@ -125,7 +125,7 @@ class _ProofRun:
         self._lacks_recheck = False
         """True if a child that was to re-check failed, so that another attempt may say more."""
         self._difference = ""
-        """Why two kernels of equal TTIR may store other values."""
+        """The reason why two kernels of equal TTIR may store other values."""
 
     async def proof(self) -> Proof:
         """Return the record. Raises _NoProof, DeadlinePassed, CallerBytesFull."""

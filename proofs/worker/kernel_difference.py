@@ -1,4 +1,4 @@
-"""What two compilations differ in that can change what an elementwise kernel stores.
+"""The differences of two compilations that can change what an elementwise kernel stores.
 
 A proof compares TTIR. What is made of it depends on the target, the compiler and its options, too.
 """

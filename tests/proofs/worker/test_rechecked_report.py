@@ -1,4 +1,4 @@
-"""What two re-checks saw becomes part of an answer; a proof that one contradicts is none."""
+"""Results of two re-checks become part of an answer; one that contradicts a proof undoes it."""
 
 from dataclasses import replace
 from typing import Any
