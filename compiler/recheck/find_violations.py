@@ -10,7 +10,6 @@ from typing import Literal
 
 import z3
 
-from compiler.recheck.contract import SizeContract, read_contract
 from compiler.recheck.elements import (
     FALSE,
     TRUE,
@@ -28,6 +27,7 @@ from compiler.recheck.elements import (
 from compiler.recheck.machine import ACCESSES, BitMachine, Run
 from compiler.recheck.not_modelled import NotModelled
 from compiler.recheck.reader import ReadOperation, kernel_of
+from compiler.recheck.size_contract import SizeContract, read_contract
 from compiler.recheck.tensor_operations import element_at, masked_operands
 from compiler.recheck.written_buffers import written_buffers
 

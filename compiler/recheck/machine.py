@@ -12,7 +12,6 @@ import z3
 
 from compiler.recheck import integers
 from compiler.recheck.carried_values import covered_values
-from compiler.recheck.contract import SizeContract
 from compiler.recheck.elements import (
     FALSE,
     TRUE,
@@ -32,6 +31,7 @@ from compiler.recheck.elements import (
 )
 from compiler.recheck.not_modelled import NotModelled
 from compiler.recheck.reader import Block, ReadOperation, Type
+from compiler.recheck.size_contract import SizeContract
 from compiler.recheck.tensor_operations import BY_NAME, Approximate, element_at, parameter
 from compiler.recheck.widths import bits_of
 

@@ -14,7 +14,7 @@ from compiler.back import ir_module
 from compiler.diagnostic import Failure
 from compiler.messages.wire import Send
 from compiler.recheck.find_violations import CheckedAnswer, RecheckedAccess, find_violations
-from compiler.recheck.generic_form import generic_text
+from compiler.recheck.generic_text import generic_text
 from compiler.recheck.not_modelled import NotModelled
 from launch.recheck.recheck_messages import (
     AccessRecheck,
