@@ -49,15 +49,15 @@ class Unknown:
     range: Range
     facts: list[Formula] = field(default_factory=list)
     origin: str | None = None
-    """Where its value comes from, if no formula says what it is: a load, or a reduction."""
+    """The source of its value, if no formula defines it: a load, or a reduction."""
     loops: Loops = frozenset()
     """The loops in whose turns it differs."""
     label: str = ""
     """The statement of the contract that its facts are."""
     needs: tuple[Need, ...] = ()
-    """What was shown before its facts could be stated."""
+    """The checks that were shown before its facts could be stated."""
     guard: Conditions = ()
-    """Where its facts hold. Its range holds everywhere: there it excludes no value of it."""
+    """The guard of its facts. Its range holds everywhere: there it excludes no value of it."""
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Unknowns:
     """Dividend (at least 0) and divisor (at least 1) of a quotient."""
     _defined: dict[tuple[object, ...], Polynomial] = field(default_factory=dict)
     decided: dict[Need, None] = field(default_factory=dict)
-    """What was shown to read a value without a name: which side of a minimum is the smaller."""
+    """Facts that a value without a name was read with, such as the smaller side of a minimum."""
     _sure: dict[Need, bool] = field(default_factory=dict)
 
     def fresh(
