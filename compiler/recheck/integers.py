@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import z3
 from z3 import BitVecRef as Bits
 
+from compiler.recheck.bit_ranges import Ranges
 from compiler.recheck.elements import FALSE, simplified, widened
-from compiler.recheck.ranges import Ranges
 from compiler.recheck.reader import ReadOperation
 from compiler.recheck.widths import POINTER_BITS, bits_of
 

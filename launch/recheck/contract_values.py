@@ -69,7 +69,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Range:
+class WholeRange:
     """The values in a buffer: from `low` on, below `high`."""
 
     low: Term
@@ -92,7 +92,7 @@ class ContractText:
     anything: set[str] = field(default_factory=set)
     fixed: dict[str, Term] = field(default_factory=dict)
     extents: dict[str, Term] = field(default_factory=dict)
-    values: dict[str, Range] = field(default_factory=dict)
+    values: dict[str, WholeRange] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
     grid: list[Term] = field(default_factory=list)
     numbers: set[int] = field(default_factory=set)
@@ -128,7 +128,7 @@ def _read(found: ContractText, line: str) -> None:
         else:
             found.anything |= set(names)
     elif match := _VALUES.fullmatch(line):
-        found.values[identifier(match[1])] = Range(_term(match[2]), _term(match[3]))
+        found.values[identifier(match[1])] = WholeRange(_term(match[2]), _term(match[3]))
     elif match := _EXTENT.fullmatch(line):
         if match[1] == "grid":
             found.grid += [_checked(one) for one in _parsed_list(match[2])]
