@@ -194,11 +194,12 @@ NOT_RUN = {
         """def kernel(t_ptr, y_ptr, n):
     off = n
     if n < 100:
-        off = tl.load(t_ptr).to(tl.int32) + 2 * n
+        off = tl.load(t_ptr).to(tl.int32) + 128
     tl.store(y_ptr + off, 1.0)
 """,
         {"t_ptr": "*i8"} | Y | {"n": "i32"},
-        "t_ptr: max(100 - n, 0)\nvalues t_ptr: 0 - 300 .. 0 - 200\ny_ptr: n\n",
+        "t_ptr: max(100 - n, 0)\nvalues t_ptr: 0 - n - 28 .. 0 - n - 20\n"
+        "y_ptr: n + 128 * min(1, max(101 - n, 0))\n",
     ),
 }
 
