@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any
 
 import ml_dtypes
@@ -44,6 +44,7 @@ class Kernel:
     """A kernel that runs batches of `programs`; accesses go to `memory`.
 
     If its form has steps, `step` receives each value: its number in `form.steps`, and its lanes.
+    `replaced` functions take the place of those of the CPU device, by the names in the form.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class Kernel:
         memory: Any,
         prints: DevicePrints,
         step: Callable[[int, Any], None] = _ignored,
+        replaced: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
         names["step"] = step
         names["check_extent"] = partial(check_extent, programs)
+        names |= replaced
         exec(_compiled(form.text), names)  # noqa: S102 - its task
         self._function: Callable[..., None] = names[form.entry]
 

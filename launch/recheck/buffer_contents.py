@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 
@@ -29,7 +30,9 @@ class BufferContents:
 
     def values(self, name: str, elements: Array, dtype: np.dtype[Any]) -> Array:
         """Return what `elements` of a buffer hold: the same for the same element."""
-        mixed = (elements.astype(np.int64).view(np.uint64) + np.uint64(len(name))) * _PRIME >> _HIGH
+        # of two buffers, too: what is stored must not be what was there
+        number = elements.astype(np.int64).view(np.uint64) + np.uint64(crc32(name.encode()))
+        mixed = number * _PRIME >> _HIGH
         if dtype.kind == "b":
             truths: Array = (mixed & np.uint64(1)) != 0
             return truths

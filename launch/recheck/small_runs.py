@@ -1,0 +1,132 @@
+"""Runs whole small launches of a kernel in buffers with bytes: what is in them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, element_of, pointee_of
+from compiler.ttir_to_numpy.module_text import TranslatedKernel
+from compiler.ttir_to_numpy.runtime.launching import dtype_named
+from launch.buffers.element_types import Array
+from launch.cpu.instance_locations import InstanceLocations
+from launch.cpu.kernel import Kernel
+from launch.cpu.programs import RoundsSpent
+from launch.recheck.access_slice import accesses_of
+from launch.recheck.buffer_contents import BufferContents
+from launch.recheck.contract_values import LegalLaunch, identifier, read_contract_text
+from launch.recheck.kernel_form import (
+    STAGE,
+    Assertions,
+    BoundedPrograms,
+    Ended,
+    NotRunnable,
+    argument_of,
+    constants_of,
+    named_arguments,
+    read_kernel,
+    refusing,
+)
+from launch.recheck.kernel_launches import buffers_of, launch_search
+from launch.recheck.launch_search import LaunchSearch
+from launch.recheck.recheck_messages import RecheckedKernel, RecheckOrder
+from launch.recheck.stored_memory import StoredMemory
+
+MOST_ELEMENTS = 1 << 14
+"""Of a buffer."""
+MOST_PROGRAMS = 512
+MOST_TURNS = 10_000
+"""Turns of all loops of one kernel at small sizes; more is taken to be without end."""
+MOST_LANES = 1 << 16
+
+
+@dataclass(frozen=True)
+class SmallKernel:
+    """A kernel that is ready to run small launches."""
+
+    types: Mapping[str, str]
+    form: RunForm
+    search: LaunchSearch
+    function: Operation
+    accesses: list[Operation]
+
+
+@dataclass(frozen=True)
+class RunWays:
+    """The memory of a run, and functions in place of the CPU device's own."""
+
+    memory: Callable[[BoundedPrograms, RunForm], StoredMemory] = field(
+        default=lambda programs, _: StoredMemory(programs)
+    )
+    replaced: Mapping[str, Any] = field(default_factory=dict)
+
+
+def small_kernel_of(order: RecheckOrder, kernel: RecheckedKernel, text: str) -> SmallKernel:
+    """Return a kernel that is ready to run. Raises NotRunnable, UnreadContract."""
+    with refusing():
+        module, symbol, function = read_kernel(text, order.target, order.ir_bounds)
+        types = named_arguments(function, kernel.parameters)
+        constants = constants_of(function)
+        accesses = accesses_of(function)
+        is_cuda = order.target.backend == "cuda"
+        translated = TranslatedKernel(symbol, STAGE, list(types), is_cuda, kernel.fp_fusion)
+        form = run_form(module, translated, dict.fromkeys(kernel.files, ""))
+    contract = read_contract_text(kernel.contract)
+    buffers = [name for name, kind in types.items() if pointee_of(kind) is not None]
+    endless = [name for name in buffers if identifier(name) not in contract.extents]
+    if endless:
+        message = f"the contract does not have the elements of {endless[0]}"
+        raise NotRunnable(message)
+    search = launch_search(order, kernel, types, constants, contract)
+    return SmallKernel(types, form, replace(search, allows_empty_grid=True), function, accesses)
+
+
+def is_small(launch: LegalLaunch) -> bool:
+    """Return whether a launch has few elements and programs."""
+    width, height, depth = launch.grid
+    is_short = all(size <= MOST_ELEMENTS for size in launch.extents.values())
+    return is_short and width * height * depth <= MOST_PROGRAMS
+
+
+def stored(
+    kernel: SmallKernel, launch: LegalLaunch, contents: BufferContents, ways: RunWays
+) -> dict[str, Array] | None:
+    """Return what is in the buffers of a kernel that has run; None where it does not end."""
+    arrays = {}
+    for name, kind in kernel.types.items():
+        pointee = pointee_of(kind)
+        if pointee is not None:
+            places = np.arange(launch.extents[name])
+            arrays[name] = contents.values(name, places, _dtype_of(pointee)).copy()
+    width, height, depth = launch.grid
+    total = width * height * depth
+    if not total:
+        return arrays
+    programs = BoundedPrograms()
+    programs.start(launch.grid, MOST_TURNS)
+    memory = ways.memory(programs, kernel.form)
+    memory.begin({name: array.view(np.uint8) for name, array in arrays.items()})
+    prints = Assertions(programs, InstanceLocations(kernel.form.locations))
+    ready = Kernel(kernel.form, programs, memory, prints, replaced=ways.replaced)
+    buffers = buffers_of(kernel.types, launch)
+    arguments = [argument_of(one.name, one.type, launch, buffers) for one in kernel.form.parameters]
+    at_once = max(1, MOST_LANES // kernel.form.largest_tile) if kernel.form.is_batchable else 1
+    try:
+        for start in range(0, total, at_once):
+            numbers = np.arange(start, min(start + at_once, total), dtype=np.int64)
+            ready.run_batch(numbers, arguments)
+    except RoundsSpent:
+        return None
+    except Ended:
+        return {}  # an assumption does not hold: what is stored then is anything
+    return arrays
+
+
+def _dtype_of(pointee: str) -> np.dtype[Any]:
+    is_pointer = pointee_of(pointee) is not None
+    return np.dtype(np.int64 if is_pointer else dtype_named(TRITON_NAMES[element_of(pointee)]))
