@@ -13,7 +13,8 @@ from launch.proof.proof_messages import ProveOrder
 from launch.proof.prove_kernel import prove_kernel
 from launch.recheck.recheck_by_bits import recheck_bits
 from launch.recheck.recheck_by_running import recheck
-from launch.recheck.recheck_messages import BitsOrder, RecheckOrder
+from launch.recheck.recheck_fix import recheck_fix
+from launch.recheck.recheck_messages import BitsOrder, FixOrder, RecheckOrder
 
 __all__ = ["TASKS", "prewarm", "warm_up"]
 
@@ -22,6 +23,7 @@ TASKS: dict[str, Task] = dict(
         task_of(ProveOrder, prove_kernel),
         task_of(RecheckOrder, recheck),
         task_of(BitsOrder, recheck_bits),
+        task_of(FixOrder, recheck_fix),
     ]
 )
 

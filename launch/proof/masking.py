@@ -10,18 +10,23 @@ import io
 import itertools
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _MASK_AT = {"load": 1, "store": 2}
 """The number of the argument that is the mask, where it has no name."""
+_OTHER_AT = 2
+"""The number of the argument that is `other`, where it has no name."""
 _MOST_BORROWED = 3
+_OTHERS = ("0.0", '-float("inf")')
+"""Values for masked lanes that sums, or maxima and sums of `exp`, do not notice."""
 _PLAIN = re.compile(r"[\w\s+*/()-]+", re.ASCII)
 
 
 def masked(source: str, line: int, column: int, extent: str) -> Iterator[str]:
     """Yield the source with a mask at the access whose place is given, counted from 1.
 
-    First masks that other accesses of the kernel have, then that the offset is below `extent`.
+    First that the offset is below `extent`, then masks that other accesses of the kernel have. A
+    load without `other` gets each mask as it is, and then with each `other` of a few.
     """
     try:
         tree = ast.parse(source)
@@ -32,8 +37,8 @@ def masked(source: str, line: int, column: int, extent: str) -> Iterator[str]:
             continue
         for call in ast.walk(function):
             if isinstance(call, ast.Call) and _is_at(call, line, column) and source.isascii():
-                for mask in _masks(function, call, extent):
-                    yield _with_mask(source, call, mask)
+                for mask in dict.fromkeys(_masks(function, call, extent)):
+                    yield from _with_mask(source, call, mask)
 
 
 def _is_at(call: ast.Call, line: int, column: int) -> bool:
@@ -47,12 +52,12 @@ def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[s
     held = set(map(ast.unparse, _compared(own))) if own is not None else set[str]()
     before = [node for node in _compared(function) if node.lineno <= call.lineno]
     borrowed = dict.fromkeys(ast.unparse(node) for node in before)
-    yield from [text for text in borrowed if text not in held][:_MOST_BORROWED]
     offset = _offset(call.args[0], {one.arg for one in function.args.args})
     names = {one.arg for one in function.args.args}
     is_said = _PLAIN.fullmatch(extent) is not None
     if offset and is_said and set(re.findall(r"[^\W\d]\w*", extent)) <= names:
         yield f"{offset} < {extent.strip()}"
+    yield from [text for text in borrowed if text not in held][:_MOST_BORROWED]
 
 
 def _compared(node: ast.AST) -> list[ast.Compare]:
@@ -83,20 +88,37 @@ def _mask_of(call: ast.Call) -> ast.expr | None:
     return named[0] if named else call.args[place] if len(call.args) > place else None
 
 
-def _with_mask(source: str, call: ast.Call, mask: str) -> str:
+def _has_other(call: ast.Call) -> bool:
+    return len(call.args) > _OTHER_AT or any(one.arg == "other" for one in call.keywords)
+
+
+def _with_mask(source: str, call: ast.Call, mask: str) -> Iterator[str]:
+    """Yield the source with a mask at a call; for a load without `other`, also with some."""
+    assert isinstance(call.func, ast.Attribute)
     starts = [0, *itertools.accumulate(len(line) + 1 for line in source.split("\n"))]
     own = _mask_of(call)
-    if own is None:
-        row, column, text = _appended(source, call, mask)
-        place = starts[row - 1] + column
-        return f"{source[:place]}{text}{source[place:]}"
-    first = starts[own.lineno - 1] + own.col_offset
-    end = starts[(own.end_lineno or 0) - 1] + (own.end_col_offset or 0)
-    return f"{source[:first]}({source[first:end]}) & ({mask}){source[end:]}"
+    others = _OTHERS if call.func.attr == "load" and not _has_other(call) else ()
+    for other in ("", *others):
+        made = source
+        if own is None or other:
+            added = [
+                *([f"mask={mask}"] if own is None else []),
+                *([f"other={other}"] if other else []),
+            ]
+            row, column, text = _appended(source, call, added)
+            place = starts[row - 1] + column
+            made = f"{source[:place]}{text}{source[place:]}"
+        if own is not None:
+            first = starts[own.lineno - 1] + own.col_offset
+            end = starts[(own.end_lineno or 0) - 1] + (own.end_col_offset or 0)
+            is_none = isinstance(own, ast.Constant) and own.value is None
+            whole = mask if is_none else f"({made[first:end]}) & ({mask})"
+            made = f"{made[:first]}{whole}{made[end:]}"
+        yield made
 
 
-def _appended(source: str, call: ast.Call, mask: str) -> tuple[int, int, str]:
-    """Return a place behind the last argument of a call, and the text of one more.
+def _appended(source: str, call: ast.Call, added: Sequence[str]) -> tuple[int, int, str]:
+    """Return a place behind the last argument of a call, and the text of more of them.
 
     Tokens tell it: a comma, a comment or a parenthesis may stand behind the argument.
     """
@@ -113,6 +135,6 @@ def _appended(source: str, call: ast.Call, mask: str) -> tuple[int, int, str]:
     lines = source.split("\n")
     is_alone = not lines[closing[0] - 1][: closing[1]].strip()
     if closing[0] == row or not is_alone:
-        return row, column, f"{comma} mask={mask}"
+        return row, column, f"{comma} {', '.join(added)}"
     indent = lines[row - 1][: -len(lines[row - 1].lstrip())]
-    return row, column, f"{comma}\n{indent}mask={mask},"
+    return row, column, comma + "".join(f"\n{indent}{one}," for one in added)

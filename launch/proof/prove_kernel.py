@@ -45,7 +45,7 @@ MOST_WITNESS_BYTES = 1 << 20
 """Of all witnesses of one kernel, as JSON."""
 MOST_RACES_RUN = 50
 """Races of one kernel whose two programs are run: each of them has all accesses of the kernel."""
-MOST_PROPOSALS = 4
+MOST_PROPOSALS = 6
 """Changed sources that one kernel's report has, for its first refuted answer that has any."""
 MOST_PROPOSED_BYTES = 1 << 20
 """Of them together, as JSON."""

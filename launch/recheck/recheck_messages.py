@@ -55,6 +55,17 @@ class BitsOrder(RecheckOrder):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FixOrder(RecheckOrder):
+    """An order to run a kernel beside `other`, a changed one that should keep its meaning."""
+
+    task: ClassVar[str] = "recheck_fix"
+    access: int
+    """The access that was changed, by its place in the TTIR."""
+    is_masked: bool
+    """True for a mask, False for wider integers."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckRecheck:
     """The result of a re-check for one check of an access, or of two kernels."""
 

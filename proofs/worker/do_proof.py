@@ -9,6 +9,7 @@ import time
 from asyncio import to_thread
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compiler.compilation import Compilation, amended
@@ -24,7 +25,12 @@ from jobs.deadline import Deadline, DeadlinePassed
 from jobs.submission import JobClient, JobOrder
 from launch.contract.guesses import unmarked
 from launch.proof.proof_messages import OtherKernel, ProofReport, ProveOrder
-from launch.recheck.recheck_messages import RecheckOrder, RecheckReport
+from launch.recheck.recheck_messages import (
+    FixOrder,
+    RecheckedKernel,
+    RecheckOrder,
+    RecheckReport,
+)
 from proofs.proof_job import ProofJob, failed_proof, new_proof
 from proofs.proof_record import Proof
 from proofs.stored_proofs import Proofs
@@ -36,7 +42,7 @@ from proofs.worker.proof_answers import (
     without_hints,
 )
 from proofs.worker.proof_report import read_proof_report, written_proof_report
-from proofs.worker.proposed_fix import TriedFix, proposals_of, tried
+from proofs.worker.proposed_fix import SourceChange, TriedFix, proposals_of, tried
 from proofs.worker.recheck_order import bits_order, log_contradiction, recheck_order
 from proofs.worker.recheck_report import read_recheck_report
 from proofs.worker.rechecked_report import needs_recheck, rechecked_report, without_rechecks
@@ -146,13 +152,13 @@ class _ProofRun:
                 digest = await self._context.blobs.put(body)
                 await self._context.kept.write(key, b"{}", {_MADE: digest})
         report = await to_thread(read_proof_report, body)
-        fix = await self._fix(key, report)
+        fix = await self._fix(key, report, compilation)
         kernel_key = await self._launched_key(report)
         cache = "miss" if hit is None else "hit"
         proof = await to_thread(self._recorded, report, kernel_key, cache, fix)
         return amended(proof, kernel=compilation.kernel)
 
-    async def _fix(self, key: str, report: ProofReport) -> TriedFix:
+    async def _fix(self, key: str, report: ProofReport, compilation: Compilation) -> TriedFix:
         """Return the change that proves a refuted access, tried once for each compilation.
 
         `key` is the report's. Kernels of one TTIR share it, but not the cost of a change.
@@ -166,7 +172,10 @@ class _ProofRun:
         if body is not None:
             return read_stored(TriedFix, body)
         self._may_differ = False
-        fix = await tried(job, report, self._compiled, self._proved_again, self._instructions)
+        keeps = partial(self._keeps_meaning, compilation)
+        fix = await tried(
+            job, report, self._compiled, self._proved_again, keeps, self._instructions
+        )
         if not self._may_differ:
             digest = await self._context.blobs.put(fix.model_dump_json().encode())
             await self._context.kept.write(key, b"{}", {_MADE: digest})
@@ -179,6 +188,37 @@ class _ProofRun:
         except _NoProof as none:
             self._may_differ |= none.problem.retryable
             return None
+
+    async def _keeps_meaning(
+        self, before: Compilation, after: Compilation, change: SourceChange
+    ) -> bool:
+        """Return whether a changed kernel stores the same, as far as a child's runs show."""
+        texts = [await self._ttir(before), await self._ttir(after)]
+        kernels = [
+            RecheckedKernel(
+                ttir_bytes=len(text),
+                contract=unmarked(self._job.contract),
+                constants=constants_of(one),
+                parameters=parameters_of(one),
+                files=list(self._job.compile_job.texts),
+                fp_fusion=False,  # a mask may keep a product from its sum
+            )
+            for one, text in zip((before, after), texts, strict=True)
+        ]
+        order = FixOrder(
+            target=parse_target(before.target),
+            kernel=kernels[0],
+            other=kernels[1],
+            checks=self._job.checks,
+            most_size=self._job.limits.size,
+            most_elements=self._job.limits.elements,
+            ir_bounds=self._context.ir_bounds,
+            access=change.access,
+            is_masked=change.check == "bounds",
+        )
+        report = await self._recheck(order, b"".join(texts))
+        seen = None if report is None else report.equivalent
+        return seen is not None and seen.outcome == "agrees"
 
     async def _instructions(self, compilation: Compilation) -> dict[str, int] | None:
         """Return a kernel's instructions by class, derived as for any caller; None for none."""
@@ -352,6 +392,7 @@ class _ProofRun:
         if beside is not None and job.other is not None:
             digest = beside.artifacts[_TTIR].digest
             other = [digest, parameters_of(beside), job.other.contract, constants_of(beside)]
+            other.append(self._difference)  # kernels that differ are not re-checked
             # re-checks run both kernels, as their options say, unless these differ
             other += [self._difference, fuses(job.compile_job)]
         parts = [

@@ -23,7 +23,7 @@ from worker.compile.reports import Count, Malformed, Ms, Report
 MOST_ACCESSES: Final = 1_000
 MOST_CHARS: Final = 4_000
 """Of one text."""
-MOST_PROPOSALS: Final = 4
+MOST_PROPOSALS: Final = 6
 MOST_PROPOSED_CHARS: Final = 1 << 20
 """Of all proposals for one access."""
 _MOST_NAMES = 4_096

@@ -1,4 +1,4 @@
-"""A proposal of a prover's child, tried: compiled, proved, and its cost in registers."""
+"""A proposal of a prover's child, tried: compiled, proved, run, and its cost in registers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from compiler.compilation import Compilation, Record, amended
 from compiler.job import SOURCE_PATH, CompileJob
 from compiler.request.resolution import specialized_job
-from launch.proof.proof_messages import AccessReport, ProofReport
+from launch.proof.proof_messages import ProofReport
 from proofs.proof_record import ProofFix
 
 Compile = Callable[[CompileJob], Awaitable[Compilation | None]]
 Prove = Callable[[Compilation], Awaitable[ProofReport | None]]
 """Returns the report of a kernel, None where there is none."""
+Keep = Callable[[Compilation, "SourceChange"], Awaitable[bool]]
+"""Returns whether a changed kernel stores what the first one does, wherever that is defined."""
 Count = Callable[[Compilation], Awaitable[dict[str, int] | None]]
 """Returns the instructions of a kernel by class."""
-MOST_TRIED = 4
+MOST_TRIED = 6
 _CONTEXT = 3
 """Equal lines around a change."""
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
@@ -51,14 +53,16 @@ def proposals_of(report: ProofReport) -> list[SourceChange]:
 
 
 async def tried(
-    job: CompileJob, report: ProofReport, compile_: Compile, prove: Prove, count: Count
+    job: CompileJob, report: ProofReport, compile_: Compile, prove: Prove, keep: Keep, count: Count
 ) -> TriedFix:
-    """Return the first proposal that proves its access, with its patch and cost."""
+    """Return the first proposal that proves its access and keeps the meaning, with its cost."""
     for proposal in proposals_of(report):
         changed = _with(job, source=proposal.source)
         compilation = await compile_(changed)
         proved = None if compilation is None else await prove(compilation)
-        if proved is None or not _proves(report.accesses[proposal.access], proved):
+        if compilation is None or proved is None or not proves(report, proved, proposal.access):
+            continue
+        if not await keep(compilation, proposal):
             continue
         last = job.target.stages[-1]
         costs = [await compile_(_with(one, stop_after=last)) for one in (job, changed)]
@@ -77,15 +81,24 @@ def _with(job: CompileJob, **changes: object) -> CompileJob:
     return specialized_job(amended(job, **changes), job.specialization)
 
 
-def _proves(access: AccessReport, report: ProofReport) -> bool:
-    """Return whether the same access is exact, and in bounds, in the changed kernel."""
-    if report.refused:
+def proves(before: ProofReport, after: ProofReport, number: int) -> bool:
+    """Return whether an access is proved in a changed kernel, and no other answer is worse.
+
+    A change adds no access, so the number of one tells it from others of its line.
+    """
+    pairs = list(zip(before.accesses, after.accesses, strict=False))
+    if after.refused or len(before.accesses) != len(after.accesses):
         return False
-    for one in report.accesses:
-        if (one.line, one.kind, one.argument) == (access.line, access.kind, access.argument):
-            verdicts = {answer.verdict for answer in one.answers.values()}
-            return verdicts == {"proved"}
-    return False
+    if any((one.kind, one.argument) != (other.kind, other.argument) for one, other in pairs):
+        return False
+    if any(answer.verdict != "proved" for answer in pairs[number][1].answers.values()):
+        return False
+    return all(
+        other.answers[check].verdict == "proved"
+        for one, other in pairs
+        for check, answer in one.answers.items()
+        if answer.verdict == "proved"
+    )
 
 
 def _registers(compilation: Compilation | None) -> int | None:

@@ -21,7 +21,7 @@ def proposals(body: str, line: int, call: str, extent: str) -> list[str]:
 
 
 def test_the_offset_below_the_extent_is_a_mask_that_proves_it() -> None:
-    [whole] = proposals(FORGOTTEN, 3, "tl.load", "n")
+    whole = proposals(FORGOTTEN, 3, "tl.load", "n")[0]
     assert "tl.load(x_ptr + offsets, mask=offsets < n)" in whole
     before = proof_of(FORGOTTEN, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0].bounds
     after = proof_of(whole, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0].bounds
@@ -39,9 +39,32 @@ TWO_AXES = """def kernel(x_ptr, M, N, BLOCK: tl.constexpr):
 
 
 def test_a_mask_forgotten_on_one_axis_is_borrowed_from_the_kernel() -> None:
-    first, whole = proposals(TWO_AXES, 5, "tl.load", "M * N")
-    assert "mask=(rows[:, None] < M) & (columns[None, :] < N))" in first
+    whole, _, _, borrowed, *_ = proposals(TWO_AXES, 5, "tl.load", "M * N")
     assert "mask=(rows[:, None] < M) & (rows[:, None] * N + columns[None, :] < M * N))" in whole
+    assert "mask=(rows[:, None] < M) & (columns[None, :] < N))" in borrowed
+
+
+def test_a_load_without_other_is_proposed_with_some_and_a_store_with_none() -> None:
+    calls = [
+        "mask=offsets < n)",
+        "mask=offsets < n, other=0.0)",
+        'mask=offsets < n, other=-float("inf"))',
+    ]
+    found = proposals(FORGOTTEN, 3, "tl.load", "n")
+    assert all(
+        f"tl.load(x_ptr + offsets, {call}" in one for call, one in zip(calls, found, strict=True)
+    )
+    given = FORGOTTEN.replace("+ offsets)\n", "+ offsets, None, 1.0)\n")
+    [one] = proposals(given, 3, "tl.load", "n")
+    assert "tl.load(x_ptr + offsets, offsets < n, 1.0)" in one
+    [one] = proposals(FORGOTTEN.replace(", mask=offsets < n", ""), 4, "tl.store", "n")
+    assert "tl.store(y_ptr + offsets, x, mask=offsets < n)" in one
+
+
+def test_a_mask_and_other_are_added_to_a_load_with_a_mask() -> None:
+    given = FORGOTTEN.replace("+ offsets)\n", "+ offsets, mask=offsets >= 0)\n")
+    found = proposals(given, 3, "tl.load", "n")
+    assert "mask=(offsets >= 0) & (offsets < n), other=0.0)" in found[1]
 
 
 LOAD = "x = tl.load(x_ptr + offsets)"
@@ -69,7 +92,7 @@ SEVERAL_LINES = {
 def test_an_access_over_several_lines_gets_a_mask_that_proves_it(name: str) -> None:
     written, expected = SEVERAL_LINES[name]
     body = FORGOTTEN.replace(LOAD, written)
-    whole = proposals(body, 3, "tl.load", "n")[-1]
+    whole = proposals(body, 3, "tl.load", "n")[0]
     assert expected in whole
     bounds = [proof_of(one, TYPES, CONTRACT, {"BLOCK": 128}).accesses[0] for one in (body, whole)]
     assert [one.bounds and one.bounds.verdict for one in bounds] == ["refuted", "proved"]

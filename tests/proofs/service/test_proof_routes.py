@@ -320,3 +320,69 @@ def test_the_cost_of_a_fix_is_that_of_the_kernels_own_options(http: httpx.Client
     few_fix, many_fix = (one["accesses"][0]["bounds"]["fix"] for one in (few, many))
     assert few_fix["patch"] == many_fix["patch"]
     assert few_fix["instructions"] != many_fix["instructions"]
+
+
+REDUCED = """import triton
+import triton.language as tl
+
+@triton.jit
+def reduced(x_ptr, y_ptr, n, m, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + o)
+    tl.store(y_ptr + tl.program_id(0), tl.sum(tl.exp(x)))
+"""
+TWO_SIZES = """import triton
+import triton.language as tl
+
+@triton.jit
+def added(x_ptr, w_ptr, y_ptr, n, m, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    w = tl.load(w_ptr + o, mask=o < m, other=0.0)
+    x = tl.load(x_ptr + o, mask=o < n, other=0.0)
+    tl.store(y_ptr + o, x + w)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "contract", "access", "change"),
+    [
+        (
+            REDUCED,
+            "x_ptr: n\ny_ptr: cdiv(n, B)\ngrid: cdiv(n, B)\n",
+            0,
+            'tl.load(x_ptr + o, mask=o < n, other=-float("inf"))',
+        ),
+        (
+            TWO_SIZES,
+            "x_ptr: n\ny_ptr: n\nw_ptr: m\nm <= n\ngrid: cdiv(n, B)\n",
+            2,
+            "tl.store(y_ptr + o, x + w, mask=o < n)",
+        ),
+    ],
+)
+def test_a_fix_keeps_what_the_kernel_computes(
+    http: httpx.Client, source: str, contract: str, access: int, change: str
+) -> None:
+    types = {"x_ptr": "*fp32", "w_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "m": "i32"}
+    signature = {name: kind for name, kind in types.items() if f"{name}," in source}
+    body = {
+        "source": source,
+        "signature": signature,
+        "contract": contract,
+        "constexprs": {"B": 128},
+    }
+    proof = proof_of(http, body)
+    fix = proof["accesses"][access]["bounds"]["fix"]
+    assert change in fix["patch"]
+
+
+def test_a_fix_that_would_change_what_is_computed_is_not_offered(http: httpx.Client) -> None:
+    source = REDUCED.replace("tl.exp(x)", "tl.exp(x) + 1.0")
+    body = {
+        "source": source,
+        "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "m": "i32"},
+        "contract": "x_ptr: n\ny_ptr: cdiv(n, B)\ngrid: cdiv(n, B)\n",
+        "constexprs": {"B": 128},
+    }
+    answer = proof_of(http, body)["accesses"][0]["bounds"]
+    assert (answer["verdict"], answer["fix"]) == ("refuted", None)

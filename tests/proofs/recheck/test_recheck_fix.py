@@ -1,0 +1,107 @@
+"""A changed kernel keeps the meaning of the first one, or the change is not offered."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from launch.recheck.recheck_fix import recheck_fix
+from launch.recheck.recheck_messages import CheckRecheck, FixOrder, RecheckedKernel
+from tests.proofs.compiled_ttir import ttir_of
+from tests.proofs.recheck.running import recheck_order
+
+MINUS_INFINITY = 'other=-float("inf")'
+TYPES: dict[str, Any] = {
+    "x_ptr": "*fp32",
+    "w_ptr": "*fp32",
+    "y_ptr": "*fp32",
+    "n": "i32",
+    "m": "i32",
+}
+TWO_SIZES = """def kernel(x_ptr, w_ptr, y_ptr, n, m, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    w = tl.load(w_ptr + o, mask=o < m, other=0.0)
+    x = tl.load(x_ptr + o, mask=o < n, other=0.0)
+    tl.store(y_ptr + o, x + w)
+"""
+OF_TWO = "x_ptr: n\ny_ptr: n\nw_ptr: m\nm <= n\ngrid: cdiv(n, B)\n"
+REDUCED = """def kernel(x_ptr, w_ptr, y_ptr, n, m, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + o)
+    tl.store(y_ptr + tl.program_id(0), VALUE)
+"""
+OF_ROWS = "x_ptr: n\ny_ptr: cdiv(n, B)\nw_ptr: 1\ngrid: cdiv(n, B)\n"
+
+
+def compared(
+    before: str, after: str, contract: str, access: int, *, is_masked: bool = True
+) -> CheckRecheck:
+    texts = [ttir_of(body, TYPES, {"B": 16}) for body in (before, after)]
+    base = recheck_order(texts[0], contract, {"B": 16})
+    members = {item.name: getattr(base, item.name) for item in fields(base)}
+    changed = RecheckedKernel(
+        ttir_bytes=len(texts[1].encode()), contract=contract, constants={"B": 16}
+    )
+    order = FixOrder(**members | {"other": changed}, access=access, is_masked=is_masked)
+    report = recheck_fix(order, "".join(texts).encode(), lambda *_: None)
+    assert not report.refused
+    assert report.equivalent is not None
+    return report.equivalent
+
+
+def test_a_mask_that_leaves_out_elements_changes_the_meaning() -> None:
+    narrow = TWO_SIZES.replace("x + w)", "x + w, mask=o < m)")
+    found = compared(TWO_SIZES, narrow, OF_TWO, 2)
+    assert found.outcome == "violated"
+    assert "differs" in found.message
+    whole = TWO_SIZES.replace("x + w)", "x + w, mask=o < n)")
+    found = compared(TWO_SIZES, whole, OF_TWO, 2)
+    assert (found.outcome, found.runs) == ("agrees", 60), found
+
+
+def test_a_load_that_a_borrowed_mask_cuts_short_changes_the_meaning() -> None:
+    before = TWO_SIZES.replace(", mask=o < n, other=0.0", "").replace("x + w)", "x, mask=o < n)")
+    for other in ("", ", other=0.0"):
+        found = compared(
+            before, before.replace("x_ptr + o)", f"x_ptr + o, mask=o < m{other})"), OF_TWO, 1
+        )
+        assert found.outcome == "violated"
+    found = compared(before, before.replace("x_ptr + o)", "x_ptr + o, mask=o < n)"), OF_TWO, 1)
+    assert found.outcome == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        ("tl.sum(tl.exp(x))", [MINUS_INFINITY]),
+        ("tl.max(x)", [MINUS_INFINITY]),
+        ("tl.sum(x)", ["other=0.0"]),
+        ("tl.sum(x * x)", ["other=0.0"]),
+        ("tl.sum(tl.exp(x - tl.max(x)))", [MINUS_INFINITY]),
+        ("tl.sum(x + 1.0)", []),
+        ("tl.min(x)", []),
+        ("tl.sum(tl.maximum(x, 0.0) + 1.0)", []),
+        ("tl.sum(tl.where(x > 0.0, x, 0.0) + 1.0)", []),
+    ],
+)
+def test_only_an_other_that_a_reduction_does_not_notice_keeps_the_meaning(
+    value: str, right: list[str]
+) -> None:
+    before = REDUCED.replace("VALUE", value)
+    others = ["", "other=0.0", MINUS_INFINITY]
+    kept = [
+        other
+        for other in others
+        if compared(
+            before, before.replace("+ o)", f"+ o, mask=o < n, {other})"), OF_ROWS, 0
+        ).outcome == "agrees"
+    ]  # fmt: skip
+    assert kept == right
+
+
+def test_wider_integers_are_compared_without_regard_to_lanes_that_were_masked() -> None:
+    before = REDUCED.replace("+ o)", "+ o, mask=o < n)").replace("VALUE", "tl.sum(x)")
+    after = before.replace("program_id(0) * B", "program_id(0).to(tl.int64) * B")
+    assert compared(before, after, OF_ROWS, 0, is_masked=False).outcome == "agrees"
+    other = after.replace("tl.sum(x)", "tl.sum(x) + 1")
+    assert compared(before, other, OF_ROWS, 0, is_masked=False).outcome == "violated"
