@@ -169,6 +169,8 @@ class Finding:
     column: int | None = None
     program: list[int] | None = None
     message: str
+    scope: Literal["between_programs", "within_program"] | None = None
+    """For a race, whether the two accesses belong to two program instances or to one."""
     diagnostics: list[Diagnostic] | None = None
     """The compiler's diagnostics for a kernel that does not compile."""
     measure: dict[str, float] | None = None

@@ -37,6 +37,7 @@ class Finding:
     line: int | None = None
     column: int | None = None
     program: list[int] | None = None
+    scope: str | None = None
     diagnostics: list[Mapping[str, Any]] | None = None
     measure: Mapping[str, float] | None = None
     seeds: Mapping[str, int] | None = None

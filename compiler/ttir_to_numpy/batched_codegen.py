@@ -20,6 +20,7 @@ from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
 from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.batched.stepping import Stepping
 from compiler.ttir_to_numpy.batched.uniform import Uniformity
+from compiler.ttir_to_numpy.batched.waited_atomics import waited_atomics
 from compiler.ttir_to_numpy.batched.watching import Watching
 from compiler.ttir_to_numpy.contraction import contract
 from compiler.ttir_to_numpy.function_text import FunctionCodegen, kind_of
@@ -50,7 +51,8 @@ class RunForm:
     `operations` has the number of each line's operation in the IR, -1 where it has none.
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
     Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
-    must not be run again from its start: what was told cannot be taken back.
+    must not be run again from its start: what was told cannot be taken back. If it `has_atomics`,
+    its values may depend on the order of programs; if it `waits`, its accesses may, too.
     `steps` are what `step(number, value)` shows, by its number.
     """
 
@@ -63,6 +65,8 @@ class RunForm:
     largest_tile: int
     has_uneven_loops: bool
     prints: bool
+    has_atomics: bool = False
+    waits: bool = False
     steps: Sequence[Step] = ()
 
 
@@ -93,7 +97,8 @@ def run_form(
             raise Untranslatable(message, locations.words_of(function))
 
     uniformity = Uniformity(reachable)
-    form = run_form_with(constants)
+    waited = waited_atomics(reachable)
+    form = run_form_with(constants, waited)
     follower = Stepping(locations.users_own, reachable.inside_regions()) if stepping else None
     extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
     watching = Watching(watched, reachable.inside_regions()) if watched else None
@@ -118,6 +123,8 @@ def run_form(
         reachable.largest_tile(),
         uniformity.has_uneven_loops,
         reachable.prints(),
+        reachable.has_atomics(),
+        bool(waited),
         follower.steps if follower is not None else (),
     )
 

@@ -43,6 +43,8 @@ class Touch:
     semantics: str | None = None
     """Triton's name of the memory semantics, `None` for accesses that are not atomic."""
     form: AccessForm = AccessForm.UNMASKED
+    within_program: bool = False
+    """True for an atomic operation of the scope `cta`, atomic only within its program."""
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ class AccessChecker:
         written_bytes: WrittenBytes | None = None,
         races: Races | None = None,
         max_accesses: int | None = None,
+        is_cuda: bool = False,
     ) -> None:
         """Set the recorders, and the number of accesses after which to raise `TooManyAccesses`.
 
@@ -118,6 +119,7 @@ class AccessChecker:
         self._written_bytes = written_bytes
         self._races = races
         self._max_accesses = max_accesses
+        self._is_cuda = is_cuda
         self.inputs = ModifiedInputs(allocations)
         self._found_at: set[tuple[str, str | None, int | None]] = set()
         self.findings: list[Finding] = []
@@ -250,7 +252,8 @@ class AccessChecker:
         location = self.location()
         conflict = races.note(lanes, location)
         if conflict is not None:
-            self._add_finding(finding.race(lanes.touch.access, lanes.slot, conflict, location))
+            access, slot = lanes.touch.access, lanes.slot
+            self._add_finding(finding.race(access, slot, conflict, location, is_cuda=self._is_cuda))
 
     def _add_finding(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, at most one per line."""

@@ -1,7 +1,7 @@
 """Findings about a running kernel, with advice that a learner understands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Conflict:
     """The location of the other access; `None`: another lane of the same store."""
     other_wrote: bool
     lanes: int
+    both_atomic: bool = False
+    """Both are atomic operations, at least one of them only within its program."""
 
 
 class Stopped(BaseException):
@@ -176,8 +178,19 @@ def uninitialized(slot: Slot, address: int, location: KernelLocation) -> Finding
     return _finding("uninitialized", location, message, Access.LOAD, leaf.name, index)
 
 
-def race(access: Access, slot: Slot, conflict: Conflict, location: KernelLocation) -> Finding:
-    """Return the finding of a race between two programs, or two lanes of one store."""
+def race(
+    access: Access,
+    slot: Slot,
+    conflict: Conflict,
+    location: KernelLocation,
+    *,
+    is_cuda: bool = False,
+) -> Finding:
+    """Return the finding of a race between two programs, or two lanes of one store.
+
+    Atomic operations of the scope `cta` are a warning on a CUDA target, which performs all atomics
+    on global memory in its L2 cache.
+    """
     leaf = slot.leaf
     index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     element, other = _subscript(leaf.name, index), conflict.other
@@ -187,7 +200,20 @@ def race(access: Access, slot: Slot, conflict: Conflict, location: KernelLocatio
             "several lanes have this offset, and any of them may come last. Give each lane a "
             "different element, or mask all but one."
         )
-        return _finding("race", location, message, access, leaf.name, index)
+        found = _finding("race", location, message, access, leaf.name, index)
+        return replace(found, scope="within_program")
+    if conflict.both_atomic:
+        message = (
+            f"program {location.program} atomically updates {element}, and so does program "
+            f"{other.program} at line {other.line}. An operation with scope='cta' is atomic within "
+            "its own program only. Leave out scope, which then is 'gpu'."
+        )
+        if is_cuda:
+            message += " GPUs of this target do not lose such updates today."
+        found = _finding(
+            "warning" if is_cuda else "race", location, message, access, leaf.name, index
+        )
+        return replace(found, scope="between_programs")
     if conflict.other_wrote and access is not Access.LOAD:
         outcome = "either write may come last"
     else:
@@ -203,7 +229,8 @@ def race(access: Access, slot: Slot, conflict: Conflict, location: KernelLocatio
         f"{other.line}: programs run in any order, so {outcome}."
         f"{_also(conflict.lanes)} {advice}"
     )
-    return _finding("race", location, message, access, leaf.name, index)
+    found = _finding("race", location, message, access, leaf.name, index)
+    return replace(found, scope="between_programs")
 
 
 def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Finding:

@@ -65,6 +65,8 @@ class KernelRun:
     touched: TouchedMemory | None = None
     further: Sequence[Finding] = ()
     """Faults of the same program after a load that failed, which is `stopped`."""
+    is_exact: bool = False
+    """True if all programs ran one by one."""
 
 
 Run = Callable[[RunOptions], KernelRun]

@@ -65,14 +65,28 @@ class RaceScreen:
         It also raises `PossibleRace` if a batch makes two operations on one argument that do not
         commute: that is no race, but running the programs one by one would give another result.
         """
-        if self._owners.of_programs.size > 1:
-            if allocation in self._updates and (kind is None or kind != self._updates[allocation]):
-                raise PossibleRace
-            self._updates[allocation] = kind
+        self._check_order(allocation, kind)
         known = self._known(allocation, size, owner)
         self._check(self._writers, allocation, cells(), self._owners.atomics)
         self._check(self._readers, allocation, cells(), known)
         self._table(self._writers, allocation).put(cells(), self._owners.atomics)
+
+    def update_within(
+        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
+    ) -> None:
+        """Record an operation that is atomic within its program. Raises `PossibleRace`."""
+        self._check_order(allocation, kind)
+        known = self._known(allocation, size, owner)
+        self._check(self._writers, allocation, cells(), known)
+        self._check(self._readers, allocation, cells(), known)
+        self._table(self._writers, allocation).put_all(cells(), known, self._owners)
+        self._check(self._writers, allocation, cells(), known)
+
+    def _check_order(self, allocation: int, kind: str | None) -> None:
+        if self._owners.of_programs.size > 1:
+            if allocation in self._updates and (kind is None or kind != self._updates[allocation]):
+                raise PossibleRace
+            self._updates[allocation] = kind
 
     def _known(self, allocation: int, size: int, owner: Array | None) -> Array | int:
         """Return the owner number for tables; only outputs have tables."""
@@ -132,14 +146,25 @@ class OrderScreen:
         self.meetings.write(allocation, cells, values.itemsize, owner)
 
     def update(
-        self, allocation: int, cells: Cells, size: int, owner: Array | None, *, kind: str | None
+        self,
+        allocation: int,
+        cells: Cells,
+        size: int,
+        owner: Array | None,
+        *,
+        kind: str | None,
+        within_program: bool = False,
     ) -> None:
         """Screen an atomic operation before it is performed. Raises `PossibleRace`."""
         self.inputs.keep(allocation)
         self._check_written(allocation, cells, size)
         if self.written_bytes is not None:
             self.written_bytes.write(allocation, cells(), size)
-        self.meetings.update(allocation, cells, size, owner, kind=kind)
+        meetings = self.meetings
+        if within_program and isinstance(meetings, RaceScreen):
+            meetings.update_within(allocation, cells, size, owner, kind=kind)
+        else:
+            meetings.update(allocation, cells, size, owner, kind=kind)
 
     def _check_written(self, allocation: int, cells: Cells, size: int) -> None:
         if (

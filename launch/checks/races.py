@@ -3,7 +3,8 @@
 Accesses arrive one program after another, but a GPU runs programs in any order and concurrently.
 Two programs that access one element, at least one of them to change it, race unless both accesses
 are atomic or atomic operations order them: an acquire at an address comes after everything that
-other programs did before they released there. Writing the current value again is no race.
+other programs did before they released there. Writing the current value again is no race. An atomic
+operation of the scope `cta` is atomic within its program only, and orders no two programs.
 """
 
 import math
@@ -14,21 +15,22 @@ import numpy as np
 
 from launch.buffers.allocation import Allocation
 from launch.buffers.element_types import Array
-from launch.checks.access import Access, Lanes
+from launch.checks.access import Access, Lanes, Touch
 from launch.checks.finding import Conflict, KernelLocation
 
 _NOTHING = -1
+_PLAIN, _ATOMIC, _ATOMIC_WITHIN = range(3)
 _ACQUIRES = frozenset({"ACQUIRE", "ACQUIRE_RELEASE"})
 _RELEASES = frozenset({"RELEASE", "ACQUIRE_RELEASE"})
 
 
 @dataclass(frozen=True)
 class AccessStep:
-    """One access: its number within the launch, its program, and whether it is atomic."""
+    """One access: its number within the launch, its program, and how far it is atomic."""
 
     number: int
     program: int
-    atomic: bool
+    atomic: int
 
 
 class AccessOrder:
@@ -40,24 +42,24 @@ class AccessOrder:
         """Source locations, without programs, and their numbers."""
         self._location_of = np.zeros(1024, np.int32)
         self._program_of = np.zeros(1024, np.int32)
-        self._is_atomic = np.zeros(1024, np.bool_)
+        self._atomic = np.zeros(1024, np.int8)
         self._programs = programs
         self._running = _NOTHING
         self._known: Array | None = None
         """For each program, its last step that is ordered before the running one; `None`: none."""
         self._released: dict[int, Array] = {}
 
-    def step(self, program: int, location: KernelLocation, *, atomic: bool) -> AccessStep:
+    def step(self, program: int, location: KernelLocation, *, atomic: int) -> AccessStep:
         """Return the next access of `program`."""
         number = self._steps
         self._steps += 1
         if number == self._program_of.size:
             self._location_of = np.resize(self._location_of, 2 * number)
             self._program_of = np.resize(self._program_of, 2 * number)
-            self._is_atomic = np.resize(self._is_atomic, 2 * number)
+            self._atomic = np.resize(self._atomic, 2 * number)
         everywhere = replace(location, program=None)
         self._location_of[number] = self._locations.setdefault(everywhere, len(self._locations))
-        self._program_of[number], self._is_atomic[number] = program, atomic
+        self._program_of[number], self._atomic[number] = program, atomic
         if program != self._running:  # no order with its predecessor is known
             self._running = program
             self._known = None
@@ -90,8 +92,23 @@ class AccessOrder:
         apart = (steps != _NOTHING) & (owners != now.program)
         if self._known is not None:
             apart &= self._known[owners] < steps
-        needed: Array = apart & ~self._is_atomic[steps] if now.atomic else apart
-        return needed
+        if now.atomic == _ATOMIC:
+            apart &= self._atomic[steps] != _ATOMIC
+        unordered: Array = apart
+        return unordered
+
+    def are_atomic(self, steps: Array, now: AccessStep) -> Array:
+        """Return a mask of the earlier `steps` that are atomic, as `now` is, in any scope."""
+        found: Array = (self._atomic[steps] != _PLAIN) & (now.atomic != _PLAIN)
+        return found
+
+    def suspend(self) -> tuple[int, Array | None]:
+        """Return the state of the running program, which will go on later."""
+        return self._running, self._known
+
+    def resume(self, state: tuple[int, Array | None]) -> None:
+        """Go on with the program that was suspended."""
+        self._running, self._known = state
 
     def location_of(self, step: int) -> tuple[KernelLocation, int]:
         """Return the source location of a step and the number of its program."""
@@ -146,18 +163,16 @@ class Races:
         self._allocations = allocations
         self._grid = grid
         self._cells: dict[int, _Cells] = {}
-        self._order = AccessOrder(math.prod(grid))
+        self.order = AccessOrder(math.prod(grid))
 
     def note(self, lanes: Lanes, location: KernelLocation) -> Conflict | None:
         """Record an access in bounds; return its conflict with an earlier access, if any."""
         index, touch = lanes.slot.leaf.allocation, lanes.touch
         if index not in self._cells:
             self._cells[index] = _Cells(self._allocations[index])
-        step = self._order.step(
-            self._number(location), location, atomic=touch.semantics is not None
-        )
-        if touch.semantics is not None:
-            self._order.synchronise(lanes.addresses, touch.semantics)
+        step = self.order.step(self._number(location), location, atomic=_atomic(touch))
+        if touch.semantics is not None and not touch.within_program:
+            self.order.synchronise(lanes.addresses, touch.semantics)
         done = self._read if touch.access is Access.LOAD else self._write
         return done(self._cells[index], lanes, step)
 
@@ -167,7 +182,7 @@ class Races:
         return (x * height + y) * depth + z
 
     def _location_of(self, step: int) -> KernelLocation:
-        location, number = self._order.location_of(step)
+        location, number = self.order.location_of(step)
         _, height, depth = self._grid
         rows, z = divmod(number, depth)
         return replace(location, program=(*divmod(rows, height), z))
@@ -194,17 +209,36 @@ class Races:
         matters: Array,
         step: AccessStep,
     ) -> Conflict | None:
-        """Return the first earlier access without an order before this one."""
+        """Return the first earlier access without an order before this one.
+
+        Accesses that are both atomic, one of them only within its program, come last.
+        """
+        weaker: Conflict | None = None
         for slot in slots:
             steps = cells.steps[slot][touched]
-            apart = self._order.unordered(steps, step) & matters
+            apart = self.order.unordered(steps, step) & matters
+            if not apart.any():
+                continue
+            atomic = self.order.are_atomic(steps, step)
+            is_weaker = not (apart & ~atomic).any()
+            if is_weaker and weaker is not None:
+                continue
+            apart &= atomic == is_weaker
             met = apart.any(axis=1)
-            if met.any():
-                lane = int(met.argmax())
-                location = self._location_of(int(steps[lane][apart[lane]][0]))
-                address = int(lanes.addresses[lane])
-                return Conflict(address, location, slot in _WRITES, int(met.sum()))
-        return None
+            lane = int(met.argmax())
+            location = self._location_of(int(steps[lane][apart[lane]][0]))
+            address, count = int(lanes.addresses[lane]), int(met.sum())
+            conflict = Conflict(address, location, slot in _WRITES, count, both_atomic=is_weaker)
+            if not is_weaker:
+                return conflict
+            weaker = conflict
+        return weaker
+
+
+def _atomic(touch: Touch) -> int:
+    if touch.semantics is None:
+        return _PLAIN
+    return _ATOMIC_WITHIN if touch.within_program else _ATOMIC
 
 
 def _remember(steps: Array, touched: Array, first: int, step: AccessStep) -> None:

@@ -48,6 +48,8 @@ MOST_PROGRAMS_TO_SUSPECT = 1 << 31
 """The maximum for the tables of readers and writers."""
 _FOR_RACES = 0.7
 _NEIGHBOURS = 32
+_MOST_REORDERED_ACCESSES = 40_000
+_NAMED = 8
 _MOST_SAMPLED_ACCESSES = 100_000
 """A limit, because a program may wait forever for one that is not in the sample."""
 
@@ -58,7 +60,59 @@ def races_until(limit_s: float | None) -> float | None:
 
 
 def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions) -> KernelRun:
-    """Run the kernel once. Raises `Failure`, and `TooManyAccesses`."""
+    """Run the kernel once, and look for races in other orders if atomics may hide them.
+
+    Raises `Failure`, and `TooManyAccesses`.
+    """
+    ran = _run_once(form, order, memory, how)
+    if "racecheck" in how.checks and may_differ(form, ran, how):
+        left = [allocation.memory.copy() for allocation in ran.allocations]
+        ran.access_checker.findings += races_in_other_orders(form, order, memory, how, ran)
+        for allocation, contents in zip(ran.allocations, left, strict=True):
+            allocation.memory[:] = contents
+    return ran
+
+
+def may_differ(form: RunForm, ran: KernelRun, how: RunOptions) -> bool:
+    """Return True if another order of programs may show a race that a run did not.
+
+    Without atomics one order shows all. So it does where only atomics access what programs share,
+    unless what they read decides what the programs do.
+    """
+    is_told = how.trace is not None or form.prints or how.backwards
+    if is_told or not form.has_atomics or ran.stopped is not None or ran.access_checker.findings:
+        return False
+    return ran.is_exact or form.waits
+
+
+def races_in_other_orders(
+    form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions, first: KernelRun
+) -> list[Finding]:
+    """Return what the first order of programs that shows something shows.
+
+    Long launches run only their first programs: on a GPU, the others may be late.
+    """
+    how = replace(how, touched=(), until=None, max_accesses=_MOST_REORDERED_ACCESSES)
+    programs = np.arange(math.prod(order.grid), dtype=np.int64)
+    if first.access_checker.accesses > _MOST_REORDERED_ACCESSES // 2:
+        share = _MOST_REORDERED_ACCESSES // 2 / first.access_checker.accesses
+        programs = programs[: max(2, int(share * programs.size))]
+    shuffled = np.random.default_rng(0).permutation(programs)
+    for numbers, words in ((programs[::-1], "in the opposite order"), (shuffled, "in this order")):
+        with suppress(TooManyAccesses):
+            ran = GridLaunch(form, order, memory, how, 0, numbers).run()
+            found = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
+            if words == "in this order":
+                words = f"in the order {', '.join(map(str, numbers[:_NAMED].tolist()))}, ..."
+            if found:
+                return [
+                    replace(each, message=f"{each.message} (Seen with the programs {words}.)")
+                    for each in found
+                ]
+    return []
+
+
+def _run_once(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions) -> KernelRun:
     total = math.prod(order.grid)
     watches_races = "racecheck" in how.checks
     is_exact = how.trace is not None or form.prints  # printed text cannot be withdrawn
@@ -191,6 +245,7 @@ class GridLaunch:
             faults[0] if faults else None,
             self._touched,
             further,
+            self._exact_from == 0,
         )
 
     def _run_batches(self) -> int | None:
@@ -242,6 +297,7 @@ class GridLaunch:
             written_bytes=self._written_bytes,
             races=Races(self._allocations, self._order.grid) if watches_races else None,
             max_accesses=self._how.max_accesses,
+            is_cuda=self._order.target.backend == "cuda",
         )
 
     def _new_memory(self) -> ProgramMemory:

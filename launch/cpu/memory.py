@@ -121,6 +121,7 @@ class ProgramMemory:
         is_used: bool,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
         form: AccessForm | None = None,
     ) -> Any:
         """Combine every lane's value into memory; return the old values if they are used."""
@@ -128,7 +129,9 @@ class ProgramMemory:
         before = np.zeros(wide, pointer.dtype) if is_used else None
         may_change_places = not is_used and kind != "xchg" and pointer.dtype.kind in "iu"
         exchanged = kind if may_change_places else None  # the order changes sums of floats
-        for lanes, cells in self._updated(pointer, mask, wide, semantics, form, kind=exchanged):
+        for lanes, cells in self._updated(
+            pointer, mask, wide, semantics, form, kind=exchanged, within_program=within_program
+        ):
             given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
                 atomic_updates.update(kind, lanes.elements, cells, given)
@@ -145,11 +148,14 @@ class ProgramMemory:
         shape: Shape,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
     ) -> Array:
         """Store `value` where memory equals `expected`, lane by lane; return the old values."""
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype)
-        for lanes, cells in self._updated(pointer, None, wide, semantics, None, kind=None):
+        for lanes, cells in self._updated(
+            pointer, None, wide, semantics, None, kind=None, within_program=within_program
+        ):
             wanted, given = (
                 lanes.picked(np.asarray(operand, pointer.dtype), wide).reshape(-1)
                 for operand in (expected, value)
@@ -167,11 +173,13 @@ class ProgramMemory:
         form: AccessForm | None,
         *,
         kind: str | None,
+        within_program: bool,
     ) -> list[tuple[LocatedLanes, Array]]:
         """Return the located lanes of an atomic operation and their flat cells."""
         live = self._live(mask, pointer, np.broadcast_to(True, wide))
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
-        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics or "RELAXED", form)
+        semantics = semantics or "RELAXED"
+        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics, form, within_program)
         found: list[tuple[LocatedLanes, Array]] = []
         if self._access_checker.failed_loads:
             return found
@@ -183,7 +191,10 @@ class ProgramMemory:
                 if owner is not None and lanes.live is None:
                     owner = np.broadcast_to(owner, wide).reshape(-1)
                 cells_of = partial(np.asarray, cells)
-                self._suspicion.update(lanes.allocation, cells_of, size, owner, kind=kind)
+                self._suspicion.update(
+                    lanes.allocation, cells_of, size, owner,
+                    kind=kind, within_program=within_program,
+                )  # fmt: skip
             found.append((lanes, cells))
         return found
 
@@ -209,6 +220,7 @@ class ProgramMemory:
         shape: Shape,
         semantics: str | None,
         form: AccessForm | None,
+        within_program: bool = False,
     ) -> None:
         """Count an access; if checks are exact, have `access_checker` check the lanes."""
         active = self._programs.active
@@ -222,7 +234,9 @@ class ProgramMemory:
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
         given = None if values is None else np.broadcast_to(values[0], shape)
-        touch = Touch(access, addresses, pointer.dtype.itemsize, given, semantics, form)
+        touch = Touch(
+            access, addresses, pointer.dtype.itemsize, given, semantics, form, within_program
+        )
         elsewhere = self._locator.in_other_argument(pointer, live)
         if elsewhere is not None:
             raise self._access_checker.into_other_argument(touch, *elsewhere)

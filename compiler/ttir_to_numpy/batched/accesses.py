@@ -1,6 +1,6 @@
 """Loads, stores and atomics of a run form: each gets the shape of one program's tile."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from compiler.ttir_to_numpy import accesses, mlir_types
 from compiler.ttir_to_numpy.ir import Operation, Value
@@ -8,6 +8,12 @@ from compiler.ttir_to_numpy.scope import NameScope, results_of
 
 _SEMANTICS = {1: "RELAXED", 2: "ACQUIRE", 3: "RELEASE", 4: "ACQUIRE_RELEASE"}
 """Triton's names of an atomic operation's order, by its numbers."""
+_UNREAD = {"ACQUIRE": "RELAXED", "ACQUIRE_RELEASE": "RELEASE"}
+"""The order that remains if nothing depends on the value that was read."""
+_OF_PROGRAM = 2
+"""The number of the scope `cta`."""
+Waited = Collection[Operation]
+"""The atomic operations whose old value decides something."""
 ASSUMPTION = "llvm.intr.assume"
 
 
@@ -40,7 +46,7 @@ def store(scope: NameScope, operation: Operation) -> None:
     scope.emit(f"store({', '.join(parts)}, {mlir_types.shape_of(first.type)})", operation)
 
 
-def atomic(scope: NameScope, operation: Operation) -> None:
+def atomic(scope: NameScope, operation: Operation, waited: Waited) -> None:
     """Write `tt.atomic_rmw`."""
     place, value, *mask = operation.operands
     lanes = scope.value(mask[0]).text if mask else "None"
@@ -48,44 +54,45 @@ def atomic(scope: NameScope, operation: Operation) -> None:
     parts = [
         repr(accesses.ATOMICS[operation.integer("atomic_rmw_op")]), scope.value(place).text,
         scope.typed(value).text, lanes, str(mlir_types.shape_of(place.type)), str(is_used),
-        _order_of(operation),
+        _order_of(operation, waited),
     ]  # fmt: skip
     results = results_of(scope, operation) if is_used else ""
     scope.emit(f"{results}atomic({', '.join(parts)})", operation)
 
 
-def compare_and_swap(scope: NameScope, operation: Operation) -> None:
+def compare_and_swap(scope: NameScope, operation: Operation, waited: Waited) -> None:
     """Write `tt.atomic_cas`."""
     parts = [scope.typed(operand).text for operand in operation.operands]
     parts.append(str(mlir_types.shape_of(operation.operands[0].type)))
-    parts.append(_order_of(operation))
+    parts.append(_order_of(operation, waited))
     is_used = any(result in scope.analysis.uses for result in operation.results)
     results = results_of(scope, operation) if is_used else ""
     scope.emit(f"{results}compare_and_swap({', '.join(parts)})", operation)
 
 
-def atomic_store(scope: NameScope, operation: Operation) -> None:
+def atomic_store(scope: NameScope, operation: Operation, waited: Waited) -> None:
     """Write `tt.atomic_store`: an exchange whose old value is unused."""
     place, value, *mask = operation.operands
     lanes = scope.value(mask[0]).text if mask else "None"
     parts = [
         "'xchg'", scope.value(place).text, scope.typed(value).text, lanes,
-        str(mlir_types.shape_of(place.type)), "False", _order_of(operation),
+        str(mlir_types.shape_of(place.type)), "False", _order_of(operation, waited),
     ]  # fmt: skip
     scope.emit(f"atomic({', '.join(parts)})", operation)
 
 
-def atomic_load(scope: NameScope, operation: Operation) -> None:
+def atomic_load(scope: NameScope, operation: Operation, waited: Waited) -> None:
     """Write `tt.atomic_load`."""
     place, *mask = operation.operands
     lanes = scope.value(mask[0]).text if mask else "None"
-    scope.emit(f"{results_of(scope, operation)}{_met(scope, operation, place, lanes)}", operation)
+    text = _met(scope, operation, waited, place, lanes)
+    scope.emit(f"{results_of(scope, operation)}{text}", operation)
 
 
-def atomic_poll(scope: NameScope, operation: Operation) -> None:
+def atomic_poll(scope: NameScope, operation: Operation, waited: Waited) -> None:
     """Write `tt.atomic_poll`: without a timeout it waits as long as the launch may run."""
     place, expected, *timeout = operation.operands
-    text = f"{_met(scope, operation, place, 'None')} == {scope.exact(expected)}"
+    text = f"{_met(scope, operation, waited, place, 'None')} == {scope.exact(expected)}"
     [name] = [scope.name_for(result) for result in operation.results]
     scope.emit(f"{name} = {text}", operation)
     if not timeout:
@@ -95,19 +102,23 @@ def atomic_poll(scope: NameScope, operation: Operation) -> None:
         scope.depth -= 1
 
 
-def _met(scope: NameScope, operation: Operation, place: Value, lanes: str) -> str:
+def _met(scope: NameScope, operation: Operation, waited: Waited, place: Value, lanes: str) -> str:
     """Return text for the value at `place`: an atomic operation that changes no bit."""
     dtype = mlir_types.dtype_of(mlir_types.pointee_of(place.type) or "")
     shape = mlir_types.shape_of(place.type)
     width = f"np.dtype(f'i{{np.dtype({dtype}).itemsize}}')"
     pointer = f"{scope.value(place).inner}.cast({width})"
     given = f"np.zeros(1, {width})"
-    order = _order_of(operation)
+    order = _order_of(operation, waited)
     return f"bits(atomic('or', {pointer}, {given}, {lanes}, {shape}, True, {order}), {dtype})"
 
 
-def _order_of(operation: Operation) -> str:
-    return f"semantics={_SEMANTICS.get(operation.integer('sem'), 'RELAXED')!r}"
+def _order_of(operation: Operation, waited: Waited) -> str:
+    semantics = _SEMANTICS.get(operation.integer("sem"), "RELAXED")
+    if operation not in waited:
+        semantics = _UNREAD.get(semantics, semantics)
+    within = ", within_program=True" if operation.integer("scope") == _OF_PROGRAM else ""
+    return f"semantics={semantics!r}{within}"
 
 
 def assume(scope: NameScope, operation: Operation) -> None:
@@ -115,14 +126,26 @@ def assume(scope: NameScope, operation: Operation) -> None:
     scope.emit(f"assume({scope.typed(operation.operands[0]).text})", operation)
 
 
-STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
+_Write = Callable[[NameScope, Operation], None]
+_WriteAtomic = Callable[[NameScope, Operation, Waited], None]
+_STATEMENTS: Mapping[str, _Write] = {
     "tt.load": load,
     "tt.store": store,
+    ASSUMPTION: assume,
+}
+_ATOMICS: Mapping[str, _WriteAtomic] = {
     "tt.atomic_rmw": atomic,
     "tt.atomic_cas": compare_and_swap,
-    ASSUMPTION: assume,
     "tt.atomic_load": atomic_load,
     "tt.atomic_store": atomic_store,
     "tt.atomic_poll": atomic_poll,
 }
-"""Writers by the operation's name."""
+
+
+def statements(waited: Waited) -> Mapping[str, _Write]:
+    """Return writers by the operation's name; `waited` atomics order their program."""
+
+    def writer(write: _WriteAtomic) -> _Write:
+        return lambda scope, operation: write(scope, operation, waited)
+
+    return {**_STATEMENTS, **{name: writer(write) for name, write in _ATOMICS.items()}}

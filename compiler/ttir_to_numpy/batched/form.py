@@ -20,8 +20,8 @@ NAMES = frozenset(
 """The names that the text calls beside functions of numbers; its runtime has all of these."""
 
 
-def run_form_with(constants: Constants) -> Form:
-    """Return the form whose constants are kept by `constants`."""
+def run_form_with(constants: Constants, waited: accesses.Waited) -> Form:
+    """Return the form whose constants are kept by `constants`; `waited` atomics order programs."""
     return Form(
         expressions={
             **ARTIFACT.expressions,
@@ -29,7 +29,7 @@ def run_form_with(constants: Constants) -> Form:
             **shapes.EXPRESSIONS,
             **shapes.constants_with(constants),
         },
-        statements={**ARTIFACT.statements, **accesses.STATEMENTS},
+        statements={**ARTIFACT.statements, **accesses.statements(waited)},
         structures=control_flow.STRUCTURES,
         with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
         blocks=write_blocks,

@@ -18,6 +18,9 @@ _ACCESSES = frozenset(
     }
 )  # fmt: skip
 _ORDERED = frozenset({"tt.atomic_cas", "tt.atomic_load", "tt.atomic_poll", "tt.print"})
+ATOMICS = frozenset(
+    {"tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_poll", "tt.atomic_store"}
+)
 _REGIONS = frozenset({"tt.reduce", "tt.scan", "tt.map_elementwise"})
 
 
@@ -57,6 +60,10 @@ class Reachable:
     def prints(self) -> bool:
         """Return whether it contains a `tl.device_print`."""
         return any(o.name == "tt.print" for every in self.operations.values() for o in every)
+
+    def has_atomics(self) -> bool:
+        """Return whether it contains an atomic operation on pointers."""
+        return any(o.name in ATOMICS for every in self.operations.values() for o in every)
 
     def largest_tile(self) -> int:
         """Return how many elements the largest tensor has."""

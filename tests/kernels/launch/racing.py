@@ -91,3 +91,42 @@ def waits_for_its_predecessor(flags_ptr, out_ptr):
             pass
     tl.store(out_ptr + program, program)
     tl.atomic_xchg(flags_ptr + program, 1)
+
+
+@triton.jit
+def overwrites_what_others_count(count_ptr, LAST: tl.constexpr):
+    tl.atomic_add(count_ptr, 1)
+    if tl.program_id(0) == LAST:
+        tl.store(count_ptr, 5)
+
+
+@triton.jit
+def writes_if_overtaken(count_ptr, out_ptr):
+    if tl.atomic_add(count_ptr, 1) != tl.program_id(0):
+        tl.store(out_ptr, tl.program_id(0))
+
+
+@triton.jit
+def masks_by_ticket(count_ptr, data_ptr, out_ptr):
+    program = tl.program_id(0)
+    tl.store(data_ptr + program, program)
+    ticket = tl.atomic_add(count_ptr, 1)
+    is_last = ticket == tl.num_programs(0) - 1
+    data = tl.load(data_ptr + tl.arange(0, 4), mask=is_last & (tl.arange(0, 4) >= 0), other=0)
+    tl.store(out_ptr, tl.sum(data, 0), mask=is_last)
+
+
+@triton.jit
+def publishes_without_asking(flag_ptr, data_ptr, out_ptr):
+    program = tl.program_id(0)
+    if program == 0:
+        tl.store(data_ptr, 7)
+    old = tl.atomic_add(flag_ptr, 1)
+    if program == 1:
+        tl.store(out_ptr, tl.load(data_ptr) + old)
+
+
+@triton.jit
+def counts_within_its_program(count_ptr, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * STEP + tl.arange(0, BLOCK)
+    tl.atomic_add(count_ptr + offsets, 1, scope="cta")

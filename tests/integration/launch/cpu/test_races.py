@@ -153,3 +153,49 @@ async def test_programs_that_wait_for_those_before_them_run_twice_in_order(devic
     ran = await run(device, "waits_for_its_predecessor", arguments, check="determinism")
     assert ran.result["deterministic"] is True
     assert ran.output("out_ptr").tolist() == [0, 1, 2, 3]
+
+
+async def test_an_atomic_whose_value_is_unused_orders_nothing(device):
+    arguments = {"count_ptr": zeros(1)}
+    ran = await run(device, "overwrites_what_others_count", arguments, LAST=3)
+    (found,) = ran.findings
+    line = line_of("tl.store(count_ptr, 5)")
+    assert (found["kind"], found["scope"], found["line"]) == ("race", "between_programs", line)
+
+
+async def test_an_atomic_whose_value_decides_nothing_orders_nothing(device):
+    arguments = {"flag_ptr": zeros(1), "data_ptr": zeros(1), "out_ptr": zeros(1)}
+    ran = await run(device, "publishes_without_asking", arguments)
+    assert [(found["kind"], found["argument"]) for found in ran.findings] == [("race", "data_ptr")]
+
+
+async def test_a_race_that_only_another_order_of_programs_shows(device):
+    arguments = {"count_ptr": zeros(1), "out_ptr": zeros(1)}
+    ran = await run(device, "writes_if_overtaken", arguments)
+    (found,) = ran.findings
+    assert (found["kind"], found["argument"], found["program"]) == ("race", "out_ptr", [2, 0, 0])
+    assert found["message"].endswith("(Seen with the programs in the opposite order.)")
+    assert ran.output("out_ptr").tolist() == [0]  # as in the first run
+
+
+async def test_a_ticket_that_masks_the_accesses_orders_them(device):
+    arguments = {"count_ptr": zeros(1), "data_ptr": zeros(4), "out_ptr": zeros(1)}
+    ran = await run(device, "masks_by_ticket", arguments)
+    assert ran.findings == []
+    assert ran.output("out_ptr").tolist() == [6]
+
+
+async def test_atomics_within_a_program_that_two_programs_make(device):
+    arguments = {"count_ptr": zeros(16)}
+    sizes = {"STEP": 2, "BLOCK": 4}
+    ran = await run(device, "counts_within_its_program", arguments, **sizes)
+    (found,) = ran.findings
+    assert (found["kind"], found["scope"], found["index"]) == ("warning", "between_programs", [2])
+    assert "Leave out scope" in found["message"]
+
+
+async def test_atomics_within_a_program_on_its_own_elements(device):
+    arguments = {"count_ptr": zeros(16)}
+    ran = await run(device, "counts_within_its_program", arguments, STEP=4, BLOCK=4)
+    assert ran.findings == []
+    assert ran.output("count_ptr").tolist() == [1] * 16
