@@ -13,7 +13,7 @@ from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, message_of, reason_of
 from programs.recorder.tensor_table import device_name
 from programs.recorder.torch_patches.fake_generators import check_device
-from programs.tape.allowed_overloads import ALLOWED
+from programs.tape.allowed_overloads import ALLOWED, VALUE_CHECKS
 from programs.tape.tape_bounds import MAX_DEGREE
 
 _UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
@@ -114,7 +114,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             tape.tensors.add(item) if isinstance(item, torch.Tensor) else None
             for item in tree_leaves(returned)
         ]
-        if changes or any(output is not None for output in outputs):
+        if changes or name in VALUE_CHECKS or any(output is not None for output in outputs):
             if name not in ALLOWED:
                 detail = f"{name} is not an overload that tapes allow{instead_of(name)}"
                 raise NotRecordable("unsupported_op", detail)

@@ -90,7 +90,7 @@ def _callable(name: str, device: torch.device) -> Any:
     """Return a function that calls an overload on a device, composed of other ops if needed."""
     found = overload(name)
     if device.type not in ("cpu", "meta"):
-        return found
+        return _ON_GPUS.get(found, found)
     if device.type == "cpu" and found in _ONLY_ON_GPUS:
         return decomposition_table[found]
     return _ON_CPUS.get(found, found)
@@ -168,6 +168,16 @@ def _log_sigmoid_backward(grad: torch.Tensor, given: torch.Tensor, _: torch.Tens
     return _LOG_SIGMOID_BACKWARD(grad, given, torch.exp(-given.abs()))
 
 
+def _assert_on_host(value: torch.Tensor, message: str = "the tensor has a zero") -> None:
+    """Raise the error of a failed assertion; the GPU's own assertion would end its process."""
+    if not bool(value):
+        raise RuntimeError(message)
+
+
+_ON_GPUS: Mapping[Any, Callable[..., Any]] = {
+    torch.ops.aten._assert_async.default: _assert_on_host,
+    torch.ops.aten._assert_async.msg: _assert_on_host,
+}
 _ON_CPUS: Mapping[Any, Callable[..., Any]] = {
     **FUSED_CELLS,
     _LAYER_NORM_BACKWARD: _layer_norm_backward,

@@ -287,6 +287,12 @@ FAMILIES = (
         "linalg_cross.default _fft_c2c.default _fft_c2r.default _fft_r2c.default",
     ),
     OverloadFamily(
+        "compute",
+        "checks of values: they return nothing, and the replay ends with the error that torch "
+        "raises",
+        "_assert_async.default _assert_async.msg _linalg_check_errors.default",
+    ),
+    OverloadFamily(
         "heavy",
         "matrix products",
         "mm.default bmm.default addmm.default baddbmm.default mv.default addmv.default "
@@ -312,6 +318,11 @@ FAMILIES = (
         "_thnn_fused_gru_cell_backward.default",
     ),
 )
+
+VALUE_CHECKS = frozenset(
+    {"aten._assert_async.default", "aten._assert_async.msg", "aten._linalg_check_errors.default"}
+)
+"""Overloads without results that raise an error for some values."""
 
 ALLOWED: Mapping[str, OverloadFamily] = {
     f"aten.{name}": family for family in FAMILIES for name in family.overloads.split()

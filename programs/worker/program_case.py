@@ -239,9 +239,7 @@ class _Case:
             outcome.findings.append(_failure_of_reference(reference))
             believed = None
         pool = self._attempt.context.comparing
-        compared = await compare(
-            pool, replayed, believed, self._tolerances, ir, devices=not job.candidate.is_script
-        )
+        compared = await compare(pool, replayed, believed, self._tolerances, ir)
         outcome.warnings += self._tolerances.warnings(
             (path, output.summary.dtype)
             for path, output in compared.outputs.items()

@@ -12,7 +12,7 @@ from launch.request.launch_record import Comparison
 from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
 from programs.program_record import ProgramOutput
 from programs.replay.replay_order import ORDER_DEPENDENT
-from programs.tape.schema import Scalar, TensorMeta
+from programs.tape.schema import TensorMeta
 from programs.worker.comparing_child import BodyParts, compare_outputs
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import (
@@ -152,7 +152,7 @@ class _Comparison:
                 comparison = annotated(
                     comparison, found.summary, dtypes[path], is_downgraded=is_downgraded
                 )
-                if comparison.compared or _is_empty(returned[path]):
+                if comparison.compared:
                     self.compared.matches.append(comparison.matches)
             self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
             weak = weak_comparison(f"output {path}", comparison)
@@ -298,11 +298,6 @@ class _Comparison:
 def compared_dtype(dtype: str) -> str:
     """Return the dtype to compare elements as: for complex numbers, that of their parts."""
     return _PARTS_OF_COMPLEX.get(dtype, dtype)
-
-
-def _is_empty(item: ReplayedTensor | Scalar) -> bool:
-    """Return True for a tensor without elements, which is compared by shape and dtype."""
-    return isinstance(item, ReplayedTensor) and 0 in item.meta.shape
 
 
 def _stored(meta: TensorMeta) -> tuple[str, list[int]]:

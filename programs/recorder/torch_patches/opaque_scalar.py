@@ -76,8 +76,8 @@ def install() -> None:
     tensor: Any = torch.Tensor
     tensor.item = _known_or(tensor.item, _item)
     tensor.tolist = _known_or(tensor.tolist, _list)
-    tensor.numpy = _known_or(tensor.numpy, _array)
-    tensor.__array__ = _known_or(tensor.__array__, lambda self, *_, **__: _array(self))
+    tensor.numpy = _checked(_known_or(tensor.numpy, _array))
+    tensor.__array__ = _checked(_known_or(tensor.__array__, lambda self, *_, **__: _array(self)))
     tensor.__repr__ = _waited_for(tensor.__repr__)
     for name in ("allclose", "equal"):
         compare = _compared(getattr(torch, name), name)
@@ -137,8 +137,18 @@ def _list(tensor: Any) -> Any:
     return _filled(tensor, OpaqueValue(".tolist()")).tolist()
 
 
-def _array(tensor: Any, *, force: bool = False) -> Any:
-    """Return an array of opaque values. Raises what `Tensor.numpy` raises."""
+def _checked(convert: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a conversion of tensors to arrays that raises what `Tensor.numpy` raises."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if current() is not None and isinstance(self, FakeTensor):
+            _check_convertible(self, force=bool(kwargs.get("force", False)))
+        return convert(self, *args, **kwargs)
+
+    return method
+
+
+def _check_convertible(tensor: Any, *, force: bool) -> None:
     if tensor.device.type != "cpu" and not force:
         raise TypeError(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
@@ -150,6 +160,9 @@ def _array(tensor: Any, *, force: bool = False) -> Any:
         )
     if tensor.dtype in _NOT_OF_NUMPY:
         raise TypeError(f"Got unsupported ScalarType {_NOT_OF_NUMPY[tensor.dtype]}")
+
+
+def _array(tensor: Any, **_: Any) -> Any:
     return _filled(tensor, OpaqueValue(".numpy()"))
 
 

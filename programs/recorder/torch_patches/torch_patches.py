@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 from programs.recorder.torch_patches import (
+    class_checks,
     fake_generators,
     moved_modules,
     opaque_scalar,
@@ -49,6 +50,7 @@ def install() -> None:
     _replace_inductor_allocation()
     fake_generators.install()
     truncated_normals.install()
+    class_checks.install()
     torch.compile = _uncompiled
 
 

@@ -44,11 +44,29 @@ def test_an_output_without_axes_may_be_on_either(programs: httpx.Client) -> None
 
 @pytest.mark.parametrize(
     ("ours", "verdict"),
-    [("x[:0] * 2", "passed"), ("x[:0].double()", "mismatch"), ("x[:0, None]", "mismatch")],
+    [("x[:0] * 2", "not_checked"), ("x[:0].double()", "mismatch"), ("x[:0, None]", "mismatch")],
 )
-def test_empty_outputs_are_compared(programs: httpx.Client, ours: str, verdict: str) -> None:
+def test_empty_outputs_differ_by_shape_and_type_alone(
+    programs: httpx.Client, ours: str, verdict: str
+) -> None:
     answer = evaluate(programs, candidate(ours), reference("x[:0] * 2"))
     assert answer["verdict"] == verdict, answer
+
+
+def test_an_empty_output_beside_another_one_passes(programs: httpx.Client) -> None:
+    both = "x * 2, x[:0]"
+    answer = evaluate(programs, candidate(both), reference(both))
+    assert answer["verdict"] == "passed", answer
+
+
+def test_a_variable_of_a_script_on_another_device_does_not_match(programs: httpx.Client) -> None:
+    script = {"kind": "script", "outputs": ["y"]}
+    ours = {"source": "import torch\ny = torch.ones(4, device='cuda') * 2\n", "entry": script}
+    theirs = {"source": "import torch\ny = torch.ones(4) * 2\n", "entry": script}
+    body = {**ours, "reference": theirs}
+    answer = programs.post("/v1/programs", params={"wait": 60}, json=body, timeout=90).json()
+    assert answer["verdict"] == "mismatch", answer
+    assert [finding["kind"] for finding in answer["findings"]] == ["wrong_device"]
 
 
 def test_nan_beside_nan_is_a_mismatch_that_says_so(programs: httpx.Client) -> None:
