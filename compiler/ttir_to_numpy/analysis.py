@@ -21,6 +21,8 @@ ENDS = frozenset(
         "cf.cond_br", "tt.map_elementwise.return",
     }
 )  # fmt: skip
+HINTS = ("tt.divisibility", "tt.contiguity", "tt.constancy")
+"""Attributes of operations that hold what the source promises of their values."""
 RETURNS = frozenset({name for name in ENDS if name.endswith(".return")})
 """Ends of functions, and of the regions that are functions of their operation."""
 HEAVIEST = 7
@@ -129,8 +131,8 @@ def _inline(found: Analysis, operations: list[Operation], constants: frozenset[s
         weights[operation] += 1
         if operation.name in constants or operation.name in _STATEMENTS or operation.name in ENDS:
             continue
-        if len(operation.results) != 1:
-            continue
+        if len(operation.results) != 1 or not operation.attributes.keys().isdisjoint(HINTS):
+            continue  # a value with a hint has a line, where it is checked
         uses = found.uses.get(operation.results[0], [])
         if len(uses) != 1 or not _may_stand_in(operation, uses[0], found):
             continue

@@ -14,6 +14,10 @@ Combination = Callable[[NameScope, Operation], None]
 """Writes the region of an operation as the body of a function."""
 
 
+def _nothing(scope: NameScope, item: object) -> None:
+    """Write nothing."""
+
+
 @dataclass(frozen=True)
 class Form:
     """The writers by the operation's name, and the one of a function's blocks.
@@ -29,3 +33,7 @@ class Form:
     with_regions: Mapping[str, Callable[[NameScope, Operation, Combination], None]]
     blocks: Callable[[NameScope, Sequence[IrBlock], Body], None]
     effects: frozenset[str] = EFFECTS
+    entered: Callable[[NameScope, IrBlock], None] = _nothing
+    """Writes what a block does before its operations."""
+    after: Callable[[NameScope, Operation], None] = _nothing
+    """Writes what follows an operation."""

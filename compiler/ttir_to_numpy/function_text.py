@@ -100,12 +100,14 @@ class _Writer:
             raise Untranslatable(message)
         if self._follower is not None:
             self._follower.entered(scope, block)
+        self._form.entered(scope, block)
         for operation in block.operations:
             if operation not in scope.analysis.live or operation.name in ENDS:
                 continue
             lines = len(scope.lines)
             try:
                 self._operation(scope, operation)
+                self._form.after(scope, operation)
             except Untranslatable as refusal:
                 raise refusal.at(self._place_of(operation)) from None
             if self._follower is not None and len(scope.lines) > lines:

@@ -244,7 +244,7 @@ class AccessChecker:
             missing = written_bytes.unwritten(index, cells, size)
             if missing is not None:
                 address = int(lanes.addresses[missing][0])
-                self._add_finding(finding.uninitialized(slot, address, self.location()))
+                self.add_finding(finding.uninitialized(slot, address, self.location()))
         if access is not Access.LOAD:
             written_bytes.write(index, cells, size)
 
@@ -253,9 +253,9 @@ class AccessChecker:
         conflict = races.note(lanes, location)
         if conflict is not None:
             access, slot = lanes.touch.access, lanes.slot
-            self._add_finding(finding.race(access, slot, conflict, location, is_cuda=self._is_cuda))
+            self.add_finding(finding.race(access, slot, conflict, location, is_cuda=self._is_cuda))
 
-    def _add_finding(self, found: Finding) -> None:
+    def add_finding(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, at most one per line."""
         where = (found.kind, found.argument, found.line)
         if where not in self._found_at and len(self.findings) < MOST_FINDINGS:

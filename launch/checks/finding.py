@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -249,6 +250,40 @@ def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Findi
 def assertion_failed(words: str, location: KernelLocation) -> Finding:
     """Return the finding of a `tl.device_assert` or `tl.assume` that does not hold."""
     return _finding("assertion_failed", location, f"program {location.program}: {words}")
+
+
+def false_promise(
+    broken: str, access: Literal["read", "write"] | None, location: KernelLocation
+) -> Finding:
+    """Return the finding of a hint that does not hold; `access` is of the address it leads to."""
+    effect = (
+        "a GPU reads or writes several elements at once there, and faults where the address is "
+        "not a multiple of their size"
+        if access is not None
+        else "the compiler takes one lane for its neighbours, so that a GPU uses other elements"
+    )
+    message = f"program {location.program}: {broken}. The compiler relies on it: {effect}. "
+    message += "Remove the hint, or make it hold for every program."
+    return replace(_finding("false_promise", location, message), access=access)
+
+
+def unneeded_promise(broken: str, location: KernelLocation) -> Finding:
+    """Return the warning that a hint does not hold, though no vector is as long as that."""
+    message = (
+        f"program {location.program}: {broken}. No access of today's compiler is wide enough to "
+        "rely on that, but a later one may be: use the number that holds."
+    )
+    return _finding("warning", location, message)
+
+
+def misaligned_descriptor(broken: str, location: KernelLocation) -> Finding:
+    """Return the finding of a tensor descriptor that the hardware refuses."""
+    message = (
+        f"program {location.program} makes a tensor descriptor whose {broken}. The target copies "
+        "blocks by TMA, which needs a base address and strides that are multiples of 16 bytes, and "
+        "1 as the last stride. Pad the rows, or use pointers and masks."
+    )
+    return _finding("misaligned_access", location, message)
 
 
 def _finding(

@@ -42,6 +42,7 @@ from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances, RoundsSpent
+from launch.cpu.promises import Promises
 from launch.messages import CHECK_TIMEOUT, Finding, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
@@ -224,7 +225,12 @@ class GridLaunch:
             form.parameters, order.parameters, order.arguments, self._space
         )
         prints = DevicePrints(self._programs, self._locations)
-        self._kernel = Kernel(form, self._programs, self._memory, prints, self._step)
+        promises = Promises(
+            self._programs, self._location, self._access_checker.add_finding, order.target
+        )
+        self._kernel = Kernel(
+            form, self._programs, self._memory, prints, self._step, promises=promises
+        )
 
     def run(self) -> KernelRun:
         """Run all programs, or those up to a finding. Raises `SuspectedAt`, `OutOfTime`."""

@@ -27,6 +27,7 @@ from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_packs
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
+from launch.cpu.promises import Promises
 
 _UNEVEN = 8
 """The divisor of the batch size if programs may have different numbers of loop rounds."""
@@ -36,8 +37,8 @@ _TENSOR_OPS = (
 )  # fmt: skip
 
 
-def _ignored(number: int, value: Any) -> None:
-    """Ignore a step."""
+def _ignored(*values: Any) -> None:
+    """Ignore a step, or a promise."""
 
 
 class Kernel:
@@ -45,6 +46,7 @@ class Kernel:
 
     If its form has steps, `step` receives each value: its number in `form.steps`, and its lanes.
     `replaced` functions take the place of those of the CPU device, by the names in the form.
+    Without `promises`, hints and descriptors are not checked.
     """
 
     def __init__(
@@ -55,10 +57,13 @@ class Kernel:
         prints: DevicePrints,
         step: Callable[[int, Any], None] = _ignored,
         replaced: Mapping[str, Any] = MappingProxyType({}),
+        promises: Promises | None = None,
     ) -> None:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
         names["step"] = step
+        names["promise"] = _ignored if promises is None else promises.check
+        names["check_descriptor"] = _ignored if promises is None else promises.check_descriptor
         names["check_extent"] = partial(check_extent, programs)
         names |= replaced
         exec(_compiled(form.text), names)  # noqa: S102 - its task

@@ -60,6 +60,8 @@ OF_FINDINGS = frozenset(
     }
 )
 """The verdicts that are kinds of findings."""
+FALSE_PROMISE = "false_promise"
+"""The finding of a hint that does not hold. Its verdict depends on what relies on the hint."""
 CHECK_INCOMPLETE = "check_incomplete"
 """The finding that a requested check did not complete: then nothing has passed."""
 GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})
@@ -81,6 +83,13 @@ class Evidence:
     checks: frozenset[str] = frozenset()
     reference_failed: bool = False
     """The problem of the reference's own run, independent of the kernel's findings."""
+
+
+def evident_kind(kind: str, access: str | None) -> str:
+    """Return the kind that decides the verdict, of a finding with this `kind` and `access`."""
+    if kind != FALSE_PROMISE:
+        return kind
+    return str(Verdict.ASSERTION_FAILED if access is None else Verdict.MISALIGNED_ACCESS)
 
 
 def verdict_of(evidence: Evidence) -> Verdict:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from compiler.compilation import amended
 from launch.messages import CompareOrder, Finding, OutputOrder
 from launch.request.launch_record import Comparison
-from launch.request.verdict import Evidence, RunEnding, Verdict, verdict_of
+from launch.request.verdict import Evidence, RunEnding, Verdict, evident_kind, verdict_of
 from programs.program_record import ProgramOutput
 from programs.replay.replay_order import ORDER_DEPENDENT
 from programs.tape.schema import TensorMeta
@@ -98,7 +98,7 @@ def judged(
     return verdict_of(
         Evidence(
             ending=candidate.ending,
-            findings=frozenset(finding.kind for finding in findings),
+            findings=frozenset(evident_kind(item.kind, item.access) for item in findings),
             matches=tuple(compared.matches),
             deterministic=candidate.deterministic,
             checks=frozenset(checks),

@@ -126,12 +126,19 @@ def assume(scope: NameScope, operation: Operation) -> None:
     scope.emit(f"assume({scope.typed(operation.operands[0]).text})", operation)
 
 
+def make_descriptor(scope: NameScope, operation: Operation) -> None:
+    """Write `tt.make_tensor_descriptor`, and the check of what the hardware needs of it."""
+    accesses.make_descriptor(scope, operation)
+    scope.emit(f"check_descriptor({scope.value(operation.results[0]).text})", operation)
+
+
 _Write = Callable[[NameScope, Operation], None]
 _WriteAtomic = Callable[[NameScope, Operation, Waited], None]
 _STATEMENTS: Mapping[str, _Write] = {
     "tt.load": load,
     "tt.store": store,
     ASSUMPTION: assume,
+    "tt.make_tensor_descriptor": make_descriptor,
 }
 _ATOMICS: Mapping[str, _WriteAtomic] = {
     "tt.atomic_rmw": atomic,

@@ -1,6 +1,13 @@
 """The run form's writers: those of the artifact's form, changed for a leading axis."""
 
-from compiler.ttir_to_numpy.batched import accesses, control_flow, conversions, reductions, shapes
+from compiler.ttir_to_numpy.batched import (
+    accesses,
+    control_flow,
+    conversions,
+    promises,
+    reductions,
+    shapes,
+)
 from compiler.ttir_to_numpy.batched.blocks import write_blocks
 from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.form import Form
@@ -9,12 +16,13 @@ from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
 NAMES = frozenset(
     {
         "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if",
-        "begin_paths", "begin_while", "check", "check_extent", "compare_and_swap", "concatenate",
+        "begin_paths", "begin_while", "check", "check_descriptor", "check_extent",
+        "compare_and_swap", "concatenate",
         "descriptor_gather", "descriptor_load", "descriptor_reduce", "descriptor_scatter",
         "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
         "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",
-        "program_id", "reduce", "reshape", "scan", "select", "show", "step", "store", "store_block",
-        "to_half", "transpose", "unsigned_loop",
+        "program_id", "promise", "reduce", "reshape", "scan", "select", "show", "step", "store",
+        "store_block", "to_half", "transpose", "unsigned_loop",
     }
 )  # fmt: skip
 """The names that the text calls beside functions of numbers; its runtime has all of these."""
@@ -33,5 +41,7 @@ def run_form_with(constants: Constants, waited: accesses.Waited) -> Form:
         structures=control_flow.STRUCTURES,
         with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
         blocks=write_blocks,
+        entered=promises.entered,
+        after=promises.after,
         effects=ARTIFACT.effects | {accesses.ASSUMPTION},
     )

@@ -13,7 +13,7 @@ from launch.request.case import Case, seeds_of
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult, Output
 from launch.request.launch_request import ReturnMode
-from launch.request.verdict import Evidence, Verdict, verdict_of
+from launch.request.verdict import Evidence, Verdict, evident_kind, verdict_of
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
 from worker.launch.comparison import Actual, Compared, compare, not_checked
@@ -167,7 +167,7 @@ class Judgement:
     ) -> Evidence:
         return Evidence(
             ending=result.ending,
-            findings=frozenset(finding.kind for finding in result.findings),
+            findings=frozenset(evident_kind(item.kind, item.access) for item in result.findings),
             matches=tuple(matches),
             deterministic=result.deterministic,
             checks=frozenset(self._job.checks),

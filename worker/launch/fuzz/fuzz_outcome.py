@@ -6,7 +6,7 @@ from typing import Any
 
 from launch.messages import Finding
 from launch.request.launch_record import CaseResult, Comparison, Output
-from launch.request.verdict import GOOD, Verdict
+from launch.request.verdict import GOOD, Verdict, evident_kind
 from worker.launch.cpu_device import DOES_NOT_COMPILE
 
 _TIME_IS_UP = frozenset({"deadline_exceeded", "worker_lost"})
@@ -76,7 +76,9 @@ def verdict_after(word: str) -> Verdict:
 
 def finding_of_case(result: CaseResult, word: str, changed: str, case: dict[str, Any]) -> Finding:
     """Return the finding of a failed case; `changed` describes its changes."""
-    found = next((each for each in result.findings if each.kind == word), None)
+    found = next(
+        (each for each in result.findings if evident_kind(each.kind, each.access) == word), None
+    )
     if found is not None:
         return replace(found, message=f"With {changed}: {found.message}", case=case)
     if result.problem is not None:
