@@ -23,13 +23,13 @@ class Kernel:
     contract: str
     constexprs: dict[str, int] = field(default_factory=dict)
 
-    def proof(self, *checks: str) -> KernelProof:
+    def proof(self, *checks: str, limits: SizeLimits | None = None) -> KernelProof:
         """Return the answers to checks."""
         text = ttir_of(self.body, self.signature, self.constexprs)
         module = module_of(generic_form(text, TARGET, "ttir")[0])
         name_arguments(module, list(self.signature))
         contract = read_contract(self.contract)
-        return prove(module, contract, self.constexprs, SizeLimits(), checks)
+        return prove(module, contract, self.constexprs, limits or SizeLimits(), checks)
 
     def last(self, check: str) -> Conclusion:
         """Return the answer about the last access of the text."""
