@@ -5,6 +5,7 @@ A carried value is its start and so many steps, where it grows alike in each tur
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -173,7 +174,11 @@ class Loops:
             return None
         if isinstance(me, Polynomial) and isinstance(first, Polynomial):
             made = first + self._turn_of(loop) * step
-            self._note_on_the_way(checks, me, made, following, loop)
+            is_next = following.made_by, bits_of_element(element_of(following.type)), after
+            self._note_on_the_way(
+                (one for one in checks if (one.operation, one.bits, one.result) != is_next),
+                me, made, loop,
+            )  # fmt: skip
         return step
 
     def _of_earlier_turns(self, check: Check, loop: Operation, turn: Polynomial) -> Check:
@@ -191,19 +196,13 @@ class Loops:
         return replace(earlier, given=both(check.given, at_least(turn, 1)))
 
     def _note_on_the_way(
-        self,
-        checks: set[Check],
-        me: Polynomial,
-        made: Polynomial,
-        following: Value,
-        loop: Operation,
+        self, checks: Iterable[Check], me: Polynomial, made: Polynomial, loop: Operation
     ) -> None:
         """Note what must be exact between a carried value and the next, which is `made` then.
 
-        The next value itself is left out: it is checked in closed form, where it counts.
+        The next value itself is not among them: it is checked in closed form, where it counts.
         """
         [mine] = me.names
-        bits = bits_of_element(element_of(following.type))
         self.evaluator.note(
             replace(
                 check,
@@ -213,7 +212,6 @@ class Loops:
             )
             for check in checks
             if mine in check.result.names
-            and not (check.operation is following.made_by and check.bits == bits)
         )
 
     def _turn_of(self, loop: Operation) -> Polynomial:
@@ -225,7 +223,7 @@ class Loops:
         if pointee_of(argument.type) is not None:
             return SymbolicPointer((PointerCase(TRUE, argument, lift(0)),))
         element = element_of(argument.type)
-        loops = frozenset([loop])
+        loops = self.evaluator.structure.loops_around(loop) | {loop}
         if element == "i1":
             return Truth(self.evaluator.unknowns.fresh("carried", Range(0, 1), loops=loops), True)
         if element[0] != "i":
