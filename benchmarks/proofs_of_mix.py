@@ -48,7 +48,7 @@ CHECKS = ("bounds", "overflow")
 
 @dataclass
 class Rechecks:
-    """What both re-checks saw of all kernels."""
+    """The outcomes of both re-checks of all kernels."""
 
     answers: Counter[str] = field(default_factory=Counter)
     """By `agrees`, `violated` and so on, of each re-check."""

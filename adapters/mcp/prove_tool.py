@@ -38,7 +38,8 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
     hidden = f"… and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
     step = _step(proof["verdict"])
     shown = lines[:_MOST_SHOWN]
-    return answer(head, proof["reason"] or "", *shown, hidden, next_step=step, **facts)
+    shown += [hidden, _rechecked(proof["accesses"])]
+    return answer(head, proof["reason"] or "", *shown, next_step=step, **facts)
 
 
 def _lines(accesses: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -56,6 +57,20 @@ def _why(said: Mapping[str, Any]) -> str:
         sizes = ", ".join(f"{name} = {size}" for name, size in said["replay"]["sizes"].items())
         return f" at {sizes}: {said['replay']['message']}{_fix(said['fix'])}"
     return f" ({said['reason']})" if said["reason"] else ""
+
+
+def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
+    """Return what the re-checks of all proofs saw, "" without any."""
+    answers = [access[check] for access in accesses for check in _CHECKS if access[check]]
+    seen = [said["rechecked"] for said in answers if said["rechecked"]]
+    if not seen:
+        return ""
+    least = min(one["runs"] for one in seen)
+    agreeing = sum(one["bits"] == "agrees" for one in seen)
+    return (
+        f"re-checked: at least {least} runs reached each proved access, "
+        f"bit-vectors agree with {agreeing} of {len(seen)} proofs"
+    )
 
 
 def _fix(fix: Mapping[str, Any] | None) -> str:

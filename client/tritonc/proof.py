@@ -54,6 +54,8 @@ class ProofAnswer:
     fix: Mapping[str, Any] | None = None
     """A change that proves it: `patch`, and `registers` and `instructions` (by class) before and
     after on a `target`."""
+    rechecked: Mapping[str, Any] | None = None
+    """Of `proved`: the `runs` that reached the access, and `bits`, the answer of bit-vectors."""
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProofAnswer":
@@ -165,6 +167,18 @@ class Proof:
         """True if the proof is over; states newer than this client count as over."""
         return self.state not in UNFINISHED
 
+    def rechecks(self) -> str:
+        """Return what the re-checks of all proofs saw, "" without any."""
+        answers = [answer for access in self.accesses for answer in access.answers.values()]
+        seen = [answer.rechecked for answer in answers if answer.rechecked is not None]
+        if not seen:
+            return ""
+        runs = sorted(int(one.get("runs") or 0) for one in seen)
+        spread = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
+        agreeing = sum(one.get("bits") == "agrees" for one in seen)
+        share = "" if agreeing == len(seen) else f" with {agreeing} of {len(seen)} proofs"
+        return f"{spread} runs, bit-vectors agree{share}"
+
     def render(self, name: str = POSTED_SOURCE) -> str:
         """Return the answers as lines; `name` is the file's."""
         return "\n".join(self._lines(name))
@@ -189,6 +203,8 @@ class Proof:
         yield from self._hints()
         if self.reason:
             yield f"{name}: not read: {self.reason}"
+        if rechecks := self.rechecks():
+            yield f"re-checked: {rechecks}"
         if self.verdict is not None:
             answers = [answer for access in self.accesses for answer in access.answers.values()]
             under = (text for answer in answers for text in answer.proved_under)

@@ -16,6 +16,8 @@ GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
 MOST_CHARACTERS = 20_000
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\d+)*", re.ASCII)
 _ZEROS = re.compile(r"(?<![\w.])0+(?=\d)", re.ASCII)
+_GUESSED = re.compile(r"only[ \t]+(?=[A-Za-z_])", re.ASCII)
+"""The mark of a statement that an inference guessed."""
 _LIST = re.compile(r"(sizes|any)\s+([A-Za-z_].*)", re.ASCII)
 _VALUES = re.compile(r"values\s+([A-Za-z_]\w*(?:\.\d+)*)\s*:(.*)\.\.(.*)", re.ASCII)
 _EXTENT = re.compile(r"([A-Za-z_]\w*(?:\.\d+)*)\s*:(.*)", re.ASCII)
@@ -112,6 +114,8 @@ def read_contract_text(text: str) -> ContractText:
     found = ContractText()
     for line in text.splitlines():
         statement = line.partition("#")[0].strip()
+        guessed = _GUESSED.match(statement)
+        statement = statement if guessed is None else statement[guessed.end() :]
         if statement:
             _read(found, statement)
             found.numbers |= {int(number) for number in re.findall(r"\b\d+\b", statement)}

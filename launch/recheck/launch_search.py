@@ -233,15 +233,17 @@ class LaunchSearch:
         self, names: Mapping[str, int], low: int, high: int, rng: random.Random
     ) -> list[int]:
         """Return ends of the type, and values whose products with others pass its end."""
-        factors = [abs(value) for value in names.values() if abs(value) > 1]
-        factors += [abs(value) for value in self.numbers if value > 1]
+        sizes = {abs(value) for value in (*names.values(), *self.numbers) if abs(value) > 1}
+        factors = sorted(sizes, reverse=True)
         found = [high, high, high - 1, rng.randint(max(low, 1), high), 46_340, 46_341, 65_536]
         found += [low, low + 1, -46_341] if low < 1 else []
         for end in _FULL:
-            for size in (0, 1, 1, 2):
+            for wanted in (1, 1, 2):
                 product = 1
-                for factor in rng.sample(factors, min(size, len(factors))):
-                    product *= factor
+                for place in range(min(wanted, len(factors))):
+                    # the largest ones first, as products of them pass the end
+                    skipped = min(int(rng.expovariate(1)), len(factors) - 1 - place)
+                    product *= factors[place + skipped]
                 found += [end // product + by for by in (-1, 0, 1)]
         found.append(1 << rng.randint(8, max(9, high.bit_length() - 1)))
         return found

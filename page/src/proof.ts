@@ -25,6 +25,8 @@ export interface Answer {
   witness: Witness | null;
   replay: { message: string; sizes: Record<string, number> } | null;
   fix: { patch: string; target: string; registers: (number | null)[]; instructions: (Record<string, number> | null)[] } | null;
+  /** The outcomes of the re-checks of a proof; null for other verdicts. Services before it have none. */
+  rechecked?: { runs: number; bits: string } | null;
 }
 
 export interface Access {
@@ -72,6 +74,16 @@ export async function proved(body: RequestBody): Promise<Proof> {
 export function isWhole({ state, verdict, accesses }: Proof): boolean {
   const isProved = (access: Access): boolean => CHECKS.every(([check]) => access[check]?.verdict === "proved");
   return state === "completed" && verdict === "proved" && accesses.length > 0 && accesses.every(isProved);
+}
+
+/** Return what re-checks saw of all proofs; "" without any. */
+export function recheckedText(accesses: Access[]): string {
+  const seen = accesses.flatMap((access) => CHECKS.flatMap(([check]) => access[check]?.rechecked ?? []));
+  if (!seen.length) return "";
+  const [least, most] = [Math.min(...seen.map(({ runs }) => runs)), Math.max(...seen.map(({ runs }) => runs))];
+  const agreeing = seen.filter(({ bits }) => bits === "agrees").length;
+  const share = agreeing === seen.length ? "" : ` with ${agreeing} of ${seen.length} proofs`;
+  return `Re-checked: ${least === most ? least : `${least} to ${most}`} runs, bit-vectors agree${share}.`;
 }
 
 /** Return a launch and its further cases, as a proof infers a contract from them. */

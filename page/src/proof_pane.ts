@@ -7,7 +7,7 @@ import { clearErrors, showErrors } from "./field_errors";
 import { Found, type Change } from "./found";
 import type { LaunchText } from "./page_state";
 import type { Content, Shown } from "./pane_kinds";
-import { argumentsOf, casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, type Access, type Answer, type Proof, type Witness } from "./proof";
+import { argumentsOf, casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, recheckedText, type Access, type Answer, type Proof, type Witness } from "./proof";
 import type { RunContext } from "./run_pane";
 import { wordsOf } from "./text_pane";
 
@@ -115,7 +115,8 @@ class ProofPane implements Content {
     if (found.problem) return this.say(`${found.problem.title}: ${found.problem.detail}`, "bad");
     const isProved = isWhole(found);
     this.say(isProved ? "Proved for all sizes that keep the contract." : (found.reason ?? `${found.verdict ?? found.state}: see below.`), isProved ? "good" : found.verdict === "refuted" ? "bad" : "faint");
-    this.said.replaceChildren(...found.accesses.map((each) => this.accessShown(each)));
+    const rechecked = recheckedText(found.accesses);
+    this.said.replaceChildren(...(rechecked ? [element("p", { className: "faint" }, rechecked)] : []), ...found.accesses.map((each) => this.accessShown(each)));
   }
 
   private accessShown(access: Access): HTMLElement {

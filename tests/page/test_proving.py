@@ -44,6 +44,7 @@ def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visi
     contract.fill(ADD.format(extent="n_elements"))
     proof.get_by_role("button", name="Prove", exact=True).click()
     expect(proof.get_by_role("status")).to_contain_text("Proved for all")
+    expect(proof.get_by_text("Re-checked: ")).to_contain_text("runs, bit-vectors agree")
     badge = page.locator(BADGE)
     expect(badge).to_contain_text("Proved for all sizes under x_ptr: n_elements; y_ptr")
 

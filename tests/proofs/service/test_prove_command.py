@@ -1,6 +1,7 @@
 """`tritonc prove` against a real deployment."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,7 @@ def test_a_kernel_with_its_contract_beside_it_is_proved(
     assert prove(system, str(kernel), *words) == 0
     out = capsys.readouterr().out
     assert "in bounds        proved for all sizes" in out
+    assert re.search(r"^re-checked: [\d ,to]+ runs, bit-vectors agree", out, re.MULTILINE)
     assert "verdict: proved" in out
 
 
