@@ -27,7 +27,8 @@ from compiler.proof.logic import (
 from compiler.proof.obligations import Conclusion, Prover, Statements
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
-from compiler.proof.terms import Indices, SymbolicAccess, UnreadAccess, line_of
+from compiler.proof.structure import Structure
+from compiler.proof.terms import Indices, Path, SymbolicAccess, UnreadAccess, line_of
 from compiler.proof.triton_operations import masked_operands
 from compiler.proof.witness import is_satisfiable
 from compiler.ttir_to_numpy.ir import Operation, Value
@@ -36,6 +37,7 @@ from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 _COMMUTING = frozenset(
     {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arith.maxnumf", "arith.minnumf"}
 )
+_SUMS = frozenset({"arith.addf", "arith.subf"})
 _MOVING = ("program#", "lane", "turn")
 _ELEMENTWISE = frozenset(
     {
@@ -177,6 +179,28 @@ def _has_own_names(polynomial: Polynomial) -> bool:
     return any("#" in text for text in polynomial.names)
 
 
+def _product_of(value: Value) -> Operation | None:
+    """Return the product that a value is, in every lane, None for another value."""
+    operation = value.made_by
+    while operation is not None and operation.name == "tt.splat":
+        operation = operation.operands[0].made_by
+    return operation if operation is not None and operation.name == "arith.mulf" else None
+
+
+def _loads_at(operation: Operation, path: Path, structure: Structure) -> bool:
+    """Return whether something is loaded in the region `path` for an operation."""
+    pending, seen = [operation], {operation}
+    while pending:
+        inner = pending.pop()
+        if inner.name == "tt.load" and structure.paths[inner] == path:
+            return True
+        made = (one.made_by for one in inner.operands)
+        new = {one for one in made if one is not None and one not in seen}
+        seen |= new
+        pending += new
+    return False
+
+
 @dataclass
 class _TreeReader:
     prover: Prover
@@ -207,13 +231,35 @@ class _TreeReader:
                 return ("constant", element_of(value.type), words)
             case "tt.splat":
                 return self.tree(operation.operands[0], ())
+        return self._computed(operation, value, at)
+
+    def _computed(self, operation: Operation, value: Value, at: Indices) -> Tree:
         if not _is_elementwise(operation):
             raise NotComparable(f"{operation.name} in a stored value at line {line_of(operation)}")
         parts = [self.tree(one, at if shape_of(one.type) else ()) for one in operation.operands]
-        if operation.name in _COMMUTING:
+        products = [one for one in map(_product_of, operation.operands) if one is not None]
+        if operation.name not in _SUMS:
+            products = []
+        for product in products:
+            self._check_fused(product, operation)
+        # of two products, the compiler fuses the first with their sum
+        if operation.name in _COMMUTING and len(products) < len(parts):
             parts.sort(key=repr)
         attributes = tuple(sorted(operation.attributes.items()))
         return ("operation", operation.name, element_of(value.type), attributes, tuple(parts))
+
+    def _check_fused(self, product: Operation, total: Operation) -> None:
+        """Check that a product and its sum are computed in one place, in each turn of its loops.
+
+        The compiler fuses them there, and rounds once. It moves out of a loop what no turn changes.
+        Raises NotComparable.
+        """
+        structure = self.prover.evaluator.structure
+        path = structure.paths[total]
+        is_moved = bool(structure.loops_around(total)) and not _loads_at(product, path, structure)
+        if structure.paths[product] != path or is_moved:
+            lines = f"the product at line {line_of(product)} and the sum at line {line_of(total)}"
+            raise NotComparable(f"{lines} may be fused into one operation in one kernel alone")
 
     def _argument(self, value: Value) -> Tree:
         owner = self.prover.evaluator.structure.owners[value]

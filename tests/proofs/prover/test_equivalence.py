@@ -214,3 +214,40 @@ def test_regions_that_are_not_modelled_are_refused_by_name(text: str) -> None:
     contract = read_contract("x: n\nout: n\ngrid: n\n")
     with pytest.raises(Unsupported, match=text.split(maxsplit=1)[0]):
         prover_of(module, contract, {}, SizeLimits(size=2**20))
+
+
+X, Y = "tl.load(x + o, mask=m)", "tl.load(y + o, mask=m)"
+
+
+def test_two_products_of_a_sum_in_another_order_are_not_compared() -> None:
+    """The compiler fuses the first product with the sum, which rounds once, and not the other."""
+    first, second = f"{X} * {Y} + {X} * 3.0", f"{X} * 3.0 + {X} * {Y}"
+    assert equivalent(prover(FLAT, first), prover(FLAT, first, 64)).verdict == "proved"
+    assert equivalent(prover(FLAT, first), prover(FLAT, second)).verdict == "unknown"
+
+
+SCALED = FLAT.replace("n, B:", "n, a, b, B:")
+SCALED_LOOP = STRIDED.replace("n, B:", "n, a, b, B:")
+OF_SCALED = TYPES | {"a": "fp32", "b": "fp32"}
+STRIDED_CONTRACT = CONTRACT.replace("cdiv(n, B)", "g") + "sizes g\n"
+
+
+def test_a_product_that_may_leave_a_loop_is_not_compared_with_one_in_a_sum() -> None:
+    value = f"{X} + a * b"
+    flat = prover(SCALED, value, types=OF_SCALED)
+    assert equivalent(flat, prover(SCALED, value, 64, types=OF_SCALED)).verdict == "proved"
+    found = equivalent(flat, prover(SCALED_LOOP, value, 64, STRIDED_CONTRACT, OF_SCALED))
+    assert found.verdict == "unknown"
+    assert "fused" in found.reason
+
+
+def test_a_product_outside_of_the_branch_of_its_sum_is_not_compared() -> None:
+    source = SCALED.replace(
+        "    tl.store(out + o, VALUE, mask=m)",
+        f"    p = {X} * b\n    if n > 0:\n        tl.store(out + o, p + a, mask=m)",
+    )
+    found = equivalent(
+        prover(SCALED, f"{X} * b + a", types=OF_SCALED), prover(source, types=OF_SCALED)
+    )
+    assert found.verdict == "unknown"
+    assert "fused" in found.reason
