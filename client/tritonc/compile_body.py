@@ -4,9 +4,11 @@ The service checks names, types and options, and reports errors.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+_DTYPE = re.compile(r"(?:tl|triton\.language|torch)\.((?:bfloat|float|u?int)\d\w*)")
 JSON_SAFE_INTEGER = 2**53  # beyond it, JSON readers in other languages lose digits
 
 
@@ -101,6 +103,12 @@ def constexpr_json(value: Any) -> Any:
         'None, str or tuple, or write a dtype as {"dtype": "bf16"} and a function of the source '
         'as {"function": "name"}'
     )
+
+
+def named_dtype(text: str) -> dict[str, str] | None:
+    """Return the constexpr that `tl.float32` names in Python, `None` for other text."""
+    named = _DTYPE.fullmatch(text)
+    return {"dtype": named[1]} if named is not None else None
 
 
 def string_list(strings: Iterable[str]) -> list[str]:

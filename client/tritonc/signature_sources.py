@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tritonc.compile_body import named_dtype
 from tritonc.service_errors import TritoncError
 
 PROJECT_FILE = "pyproject.toml"
@@ -280,6 +281,8 @@ def _is_constexpr(parameter: Mapping[str, Any]) -> bool:
 
 
 def _value(text: str) -> Any:
+    if (dtype := named_dtype(text)) is not None:
+        return dtype
     try:
         return _PYTHON[text] if text in _PYTHON else json.loads(text)
     except (ValueError, RecursionError):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tritonc.compile_body import named_dtype
 from tritonc.local_file import bounded_bytes
 from tritonc.upload import Upload, array
 
@@ -37,12 +38,15 @@ def assignment(word: str) -> tuple[str, str]:
 def value(text: str) -> Any:
     """Parse a JSON value, True, False or None; other text stays a string, such as `fp16` or `ieee`.
 
-    So 16 is an int, 0.5 a float, "16" a string, [1, 2] a tuple and {"dtype": "bf16"} a dtype.
+    So 16 is an int, 0.5 a float, "16" a string, [1, 2] a tuple, and a dtype is tl.bfloat16 or
+    {"dtype": "bf16"}.
     Raises ArgumentTypeError for numbers or nesting beyond the limits of Python's JSON parser.
     """
     python = {"True": True, "False": False, "None": None}
     if text in python:
         return python[text]
+    if (dtype := named_dtype(text)) is not None:
+        return dtype
     try:
         return json.loads(text)
     except json.JSONDecodeError:

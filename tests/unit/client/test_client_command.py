@@ -59,6 +59,8 @@ def test_a_signature_may_be_given_by_name(tritond: FakeTritond, kernel: str):
         ('"16"', "16"),
         ("[1, 2]", [1, 2]),
         ('{"dtype": "bf16"}', {"dtype": "bf16"}),
+        ("tl.float32", {"dtype": "float32"}),
+        ("tl.load", "tl.load"),
         ("-Infinity", {"float": "-inf"}),
         ("a=b", "a=b"),
     ],
