@@ -17,6 +17,10 @@ _MASK = re.compile(
     r"'tt\.(?P<operation>\w{1,30})' op operand #\d+ must be 1-bit signless integer .*"
     r"but got '(?:tensor<(?P<shape>[\dx]{0,40}x)?)?(?P<element>\w{1,10})"
 )
+_DOT_OF_INTEGERS = re.compile(
+    r"'arith\.extf' op operand #\d+ must be floating-point-like.*"
+    r"but got 'tensor<[\dx]{0,40}x(?P<element>i\d{1,2}), #ttg\.dot_op"
+)
 _ELEMENTS = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "bf16": "bf16"}
 _HINTS = (
     (
@@ -87,6 +91,12 @@ def reworded(message: str) -> Reworded:
             f"the mask of tl.{match['operation']} is of type {element}"
             f"{f'[{shape}]' if shape else ''}, not a condition",
             "Compare: mask=m != 0, or mask=offsets < n.",
+        )
+    if (match := _DOT_OF_INTEGERS.match(message)) is not None:
+        return Reworded(
+            f"tl.dot of {match['element'].replace('i', 'int')} has no form for this target",
+            "Convert both operands, such as a.to(tl.float16), which holds every int8, and leave "
+            "out out_dtype; or compile for cuda:80 or newer, which have it.",
         )
     hint = next((text for pattern, text in _HINTS if re.search(pattern, message)), None)
     return Reworded(message, hint)

@@ -108,8 +108,8 @@ ADVICE: tuple[tuple[str, str], ...] = (
         "Make the last side of the descriptor's block longer: 16 bytes are 4 fp32 or 8 fp16.",
     ),
     (
-        r"is out of range for type|Nonrepresentable integer",
-        "Give the other operand a wider type first, such as x.to(tl.int64).",
+        r"Nonrepresentable integer",
+        "Integers have 64 bits at most: write a float, such as 1e30, or compute in parts.",
     ),
     (
         r"wrong type argument to unary",
@@ -218,9 +218,5 @@ ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"invalid function identifier",
         "Machine code knows ASCII names only: give the function one of letters, digits and _.",
-    ),
-    (
-        r"type \w+ not supported in this architecture",
-        "The target has no such type: choose another dtype, or a newer target.",
     ),
 )

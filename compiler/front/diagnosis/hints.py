@@ -7,7 +7,7 @@ import ast
 import inspect
 import re
 
-from compiler.front.diagnosis import name_errors, replacements, shape_errors
+from compiler.front.diagnosis import name_errors, number_errors, replacements, shape_errors
 from compiler.front.diagnosis.advice import ADVICE
 from compiler.front.diagnosis.context import Advice, Match, RaisedContext
 from compiler.front.diagnosis.source_places import first_assignment
@@ -247,6 +247,26 @@ _COMPUTED: tuple[tuple[str, Advice], ...] = (
     (
         r"Loop-carried variable (\w+) has initial type (.+?) but is re-assigned to (.+?) in loop",
         _carried,
+    ),
+    (
+        r"Loop carried variable (\w+) changed type, was (\w+) but is now (\w+)",
+        number_errors.carried_constant,
+    ),
+    (
+        r"Scalar (-?\d+) is out of range for type (?:tl\.)?(\w+)",
+        number_errors.out_of_range,
+    ),
+    (
+        r"Cannot bitcast data-type of size (\d+) to data-type of size (\d+)",
+        number_errors.bitcast,
+    ),
+    (
+        r"between an unsigned tensor and a negative scalar",
+        number_errors.unsigned_and_negative,
+    ),
+    (
+        r"type (\w+) not supported in this architecture\. The supported fp8 dtypes are \((.*)\)",
+        number_errors.absent_type,
     ),
     (
         r"initial value for `(\w+)` is of type (.+?), but the (?:then|"

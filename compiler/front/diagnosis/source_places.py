@@ -90,7 +90,9 @@ def _links(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__
 
 
-_CARRIED = re.compile(r"Loop-carried variable (\w+) has initial type")
+_CARRIED = re.compile(
+    r"Loop-carried variable (\w+) has initial type|Loop carried variable (\w+) changed type"
+)
 _BRANCH = re.compile(r"initial value for `(\w+)` is of type|Mismatched type for (\w+) between")
 _RETURNS = re.compile(r"Return type mismatch|Inconsistent return types")
 _UNDEFINED = re.compile(r"^(\w+) is not defined")

@@ -86,7 +86,11 @@ def dtype(_: Match, context: RaisedContext) -> Rewording | None:
         shown, name = source_text(argument), replacements.dtype(wanted)
         if isinstance(argument, ast.Name) and argument.id in context.values:
             message = f'{shown} is "{wanted}", a string and no dtype'
-            hint = f'Give it as {{"dtype": "{name or "fp32"}"}} in `constexprs`.'
+            name = name or "float32"
+            hint = (
+                f'Give it as {{"dtype": "{name}"}} in `constexprs`; '
+                f"on the command line {shown}=tl.{name}."
+            )
             return Rewording(message, hint)
         return Rewording(
             f"{shown} is not one of Triton's dtypes", f"Write tl.{name or 'float32'} or the like."

@@ -15,6 +15,7 @@ from tests.integration.compiler.children import ChildEnd, Children
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 _SAYS = re.compile(r"^# says: (.+)$", re.MULTILINE)
+_APPLIED = re.compile(r"# applied (?:(?P<line>\d+)(?P<below>\+?)|with):(?: (?P<text>.*))?")
 _EXPECT = re.compile(r"# expect: (?P<slug>\w+), line (?P<line>\d+|none), hint (?P<hint>.+)")
 
 
@@ -37,6 +38,32 @@ class Kernel:
         """Words of the expected message; empty if the file gives none."""
         match = _SAYS.search(self.text)
         return match[1] if match else ""
+
+    def corrections(self) -> list[Kernel]:
+        """Return this kernel with its hint applied, in each of the ways that the hint names.
+
+        The end of the file lists them, `# or` between: `# applied 9: text` replaces line 9,
+        `# applied 9+: text` adds a line below it, `# applied with: {...}` replaces the request.
+        """
+        own, mark, listed = self.text.partition("\n# applied ")
+        ways = (mark.strip("\n") + listed).split("\n# or\n") if mark else []
+        return [self._corrected(own.split("\n"), way.splitlines()) for way in ways]
+
+    def _corrected(self, lines: list[str], steps: list[str]) -> Kernel:
+        changed = {number: [text] for number, text in enumerate(lines, 1)}
+        request = self.request
+        for step in steps:
+            applied = _APPLIED.fullmatch(step)
+            assert applied is not None, f"{self.path.name}: {step}"
+            text = applied["text"] or ""
+            if applied["line"] is None:
+                request = json.loads(text)
+            elif applied["below"]:
+                changed[int(applied["line"])].append(text)
+            else:
+                changed[int(applied["line"])] = [text]
+        joined = "\n".join(text for texts in changed.values() for text in texts)
+        return Kernel(self.path, joined, request)
 
 
 def read(path: Path) -> Kernel:

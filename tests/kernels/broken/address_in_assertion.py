@@ -9,3 +9,6 @@ def g(): pass
 def kernel(x_ptr):
     tl.static_assert(False, f"{g}")
     tl.store(x_ptr, 1)
+# applied 7: @triton.constexpr_function
+# applied 7+: def g(): pass
+# applied 10:     tl.static_assert(True, f"{g}")

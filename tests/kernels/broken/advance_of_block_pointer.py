@@ -7,3 +7,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x_ptr = tl.advance(x_ptr, (64,))
     tl.store(x_ptr, 1.0)
+# applied 8:     x_ptr = x_ptr + 64

@@ -7,3 +7,5 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr: torch.Tensor, n: int):
     tl.store(x_ptr, n)
+# applied 4: import triton
+# applied 4+: import torch

@@ -7,3 +7,5 @@ import triton.language as tl
 def add(x_ptr, BLOCK):
     offsets = tl.arange(0, BLOCK)
     tl.store(x_ptr + offsets, 1.0)
+# applied 7: def add(x_ptr, BLOCK: tl.constexpr):
+# applied with: {"signature": {"x_ptr": "*fp32"}, "constexprs": {"BLOCK": 64}}

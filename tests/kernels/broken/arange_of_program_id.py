@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     tl.store(x_ptr + tl.arange(pid * BLOCK, pid * BLOCK + BLOCK), 1.0)
+# applied 10:     tl.store(x_ptr + pid * BLOCK + tl.arange(0, BLOCK), 1.0)

@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, BLOCK: tl.constexpr):
     tl.store(x_ptr + tl.arange(0, BLOCK, 2), 1.0)
+# applied 9:     tl.store(x_ptr + tl.arange(0, BLOCK), 1.0)

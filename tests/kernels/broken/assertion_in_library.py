@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, tl.rand(1.5, tl.arange(0, 16)))
+# applied 9:     tl.store(x_ptr + tl.arange(0, 16), tl.rand(1, tl.arange(0, 16)))

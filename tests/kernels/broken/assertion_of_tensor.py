@@ -9,3 +9,4 @@ def kernel(x_ptr, n):
     x = tl.load(x_ptr)
     tl.static_assert(n > 3, f"n is {n:>3}")
     tl.store(x_ptr, x)
+# applied 10:     tl.device_assert(n > 3, "n is too small")

@@ -9,3 +9,5 @@ def kernel(x_ptr, n):
     if n > 3:
         y = 1.0
     tl.store(x_ptr, y)
+# applied 9:     y = 0.0
+# applied 9+:     if n > 3:

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr):
     r = tl.arange(0, 16)
     tl.store(x_ptr + r, tl.softmax(tl.load(x_ptr + r), axis=0))
+# applied 10:     tl.store(x_ptr + r, tl.softmax(tl.load(x_ptr + r), dim=0))

@@ -7,3 +7,5 @@ import triton.language as tl
 def add(x_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.store(x_ptr + offsets, 1.0)
+# applied 8:     offsets = tl.arange(0, 1024)
+# applied 9:     tl.store(x_ptr + offsets, 1.0, mask=offsets < 1000)

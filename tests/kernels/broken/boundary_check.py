@@ -8,3 +8,4 @@ def kernel(x_ptr):
     offsets = tl.arange(0, 64)
     x = tl.load(x_ptr + offsets, boundary_check=(0,))
     tl.store(x_ptr + offsets, x)
+# applied 9:     x = tl.load(x_ptr + offsets, mask=offsets < 64)

@@ -6,3 +6,5 @@ import triton.language as tl
 def add(x_ptr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, BLOCK)
     tl.store(x_ptr + tl.arange(0, BLOCK), x)
+# applied 7:     x = tl.load(x_ptr + tl.arange(0, BLOCK))
+# applied with: {"signature": {"x_ptr": "*fp32"}, "constexprs": {"BLOCK": 64}}

@@ -9,3 +9,6 @@ def kernel(x_ptr, n):
     if n > 3:
         value = tl.load(x_ptr)
     tl.store(x_ptr, value)
+# applied 8:     value = tl.full((), 0, tl.float32)
+# or
+# applied 10:         value = tl.load(x_ptr).to(tl.int32)

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.load(x_ptr)
     tl.store(x_ptr, x, cache_modifier=".ca")
+# applied 10:     tl.store(x_ptr, x, cache_modifier=".wt")

@@ -10,3 +10,4 @@ def scale(x, factor):
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, scale(tl.load(x_ptr)))
+# applied 12:     tl.store(x_ptr, scale(tl.load(x_ptr), 2.0))

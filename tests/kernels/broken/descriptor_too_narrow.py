@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     d = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [16, 2])
     tl.store(x_ptr, tl.sum(d.load([0, 0])))
+# applied 9:     d = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [16, 4])

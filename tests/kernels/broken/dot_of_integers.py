@@ -9,3 +9,4 @@ def kernel(x_ptr):
     a = tl.arange(0, 256).reshape(16, 16)
     c = tl.dot(a, a)
     tl.store(x_ptr + a, c)
+# applied 10:     c = tl.dot(a.to(tl.float16), a.to(tl.float16))

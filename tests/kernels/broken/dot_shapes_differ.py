@@ -10,3 +10,4 @@ def kernel(x_ptr):
     b = tl.load(x_ptr + tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :])
     c = tl.dot(a, b)
     tl.store(x_ptr + tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :], c)
+# applied 10:     b = tl.load(x_ptr + tl.arange(0, 32)[:, None] * 16 + tl.arange(0, 16)[None, :])

@@ -10,3 +10,4 @@ def kernel(a_ptr, b_ptr):
     b = tl.load(b_ptr + tile)
     c = tl.dot(a, b)
     tl.store(b_ptr + tile, c)
+# applied 11:     c = tl.dot(a, b.to(a.dtype))

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.load(x_ptr)
     tl.store(x_ptr, x.to('float32'))
+# applied 10:     tl.store(x_ptr, x.to(tl.float32))

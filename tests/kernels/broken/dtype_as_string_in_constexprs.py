@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, DT: tl.constexpr):
     tl.store(x_ptr, tl.load(x_ptr).to(DT))
+# applied with: {"signature": {"x_ptr": "*fp32"}, "constexprs": {"DT": {"dtype": "fp16"}}}

@@ -9,3 +9,4 @@ def kernel(x_ptr):
     tl.store(x_ptr, 1.0)
 
 ValueError: Did you forget to add @triton.jit ?
+# applied 11:

@@ -15,3 +15,4 @@ def outer(x):
 def kernel(x_ptr):
     x = tl.load(x_ptr)
     tl.store(x_ptr, outer(x))
+# applied 8:     return tl.exp(x)

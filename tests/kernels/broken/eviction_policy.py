@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.load(x_ptr, eviction_policy="evict_frist")
     tl.store(x_ptr, x)
+# applied 9:     x = tl.load(x_ptr, eviction_policy="evict_first")

@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, tl.exp(n))
+# applied 9:     tl.store(x_ptr, tl.exp(n.to(tl.float32)))

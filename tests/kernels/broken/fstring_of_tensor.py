@@ -9,3 +9,4 @@ def kernel(x_ptr, n):
     x = tl.load(x_ptr)
     tl.device_print(f"x {n}", x)
     tl.store(x_ptr, x)
+# applied 10:     tl.device_print("x: ", x)

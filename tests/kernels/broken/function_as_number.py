@@ -10,3 +10,4 @@ def g():
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, n + g)
+# applied 12:     tl.store(x_ptr, n + g())

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     for i in range(triton.cdiv(n, 16)):
         tl.store(x_ptr, i)
+# applied 9:     for i in range(tl.cdiv(n, 16)):

@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, tl.mean(tl.load(x_ptr + tl.arange(0, 16))))
+# applied 9:     tl.store(x_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, 16)), 0) / 16)

@@ -8,3 +8,4 @@ SIZES = [1, 2, 3]
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, SIZES[0])
+# applied 7: SIZES = tl.constexpr((1, 2, 3))

@@ -10,3 +10,4 @@ def helper(x):
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, helper(tl.load(x_ptr)))
+# applied with: {"signature": {"x_ptr": "*fp32"}, "kernel": "kernel"}

@@ -10,3 +10,4 @@ def f(n):
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, f(n) + 1)
+# applied 9:     return n + 1

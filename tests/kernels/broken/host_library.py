@@ -6,3 +6,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, torch.exp(tl.load(x_ptr)))
+# applied 8:     tl.store(x_ptr, tl.exp(tl.load(x_ptr)))

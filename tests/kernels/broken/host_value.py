@@ -8,3 +8,4 @@ SIZE = tl.constexpr(int(torch.zeros(64).numel()))
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr + tl.arange(0, SIZE), 1.0)
+# applied 6: SIZE = tl.constexpr(64)

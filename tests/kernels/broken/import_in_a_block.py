@@ -8,3 +8,4 @@ if True:
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, helper(1.0))
+# applied with: {"signature": {"x_ptr": "*fp32"}, "files": {"my/helpers.py": "import triton\n@triton.jit\ndef helper(x):\n    return x * 2\n"}}

@@ -7,3 +7,4 @@ from triton.language import arnge
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr + arnge(0, 16), 1.0)
+# applied 6: from triton.language import arange as arnge

@@ -6,3 +6,4 @@ import triton.lang as tl
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, 1.0)
+# applied 5: import triton.language as tl

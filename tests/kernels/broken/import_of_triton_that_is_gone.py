@@ -7,3 +7,6 @@ from triton.ops.matmul import helper
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, helper(1.0))
+# applied 6: @triton.jit
+# applied 6+: def helper(x):
+# applied 6+:     return x * 2

@@ -9,3 +9,4 @@ def kernel(x_ptr, n):
     i = 0
     i++
     tl.store(x_ptr, i)
+# applied 10:     i += 1

@@ -10,3 +10,4 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + offs)
     y = tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=r,r", [x], dtype=tl.float32, is_pure=True, pack=1)
     tl.store(x_ptr + offs, y)
+# applied 11:     y = tl.inline_asm_elementwise("add.f32 $0, $1, $1;", "=r,r", [x], dtype=tl.float32, is_pure=True, pack=1)

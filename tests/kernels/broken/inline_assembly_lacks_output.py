@@ -10,3 +10,4 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + offs)
     y, z = tl.inline_asm_elementwise("mov.b32 $0, $2; mov.b32 $1, $2;", "=r,r", [x], dtype=(tl.float32, tl.float32), is_pure=True, pack=1)
     tl.store(x_ptr + offs, y + z)
+# applied 11:     y, z = tl.inline_asm_elementwise("mov.b32 $0, $2; mov.b32 $1, $2;", "=r,=r,r", [x], dtype=(tl.float32, tl.float32), is_pure=True, pack=1)

@@ -8,3 +8,4 @@ def kernel(x_ptr):
     x = tl.zeros((64,), tl.float32)
     x[0] = 1.0
     tl.store(x_ptr + tl.arange(0, 64), x)
+# applied 9:     x = tl.where(tl.arange(0, 64) == 0, 1.0, x)

@@ -8,3 +8,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, n)
+# applied 7:

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     tl.store(x_ptr, 1.0)
     return n + 1
+# applied 10:     tl.store(x_ptr, n + 1)

@@ -10,3 +10,4 @@ def f(x_ptr):
 @triton.jit
 def kernel(x_ptr):
     f[(1,)](x_ptr)
+# applied 12:     f(x_ptr)

@@ -7,3 +7,4 @@ from triton.language.extra import libdevice
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, libdevice.sin(tl.load(x_ptr)))
+# applied 9:     tl.store(x_ptr, libdevice.sin(tl.load(x_ptr).to(tl.float32)))

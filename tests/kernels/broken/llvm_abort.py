@@ -8,3 +8,4 @@ def kernel(x_ptr):
     x = tl.load(x_ptr + tl.arange(0, 64))
     y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,q", [x], dtype=tl.int32, is_pure=True, pack=1)
     tl.store(x_ptr + tl.arange(0, 64), y)
+# applied 9:     y = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [x], dtype=tl.int32, is_pure=True, pack=1)

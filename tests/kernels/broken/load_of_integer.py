@@ -7,3 +7,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.load(x_ptr + tl.arange(0, 64))
     tl.store(x_ptr + tl.arange(0, 64), x)
+# applied with: {"signature": {"x_ptr": "*i32"}}

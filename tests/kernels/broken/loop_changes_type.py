@@ -9,3 +9,4 @@ def kernel(x_ptr, n, BLOCK: tl.constexpr):
     for i in range(n):
         acc += tl.load(x_ptr + i * BLOCK + tl.arange(0, BLOCK))
     tl.store(x_ptr + tl.arange(0, BLOCK), acc)
+# applied 8:     acc = tl.full((64,), 0, tl.float32)

@@ -8,3 +8,6 @@ import triton.language as tl
 def kernel(x_ptr, n):
     for i in (1, 2, 3):
         tl.store(x_ptr + i, i)
+# applied 9:     values = (1, 2, 3)
+# applied 9+:     for k in tl.static_range(3):
+# applied 10:         tl.store(x_ptr + values[k], values[k])

@@ -10,3 +10,4 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
     m = tl.load(x_ptr + offs)
     x = tl.load(x_ptr + offs, mask=m)
     tl.store(x_ptr + offs, x)
+# applied 11:     x = tl.load(x_ptr + offs, mask=m != 0)

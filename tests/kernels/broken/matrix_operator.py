@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.zeros((16, 16), tl.float32)
     tl.store(x_ptr, tl.sum(x @ x))
+# applied 10:     tl.store(x_ptr, tl.sum(tl.dot(x, x)))

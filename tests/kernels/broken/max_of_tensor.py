@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     x = tl.load(x_ptr + tl.arange(0, 16))
     tl.store(x_ptr, max(x))
+# applied 10:     tl.store(x_ptr, tl.max(x))

@@ -11,3 +11,6 @@ def kernel(x_ptr):
     x = tl.load(block)
     product = tl.dot(x, x)
     tl.store(block, product)
+# applied with: {"signature": {"x_ptr": "*fp16"}, "options": {"maxnreg": 64}}
+# or
+# applied with: {"signature": {"x_ptr": "*fp16"}}

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     tl.store(x_ptr + offs, tl.load(x_ptr + offs).relu())
+# applied 10:     tl.store(x_ptr + offs, tl.maximum(tl.load(x_ptr + offs), 0.0))

@@ -10,3 +10,4 @@ def helper(x, BLOCK: tl.constexpr):
 @triton.jit
 def kernel(x_ptr, BLOCK: tl.constexpr):
     tl.store(x_ptr + helper(0, BLOK=BLOCK), 1.0)
+# applied 12:     tl.store(x_ptr + helper(0, BLOCK=BLOCK), 1.0)

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n):
     for i in tl.range(0, n, num_stage=3):
         tl.store(x_ptr, i)
+# applied 9:     for i in tl.range(0, n, num_stages=3):

@@ -8,3 +8,4 @@ def add(x_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     x = tl.laod(x_ptr + offsets)
     tl.store(x_ptr + offsets, x)
+# applied 9:     x = tl.load(x_ptr + offsets)

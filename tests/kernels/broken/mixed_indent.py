@@ -6,3 +6,5 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.load(x_ptr)
       tl.store(x_ptr, x)
+# applied 8:     tl.store(x_ptr, x)
+# applied with: {"signature": {"x_ptr": "*fp32"}}

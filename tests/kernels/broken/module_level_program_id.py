@@ -8,3 +8,6 @@ pid = tl.program_id(0)
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr + pid, 1.0)
+# applied 7:
+# applied 10:     pid = tl.program_id(0)
+# applied 10+:     tl.store(x_ptr + pid, 1.0)

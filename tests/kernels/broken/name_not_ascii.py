@@ -6,3 +6,4 @@ import triton.language as tl
 @triton.jit
 def größe(x_ptr):
     tl.store(x_ptr, 1.0)
+# applied 7: def size(x_ptr):

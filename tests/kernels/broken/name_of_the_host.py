@@ -12,3 +12,5 @@ N = size(1)
 @triton.jit
 def kernel(x_ptr, SIZE: tl.constexpr = N):
     tl.store(x_ptr, SIZE)
+# applied 7: def size(x):
+# applied 8:     return x

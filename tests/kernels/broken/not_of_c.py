@@ -8,3 +8,6 @@ import triton.language as tl
 def kernel(x_ptr, n):
     if !n:
         tl.store(x_ptr, n)
+# applied 9:     if n == 0:
+# or
+# applied 9:     if ~(n > 0):

@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, np.exp(tl.load(x_ptr)))
+# applied 9:     tl.store(x_ptr, tl.exp(tl.load(x_ptr)))

@@ -9,3 +9,4 @@ c = tl.constexpr(C())
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, c)
+# applied 8: c = tl.constexpr(3)

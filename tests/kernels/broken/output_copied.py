@@ -9,3 +9,4 @@ def kernel(x_ptr):
     tl.store(x_ptr, 1.0)
 
 Results match: True
+# applied 11: # Results match: True

@@ -8,3 +8,4 @@ SCALE = 2.0
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, tl.load(x_ptr) * SCALE)
+# applied 6: SCALE = tl.constexpr(2.0)

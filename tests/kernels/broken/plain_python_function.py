@@ -9,3 +9,5 @@ def double(x):
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, double(tl.load(x_ptr)))
+# applied 6: @triton.jit
+# applied 6+: def double(x):

@@ -8,3 +8,6 @@ import triton.language as tl
 def kernel(x_ptr, n):
     o = tl.arange(0, 16)
     tl.store(x_ptr + o, 1.0, mask=o < n)
+# applied 10:     tl.store(x_ptr + o, 1.0, mask=o < tl.load(n))
+# or
+# applied with: {"signature": {"x_ptr": "*fp32", "n": "i32"}}

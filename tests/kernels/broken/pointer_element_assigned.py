@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     x_ptr[offs] = 1.0
+# applied 10:     tl.store(x_ptr + offs, 1.0)

@@ -9,3 +9,4 @@ def kernel(x_ptr, BLOCK: tl.constexpr):
     range = tl.arange(0, BLOCK)
     x = x_ptr[range]
     tl.store(x_ptr + range, x)
+# applied 10:     x = tl.load(x_ptr + range)

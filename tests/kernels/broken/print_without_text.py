@@ -9,3 +9,4 @@ def kernel(x_ptr):
     x = tl.load(x_ptr)
     print(x)
     tl.store(x_ptr, x)
+# applied 10:     print("x: ", x)

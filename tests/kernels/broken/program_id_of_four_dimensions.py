@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr + tl.program_id(3), 1.0)
+# applied 9:     tl.store(x_ptr + tl.program_id(2) // 4, 1.0)

@@ -8,3 +8,4 @@ N = tl.constexpr(torch.cuda.get_device_properties(0).multi_processor_count)
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, N)
+# applied 7: N = tl.constexpr(132)

@@ -9,3 +9,6 @@ def quant_dot_kernel(scale_ptr, z_ptr, MID: tl.constexpr):
     scale = tl.load(scale_ptr + tl.arange(0, MID))
     v = (tl.arange(0, MID) % FPINT) * 4as
     tl.store(z_ptr + tl.arange(0, MID), scale + v)
+# applied 5: FPINT = tl.constexpr(32 // 4)
+# applied 10:     v = (tl.arange(0, MID) % FPINT) * 4
+# applied with: {"signature": {"scale_ptr": "*fp32", "z_ptr": "*fp32"}, "constexprs": {"MID": 64}}

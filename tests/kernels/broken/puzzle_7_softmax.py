@@ -13,3 +13,5 @@ def softmax_kernel(x_ptr, z_ptr, N0, N1, TN1, B0: tl.constexpr, B1: tl.constexpr
         chunk_max = tl.max(x, 1)[:, None]
         x_max = tl.where(chunk_max > x_max, chunk_max, x_max)
     tl.store(z_ptr + tl.arange(0, 1), x_max)
+# applied 9:     x_max = tl.full((1, 1), -1e9, tl.float32)
+# applied 15:     tl.store(z_ptr + tl.arange(0, 1)[:, None], x_max)

@@ -24,3 +24,5 @@ def dot_kernel(x_ptr, y_ptr, z_ptr, N0, N1, N2, MID, B0: tl.constexpr, B1: tl.co
         )
         z = z + x_val
     tl.store(z_ptr + rows * N1 + cols, z)
+# applied 15:     z = tl.zeros((16, 16), tl.float32)
+# applied 22:             + (mids + i),

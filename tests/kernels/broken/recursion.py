@@ -13,3 +13,8 @@ def fact(n):
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, fact(n))
+# applied 9:     r = 1
+# applied 9+:     for i in range(2, n + 1):
+# applied 9+:         r *= i
+# applied 10:
+# applied 11:     return r

@@ -7,3 +7,4 @@ from . import helpers
 @triton.jit
 def kernel(x_ptr):
     tl.store(x_ptr, helpers.helper(1.0))
+# applied with: {"signature": {"x_ptr": "*fp32"}, "files": {"helpers.py": "import triton\n@triton.jit\ndef helper(x):\n    return x * 2\n"}}

@@ -10,3 +10,4 @@ def kernel(x_ptr):
     x = tl.load(x_ptr + offs)
     y = x.reshape(4, 8)
     tl.store(x_ptr + offs, x)
+# applied 11:     y = x.reshape(4, 4)

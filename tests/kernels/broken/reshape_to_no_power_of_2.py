@@ -10,3 +10,4 @@ def kernel(x_ptr):
     x = tl.load(x_ptr + offs)
     y = tl.reshape(x, (3, 5))
     tl.store(x_ptr + offs, x)
+# applied 11:     y = tl.reshape(x, (4, 4))

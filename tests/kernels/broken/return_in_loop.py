@@ -9,3 +9,9 @@ def kernel(x_ptr, n):
         if i > 3:
             return
         tl.store(x_ptr + i, 1.0)
+# applied 8:     i = 0
+# applied 8+:     while (i < n) & (i <= 3):
+# applied 9:
+# applied 10:
+# applied 11:         tl.store(x_ptr + i, 1.0)
+# applied 11+:         i += 1

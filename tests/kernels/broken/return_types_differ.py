@@ -12,3 +12,4 @@ def pick(x, n):
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, pick(tl.load(x_ptr), n))
+# applied 10:     return n.to(tl.float32)

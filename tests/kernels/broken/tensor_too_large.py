@@ -7,3 +7,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.zeros((2048, 1024), tl.float32)
     tl.store(x_ptr, tl.sum(x))
+# applied 8:     x = tl.zeros((1024, 64), tl.float32)

@@ -9,3 +9,7 @@ def kernel(x_ptr):
         tl.store(x_ptr, 1.0)
     except ValueError:
         pass
+# applied 8:     tl.device_assert(x_ptr is not None, "no pointer")
+# applied 9:     tl.store(x_ptr, 1.0)
+# applied 10:
+# applied 11:

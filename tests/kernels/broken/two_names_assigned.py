@@ -8,3 +8,5 @@ import triton.language as tl
 def kernel(x_ptr):
     a = b = tl.load(x_ptr)
     tl.store(x_ptr, a + b)
+# applied 9:     a = tl.load(x_ptr)
+# applied 9+:     b = a

@@ -8,3 +8,5 @@ import triton.language as tl
 def kernel(x_ptr):
     print(type(tl.program_id(0)))
     tl.store(x_ptr, 1.0)
+# applied 9:     x = tl.program_id(0)
+# applied 9+:     tl.static_print(x.type)

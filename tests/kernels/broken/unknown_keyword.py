@@ -7,3 +7,4 @@ import triton.language as tl
 def kernel(x_ptr):
     x = tl.load(x_ptr + tl.arange(0, 64), maks=tl.arange(0, 64) < 3)
     tl.store(x_ptr + tl.arange(0, 64), x)
+# applied 8:     x = tl.load(x_ptr + tl.arange(0, 64), mask=tl.arange(0, 64) < 3)

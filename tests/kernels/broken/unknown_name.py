@@ -7,3 +7,4 @@ import triton.language as tl
 def add(x_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x_ptr + offset, 1.0, mask=offsets < n)
+# applied 9:     tl.store(x_ptr + offsets, 1.0, mask=offsets < n)

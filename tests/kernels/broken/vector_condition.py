@@ -9,3 +9,5 @@ def kernel(x_ptr):
     if x > 0:
         x = x * 2
     tl.store(x_ptr + tl.arange(0, 64), x)
+# applied 9:
+# applied 10:     x = tl.where(x > 0, x * 2, x)

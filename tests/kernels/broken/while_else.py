@@ -11,3 +11,5 @@ def kernel(x_ptr, n):
     else:
         n = 3
     tl.store(x_ptr, n)
+# applied 11:
+# applied 12:     n = 3

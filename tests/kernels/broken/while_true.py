@@ -9,3 +9,6 @@ def kernel(x_ptr, n):
     while True:
         n -= 1
         tl.store(x_ptr, n)
+# applied 9:     while n > 0:
+# or
+# applied 9:     for i in tl.static_range(4):

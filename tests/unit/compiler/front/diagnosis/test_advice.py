@@ -13,6 +13,7 @@ from compiler.front.diagnosis import (
     hints,
     internal_errors,
     name_errors,
+    number_errors,
     replacements,
     shape_errors,
     value_errors,
@@ -27,6 +28,7 @@ MODULES = (
     replacements,
     name_errors,
     internal_errors,
+    number_errors,
     shape_errors,
 )
 GONE_SINCE = {"make_block_ptr", "advance"}

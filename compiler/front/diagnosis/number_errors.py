@@ -1,0 +1,154 @@
+"""Advice on numbers that a type cannot hold, on constants that loops change, on absent types."""
+
+import ast
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from compiler.back import triton_api
+from compiler.front.diagnosis.context import Match, RaisedContext, source_text
+from compiler.front.diagnosis.source_places import assignments
+from compiler.target import ARCHITECTURES, parse_target
+
+_INTEGER = re.compile(r"(u?)int(\d+)")
+_WIDEST_BITS = 64
+_BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_SIGNS: dict[type, str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+
+
+def out_of_range(match: Match, context: RaisedContext) -> str:
+    """Return advice on "Scalar 4294901760 is out of range for type int32".
+
+    A mask of bits keeps its type: converted to int64, its result is twice as wide.
+    """
+    value, kind = int(match[1]), _INTEGER.fullmatch(match[2])
+    if kind is None:
+        return f"Convert the other operand with .to(...): {match[2]} does not hold {value}."
+    is_unsigned, bits = bool(kind[1]), int(kind[2])
+    other, constant = _sides(context.node)
+    if _is_of_bits(context.node, constant) and not is_unsigned and 0 <= value < 1 << bits:
+        same_bits = f"-{hex((1 << bits) - value)}"
+        unsigned = f"uint{bits}"
+        sign = _SIGNS.get(type(getattr(context.node, "op", None)))
+        written = f"`{other} {sign} {same_bits}`" if sign else same_bits
+        return (
+            f"The int{bits} with these bits is {same_bits}: write {written}, or give the other "
+            f"operand an unsigned type: {other}.to(tl.{unsigned}, bitcast=True)."
+        )
+    if value >= 1 << (_WIDEST_BITS - 1):
+        return f"Give the other operand a wider type first: {other}.to(tl.uint64)."
+    return f"Give the other operand a wider type first: {other}.to(tl.int64)."
+
+
+def unsigned_and_negative(_: Match, context: RaisedContext) -> str:
+    """Return advice on a negative number next to an unsigned tensor."""
+    other, _constant = _sides(context.node)
+    return f"Give the other operand a signed type first: {other}.to(tl.int64)."
+
+
+def bitcast(match: Match, context: RaisedContext) -> str:
+    """Return advice on `not n` of an integer, and on a bitcast between types of two sizes."""
+    if isinstance(context.node, ast.UnaryOp) and isinstance(context.node.op, ast.Not):
+        return f"`not` takes conditions: write `{source_text(context.node.operand)} == 0`."
+    kind = f"int{match[2]}"
+    return (
+        f"A bitcast keeps the bits, and so their number: convert to a type of {match[2]} bits "
+        f"first, such as x.to(tl.{kind})."
+    )
+
+
+def _is_of_bits(node: ast.AST, constant: str) -> bool:
+    """Return True where the number's bits are meant: masks, and numbers written as such."""
+    if isinstance(getattr(node, "op", None), _BITWISE):
+        return True
+    return constant.strip("-").lower().startswith(("0x", "0b"))
+
+
+def _sides(node: ast.AST) -> tuple[str, str]:
+    """Return the texts of the tensor and of the number of an operation, as far as it shows."""
+    if isinstance(node, ast.BinOp):
+        left, right = node.left, node.right
+    elif isinstance(node, ast.AugAssign):
+        left, right = node.target, node.value
+    elif isinstance(node, ast.Compare):
+        left, right = node.left, node.comparators[0]
+    else:
+        return "x", ""
+    if _is_number(left):
+        left, right = right, left
+    text = source_text(left)
+    is_compound = isinstance(left, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp))
+    return f"({text})" if is_compound else text, source_text(right)
+
+
+def _is_number(node: ast.AST) -> bool:
+    return not any(isinstance(inner, (ast.Name, ast.Call)) for inner in ast.walk(node))
+
+
+def carried_constant(match: Match, context: RaisedContext) -> str | None:
+    """Return advice on a variable that is a constant before a loop and a tensor in it."""
+    name = match[1]
+    if match[3] != "constexpr":
+        return None
+    start = f"Make it a value of the running kernel above the loop: `{name} = {name} + 0`."
+    if name not in context.values:
+        return start
+    constants = [name, *(n for n in _assigned_from(name, context) if n != name)]
+    shown = " and ".join(f"{n} = {context.values[n]!r}" for n in constants)
+    several = len(constants) > 1
+    specialized = [n for n in constants if n not in _annotated(context)]
+    words = f"{shown} {'are constants' if several else 'is a constant'} here. {start}"
+    if name not in specialized:
+        return words
+    listed = ", ".join(f'"{n}"' for n in specialized)
+    return (
+        f"{words} An argument equal to 1 becomes a constant unless the decorator is "
+        f"@triton.jit(do_not_specialize=[{listed}])."
+    )
+
+
+def _assigned_from(name: str, context: RaisedContext) -> list[str]:
+    """Return the constant that a loop assigns to `name`, if it is one."""
+    changed = next(iter(assignments(context.node, name)), None)
+    if isinstance(changed, ast.Assign) and isinstance(changed.value, ast.Name):
+        return [n for n in [changed.value.id] if n in context.values]
+    return []
+
+
+def _annotated(context: RaisedContext) -> set[str]:
+    parameters = getattr(context.function, "params", ())
+    return {parameter.name for parameter in parameters if parameter.is_constexpr}
+
+
+def absent_type(match: Match, context: RaisedContext) -> str:
+    """Return advice on an element type that the target does not have."""
+    name = match[1]
+    users = [n for n, kind in context.types.items() if _element(kind) == name]
+    subject = f"{', '.join(users)}: choose" if users else "Choose"
+    where = " and ".join(_targets_with(name))
+    has = f"{name} is there on {where}" if where else f"no target has {name}"
+    return f"{subject} another dtype ({match[2]}), or another target: {has}."
+
+
+def _element(kind: object) -> str:
+    return str(kind).lstrip("*k").partition(":")[0]
+
+
+@lru_cache(maxsize=16)
+def _targets_with(name: str) -> tuple[str, ...]:
+    """Return the targets whose compiler has the fp8 type `name`, in words."""
+    known: dict[str, list[tuple[str, bool]]] = {}
+    for row in ARCHITECTURES:
+        backend = triton_api.make_backend(triton_api.target_of(parse_target(row.name)))
+        types = getattr(backend.parse_options({}), "supported_fp8_dtypes", ())
+        known.setdefault(row.backend, []).append((row.name, name in types))
+    return tuple(filter(None, map(_range, known.values())))
+
+
+def _range(rows: Sequence[tuple[str, bool]]) -> str:
+    having = [name for name, has in rows if has]
+    if len(having) == len(rows):
+        return f"{rows[0][0].partition(':')[0]} targets"
+    if having and all(has for _, has in rows[-len(having) :]):
+        return f"{having[0]} and newer"
+    return ", ".join(having)
