@@ -12,7 +12,7 @@ from compiler.proof.obligations import Conclusion
 from compiler.proof.polynomial import Polynomial
 from compiler.proof.prove import KernelProof
 from compiler.proof.solver import Model
-from compiler.proof.terms import Check, SymbolicAccess
+from compiler.proof.terms import Check, SymbolicAccess, bits_of_element
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, pointee_of
 from launch.checks.access import Access
@@ -99,21 +99,29 @@ class WitnessRun:
         missing = [name for name in buffers if name not in bound.extents]
         if missing:
             raise NotReplayed(f"the contract does not say how many elements {missing[0]} has")
+        extents = {name: _value(bound.extents[name], model) for name in buffers}
+        ends = {
+            name: (_value(low, model), _value(high, model))
+            for name, (low, high) in bound.value_ranges.items()
+        }
         values: dict[str, dict[int, int]] = {}
         for text, loaded in evaluator.loaded.items():
-            if text in model.values:
-                at = _value(loaded.offset, model)
-                values.setdefault(loaded.base, {})[at] = model[text]
+            if text not in model.values:
+                continue
+            at, value = _value(loaded.offset, model), model[text]
+            low, high = ends.get(loaded.base, (value, value + 1))
+            bits = bits_of_element(pointee_of(bound.arguments[loaded.base]) or "index")
+            # a masked lane has a name, too, but no element, and any value
+            is_held = (value - low) % (1 << bits) < high - low  # an unsigned one may look negative
+            if 0 <= at < extents[loaded.base] and is_held:
+                values.setdefault(loaded.base, {})[at] = value
         return WitnessLaunch(
             parameters=list(bound.arguments),
             types=bound.arguments,
             scalars=scalars,
-            extents={name: _value(bound.extents[name], model) for name in buffers},
+            extents=extents,
             values=values,
-            fill={
-                name: range(low := _value(ends[0], model), low + 1)
-                for name, ends in bound.value_ranges.items()
-            },
+            fill={name: range(low, low + 1) for name, (low, _) in ends.items()},
             grid=[_value(size, model) for size in bound.grid],
             program=[model[f"program#{axis}{mark}"] for axis in AXES],
         )

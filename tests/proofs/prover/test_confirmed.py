@@ -98,3 +98,21 @@ def test_a_counter_that_wraps_behind_the_last_turn_of_a_short_loop_is_seen() -> 
     types, limits = {"y_ptr": "*fp32", "n": "i32", "step": "i32"}, SizeLimits(2**31 - 1, 2**36)
     [store] = report_of(STEPS, types, "y_ptr: n\nstep >= n // 2\n", limits=limits).accesses
     assert store.answers["overflow"].verdict == "refuted"
+
+
+MASKED = """def kernel(t_ptr, y_ptr, n, m, p):
+    v = tl.load(t_ptr + tl.program_id(0), mask=tl.program_id(0) < p, other=n * m)
+    tl.store(y_ptr + v, 1.0, mask=tl.program_id(0) >= p)
+"""
+
+
+def test_a_witness_keeps_the_ranges_of_values_that_it_lists() -> None:
+    types = {"t_ptr": "*i32", "y_ptr": "*fp32", "n": "i32", "m": "i32", "p": "i32"}
+    contract = "t_ptr: p\nvalues t_ptr: 0 .. n\ny_ptr: n * m + n + 1\ngrid: 2 * p\n"
+    [_, store] = report_of(MASKED, types, contract).accesses
+    witnesses = [answer.witness for answer in store.answers.values() if answer.witness is not None]
+    assert witnesses
+    for one in witnesses:
+        held = one.values.get("t_ptr", {})
+        assert all(0 <= int(at) < one.extents["t_ptr"] for at in held)
+        assert all(0 <= value < one.scalars["n"] for value in held.values())
