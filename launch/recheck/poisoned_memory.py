@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
@@ -12,14 +13,16 @@ import numpy as np
 
 from launch.buffers.element_types import Array
 from launch.checks.access import AccessForm
+from launch.checks.addresses import SLOT_BITS
 from launch.cpu import atomic_updates, tensor_ops
 from launch.cpu.instance_locations import operation_here
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
-from launch.recheck.access_memory import of_rank
+from launch.recheck.access_memory import WatchedBuffer, address_of, of_rank
+from launch.recheck.buffer_contents import BufferContents
 from launch.recheck.kernel_form import NotRunnable
-from launch.recheck.stored_memory import Shape, StoredMemory
 
+Shape = tuple[int, ...]
 _LARGE = 1e4
 _INTEGERS = (7, 2)
 
@@ -49,8 +52,63 @@ class LostValue(Enum):
         return np.array(large if self is LostValue.HIGH else -large / 4).astype(dtype)
 
 
-class PoisonedMemory(StoredMemory):
-    """Memory whose loads bring `poison` in lanes outside of buffers, and in masked ones.
+@dataclass
+class SparseBuffer:
+    """A buffer of any size that keeps the elements that were stored, and no others."""
+
+    name: str
+    size: int
+    width: int
+    dtype: np.dtype[Any] | None = None
+    """The type of what was stored."""
+    _stored: list[tuple[Array, Array]] = field(default_factory=list)
+    _is_merged: bool = False
+
+    @property
+    def places(self) -> Array:
+        """The elements that were stored, in ascending order."""
+        self._merge()
+        return self._stored[0][0] if self._stored else np.zeros(0, np.int64)
+
+    def values(self, elements: Array, dtype: np.dtype[Any], contents: BufferContents) -> Array:
+        """Return what elements hold. Raises NotRunnable for two types of one buffer."""
+        found = np.array(contents.values(self.name, elements, dtype))
+        if not self._stored:
+            return found
+        self._check(dtype)
+        self._merge()
+        [(places, stored)] = self._stored
+        at = np.minimum(np.searchsorted(places, elements), len(places) - 1)
+        is_stored = places[at] == elements
+        found[is_stored] = stored[at[is_stored]]
+        return found
+
+    def store(self, elements: Array, values: Array) -> None:
+        """Store values; of equal elements, the last one stays."""
+        if len(elements):
+            self._check(values.dtype)
+            self.dtype = values.dtype
+            self._stored.append((elements, values))
+            self._is_merged = False
+
+    def _check(self, dtype: np.dtype[Any]) -> None:
+        if self.dtype is not None and dtype != self.dtype:
+            message = f"a buffer that is {self.dtype} and {dtype}"
+            raise NotRunnable(message)
+
+    def _merge(self) -> None:
+        """Keep each element once, with its last value, in ascending order."""
+        if self._is_merged or not self._stored:
+            return
+        elements, values = (
+            np.concatenate(parts)[::-1] for parts in zip(*self._stored, strict=True)
+        )
+        places, first = np.unique(elements, return_index=True)
+        self._stored, self._is_merged = [(places, values[first])], True
+
+
+class PoisonedMemory:
+    """Memory whose loads bring `value` in lanes outside of buffers, and in masked ones.
 
     Masked lanes have the load's `other` instead, where it has one; the load `without_other`, by the
     number of its operation, is read as if it had none.
@@ -60,12 +118,15 @@ class PoisonedMemory(StoredMemory):
         self,
         programs: ProgramInstances,
         operations: Sequence[int],
-        poison: LostValue,
+        value: LostValue,
         without_other: int | None,
+        buffers: Sequence[WatchedBuffer],
+        contents: BufferContents,
     ) -> None:
-        super().__init__(programs)
-        self._operations, self._poison = operations, poison
-        self._without_other = without_other
+        self._programs, self._operations = programs, operations
+        self._value, self._without_other = value, without_other
+        self._contents = contents
+        self.buffers = [SparseBuffer(one.name, one.size, one.width) for one in buffers]
 
     def load(
         self,
@@ -76,17 +137,32 @@ class PoisonedMemory(StoredMemory):
         *,
         form: AccessForm | None = None,
     ) -> Array:
-        """Return what is stored, and poison or `other` elsewhere."""
-        wide = self._wide(shape)
+        """Return what is stored, and the lost value or `other` elsewhere."""
+        wide = (self._programs.count, *shape)
         found = np.empty(wide, pointer.dtype)
-        found[...] = self._poison.of(pointer.dtype)
+        found[...] = self._value.of(pointer.dtype)
         if other is not None and operation_here(self._operations) != self._without_other:
             masked = np.broadcast_to(~of_rank(np.atleast_1d(mask), len(wide)), wide)
             rest = of_rank(np.atleast_1d(other), len(wide)).astype(pointer.dtype)
             found[masked] = np.broadcast_to(rest, wide)[masked]
-        for buffer, lanes, places in self._located(pointer, mask, wide):
-            found[lanes] = buffer[places].view(pointer.dtype)[..., 0]
+        for buffer, lanes, elements in self._located(pointer, mask, wide):
+            found[lanes] = buffer.values(elements, pointer.dtype, self._contents)
         return found
+
+    def store(
+        self,
+        pointer: Pointer,
+        value: Any,
+        mask: Any = None,
+        shape: Shape = (),
+        *,
+        form: AccessForm | None = None,
+    ) -> None:
+        """Store a value in lanes with memory."""
+        wide = (self._programs.count, *shape)
+        given = self._wide(value, pointer, wide)
+        for buffer, lanes, elements in self._located(pointer, mask, wide):
+            buffer.store(elements, given[lanes])
 
     def atomic(
         self,
@@ -101,20 +177,61 @@ class PoisonedMemory(StoredMemory):
         form: AccessForm | None = None,
     ) -> Any:
         """Combine values into memory, lane by lane; return the old ones if they are used."""
-        wide = self._wide(shape)
-        values = np.atleast_1d(np.asarray(value, pointer.dtype))
-        given = np.broadcast_to(of_rank(values, len(wide)), wide)
-        before = np.full(wide, self._poison.of(pointer.dtype), pointer.dtype)
-        size = pointer.dtype.itemsize
-        for buffer, lanes, places in self._located(pointer, mask, wide):
-            cells = buffer[: len(buffer) // size * size].view(pointer.dtype)
+        wide = (self._programs.count, *shape)
+        given = self._wide(value, pointer, wide)
+        before = np.full(wide, self._value.of(pointer.dtype), pointer.dtype)
+        for buffer, lanes, elements in self._located(pointer, mask, wide):
+            places, cells_of = np.unique(elements, return_inverse=True)
+            cells = buffer.values(places, pointer.dtype, self._contents)
             try:
                 before[lanes] = atomic_updates.fetch_and_update(
-                    kind, cells, places[:, 0] // size, given[lanes]
+                    kind, cells, cells_of.reshape(-1), given[lanes]
                 )
             except atomic_updates.UnknownAtomic as unknown:
                 raise NotRunnable(str(unknown)) from None
+            buffer.store(places, cells)
         return before if is_used else None
+
+    def compare_and_swap(
+        self,
+        pointer: Pointer,
+        expected: Any,
+        value: Any,
+        shape: Shape,
+        *,
+        semantics: str | None = None,
+    ) -> Array:
+        """Refuse it."""
+        message = "a kernel that compares and swaps"
+        raise NotRunnable(message)
+
+    def _wide(self, value: Any, pointer: Pointer, wide: Shape) -> Array:
+        given = np.atleast_1d(np.asarray(value).astype(pointer.dtype))
+        return np.broadcast_to(of_rank(given, len(wide)), wide)
+
+    def _located(
+        self, pointer: Pointer, mask: Any, wide: Shape
+    ) -> Iterator[tuple[SparseBuffer, Array, Array]]:
+        """Yield each buffer with its lanes that have memory, and the elements in them."""
+        rank = len(wide)
+        live = np.broadcast_to(True, wide)
+        if mask is not None:
+            live = live & of_rank(np.atleast_1d(mask), rank)
+        active = self._programs.active
+        if active is not None:
+            live = live & active.reshape(-1, *(1,) * (rank - 1))
+        addresses = np.broadcast_to(of_rank(pointer.address, rank), wide)
+        numbers = (addresses >> SLOT_BITS) - 1
+        for number, buffer in enumerate(self.buffers):
+            offsets = addresses - address_of(number)
+            here = live & (numbers == number)
+            lanes = here & (offsets >= 0) & (offsets < buffer.size * buffer.width)
+            if not lanes.any():
+                continue
+            if pointer.dtype.itemsize != buffer.width or (offsets[lanes] % buffer.width).any():
+                message = "a pointer to another type"
+                raise NotRunnable(message)
+            yield buffer, lanes, offsets[lanes] // buffer.width
 
 
 def _is_lost(parts: Sequence[Array]) -> Any:

@@ -1,4 +1,4 @@
-"""The task `recheck_fix`: runs a kernel before and after a change, at small sizes.
+"""The task `recheck_fix`: runs a kernel before and after a change, where no integer wraps.
 
 The change keeps the meaning if it stores the same in every element that does not depend on memory
 outside of buffers, and if nothing depends on what a load has in lanes without memory. Such lanes
@@ -11,7 +11,6 @@ these lanes are NaN, and reductions leave NaN out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -20,27 +19,42 @@ import ml_dtypes
 import numpy as np
 
 from compiler.messages.wire import Send
-from compiler.ttir_to_numpy.batched_codegen import RunForm
 from compiler.ttir_to_numpy.ir import Operation
 from launch.buffers.element_types import Array
+from launch.cpu.instance_locations import InstanceLocations
+from launch.cpu.kernel import Kernel
+from launch.cpu.programs import RoundsSpent
 from launch.recheck.buffer_contents import BufferContents
 from launch.recheck.contract_values import LegalLaunch, UnreadContract
 from launch.recheck.float_slice import is_only_reduced
-from launch.recheck.kernel_form import BoundedPrograms, NotRunnable
+from launch.recheck.kernel_form import (
+    Assertions,
+    BoundedPrograms,
+    Ended,
+    KernelForms,
+    NotRunnable,
+    argument_of,
+    forms_of,
+)
+from launch.recheck.kernel_launches import buffers_of
 from launch.recheck.launch_search import is_none
-from launch.recheck.poisoned_memory import REPLACED, LostValue, PoisonedMemory
+from launch.recheck.poisoned_memory import REPLACED, LostValue, PoisonedMemory, SparseBuffer
 from launch.recheck.recheck_messages import CheckRecheck, FixOrder, RecheckReport
-from launch.recheck.small_runs import RunWays, SmallKernel, is_small, small_kernel_of, stored
+from launch.recheck.sampled_programs import sampled_programs
+from launch.recheck.small_runs import MOST_LANES, MOST_TURNS, SmallKernel, small_kernel_of
+from launch.recheck.wrapped_integers import wrapped_accesses
 
 MOST_LAUNCHES, MOST_SEARCHES = 60, 400
 MOST_CPU_S = 2.0
+MOST_PROGRAMS = 32
+LARGEST_BYTES = 1 << 38
+"""Of a buffer."""
 _CLOSE = 1e-3
 """The largest difference of sums in another order, relative to the largest element."""
 _OTHERS = 3
 """The operands of a load with `other`, after pointer and mask."""
 _SIGNS, _LEAST = (-1, 1, 0), 0.25
 """The signs of floats in launches, and the least size of those with one sign."""
-Stored = dict[str, Array]
 
 
 def recheck_fix(order: FixOrder, body: bytes, _: Send) -> RecheckReport:
@@ -49,9 +63,11 @@ def recheck_fix(order: FixOrder, body: bytes, _: Send) -> RecheckReport:
     size = order.kernel.ttir_bytes
     assert order.other is not None
     try:
-        before = small_kernel_of(order, order.kernel, bytes(body[:size]).decode())
+        text = bytes(body[:size]).decode()
+        forms = forms_of(order.kernel, text, order.target, order.ir_bounds, overflow=True)
+        before = small_kernel_of(order, order.kernel, text)
         after = small_kernel_of(order, order.other, bytes(body[size:]).decode())
-        compared = _compared(order, before, after, started + MOST_CPU_S)
+        compared = _compared(order, forms, before, after, started + MOST_CPU_S)
     except (NotRunnable, UnreadContract) as refused:
         return RecheckReport(refused=str(refused), ms=_ms_since(started))
     return RecheckReport(equivalent=compared, runs=compared.runs, ms=_ms_since(started))
@@ -62,7 +78,7 @@ def _ms_since(started: float) -> float:
 
 
 def _compared(
-    order: FixOrder, before: SmallKernel, after: SmallKernel, until: float
+    order: FixOrder, forms: KernelForms, before: SmallKernel, after: SmallKernel, until: float
 ) -> CheckRecheck:
     if len(before.accesses) != len(after.accesses):
         message = "a change of the number of accesses"
@@ -76,15 +92,51 @@ def _compared(
     for is_large, launch in islice(before.search.launches(), MOST_SEARCHES):
         if runs == MOST_LAUNCHES or time.process_time() > until:
             break
-        if is_large or is_none(launch) or not is_small(launch):
+        if is_large or is_none(launch) or not _has_room(launch, before):
             continue
-        both = _Both(before, after, launch, _Contents("spread", launch.ranges, _SIGNS[runs % 3]))
+        contents = _Contents("spread", launch.ranges, _SIGNS[runs % 3])
+        programs = _exact_programs(forms, launch, contents)
+        if not programs:
+            continue
+        both = _Both(before, after, launch, programs, contents)
         number = changed.number if adds_other else None
         seen = both.difference(is_masked=order.is_masked, adds_other=number)
         runs += seen is not None
         if seen:
             return CheckRecheck(outcome="violated", message=seen, sizes=launch.names())
     return CheckRecheck(outcome="agrees" if runs else "not_modelled", runs=runs)
+
+
+def _exact_programs(forms: KernelForms, launch: LegalLaunch, contents: BufferContents) -> list[int]:
+    """Return programs of a launch whose accesses use no integer that wraps.
+
+    Where one wraps, a kernel stores in other places than it should.
+    """
+    sizes = {*launch.scalars.values(), *launch.sizes.values()}
+    numbers = sampled_programs(launch.grid, sizes, MOST_PROGRAMS)
+    if forms.exact.is_batchable and _is_exact(forms, launch, contents, numbers):
+        return numbers
+    return [one for one in numbers if _is_exact(forms, launch, contents, [one])]
+
+
+def _is_exact(
+    forms: KernelForms, launch: LegalLaunch, contents: BufferContents, numbers: list[int]
+) -> bool:
+    if forms.as_it_is is None:
+        return True
+    buffers = buffers_of(forms.types, launch)
+    machine, exact = (
+        one.run(launch, buffers, contents, numbers, MOST_TURNS)
+        for one in (forms.as_it_is, forms.exact)
+    )
+    is_whole = machine.is_whole and exact.is_whole
+    return is_whole and not wrapped_accesses(machine.touches, exact.touches, buffers)
+
+
+def _has_room(launch: LegalLaunch, kernel: SmallKernel) -> bool:
+    """Return whether addresses of all buffers fit beside each other."""
+    buffers = buffers_of(kernel.types, launch)
+    return min(launch.grid) > 0 and all(one.size * one.width <= LARGEST_BYTES for one in buffers)
 
 
 def _has_other(access: Operation) -> bool:
@@ -112,6 +164,7 @@ class _Both:
     before: SmallKernel
     after: SmallKernel
     launch: LegalLaunch
+    programs: list[int]
     contents: BufferContents
 
     def difference(self, *, is_masked: bool, adds_other: int | None) -> str | None:
@@ -120,48 +173,67 @@ class _Both:
         Nothing may depend on lanes that a new mask leaves out, where the change `is_masked`.
         `adds_other` is the number of the load's operation that has an `other` now.
         """
-        old = [self._stored(self.before, _memory(one)) for one in LostValue.numbers()]
-        new = [self._stored(self.after, _memory(one)) for one in LostValue.numbers()]
-        if any(not one for one in (*old, *new)):
+        runs = [
+            self._stored(kernel, value)
+            for kernel in (self.before, self.after)
+            for value in LostValue.numbers()
+        ]
+        if adds_other is not None:
+            runs.append(self._stored(self.after, LostValue.NAN, adds_other))
+        buffers = [one for one in runs if one is not None]
+        if len(buffers) < len(runs):
             return None
-        first, second = old
-        made, other = new
-        for name in first:
-            is_open = ~_same(made[name], other[name])
-            if is_masked and (place := _first(is_open)) is not None:
-                return f"{name}[{place:,}] depends on lanes without memory"
-            is_defined = _same(first[name], second[name])
-            if (place := _first(is_defined & ~_same(first[name], made[name]))) is not None:
-                return f"{name}[{place:,}] differs"
-        if adds_other is None:
-            return ""
-        memory = _memory(LostValue.NAN, adds_other)
-        reduced = self._stored(self.after, memory, is_dropping=True)
-        for name in first if reduced else ():
-            is_defined = _same(first[name], second[name])
-            wrong = ~is_defined & ~_close(made[name], reduced[name])
-            if (place := _first(wrong)) is not None:
-                return f"{name}[{place:,}] is not what the lanes with memory give"
-        return "" if reduced else None
+        for each in zip(*buffers, strict=True):
+            name, places = each[0].name, np.unique(np.concatenate([one.places for one in each]))
+            dtype = next((one.dtype for one in each if one.dtype is not None), None)
+            if dtype is None:
+                continue
+            held = [one.values(places, dtype, self.contents) for one in each]
+            found = _difference(held, is_masked=is_masked)
+            if found is not None:
+                return f"{name}[{places[found[0]]:,}] {found[1]}"
+        return ""
 
     def _stored(
-        self,
-        kernel: SmallKernel,
-        memory: Callable[[BoundedPrograms, RunForm], PoisonedMemory],
-        *,
-        is_dropping: bool = False,
-    ) -> Stored:
-        ways = RunWays(memory, REPLACED if is_dropping else {})
-        return stored(kernel, self.launch, self.contents, ways) or {}
+        self, kernel: SmallKernel, value: LostValue, without_other: int | None = None
+    ) -> list[SparseBuffer] | None:
+        """Return the buffers of a kernel after a run, None where it does not end."""
+        launch, form = self.launch, kernel.form
+        buffers = buffers_of(kernel.types, launch)
+        programs = BoundedPrograms()
+        programs.start(launch.grid, MOST_TURNS)
+        memory = PoisonedMemory(
+            programs, form.operations, value, without_other, buffers, self.contents
+        )
+        prints = Assertions(programs, InstanceLocations(form.locations))
+        replaced = {} if without_other is None else REPLACED
+        ready = Kernel(form, programs, memory, prints, replaced=replaced)
+        arguments = [argument_of(one.name, one.type, launch, buffers) for one in form.parameters]
+        at_once = max(1, MOST_LANES // form.largest_tile) if form.is_batchable else 1
+        try:
+            for start in range(0, len(self.programs), at_once):
+                batch = np.array(self.programs[start : start + at_once], np.int64)
+                ready.run_batch(batch, arguments)
+        except (RoundsSpent, Ended):
+            return None
+        return memory.buffers
 
 
-def _memory(
-    poison: LostValue, without_other: int | None = None
-) -> Callable[[BoundedPrograms, RunForm], PoisonedMemory]:
-    def memory(programs: BoundedPrograms, form: RunForm) -> PoisonedMemory:
-        return PoisonedMemory(programs, form.operations, poison, without_other)
+def _difference(held: list[Array], *, is_masked: bool) -> tuple[int, str] | None:
+    """Return the first element that differs between runs, and how; None for none.
 
-    return memory
+    Two runs are of the first kernel, two of the changed one; a last one leaves out lost lanes.
+    """
+    first, second, made, other, *reduced = held
+    is_defined = _same(first, second)
+    if is_masked and (place := _first(~_same(made, other))) is not None:
+        return place, "depends on lanes without memory"
+    if (place := _first(is_defined & ~_same(first, made))) is not None:
+        return place, "differs"
+    for one in reduced:
+        if (place := _first(~is_defined & ~_close(made, one))) is not None:
+            return place, "is not what the lanes with memory give"
+    return None
 
 
 def _same(a: Array, b: Array) -> Array:

@@ -17,7 +17,6 @@ from launch.recheck.launch_search import is_none
 from launch.recheck.recheck_messages import CheckRecheck, RecheckedKernel, RecheckOrder
 from launch.recheck.small_runs import (
     MOST_TURNS,
-    RunWays,
     SmallKernel,
     is_small,
     small_kernel_of,
@@ -68,8 +67,7 @@ def _difference(
     ranges = {**launches[0].ranges, **launches[1].ranges}
     contents = BufferContents(choice, ranges)  # type: ignore[arg-type]
     first, second = (
-        stored(half, launch, contents, RunWays())
-        for half, launch in zip(halves, launches, strict=True)
+        stored(half, launch, contents) for half, launch in zip(halves, launches, strict=True)
     )
     if first is None or second is None:
         if first is None and second is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,16 +56,6 @@ class SmallKernel:
     accesses: list[Operation]
 
 
-@dataclass(frozen=True)
-class RunWays:
-    """The memory of a run, and functions in place of the CPU device's own."""
-
-    memory: Callable[[BoundedPrograms, RunForm], StoredMemory] = field(
-        default=lambda programs, _: StoredMemory(programs)
-    )
-    replaced: Mapping[str, Any] = field(default_factory=dict)
-
-
 def small_kernel_of(order: RecheckOrder, kernel: RecheckedKernel, text: str) -> SmallKernel:
     """Return a kernel that is ready to run. Raises NotRunnable, UnreadContract."""
     with refusing():
@@ -94,7 +84,7 @@ def is_small(launch: LegalLaunch) -> bool:
 
 
 def stored(
-    kernel: SmallKernel, launch: LegalLaunch, contents: BufferContents, ways: RunWays
+    kernel: SmallKernel, launch: LegalLaunch, contents: BufferContents
 ) -> dict[str, Array] | None:
     """Return what is in the buffers of a kernel that has run; None where it does not end."""
     arrays = {}
@@ -109,10 +99,10 @@ def stored(
         return arrays
     programs = BoundedPrograms()
     programs.start(launch.grid, MOST_TURNS)
-    memory = ways.memory(programs, kernel.form)
+    memory = StoredMemory(programs)
     memory.begin({name: array.view(np.uint8) for name, array in arrays.items()})
     prints = Assertions(programs, InstanceLocations(kernel.form.locations))
-    ready = Kernel(kernel.form, programs, memory, prints, replaced=ways.replaced)
+    ready = Kernel(kernel.form, programs, memory, prints)
     buffers = buffers_of(kernel.types, launch)
     arguments = [argument_of(one.name, one.type, launch, buffers) for one in kernel.form.parameters]
     at_once = max(1, MOST_LANES // kernel.form.largest_tile) if kernel.form.is_batchable else 1

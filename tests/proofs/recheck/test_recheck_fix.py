@@ -105,3 +105,19 @@ def test_wider_integers_are_compared_without_regard_to_lanes_that_were_masked() 
     assert compared(before, after, OF_ROWS, 0, is_masked=False).outcome == "agrees"
     other = after.replace("tl.sum(x)", "tl.sum(x) + 1")
     assert compared(before, other, OF_ROWS, 0, is_masked=False).outcome == "violated"
+
+
+FAR = """def kernel(x_ptr, w_ptr, y_ptr, n, m, B: tl.constexpr):
+    o = tl.program_id(0) * m + tl.arange(0, B)
+    x = tl.load(x_ptr + o, mask=tl.arange(0, B) < n, other=0.0)
+    tl.store(y_ptr + o, x + 1.0, mask=tl.arange(0, B) < n)
+"""
+
+
+def test_buffers_of_any_size_are_compared_by_programs_whose_integers_fit() -> None:
+    contract = "sizes p\nm = 1436549120\nx_ptr: p * m\ny_ptr: p * m\nw_ptr: 1\nn <= m\ngrid: p\n"
+    wide = FAR.replace("program_id(0) * m", "program_id(0).to(tl.int64) * m")
+    found = compared(FAR, wide, contract, 0, is_masked=False)
+    assert found.outcome == "agrees"
+    found = compared(FAR, wide.replace("x + 1.0", "x + 2.0"), contract, 0, is_masked=False)
+    assert found.outcome == "violated"

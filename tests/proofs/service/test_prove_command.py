@@ -185,3 +185,12 @@ def test_a_mistake_in_the_contract_is_shown_at_its_place(
     err = capsys.readouterr().err
     assert said in err
     assert err.splitlines()[-1].strip() == "^"
+
+
+@pytest.mark.parametrize("name", ["batch_stride", "strided_tokens", "unmasked_tail"])
+def test_a_fault_of_a_public_kernel_has_a_fix(
+    system: Deployment, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(__file__).parents[3] / "examples" / "proofs" / f"{name}.py"
+    assert prove(system, str(path), "--kernel", "broken") == 1
+    assert "proved with: " in capsys.readouterr().out
