@@ -59,10 +59,11 @@ async def tried(
     for proposal in proposals_of(report):
         changed = _with(job, source=proposal.source)
         compilation = await compile_(changed)
-        proved = None if compilation is None else await prove(compilation)
-        if compilation is None or proved is None or not proves(report, proved, proposal.access):
+        # runs first: one of them shows at once that a change loses the meaning
+        if compilation is None or not await keep(compilation, proposal):
             continue
-        if not await keep(compilation, proposal):
+        proved = await prove(compilation)
+        if proved is None or not proves(report, proved, proposal.access):
             continue
         last = job.target.stages[-1]
         costs = [await compile_(_with(one, stop_after=last)) for one in (job, changed)]
