@@ -28,10 +28,11 @@ class CpuBudgetUsedUp(BaseException):
 
 
 @contextmanager
-def bounded(most_cpu_s: float) -> Iterator[None]:
+def bounded(most_cpu_s: float, *, writes_lines: bool = True) -> Iterator[None]:
     """Raise `CpuBudgetUsedUp` in the block once it has taken `most_cpu_s`.
 
-    To be used in the main thread. The lines are written to stderr from then on for good.
+    To be used in the main thread. `writes_lines`: the lines are written to stderr from then on for
+    good.
     """
     end_s = time.process_time() + most_cpu_s
     running = True
@@ -42,7 +43,8 @@ def bounded(most_cpu_s: float) -> Iterator[None]:
 
     faulthandler.unregister(signal.SIGXCPU)  # of a zygote: registered twice, it does nothing
     signal.signal(signal.SIGXCPU, notice)
-    faulthandler.register(signal.SIGXCPU, file=_STDERR, all_threads=False, chain=True)
+    if writes_lines:
+        faulthandler.register(signal.SIGXCPU, file=_STDERR, all_threads=False, chain=True)
     try:
         yield
     finally:

@@ -42,10 +42,6 @@ def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and str(error) == _NO_THREAD
 
 
-def _is_of_sandbox(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or _is_refusal(error)
-
-
 def _links(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -281,10 +277,11 @@ def notice_attempts(assumptions: Assumptions) -> None:
 
 
 @contextmanager
-def noticing_refusals(assumptions: Assumptions) -> Iterator[None]:
-    """Notice in the block that user code was refused something or memory, also if it catches that.
+def noticing_memory(assumptions: Assumptions) -> Iterator[None]:
+    """Notice in the block that user code ran out of memory, also if it catches the error.
 
-    Its own frames are traced for exceptions alone: a call of the system has no audit event always.
+    Its own frames are traced for exceptions alone. Where frames are traced, faulthandler crashes
+    the process in CPython 3.11, so it must not be registered.
     """
 
     def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
@@ -292,8 +289,8 @@ def noticing_refusals(assumptions: Assumptions) -> Iterator[None]:
             if file_in_kernel(frame.f_code.co_filename) is None:
                 return None
             frame.f_trace_lines = False
-        elif event == "exception" and _is_of_sandbox(argument[1]):
-            assumptions.ask(f"the sandbox refuses it: {argument[0].__name__}: {argument[1]}"[:200])
+        elif event == "exception" and issubclass(argument[0], MemoryError):
+            assumptions.ask("the sandbox bounds the memory")
         return trace
 
     outer = sys.gettrace()

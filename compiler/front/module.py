@@ -8,7 +8,6 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
-import re
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from compiler.front.environment import (
     LaunchResult,
     MissingModules,
     notice_attempts,
-    noticing_refusals,
+    noticing_memory,
 )
 from compiler.front.module_execution import (
     MODULE,
@@ -46,9 +45,6 @@ from compiler.front.stubs.torch_stub import LIBRARY, NUMPY, KnownNames, StandIns
 from compiler.posted_text import python_text
 from compiler.reading.posted_files import package_of, root_package
 
-_MAY_CATCH = re.compile(
-    r"\bexcept\s*(?::|.*\b(?:MemoryError|Exception|BaseException)\b)|\bsuppress\("
-)
 """A handler that may be of a `MemoryError`."""
 
 
@@ -221,15 +217,15 @@ def load(
     most_cpu_s = host_run.most_cpu_s if host_run else cpu_budget.MOST_CPU_S
     notice_attempts(assumptions)
     folder = posted_folder.of_request(text, files, is_whole=module is None)
-    catches = any(_MAY_CATCH.search(each) for each in (text, *files.values()))
+    catches_memory = any("MemoryError" in each for each in (text, *files.values()))
     with (
         posted_folder.answering(folder, assumptions),
-        noticing_refusals(assumptions) if catches else nullcontext(),
+        noticing_memory(assumptions) if catches_memory else nullcontext(),
         driver_stub.noting_assumptions(assumptions),
         launching_nothing(host_run.runs if host_run else _launch_nothing(assumptions)),
     ):
         try:
-            with cpu_budget.bounded(most_cpu_s):
+            with cpu_budget.bounded(most_cpu_s, writes_lines=not catches_memory):
                 loaded = _executed(posted, loaded, finder, is_main=host_run is not None)
         except StatementFailed as failure:
             failed = failure.dropped

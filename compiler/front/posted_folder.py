@@ -6,6 +6,7 @@ folder /kernel; any other question is put to `Assumptions.ask`, so that a kernel
 answer is refused.
 """
 
+import _thread
 import builtins
 import errno
 import io
@@ -13,6 +14,7 @@ import os
 import posixpath
 import stat
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +31,11 @@ _KIND_ALONE = frozenset(
 )  # fmt: skip
 """Functions of os.path, os, pathlib and glob that use the kind or size of a file, and no more."""
 _STATUS = ("stat", "lstat")
-_DOUBTED = ("access", "readlink", "getcwd", "statvfs")
+_DOUBTED = (
+    "access", "eventfd", "getcwd", "memfd_create", "nice", "pipe", "pipe2", "readlink",
+    "sched_setaffinity", "statvfs",
+)  # fmt: skip
+"""Functions of os whose use no audit event reports."""
 _TIMES = ("getmtime", "getatime", "getctime")
 _FILE_MODE, _FOLDER_MODE = stat.S_IFREG | 0o644, stat.S_IFDIR | 0o755
 
@@ -147,6 +153,8 @@ def answering(folder: PostedFolder, assumptions: Assumptions) -> Iterator[None]:
         (builtins, "open", questions.opened(io.open)),
         *((os, name, questions.status(getattr(os, name))) for name in _STATUS),
         *((os, name, questions.doubted(getattr(os, name), f"os.{name}")) for name in _DOUBTED),
+        (_thread, "start_new_thread", questions.doubted(_thread.start_new_thread, "a thread")),
+        (threading, "_start_new_thread", questions.doubted(_thread.start_new_thread, "a thread")),
         *(
             (os.path, name, questions.doubted(getattr(os.path, name), f"os.path.{name}"))
             for name in _TIMES
