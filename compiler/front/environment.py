@@ -257,6 +257,8 @@ def is_users_question(depth: int = 2) -> bool:
         library = str(frame.f_globals.get("__name__")).partition(".")[0]
         if file.startswith("<frozen importlib") or library in _FOR_SHOWING or library == "triton":
             return False
+        if library == "pkgutil" and frame.f_code.co_name == "extend_path":
+            return False
         frame = frame.f_back
     return False
 

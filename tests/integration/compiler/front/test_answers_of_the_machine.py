@@ -111,3 +111,10 @@ def test_the_standard_library_is_installed(children: Children, statements: str, 
     assert float(stored(compiled)) == value
     assert compiled.front is not None
     assert compiled.front["assumptions"] == []
+
+
+def test_a_package_may_be_spread_over_several_folders(children: Children) -> None:
+    extends = "from pkgutil import extend_path\n__path__ = extend_path([], 'user')\n"
+    value = "VALUE = tl.constexpr(1.0 + len(__path__))\n"
+
+    assert stored(compile_text(children, HEAD + extends + value + KERNEL)) == "1.000000e+00"
