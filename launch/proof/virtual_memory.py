@@ -143,6 +143,7 @@ class VirtualMemory:
         is_used: bool,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
         form: AccessForm | None = None,
     ) -> Any:
         """Note an atomic operation; what it returns is 0."""
@@ -157,6 +158,7 @@ class VirtualMemory:
         shape: Shape,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
     ) -> Array:
         """Note one; what it returns is 0."""
         self._touch(Access.ATOMIC, pointer, None, shape)

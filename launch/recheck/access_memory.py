@@ -140,6 +140,7 @@ class AccessMemory:
         is_used: bool,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
         form: AccessForm | None = None,
     ) -> Any:
         """Note an atomic operation; it meets what the buffer's contents are."""
@@ -156,6 +157,7 @@ class AccessMemory:
         shape: Shape,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
     ) -> Array:
         """Note one; it meets what the buffer's contents are."""
         touch = self._touch(pointer, None, shape)

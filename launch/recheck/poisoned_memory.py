@@ -174,6 +174,7 @@ class PoisonedMemory:
         is_used: bool,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
         form: AccessForm | None = None,
     ) -> Any:
         """Combine values into memory, lane by lane; return the old ones if they are used."""
@@ -200,6 +201,7 @@ class PoisonedMemory:
         shape: Shape,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
     ) -> Array:
         """Refuse it."""
         message = "a kernel that compares and swaps"

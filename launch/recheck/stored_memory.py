@@ -75,6 +75,7 @@ class StoredMemory:
         is_used: bool,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
         form: AccessForm | None = None,
     ) -> Any:
         """Refuse it: two kernels with atomic operations are not compared."""
@@ -88,6 +89,7 @@ class StoredMemory:
         shape: Shape,
         *,
         semantics: str | None = None,
+        within_program: bool = False,
     ) -> Array:
         """Refuse it."""
         raise NotRunnable(_ATOMIC)

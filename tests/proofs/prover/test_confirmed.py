@@ -116,3 +116,12 @@ def test_a_witness_keeps_the_ranges_of_values_that_it_lists() -> None:
         held = one.values.get("t_ptr", {})
         assert all(0 <= int(at) < one.extents["t_ptr"] for at in held)
         assert all(0 <= value < one.scalars["n"] for value in held.values())
+
+
+def test_an_atomic_operation_of_any_scope_is_replayed() -> None:
+    body = """def kernel(x_ptr, n):
+    tl.atomic_add(x_ptr + n, 1, scope="cta")
+    tl.atomic_cas(x_ptr + n, 0, 1, scope="cta")
+"""
+    report = report_of(body, {"x_ptr": "*i32", "n": "i32"}, "x_ptr: n\n")
+    assert [one.answers["bounds"].verdict for one in report.accesses] == ["refuted", "refuted"]

@@ -176,3 +176,13 @@ def test_equal_orders_have_equal_reports() -> None:
     contract = "x_ptr: n\ny_ptr: n\ngrid: cdiv(n, B)\n"
     reports = [rechecked(ADD, ADD_TYPES, contract, {"B": 64}) for _ in range(2)]
     assert reports[0].accesses == reports[1].accesses
+
+
+def test_atomic_operations_of_any_scope_run() -> None:
+    body = """def kernel(x_ptr, n):
+    tl.atomic_add(x_ptr, 1, scope="cta")
+    tl.atomic_cas(x_ptr, 0, 1, scope="cta")
+"""
+    report = rechecked(body, {"x_ptr": "*i32", "n": "i32"}, "x_ptr: 1\n")
+    assert outcomes(report, "bounds") == ["agrees", "agrees"]
+    assert all(one.checks["bounds"].runs > 0 for one in report.accesses)
