@@ -1,4 +1,4 @@
-"""Proves the 57 kernels of the mix against their contracts, and re-checks them, in this process.
+"""Proves the 57 kernels of the mix against their contracts, and re-checks them, each in a child.
 
     $ .venv/bin/python benchmarks/proofs_of_mix.py [KERNEL ...]
 
@@ -7,11 +7,14 @@ Buffers have at most 2^30 elements, as tensors of most programs do; without that
 together, without the compilation and replays.
 """
 
+import json
 import linecache
+import os
 import statistics
 import sys
 import time
 import tomllib
+import traceback
 import types
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +29,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
 
+from compiler.proof import solver
 from compiler.proof.binding import SizeLimits
 from compiler.proof.prove import KernelProof, prove
 from compiler.target import Target
@@ -34,7 +38,12 @@ from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
 from launch.recheck.recheck_by_bits import recheck_bits
 from launch.recheck.recheck_by_running import recheck
-from launch.recheck.recheck_messages import BitsOrder, RecheckedKernel, RecheckOrder
+from launch.recheck.recheck_messages import (
+    BitsOrder,
+    RecheckedKernel,
+    RecheckOrder,
+    RecheckReport,
+)
 
 CONTRACTS = Path(__file__).parent / "kernels" / "contracts.toml"
 LIMITS = SizeLimits(size=2**30, elements=2**30)
@@ -47,53 +56,83 @@ CHECKS = ("bounds", "overflow")
 
 
 @dataclass
-class Rechecks:
-    """The outcomes of both re-checks of all kernels."""
+class Measured:
+    """The proof of one kernel and its re-checks."""
 
-    answers: Counter[str] = field(default_factory=Counter)
-    """By `agrees`, `violated` and so on, of each re-check."""
+    said: str
+    bounds: Counter[str]
+    checks: Counter[str]
+    ms: dict[str, float]
+    """Of the proof, the runs and the bit-vectors."""
+    rechecks: Counter[str] = field(default_factory=Counter)
+    """The answers of both re-checks: `runs: agrees` and so on."""
     without_runs: int = 0
-    runs_ms: list[float] = field(default_factory=list)
-    bits_ms: list[float] = field(default_factory=list)
+    contradictions: list[str] = field(default_factory=list)
 
-    def add(self, proof: KernelProof, order: RecheckOrder, text: bytes) -> list[str]:
-        """Re-check a kernel's proofs; return what contradicts them."""
-        bits_order = BitsOrder(**{one.name: getattr(order, one.name) for one in fields(order)})
-        reports = {
-            "runs": recheck(order, text, _unsent),
-            "bits": recheck_bits(bits_order, text, _unsent),
-        }
-        self.runs_ms.append(reports["runs"].ms)
-        self.bits_ms.append(reports["bits"].ms)
-        found = []
-        for name, report in reports.items():
-            if report.refused:
-                self.answers[f"{name}: not_modelled"] += 1
-            for access, seen in zip(proof.accesses, report.accesses, strict=bool(report.accesses)):
-                for check in CHECKS:
-                    if getattr(access, check).verdict == "proved":
-                        outcome = seen.checks[check].outcome
-                        self.answers[f"{name}: {outcome}"] += 1
-                        self.without_runs += name == "runs" and not seen.checks[check].runs
-                        if outcome == "violated":
-                            found.append(f"{name} {check}: {seen.checks[check]}")
-        return found
+    def note(self, name: str, proof: KernelProof, report: RecheckReport) -> None:
+        """Count the answers of a re-check to what is proved."""
+        self.ms[name] = report.ms
+        if report.refused:
+            self.rechecks[f"{name}: not_modelled"] += 1
+        for access, seen in zip(proof.accesses, report.accesses, strict=bool(report.accesses)):
+            for check in CHECKS:
+                if getattr(access, check).verdict == "proved":
+                    outcome = seen.checks[check]
+                    self.rechecks[f"{name}: {outcome.outcome}"] += 1
+                    self.without_runs += name == "runs" and not outcome.runs
+                    if outcome.outcome == "violated":
+                        self.contradictions.append(f"{name} {check}: {outcome}")
 
-    def rows(self, proofs_ms: Sequence[float]) -> list[Row]:
-        """Return the bars."""
-        columns = zip(proofs_ms, self.runs_ms, self.bits_ms, strict=True)
-        every = sorted(sum(column) for column in columns)
-        median, p95 = statistics.median(every), every[int(0.95 * (len(every) - 1))]
-        broken = self.answers["runs: violated"] + self.answers["bits: violated"]
-        runs, bits = statistics.median(self.runs_ms), statistics.median(self.bits_ms)
-        return [
-            Row("proofs contradicted", str(dict(self.answers)), "none", float(broken), 0.5),
-            Row("proofs without a run", str(self.without_runs), "none", self.without_runs, 0.5),
-            Row("median of runs, of bits", f"{runs:.0f} ms, {bits:.0f} ms", "", 0, 1),
-            Row("median with re-checks", f"{median:.0f} ms", f"{MOST_MEDIAN_MS:g} ms",
-                median / MOST_MEDIAN_MS, 1),
-            Row("p95 with re-checks", f"{p95:.0f} ms", f"{MOST_P95_MS:g} ms", p95 / MOST_P95_MS, 1),
-        ]  # fmt: skip
+
+def measured(request: dict[str, Any], contract: str) -> Measured:
+    """Prove a kernel and re-check what is proved."""
+    text, target = ttir_of(request), Target("cuda", 90, 32)
+    module = module_of(generic_form(text, target, "ttir")[0])
+    constants = {n: v for n, v in request["constexprs"].items() if isinstance(v, int)}
+    constants |= ones(request["signature"])
+    started = time.process_time()
+    proof = prove(module, read_contract(contract), constants, LIMITS)
+    found = Measured(
+        said(proof),
+        Counter(one.bounds.verdict for one in proof.accesses if one.bounds),
+        Counter(one.verdict for one in proof.prover.checked),
+        {"proof": (time.process_time() - started) * 1000},
+    )
+    kernel = RecheckedKernel(
+        ttir_bytes=len(text.encode()), contract=contract, constants=constants,
+        parameters=list(proof.contract.arguments),
+    )  # fmt: skip
+    order = RecheckOrder(
+        target=target, kernel=kernel, checks=CHECKS, most_size=LIMITS.size,
+        most_elements=LIMITS.elements,
+    )  # fmt: skip
+    bits_order = BitsOrder(**{one.name: getattr(order, one.name) for one in fields(order)})
+    found.note("runs", proof, recheck(order, text.encode(), _unsent))
+    found.note("bits", proof, recheck_bits(bits_order, text.encode(), _unsent))
+    return found
+
+
+def in_child(request: dict[str, Any], contract: str) -> Measured:
+    """Measure a kernel in a process of its own, as workers do: z3's memory is bounded for each."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            with os.fdopen(writing, "w") as file:
+                json.dump(vars(measured(request, contract)), file)
+        except Exception:  # noqa: BLE001 - a child must not go on as its parent
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        text = file.read()
+    if os.waitpid(child, 0)[1]:
+        raise SystemExit(f"the process of {request['kernel']} failed")
+    members = json.loads(text)
+    counters = ("bounds", "checks", "rechecks")
+    return Measured(**members | {name: Counter(members[name]) for name in counters})
 
 
 def _unsent(header: dict[str, Any], body: bytes) -> None:
@@ -102,36 +141,39 @@ def _unsent(header: dict[str, Any], body: bytes) -> None:
 
 def main(wanted: list[str]) -> None:
     contracts = tomllib.loads(CONTRACTS.read_text())
-    accesses, checks, times = Counter[str](), Counter[str](), list[float]()
-    rechecks = Rechecks()
+    solver.prepare()
+    every: list[Measured] = []
     for request in Mix().real():
         kernel = request["kernel"]
         if wanted and kernel not in wanted:
             continue
-        text, target = ttir_of(request), Target("cuda", 90, 32)
-        module = module_of(generic_form(text, target, "ttir")[0])
-        constants = {n: v for n, v in request["constexprs"].items() if isinstance(v, int)}
-        constants |= ones(request["signature"])
-        contract = read_contract(contracts[kernel])
-        started = time.process_time()
-        proof = prove(module, contract, constants, LIMITS)
-        times.append((time.process_time() - started) * 1000)
-        accesses += Counter(one.bounds.verdict for one in proof.accesses if one.bounds)
-        checks += Counter(one.verdict for one in proof.prover.checked)
-        rechecked = RecheckedKernel(
-            ttir_bytes=len(text.encode()), contract=contracts[kernel], constants=constants,
-            parameters=list(proof.contract.arguments),
-        )  # fmt: skip
-        order = RecheckOrder(
-            target=target, kernel=rechecked, checks=CHECKS, most_size=LIMITS.size,
-            most_elements=LIMITS.elements,
-        )  # fmt: skip
-        contradictions = rechecks.add(proof, order, text.encode())
-        costs = times[-1], rechecks.runs_ms[-1], rechecks.bits_ms[-1]
-        print(f"{kernel:28} {costs[0]:6.0f} {costs[1]:6.0f} {costs[2]:6.0f} ms  {said(proof)}")
-        for one in contradictions:
+        every.append(in_child(request, contracts[kernel]))
+        costs = " ".join(f"{ms:6.0f}" for ms in every[-1].ms.values())
+        print(f"{kernel:28} {costs} ms  {every[-1].said}", flush=True)
+        for one in every[-1].contradictions:
             print(f"    CONTRADICTED {one}", flush=True)
-    show(rows(accesses, checks, times) + rechecks.rows(times))
+    accesses = sum((one.bounds for one in every), Counter[str]())
+    checks = sum((one.checks for one in every), Counter[str]())
+    proofs_ms = [one.ms["proof"] for one in every]
+    show(rows(accesses, checks, proofs_ms) + recheck_rows(every))
+
+
+def recheck_rows(every: Sequence[Measured]) -> list[Row]:
+    """Return the bars of proofs with their re-checks."""
+    sums = sorted(sum(one.ms.values()) for one in every)
+    median, p95 = statistics.median(sums), sums[int(0.95 * (len(sums) - 1))]
+    answers = sum((one.rechecks for one in every), Counter[str]())
+    broken = sum(len(one.contradictions) for one in every)
+    without = sum(one.without_runs for one in every)
+    runs, bits = (statistics.median(one.ms[name] for one in every) for name in ("runs", "bits"))
+    return [
+        Row("proofs contradicted", str(dict(answers)), "none", broken, 0.5),
+        Row("proofs without a run", str(without), "none", without, 0.5),
+        Row("median of runs, of bits", f"{runs:.0f} ms, {bits:.0f} ms", "", 0, 1),
+        Row("median with re-checks", f"{median:.0f} ms", f"{MOST_MEDIAN_MS:g} ms",
+            median / MOST_MEDIAN_MS, 1),
+        Row("p95 with re-checks", f"{p95:.0f} ms", f"{MOST_P95_MS:g} ms", p95 / MOST_P95_MS, 1),
+    ]  # fmt: skip
 
 
 def rows(accesses: Counter[str], checks: Counter[str], times: list[float]) -> list[Row]:
