@@ -46,6 +46,7 @@ async def test_a_load_without_mask_reads_past_the_end(device):
         "program": [3, 0, 0],
         "diagnostics": None,
         "measure": None,
+        "scope": None,
         "seeds": None,
         "case": None,
     }
