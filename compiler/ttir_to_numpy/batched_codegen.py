@@ -6,9 +6,10 @@ calls is given to it by who runs it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
+from compiler.lines.pipelined_load import PipelinedLoad
 from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from compiler.ttir_to_numpy import runtime_text
@@ -18,6 +19,7 @@ from compiler.ttir_to_numpy.batched.extents import ExtentChecks
 from compiler.ttir_to_numpy.batched.form import NAMES, run_form_with
 from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
 from compiler.ttir_to_numpy.batched.reachable import Reachable
+from compiler.ttir_to_numpy.batched.repeated_accesses import RepeatedAccesses
 from compiler.ttir_to_numpy.batched.stepping import Stepping
 from compiler.ttir_to_numpy.batched.uniform import Uniformity
 from compiler.ttir_to_numpy.batched.waited_atomics import waited_atomics
@@ -52,7 +54,9 @@ class RunForm:
     `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
     Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
     must not be run again from its start: what was told cannot be taken back. If it `has_atomics`,
-    its values may depend on the order of programs; if it `waits`, its accesses may, too.
+    its values may depend on the order of programs; if it `waits`, its accesses may, too. If it
+    `repeats`, a program may access an element again after it wrote it. `pipelined` loads may be
+    issued before stores of their loop; keys are numbers of operations.
     `steps` are what `step(number, value)` shows, by its number.
     """
 
@@ -67,6 +71,8 @@ class RunForm:
     prints: bool
     has_atomics: bool = False
     waits: bool = False
+    repeats: bool = False
+    pipelined: Mapping[int, PipelinedLoad] = field(default_factory=dict)
     steps: Sequence[Step] = ()
 
 
@@ -98,7 +104,9 @@ def run_form(
 
     uniformity = Uniformity(reachable)
     waited = waited_atomics(reachable)
-    form = run_form_with(constants, waited)
+    repeated = RepeatedAccesses(reachable, entry)
+    pipelined = repeated.pipelined()
+    form = run_form_with(constants, waited, {load.loop for load in pipelined.values()})
     follower = Stepping(locations.users_own, reachable.inside_regions()) if stepping else None
     extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
     watching = Watching(watched, reachable.inside_regions()) if watched else None
@@ -125,6 +133,8 @@ def run_form(
         reachable.prints(),
         reachable.has_atomics(),
         bool(waited),
+        repeated.may_repeat(),
+        pipelined,
         follower.steps if follower is not None else (),
     )
 

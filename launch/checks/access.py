@@ -43,6 +43,8 @@ class Touch:
     semantics: str | None = None
     """Triton's name of the memory semantics, `None` for accesses that are not atomic."""
     form: AccessForm = AccessForm.UNMASKED
+    is_returned: bool = False
+    """True for an atomic operation whose old values the kernel uses."""
     within_program: bool = False
     """True for an atomic operation of the scope `cta`, atomic only within its program."""
 

@@ -17,7 +17,9 @@ from launch.checks.access import Access, Lanes, Touch
 from launch.checks.addresses import SLOT_BITS, AddressSpace, Slot
 from launch.checks.finding import KernelLocation, Stopped, index_of
 from launch.checks.modified_inputs import ModifiedInputs
-from launch.checks.races import Races
+from launch.checks.own_order import OwnOrder
+from launch.checks.own_race import own_race
+from launch.checks.races import Races, changing
 from launch.checks.steps import Steps
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
@@ -107,10 +109,13 @@ class AccessChecker:
         races: Races | None = None,
         max_accesses: int | None = None,
         is_cuda: bool = False,
+        own_order: OwnOrder | None = None,
+        operation: Callable[[], int] | None = None,
     ) -> None:
         """Set the recorders, and the number of accesses after which to raise `TooManyAccesses`.
 
-        `location` returns the kernel's current location in the user's files and its program.
+        `location` returns the kernel's current location in the user's files and its program,
+        `operation` the number of its operation.
         """
         self._space = space
         self.location = location
@@ -120,8 +125,10 @@ class AccessChecker:
         self._races = races
         self._max_accesses = max_accesses
         self._is_cuda = is_cuda
+        self._own_order, self._operation = own_order, operation
+        self._allocations = allocations
         self.inputs = ModifiedInputs(allocations)
-        self._found_at: set[tuple[str, str | None, int | None]] = set()
+        self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self.findings: list[Finding] = []
         self.failed_loads: list[Finding] = []
         """The findings of invalid loads, after which the program went on."""
@@ -232,6 +239,8 @@ class AccessChecker:
             self._record_written(self._written_bytes, lanes)
         if self._races is not None:
             self._record_for_races(self._races, lanes)
+        if self._own_order is not None:
+            self._record_own(self._own_order, lanes)
         if self._trace is not None:
             location = self.location()
             if self._trace.wants(location.program):
@@ -255,9 +264,17 @@ class AccessChecker:
             access, slot = lanes.touch.access, lanes.slot
             self.add_finding(finding.race(access, slot, conflict, location, is_cuda=self._is_cuda))
 
+    def _record_own(self, own_order: OwnOrder, lanes: Lanes) -> None:
+        location, access, slot = self.location(), lanes.touch.access, lanes.slot
+        changed = changing(self._allocations[slot.leaf.allocation].memory, lanes)
+        operation = -1 if self._operation is None else self._operation()
+        conflict = own_order.note(lanes, changed, location, operation)
+        if conflict is not None:
+            self.add_finding(own_race(access, slot, conflict, location))
+
     def add_finding(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, at most one per line."""
-        where = (found.kind, found.argument, found.line)
+        where = (found.kind, found.scope, found.argument, found.line)
         if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
             self._found_at.add(where)
             self.findings.append(found)

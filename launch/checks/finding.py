@@ -12,7 +12,7 @@ from launch.checks.access import Access, AccessForm
 from launch.checks.addresses import Slot
 from launch.messages import Finding
 
-_DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
+DOES = {Access.LOAD: "reads", Access.STORE: "writes", Access.ATOMIC: "atomically updates"}
 _CALL = {Access.LOAD: "tl.load", Access.STORE: "tl.store", Access.ATOMIC: "the atomic operation"}
 
 
@@ -102,7 +102,7 @@ def out_of_bounds_by(
         advice = "Its mask includes one lane too many: should a <= in it be a <?"
     message = f"{_beyond(access, slot, address, location)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)
-    return _finding("out_of_bounds", location, message, access, leaf.name, index)
+    return finding_at("out_of_bounds", location, message, access, leaf.name, index)
 
 
 def into_other_argument(
@@ -119,7 +119,7 @@ def into_other_argument(
         why = f"On a GPU that address is in {name}: use a pointer to {name} instead."
     message = f"{_beyond(access, slot, address, location)} {why}"
     index = index_of(_elements_at(slot, address)[0], slot.leaf)
-    return _finding("out_of_bounds", location, message, access, slot.leaf.name, index)
+    return finding_at("out_of_bounds", location, message, access, slot.leaf.name, index)
 
 
 def _elements_at(slot: Slot, address: int) -> tuple[int, int, int]:
@@ -137,8 +137,8 @@ def _beyond(access: Access, slot: Slot, address: int, location: KernelLocation) 
         where = f"{_elements(start - element)} before its start"
     else:
         where = f"{_elements(element - end + 1)} past its end"
-    subscript = _subscript(leaf.name, index_of(element, leaf))
-    return f"program {location.program} {_DOES[access]} {subscript}, {where}: {_extent(leaf)}."
+    name = subscript(leaf.name, index_of(element, leaf))
+    return f"program {location.program} {DOES[access]} {name}, {where}: {_extent(leaf)}."
 
 
 def outside_arguments(
@@ -146,12 +146,12 @@ def outside_arguments(
 ) -> Finding:
     """Return the finding of an access to an address outside all arguments."""
     message = (
-        f"program {location.program} {_DOES[access]} address {address:#x}, which belongs to no "
+        f"program {location.program} {DOES[access]} address {address:#x}, which belongs to no "
         f"argument. Derive the pointer from an argument, and check that its offset does not "
         f"overflow."
         f"{_also(lanes)}"
     )
-    return _finding("illegal_access", location, message, access)
+    return finding_at("illegal_access", location, message, access)
 
 
 def misaligned(
@@ -161,11 +161,11 @@ def misaligned(
     offset = address - slot.first
     name = slot.leaf.name
     message = (
-        f"program {location.program} {_DOES[access]} {size} bytes at byte {offset} of {name}, "
+        f"program {location.program} {DOES[access]} {size} bytes at byte {offset} of {name}, "
         f"which is not a multiple of {size}. Check casts of the pointer and offsets in bytes."
     )
     index = index_of(offset // stored(slot.leaf.dtype).itemsize, slot.leaf)
-    return _finding("misaligned_access", location, message, access, name, index)
+    return finding_at("misaligned_access", location, message, access, name, index)
 
 
 def uninitialized(slot: Slot, address: int, location: KernelLocation) -> Finding:
@@ -173,10 +173,10 @@ def uninitialized(slot: Slot, address: int, location: KernelLocation) -> Finding
     leaf = slot.leaf
     index = index_of((address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     message = (
-        f"program {location.program} reads {_subscript(leaf.name, index)} before it is written. "
+        f"program {location.program} reads {subscript(leaf.name, index)} before it is written. "
         f"Give {leaf.name} an `init`, or store to that element first."
     )
-    return _finding("uninitialized", location, message, Access.LOAD, leaf.name, index)
+    return finding_at("uninitialized", location, message, Access.LOAD, leaf.name, index)
 
 
 def race(
@@ -194,14 +194,14 @@ def race(
     """
     leaf = slot.leaf
     index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
-    element, other = _subscript(leaf.name, index), conflict.other
+    element, other = subscript(leaf.name, index), conflict.other
     if other is None:
         message = (
             f"program {location.program} writes different values to {element} in one store: "
             "several lanes have this offset, and any of them may come last. Give each lane a "
             "different element, or mask all but one."
         )
-        found = _finding("race", location, message, access, leaf.name, index)
+        found = finding_at("race", location, message, access, leaf.name, index)
         return replace(found, scope="within_program")
     if conflict.both_atomic:
         message = (
@@ -211,7 +211,7 @@ def race(
         )
         if is_cuda:
             message += " GPUs of this target do not lose such updates today."
-        found = _finding(
+        found = finding_at(
             "warning" if is_cuda else "race", location, message, access, leaf.name, index
         )
         return replace(found, scope="between_programs")
@@ -219,7 +219,7 @@ def race(
         outcome = "either write may come last"
     else:
         outcome = "the read may come before or after the write"
-    does = _DOES[access] if access is not Access.STORE else "writes"
+    does = DOES[access] if access is not Access.STORE else "writes"
     did = "writes" if conflict.other_wrote else "reads"
     advice = (
         "Let each program write different elements, use atomic operations such as tl.atomic_add, "
@@ -230,7 +230,7 @@ def race(
         f"{other.line}: programs run in any order, so {outcome}."
         f"{_also(conflict.lanes)} {advice}"
     )
-    found = _finding("race", location, message, access, leaf.name, index)
+    found = finding_at("race", location, message, access, leaf.name, index)
     return replace(found, scope="between_programs")
 
 
@@ -238,18 +238,18 @@ def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Findi
     """Return the finding of an output that differs between two runs, first at `element`."""
     index = [int(position) for position in np.unravel_index(element, leaf.shape)]
     message = (
-        f"{_subscript(leaf.name, index)} is {values[0]} after one run and {values[1]} after a "
+        f"{subscript(leaf.name, index)} is {values[0]} after one run and {values[1]} after a "
         "second run with equal inputs and programs in the opposite order. Make the result "
         "independent of the order of programs."
     )
-    return _finding(
+    return finding_at(
         "nondeterministic", KernelLocation(None, None, None), message, None, leaf.name, index
     )
 
 
 def assertion_failed(words: str, location: KernelLocation) -> Finding:
     """Return the finding of a `tl.device_assert` or `tl.assume` that does not hold."""
-    return _finding("assertion_failed", location, f"program {location.program}: {words}")
+    return finding_at("assertion_failed", location, f"program {location.program}: {words}")
 
 
 def false_promise(
@@ -264,7 +264,7 @@ def false_promise(
     )
     message = f"program {location.program}: {broken}. The compiler relies on it: {effect}. "
     message += "Remove the hint, or make it hold for every program."
-    return replace(_finding("false_promise", location, message), access=access)
+    return replace(finding_at("false_promise", location, message), access=access)
 
 
 def unneeded_promise(broken: str, location: KernelLocation) -> Finding:
@@ -273,7 +273,7 @@ def unneeded_promise(broken: str, location: KernelLocation) -> Finding:
         f"program {location.program}: {broken}. No access of today's compiler is wide enough to "
         "rely on that, but a later one may be: use the number that holds."
     )
-    return _finding("warning", location, message)
+    return finding_at("warning", location, message)
 
 
 def misaligned_descriptor(broken: str, location: KernelLocation) -> Finding:
@@ -283,10 +283,10 @@ def misaligned_descriptor(broken: str, location: KernelLocation) -> Finding:
         "blocks by TMA, which needs a base address and strides that are multiples of 16 bytes, and "
         "1 as the last stride. Pad the rows, or use pointers and masks."
     )
-    return _finding("misaligned_access", location, message)
+    return finding_at("misaligned_access", location, message)
 
 
-def _finding(
+def finding_at(
     kind: str,
     location: KernelLocation,
     message: str,
@@ -294,6 +294,7 @@ def _finding(
     argument: str | None = None,
     index: Sequence[int] | None = None,
 ) -> Finding:
+    """Return a finding at a location."""
     return Finding(
         kind=kind,
         access=access.direction if access is not None else None,
@@ -314,7 +315,8 @@ def _mask(leaf: Leaf) -> str:
     return "offsets < n_elements"
 
 
-def _subscript(name: str, index: Sequence[int]) -> str:
+def subscript(name: str, index: Sequence[int]) -> str:
+    """Return the text of an element: `x_ptr[1, 2]`."""
     return f"{name}[{', '.join(map(str, index))}]"
 
 

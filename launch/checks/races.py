@@ -129,7 +129,7 @@ class _Cells:
     """
 
     def __init__(self, allocation: Allocation) -> None:
-        self.octets = allocation.memory.view(np.uint8)
+        self.memory = allocation.memory
         self.bytes = allocation.memory.itemsize
         count = allocation.memory.size
         self.steps = np.full((_SLOTS, count), _NOBODY, np.int32)
@@ -145,15 +145,16 @@ class _Cells:
         cells: Array = (offsets // self.bytes)[:, None] + np.arange(size // self.bytes)
         return cells
 
-    def differing(self, lanes: Lanes) -> Array:
-        """Return a mask of the lanes that change memory; atomic operations always do."""
-        offsets, values, size = lanes.offsets, lanes.values, lanes.touch.size
-        if values is None or values.dtype.itemsize != size:
-            return np.ones(offsets.shape, np.bool_)
-        held = self.octets[offsets[:, None] + np.arange(size)]
-        new = np.ascontiguousarray(values).view(np.uint8).reshape(-1, size)
-        differs: Array = np.not_equal(held, new).any(axis=1)
-        return differs
+
+def changing(memory: Array, lanes: Lanes) -> Array:
+    """Return a mask of the lanes that change memory; atomic operations always do."""
+    offsets, values, size = lanes.offsets, lanes.values, lanes.touch.size
+    if values is None or values.dtype.itemsize != size:
+        return np.ones(offsets.shape, np.bool_)
+    held = memory.view(np.uint8)[offsets[:, None] + np.arange(size)]
+    new = np.ascontiguousarray(values).view(np.uint8).reshape(-1, size)
+    differs: Array = np.not_equal(held, new).any(axis=1)
+    return differs
 
 
 class Races:
@@ -194,7 +195,7 @@ class Races:
         return conflict
 
     def _write(self, cells: _Cells, lanes: Lanes, step: AccessStep) -> Conflict | None:
-        touched, differs = cells.touched(lanes), cells.differing(lanes)[:, None]
+        touched, differs = cells.touched(lanes), changing(cells.memory, lanes)[:, None]
         conflict = self._met(cells, range(_SLOTS), lanes, touched, differs, step)
         _remember(cells.steps, touched, _FIRST_WRITE, step)
         cells.changed[touched] |= differs

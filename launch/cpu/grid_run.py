@@ -27,6 +27,7 @@ from launch.checks.checked_memory import AccessChecker, TooManyAccesses
 from launch.checks.finding import KernelLocation, Stopped
 from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.order_dependence import OrderDependence
+from launch.checks.own_order import OwnOrder
 from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import OrderScreen, RaceScreen
 from launch.checks.races import Races
@@ -36,7 +37,7 @@ from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.arguments import arguments_of
 from launch.cpu.device_print_assert import DevicePrints
 from launch.cpu.freed_memory import keep_freed_memory
-from launch.cpu.instance_locations import InstanceLocations
+from launch.cpu.instance_locations import InstanceLocations, operation_here
 from launch.cpu.kernel import Kernel
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
@@ -50,6 +51,8 @@ MOST_PROGRAMS_TO_SUSPECT = 1 << 31
 _FOR_RACES = 0.7
 _NEIGHBOURS = 32
 _MOST_REORDERED_ACCESSES = 40_000
+_MOST_ALONE = 4
+_MOST_ACCESSES_ALONE = 4_000
 _NAMED = 8
 _MOST_SAMPLED_ACCESSES = 100_000
 """A limit, because a program may wait forever for one that is not in the sample."""
@@ -66,24 +69,48 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
     Raises `Failure`, and `TooManyAccesses`.
     """
     ran = _run_once(form, order, memory, how)
-    if "racecheck" in how.checks and may_differ(form, ran, how):
-        left = [allocation.memory.copy() for allocation in ran.allocations]
-        ran.access_checker.findings += races_in_other_orders(form, order, memory, how, ran)
-        for allocation, contents in zip(ran.allocations, left, strict=True):
-            allocation.memory[:] = contents
+    if "racecheck" not in how.checks or how.trace is not None or form.prints or how.backwards:
+        return ran
+    checks_own, reorders = form.repeats and not ran.is_exact, may_differ(form, ran)
+    if ran.stopped is not None or not (checks_own or reorders):
+        return ran
+    left = [allocation.memory.copy() for allocation in ran.allocations]
+    found = ran.access_checker.findings
+    if checks_own:
+        found += races_within_programs(form, order, memory, how)
+    if reorders and not any(one.scope == "between_programs" for one in found):
+        known = {(one.kind, one.scope, one.line, one.argument) for one in found}
+        found += [
+            one
+            for one in races_in_other_orders(form, order, memory, how, ran)
+            if (one.kind, one.scope, one.line, one.argument) not in known
+        ]
+    for allocation, contents in zip(ran.allocations, left, strict=True):
+        allocation.memory[:] = contents
     return ran
 
 
-def may_differ(form: RunForm, ran: KernelRun, how: RunOptions) -> bool:
+def may_differ(form: RunForm, ran: KernelRun) -> bool:
     """Return True if another order of programs may show a race that a run did not.
 
     Without atomics one order shows all. So it does where only atomics access what programs share,
     unless what they read decides what the programs do.
     """
-    is_told = how.trace is not None or form.prints or how.backwards
-    if is_told or not form.has_atomics or ran.stopped is not None or ran.access_checker.findings:
-        return False
-    return ran.is_exact or form.waits
+    return form.has_atomics and (ran.is_exact or form.waits)
+
+
+def races_within_programs(
+    form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions
+) -> list[Finding]:
+    """Return the races within some programs, each of which runs alone."""
+    total = math.prod(order.grid)
+    some = range(total) if total <= _MOST_ALONE else (0, total // 2, total - 1)
+    numbers = np.array(some, np.int64)
+    how = replace(how, touched=(), until=None, max_accesses=_MOST_ACCESSES_ALONE)
+    launch = GridLaunch(form, order, memory, how, 0, numbers)
+    with suppress(TooManyAccesses):
+        launch.run()
+    return [found for found in launch.findings if found.scope == "within_program"]
 
 
 def races_in_other_orders(
@@ -105,7 +132,7 @@ def races_in_other_orders(
             found = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
             if words == "in this order":
                 words = f"in the order {', '.join(map(str, numbers[:_NAMED].tolist()))}, ..."
-            if found:
+            if any(each.scope != "within_program" for each in found):
                 return [
                     replace(each, message=f"{each.message} (Seen with the programs {words}.)")
                     for each in found
@@ -219,6 +246,8 @@ class GridLaunch:
         has_bytes = "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
         self._touched = TouchedMemory(self._allocations, how.touched) if how.touched else None
+        watches_races = "racecheck" in how.checks
+        self._own_order = OwnOrder(form.pipelined) if watches_races and form.repeats else None
         self._access_checker = self._new_access_checker()
         self._memory = self._new_memory()
         self._arguments = arguments_of(
@@ -229,8 +258,19 @@ class GridLaunch:
             self._programs, self._location, self._access_checker.add_finding, order.target
         )
         self._kernel = Kernel(
-            form, self._programs, self._memory, prints, self._step, promises=promises
+            form,
+            self._programs,
+            self._memory,
+            prints,
+            self._step,
+            promises=promises,
+            own_order=self._own_order,
         )
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings so far that did not stop the run."""
+        return self._access_checker.findings
 
     def run(self) -> KernelRun:
         """Run all programs, or those up to a finding. Raises `SuspectedAt`, `OutOfTime`."""
@@ -304,6 +344,8 @@ class GridLaunch:
             races=Races(self._allocations, self._order.grid) if watches_races else None,
             max_accesses=self._how.max_accesses,
             is_cuda=self._order.target.backend == "cuda",
+            own_order=self._own_order,
+            operation=self._operation if self._form.pipelined else None,
         )
 
     def _new_memory(self) -> ProgramMemory:
@@ -327,6 +369,9 @@ class GridLaunch:
             lanes = value.address if isinstance(value, Pointer) else value
             step, accesses = self._form.steps[number], len(trace.accesses)
             trace.steps.add(step, lanes, program, self._space, accesses)
+
+    def _operation(self) -> int:
+        return operation_here(self._form.operations)
 
     def _location(self) -> KernelLocation:
         return self._locations.here(self._programs.program_at(self._programs.first_active()))

@@ -20,6 +20,7 @@ from compiler.ttir_to_numpy.runtime import (
     special_functions,
 )
 from launch.buffers.element_types import Array
+from launch.checks.own_order import OwnOrder
 from launch.cpu import tensor_ops
 from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
 from launch.cpu.descriptors import BlockPointer, DescriptorAccesses, TensorDescriptor
@@ -37,6 +38,14 @@ _TENSOR_OPS = (
 )  # fmt: skip
 
 
+_EXCHANGES = ("dot", "gather", "histogram", "reduce", "scan")
+"""Operations between threads that usually compile to a barrier."""
+
+
+def _nothing(*_: int) -> None:
+    """Ignore a barrier, or a loop that begins."""
+
+
 def _ignored(*values: Any) -> None:
     """Ignore a step, or a promise."""
 
@@ -45,6 +54,7 @@ class Kernel:
     """A kernel that runs batches of `programs`; accesses go to `memory`.
 
     If its form has steps, `step` receives each value: its number in `form.steps`, and its lanes.
+    `own_order` sees barriers, and what implies one.
     `replaced` functions take the place of those of the CPU device, by the names in the form.
     Without `promises`, hints and descriptors are not checked.
     """
@@ -58,12 +68,14 @@ class Kernel:
         step: Callable[[int, Any], None] = _ignored,
         replaced: Mapping[str, Any] = MappingProxyType({}),
         promises: Promises | None = None,
+        own_order: OwnOrder | None = None,
     ) -> None:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
         names["step"] = step
         names["promise"] = _ignored if promises is None else promises.check
         names["check_descriptor"] = _ignored if promises is None else promises.check_descriptor
+        names |= _order(names, own_order)
         names["check_extent"] = partial(check_extent, programs)
         names |= replaced
         exec(_compiled(form.text), names)  # noqa: S102 - its task
@@ -82,6 +94,25 @@ class Kernel:
         self._programs.begin(numbers)
         with np.errstate(all="ignore"):
             self._function(*arguments)
+
+
+def _order(names: Mapping[str, Any], own_order: OwnOrder | None) -> Mapping[str, Any]:
+    """Return the names by which `own_order` sees barriers, and what implies one."""
+    if own_order is None:
+        return {"barrier": _nothing, "enter_loop": _nothing}
+
+    def exchanging(function: Callable[..., Any]) -> Callable[..., Any]:
+        def exchange(*given: Any, **named: Any) -> Any:
+            own_order.exchange()
+            return function(*given, **named)
+
+        return exchange
+
+    return {
+        "barrier": own_order.barrier,
+        "enter_loop": own_order.enter_loop,
+        **{name: exchanging(names[name]) for name in _EXCHANGES},
+    }
 
 
 @lru_cache(maxsize=4)

@@ -130,8 +130,9 @@ class ProgramMemory:
         may_change_places = not is_used and kind != "xchg" and pointer.dtype.kind in "iu"
         exchanged = kind if may_change_places else None  # the order changes sums of floats
         for lanes, cells in self._updated(
-            pointer, mask, wide, semantics, form, kind=exchanged, within_program=within_program
-        ):
+            pointer, mask, wide, semantics, form,
+            kind=exchanged, is_returned=is_used, within_program=within_program,
+        ):  # fmt: skip
             given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
                 atomic_updates.update(kind, lanes.elements, cells, given)
@@ -154,8 +155,9 @@ class ProgramMemory:
         wide = (self._programs.count, *shape)
         before = np.zeros(wide, pointer.dtype)
         for lanes, cells in self._updated(
-            pointer, None, wide, semantics, None, kind=None, within_program=within_program
-        ):
+            pointer, None, wide, semantics, None,
+            kind=None, is_returned=True, within_program=within_program,
+        ):  # fmt: skip
             wanted, given = (
                 lanes.picked(np.asarray(operand, pointer.dtype), wide).reshape(-1)
                 for operand in (expected, value)
@@ -173,13 +175,16 @@ class ProgramMemory:
         form: AccessForm | None,
         *,
         kind: str | None,
+        is_returned: bool,
         within_program: bool,
     ) -> list[tuple[LocatedLanes, Array]]:
         """Return the located lanes of an atomic operation and their flat cells."""
         live = self._live(mask, pointer, np.broadcast_to(True, wide))
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         semantics = semantics or "RELAXED"
-        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics, form, within_program)
+        self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics, form,
+            is_returned=is_returned, within_program=within_program,
+        )  # fmt: skip
         found: list[tuple[LocatedLanes, Array]] = []
         if self._access_checker.failed_loads:
             return found
@@ -220,6 +225,8 @@ class ProgramMemory:
         shape: Shape,
         semantics: str | None,
         form: AccessForm | None,
+        *,
+        is_returned: bool = False,
         within_program: bool = False,
     ) -> None:
         """Count an access; if checks are exact, have `access_checker` check the lanes."""
@@ -235,8 +242,9 @@ class ProgramMemory:
         addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
         given = None if values is None else np.broadcast_to(values[0], shape)
         touch = Touch(
-            access, addresses, pointer.dtype.itemsize, given, semantics, form, within_program
-        )
+            access, addresses, pointer.dtype.itemsize, given, semantics, form,
+            is_returned, within_program,
+        )  # fmt: skip
         elsewhere = self._locator.in_other_argument(pointer, live)
         if elsewhere is not None:
             raise self._access_checker.into_other_argument(touch, *elsewhere)

@@ -15,6 +15,7 @@ _OF_PROGRAM = 2
 Waited = Collection[Operation]
 """The atomic operations whose old value decides something."""
 ASSUMPTION = "llvm.intr.assume"
+BARRIERS = frozenset({"ttg.barrier", "gpu.barrier"})
 
 
 def load(scope: NameScope, operation: Operation) -> None:
@@ -134,11 +135,19 @@ def make_descriptor(scope: NameScope, operation: Operation) -> None:
 
 _Write = Callable[[NameScope, Operation], None]
 _WriteAtomic = Callable[[NameScope, Operation, Waited], None]
+
+
+def barrier(scope: NameScope, operation: Operation) -> None:
+    """Write `tl.debug_barrier`, which orders the threads of one program."""
+    scope.emit("barrier()", operation)
+
+
 _STATEMENTS: Mapping[str, _Write] = {
     "tt.load": load,
     "tt.store": store,
     ASSUMPTION: assume,
     "tt.make_tensor_descriptor": make_descriptor,
+    **dict.fromkeys(BARRIERS, barrier),
 }
 _ATOMICS: Mapping[str, _WriteAtomic] = {
     "tt.atomic_rmw": atomic,

@@ -4,7 +4,7 @@ It over-approximates: a value may come from more here than at run time, never fr
 through memory.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
@@ -35,13 +35,18 @@ class ComputedFrom:
                 self._add(operation)
             self._add_branches(function.regions[0])
 
-    def reached(self, sources: Iterable[Value]) -> set[Value]:
-        """Return the values that are computed from `sources`, and these."""
+    def reached(
+        self, sources: Iterable[Value], only: Callable[[Value], bool] | None = None
+    ) -> set[Value]:
+        """Return the values that are computed from `sources`, and these.
+
+        With `only`, values for which it does not hold are left out, and what is computed from them.
+        """
         found = set(sources)
         pending = list(found)
         while pending:
             for value in self._next.get(pending.pop(), ()):
-                if value not in found:
+                if value not in found and (only is None or only(value)):
                     found.add(value)
                     pending.append(value)
         return found

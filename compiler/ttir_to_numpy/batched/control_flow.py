@@ -5,7 +5,7 @@ What all programs decide alike is written as in the other form, as plain Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from compiler.ttir_to_numpy import control_flow
 from compiler.ttir_to_numpy.control_flow import begin, inside, name_after
@@ -99,10 +99,19 @@ def condition(scope: NameScope, operation: Operation, body: Body) -> None:
     scope.emit(f"{left}{branch}.end()", operation)
 
 
-STRUCTURES: Mapping[str, Callable[[NameScope, Operation, Body], None]] = {
-    **control_flow.STATEMENTS,
-    "scf.for": for_loop,
-    "scf.while": while_loop,
-    "scf.if": condition,
-}
-"""Writers by the operation's name."""
+def structures(
+    marked_loops: Collection[int],
+) -> Mapping[str, Callable[[NameScope, Operation, Body], None]]:
+    """Return writers by the operation's name; `marked_loops` report that they begin."""
+
+    def loop(scope: NameScope, operation: Operation, body: Body) -> None:
+        if operation.number in marked_loops:
+            scope.emit(f"enter_loop({operation.number})", operation)
+        for_loop(scope, operation, body)
+
+    return {
+        **control_flow.STATEMENTS,
+        "scf.for": loop,
+        "scf.while": while_loop,
+        "scf.if": condition,
+    }

@@ -1,5 +1,7 @@
 """The run form's writers: those of the artifact's form, changed for a leading axis."""
 
+from collections.abc import Collection
+
 from compiler.ttir_to_numpy.batched import (
     accesses,
     control_flow,
@@ -15,21 +17,26 @@ from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
 
 NAMES = frozenset(
     {
-        "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "begin_if",
+        "BlockPointer", "Pointer", "TensorDescriptor", "assume", "atomic", "barrier", "begin_if",
         "begin_paths", "begin_while", "check", "check_descriptor", "check_extent",
-        "compare_and_swap", "concatenate",
-        "descriptor_gather", "descriptor_load", "descriptor_reduce", "descriptor_scatter",
-        "descriptor_store", "dot", "elementwise", "full", "gather", "histogram", "join", "keep",
-        "load", "load_block", "loop", "map_elementwise", "map_packs", "num_programs", "numbers",
-        "program_id", "promise", "reduce", "reshape", "scan", "select", "show", "step", "store",
-        "store_block", "to_half", "transpose", "unsigned_loop",
+        "compare_and_swap", "concatenate", "descriptor_gather", "descriptor_load",
+        "descriptor_reduce", "descriptor_scatter", "descriptor_store", "dot", "elementwise",
+        "enter_loop", "full", "gather", "histogram", "join", "keep", "load", "load_block", "loop",
+        "map_elementwise", "map_packs", "num_programs", "numbers", "program_id", "promise",
+        "reduce", "reshape", "scan", "select", "show", "step", "store", "store_block", "to_half",
+        "transpose", "unsigned_loop",
     }
 )  # fmt: skip
 """The names that the text calls beside functions of numbers; its runtime has all of these."""
 
 
-def run_form_with(constants: Constants, waited: accesses.Waited) -> Form:
-    """Return the form whose constants are kept by `constants`; `waited` atomics order programs."""
+def run_form_with(
+    constants: Constants, waited: accesses.Waited, marked_loops: Collection[int]
+) -> Form:
+    """Return the form whose constants are kept by `constants`.
+
+    `waited` atomics order programs; the start of each of the `marked_loops` is reported.
+    """
     return Form(
         expressions={
             **ARTIFACT.expressions,
@@ -38,10 +45,10 @@ def run_form_with(constants: Constants, waited: accesses.Waited) -> Form:
             **shapes.constants_with(constants),
         },
         statements={**ARTIFACT.statements, **accesses.statements(waited)},
-        structures=control_flow.STRUCTURES,
+        structures=control_flow.structures(marked_loops),
         with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
         blocks=write_blocks,
         entered=promises.entered,
         after=promises.after,
-        effects=ARTIFACT.effects | {accesses.ASSUMPTION},
+        effects=ARTIFACT.effects | {accesses.ASSUMPTION, *accesses.BARRIERS},
     )

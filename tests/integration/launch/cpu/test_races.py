@@ -66,7 +66,8 @@ async def test_an_element_that_is_read_before_another_program_writes_it(device):
 async def test_an_element_that_is_read_after_another_program_wrote_it(device):
     arguments = {"x_ptr": zeros(16), "out_ptr": out(16, dtype="i32")}
     ran = await run(device, "reads_its_neighbour", arguments, BLOCK=4)
-    (found,) = ran.findings
+    within, found = ran.findings
+    assert (within["kind"], within["scope"]) == ("warning", "within_program")
     assert (found["access"], found["argument"], found["index"]) == ("read", "x_ptr", [3])
     assert found["line"] == line_of("before = tl.load")
     assert f"which program (0, 0, 0) writes at line {found['line'] - 1}" in found["message"]
