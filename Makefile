@@ -148,6 +148,7 @@ fuzz-torch-modules: $(TORCH)/.installed ## generated modules that use torch, bes
 
 fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
+	$(PYTHON) -m tests.differential.races --kernels $(KERNELS) --seed $(SEED)
 
 fuzz-proofs: $(STAMP) ## random sizes within the contracts of proved kernels, random kernels too: none may contradict a proof
 	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)
