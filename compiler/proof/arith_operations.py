@@ -179,7 +179,7 @@ def _andi(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     mask = b.constant
     if mask is not None and mask >= 0 and mask & (mask + 1) == 0:
         return e.unknowns.remainder(a, lift(mask + 1), floor=True)
-    made = _some_bits(e, value, operation)
+    made = _some_bits(e, value, operation, a, b)
     needs = e.unknowns.shown(at_least(a)), e.unknowns.shown(at_least(b))
     if needs[0] is not None and needs[1] is not None:
         [text] = made.names
@@ -210,7 +210,7 @@ def _joined_bits(
     e: Evaluator, operation: Operation, value: Value, a: Polynomial, b: Polynomial, *,
     keeps_both: bool,
 ) -> Polynomial:  # fmt: skip
-    made = _some_bits(e, value, operation)
+    made = _some_bits(e, value, operation, a, b)
     needs = e.unknowns.shown(at_least(a)), e.unknowns.shown(at_least(b))
     if needs[0] is None or needs[1] is None:
         return made
@@ -231,38 +231,43 @@ def _joined_bits(
     return made
 
 
-def _some_bits(e: Evaluator, value: Value, operation: Operation) -> Polynomial:
+def _some_bits(
+    e: Evaluator, value: Value, operation: Operation, a: Polynomial, b: Polynomial
+) -> Polynomial:
     made = e.unknown(value, f"the bits of {operation.name} at line {line_of(operation)}")
     assert isinstance(made, Polynomial)
+    [text] = made.names
+    e.unknowns.known[text].loops = e.unknowns.loops_of([a, b])
     return made
 
 
-def _shift(
-    e: Evaluator, operation: Operation, value: Value, indices: Indices
-) -> tuple[Polynomial, int | None]:
-    a, b = _integers(e, operation, indices)
+def _count_of(b: Polynomial, value: Value) -> int | None:
+    """Return by how many bits to shift, where that is a number that the type allows."""
     count = b.constant
-    return a, count if count is not None and 0 <= count < _bits(value) else None
+    return count if count is not None and 0 <= count < _bits(value) else None
 
 
 def _shli(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    a, count = _shift(e, operation, value, indices)
+    a, b = _integers(e, operation, indices)
+    count = _count_of(b, value)
     if count is None:
-        return _some_bits(e, value, operation)
+        return _some_bits(e, value, operation, a, b)
     return e.check(operation, value, a * (1 << count))
 
 
 def _shrsi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    a, count = _shift(e, operation, value, indices)
+    a, b = _integers(e, operation, indices)
+    count = _count_of(b, value)
     if count is None:
-        return _some_bits(e, value, operation)
+        return _some_bits(e, value, operation, a, b)
     return e.unknowns.quotient(a, lift(1 << count), floor=True)
 
 
 def _shrui(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    a, count = _shift(e, operation, value, indices)
+    a, b = _integers(e, operation, indices)
+    count = _count_of(b, value)
     if count is None:
-        return _some_bits(e, value, operation)
+        return _some_bits(e, value, operation, a, b)
     wide = _unsigned(e, a, _bits(value))
     return e.check(operation, value, e.unknowns.quotient(wide, lift(1 << count), floor=True))
 

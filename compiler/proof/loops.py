@@ -121,47 +121,59 @@ class Loops:
         """Return a value that a loop carries, where it grows alike in each turn."""
         loop = owner.operation
         first = self.evaluator.term(start, indices)
-        step = self._step(argument, indices, first, following, loop, turn)
-        if step is None:
-            return self.evaluator.unknown(argument, f"a value that the loop{at_line(loop)} carries")
-        if step == lift(0):
-            return first
-        if isinstance(first, SymbolicPointer):
-            return first.moved(turn * step)
-        if isinstance(first, Polynomial):
-            made = first + turn * step
-            bits = bits_of_element(element_of(argument.type))
-            path: Path = self.evaluator.structure.paths[loop]
-            if loop in self.evaluator.unknowns.loops_of([turn]):
-                path = (*path, ("for" if loop.name == "scf.for" else "while", loop, 0))
-            self.evaluator.note([Check("overflow", following.made_by or loop, made, bits, path)])
-            return made
-        return self.evaluator.unknown(argument, f"a value that the loop{at_line(loop)} carries")
-
-    def _step(
-        self,
-        argument: Value,
-        indices: Indices,
-        first: Term,
-        following: Value,
-        loop: Operation,
-        turn: Polynomial,
-    ) -> Polynomial | None:
-        """Return by how much the carried value grows in a turn, None if turns differ."""
-        key = argument, indices
-        if self.evaluator.stands_for(key):
-            return None  # carried values that depend on each other
-        me = self._symbol(argument, loop)
-        if me is None:
-            return None
-        with self.evaluator.standing_for(key, me), self.evaluator.collecting() as checks:
-            after = self.evaluator.term(following, indices)
+        following_value = self._next(argument, indices, following, loop)
+        if following_value is None:
+            return self._some_value(argument, loop)
+        me, after, checks = following_value
         mine = me.names if isinstance(me, Polynomial) else frozenset()
+        on_the_way = [check for check in checks if check.result.names & mine]
         self.evaluator.note(
             self._of_earlier_turns(check, loop, turn)
             for check in checks
             if not check.result.names & mine
         )
+        step = self._step(argument, me, after, loop)
+        if step is not None and isinstance(first, SymbolicPointer):
+            return first.moved(turn * step)
+        if step is None or not isinstance(first, Polynomial) or not isinstance(me, Polynomial):
+            if step == lift(0):
+                return first
+            made = self._some_value(argument, loop)
+            if isinstance(made, Polynomial) and isinstance(me, Polynomial):
+                self._note_on_the_way(on_the_way, me, made, loop)
+            return made
+        bits = bits_of_element(element_of(argument.type))
+        # the next value itself is checked in closed form, where it counts
+        is_next = following.made_by, bits, after
+        self._note_on_the_way(
+            (one for one in on_the_way if (one.operation, one.bits, one.result) != is_next),
+            me, first + self._turn_of(loop) * step, loop,
+        )  # fmt: skip
+        made = first + turn * step
+        if step != lift(0):
+            path: Path = self.evaluator.structure.paths[loop]
+            if loop in self.evaluator.unknowns.loops_of([turn]):
+                path = (*path, ("for" if loop.name == "scf.for" else "while", loop, 0))
+            self.evaluator.note([Check("overflow", following.made_by or loop, made, bits, path)])
+        return made
+
+    def _some_value(self, argument: Value, loop: Operation) -> Term:
+        return self.evaluator.unknown(argument, f"a value that the loop{at_line(loop)} carries")
+
+    def _next(
+        self, argument: Value, indices: Indices, following: Value, loop: Operation
+    ) -> tuple[Term, Term, frozenset[Check]] | None:
+        """Return a symbol for what a loop carries, the next value, and its checks."""
+        key = argument, indices
+        me = self._symbol(argument, loop)
+        if me is None or self.evaluator.stands_for(key):  # they depend on each other
+            return None
+        with self.evaluator.standing_for(key, me), self.evaluator.collecting() as checks:
+            after = self.evaluator.term(following, indices)
+        return me, after, frozenset(checks)
+
+    def _step(self, argument: Value, me: Term, after: Term, loop: Operation) -> Polynomial | None:
+        """Return by how much the carried value grows in a turn, None if turns differ."""
         step: Polynomial | None = None
         if after == me:
             step = lift(0)
@@ -170,16 +182,7 @@ class Loops:
                 step = after.cases[0].offset
         elif isinstance(me, Polynomial) and isinstance(after, Polynomial):
             step = after - me
-        if step is None or loop in self.evaluator.unknowns.loops_of([step]):
-            return None
-        if isinstance(me, Polynomial) and isinstance(first, Polynomial):
-            made = first + self._turn_of(loop) * step
-            is_next = following.made_by, bits_of_element(element_of(following.type)), after
-            self._note_on_the_way(
-                (one for one in checks if (one.operation, one.bits, one.result) != is_next),
-                me, made, loop,
-            )  # fmt: skip
-        return step
+        return None if step is None or loop in self.evaluator.unknowns.loops_of([step]) else step
 
     def _of_earlier_turns(self, check: Check, loop: Operation, turn: Polynomial) -> Check:
         """Return a check of what earlier turns computed.
@@ -198,10 +201,7 @@ class Loops:
     def _note_on_the_way(
         self, checks: Iterable[Check], me: Polynomial, made: Polynomial, loop: Operation
     ) -> None:
-        """Note what must be exact between a carried value and the next, which is `made` then.
-
-        The next value itself is not among them: it is checked in closed form, where it counts.
-        """
+        """Note what must be exact between a carried value, which is `made`, and the next."""
         [mine] = me.names
         self.evaluator.note(
             replace(
@@ -211,7 +211,6 @@ class Loops:
                 earlier=check.earlier | {loop},
             )
             for check in checks
-            if mine in check.result.names
         )
 
     def _turn_of(self, loop: Operation) -> Polynomial:

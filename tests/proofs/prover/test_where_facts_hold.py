@@ -359,6 +359,26 @@ WRAPPED = {
         Y | {"n": "i32"},
         "y_ptr: 1\n",
     ),
+    "bits that a loop adds in each turn": Kernel(
+        """def kernel(y_ptr, n, m):
+    c = m
+    for i in range(m, n):
+        c += n | 3
+    tl.store(y_ptr, 1.0, mask=m <= c)
+""",
+        Y | N_M,
+        "y_ptr: 1\n",
+    ),
+    "a value that a loop carries and multiplies": Kernel(
+        """def kernel(y_ptr, n, m):
+    c = m
+    for i in range(0, n):
+        c = c * 1103515245 + 12345
+    tl.store(y_ptr, 1.0, mask=c > 7)
+""",
+        Y | N_M,
+        "y_ptr: 1\n",
+    ),
     "what an inner loop adds in a turn of an outer one": Kernel(
         """def kernel(y_ptr):
     off = tl.full((), 0, tl.int64)
