@@ -19,6 +19,10 @@ class Ranges:
 
     _known: dict[int, tuple[z3.BitVecRef, Range]] = field(default_factory=dict)
 
+    def note(self, term: z3.BitVecRef, low: int, high: int) -> None:
+        """Note the range of a term, which a fact about it says."""
+        self._known[term.get_id()] = term, (low, high)
+
     def of(self, term: z3.BitVecRef, depth: int = 0) -> Range:
         """Return the least and the largest number that a term may be."""
         key = term.get_id()
@@ -43,6 +47,10 @@ class Ranges:
             case z3.Z3_OP_CONCAT if z3.is_bv_value(parts[0]) and parts[0].as_long() == 0:
                 size = sum(one.size() for one in parts[1:])
                 return 0, (1 << size) - 1
+            case z3.Z3_OP_EXTRACT if term.params()[1] == 0:
+                return self.of(parts[0], depth)
+            case z3.Z3_OP_BUDIV | z3.Z3_OP_BUDIV_I | z3.Z3_OP_BUREM | z3.Z3_OP_BUREM_I:
+                return self._divided(term.decl().kind(), parts, depth)
             case z3.Z3_OP_ITE:
                 ends = [self.of(one, depth) for one in parts[1:]]
                 return min(low for low, _ in ends), max(high for _, high in ends)
@@ -52,6 +60,13 @@ class Ranges:
                     made = _combined(kind, made, self.of(one, depth))
                 return made
         return None
+
+    def _divided(self, kind: int, parts: list[z3.BitVecRef], depth: int) -> Range | None:
+        (low, high), (least, most) = self.of(parts[0], depth), self.of(parts[1], depth)
+        if low < 0 or least < 1:
+            return None
+        is_rest = kind in (z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I)
+        return (0, min(high, most - 1)) if is_rest else (low // most, high // least)
 
     def _unsigned(self, term: z3.BitVecRef, depth: int) -> Range:
         low, high = self.of(term, depth)

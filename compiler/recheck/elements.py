@@ -99,8 +99,12 @@ class Path:
 
 
 def simplified(condition: z3.BoolRef) -> z3.BoolRef:
-    """Return a condition in z3's simpler form."""
-    return z3.simplify(condition)
+    """Return true or false where z3's simplifier says so, else the condition as it is.
+
+    A simpler form has products of fewer bits, which are then no longer those of the contract.
+    """
+    made = z3.simplify(condition)
+    return made if z3.is_true(made) or z3.is_false(made) else condition
 
 
 def both(*conditions: z3.BoolRef) -> z3.BoolRef:
@@ -130,9 +134,10 @@ def lane(number: int) -> z3.BitVecRef:
 def widened(bits: z3.BitVecRef, width: int = POINTER_BITS) -> z3.BitVecRef:
     """Return a signed integer with `width` bits, fewer or more."""
     size = bits.size()
-    if size < width:
-        return z3.SignExt(width - size, bits)
-    return bits if size == width else z3.Extract(width - 1, 0, bits)
+    if size == width:
+        return bits
+    made = z3.SignExt(width - size, bits) if size < width else z3.Extract(width - 1, 0, bits)
+    return z3.simplify(made) if z3.is_bv_value(bits) else made
 
 
 def chosen(condition: Element, a: Element, b: Element) -> Element:

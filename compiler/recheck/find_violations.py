@@ -10,6 +10,7 @@ from typing import Literal
 
 import z3
 
+from compiler.recheck.bit_products import abstracted, has_products
 from compiler.recheck.elements import (
     FALSE,
     TRUE,
@@ -22,6 +23,7 @@ from compiler.recheck.elements import (
     both,
     lane,
     opposite,
+    simplified,
     widened,
 )
 from compiler.recheck.machine import ACCESSES, BitMachine, Run
@@ -32,11 +34,14 @@ from compiler.recheck.tensor_operations import element_at, masked_operands
 from compiler.recheck.written_buffers import written_buffers
 
 Outcome = Literal["agrees", "violated", "timeout", "not_modelled"]
-EFFORT = 5_000_000
-"""Units of z3's own count for all questions about one kernel: about 1.5 s."""
+EFFORT = 2_500_000
+"""Units of z3's own count for all questions about one kernel: about 0.5 s."""
 _TACTICS = (
     "simplify", "propagate-values", "solve-eqs", "simplify", "ackermannize_bv", "bit-blast", "sat",
 )  # fmt: skip
+GUESS_EFFORT = 150_000
+MOST_ROUNDS = 4
+"""Questions without products, each of which learns from the one before."""
 MOST_PAIRS = 400
 """Pairs of executions that one question about a race has."""
 _BLOCK = re.compile(r"tensordesc<(?:tensor<)?((?:\d+x)+)", re.ASCII)
@@ -195,6 +200,8 @@ class _Questions:
         probe: z3.BoolRef = FALSE,
     ) -> CheckedAnswer:
         """Return whether some violation is possible, and whether it is sure to be one."""
+        if len(violations) > 1 and has_products(one for one, _ in violations):
+            return self._ask_each(violations, share, given, probe)
         answer = self._sizes([one for one, _ in violations], share, given, probe)
         if answer.outcome != "violated" or all(is_exact for _, is_exact in violations):
             return answer
@@ -206,38 +213,93 @@ class _Questions:
             )
         return answer
 
+    def _ask_each(
+        self,
+        violations: Sequence[tuple[z3.BoolRef, bool]],
+        share: int,
+        given: z3.BoolRef,
+        probe: z3.BoolRef,
+    ) -> CheckedAnswer:
+        """Ask about one violation after the other, which is easier where there are products."""
+        end, worst = self._spent + share, CheckedAnswer("agrees")
+        for number, one in enumerate(violations):
+            left = (end - self._spent) // (len(violations) - number)
+            answer = self._ask([one], 2 * left, given, probe)
+            if answer.outcome == "violated":
+                return answer
+            if answer.outcome != "agrees":
+                worst = answer
+                if answer.outcome == "timeout" and number == 0:
+                    break
+        return worst
+
     def _sizes(
         self, violations: list[z3.BoolRef], share: int, given: z3.BoolRef, probe: z3.BoolRef
     ) -> CheckedAnswer:
-        broken = z3.simplify(any_of(violations))
+        broken = simplified(any_of(violations))
         if z3.is_false(broken):
             return CheckedAnswer("agrees")
         left = min(share, self._effort - self._spent)
         if left <= 0:
             return CheckedAnswer("timeout")
         facts = [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
+        formulas = [*facts, given, broken]
+        end = self._spent + left
+        outcome, model = self._without_products(formulas, left * 2 // 3)
+        if outcome == z3.unknown and self._spent < end:
+            outcome, model = self._solved(formulas, end - self._spent)
+        if model is None:
+            return CheckedAnswer("agrees" if outcome == z3.unsat else "timeout")
+        probed = z3.is_true(model.eval(probe, model_completion=True))
+        return CheckedAnswer("violated", self._launch(model), probed=probed)
+
+    def _without_products(
+        self, formulas: list[z3.BoolRef], effort: int
+    ) -> tuple[z3.CheckSatResult, z3.ModelRef | None]:
+        """Return whether formulas have a solution; unknown where only their products tell."""
+        abstraction = abstracted(formulas, self._machines[0].arithmetic.ranges)
+        if abstraction is None:
+            return z3.unknown, None
+        end = self._spent + effort
+        known = list(abstraction.formulas)
+        whole = z3.And(*formulas)
+        for _ in range(MOST_ROUNDS):
+            outcome, model = self._solved(known, end - self._spent)
+            if model is None:
+                return outcome, None
+            if z3.is_true(model.eval(whole, model_completion=True)):
+                return outcome, model
+            guessed = [*formulas, *abstraction.guess(model)]
+            _, solution = self._solved(guessed, min(end - self._spent, GUESS_EFFORT))
+            if solution is not None:
+                return z3.sat, solution
+            learned = abstraction.learned(model)
+            if not learned or self._spent >= end:
+                break
+            known += learned
+        return z3.unknown, None
+
+    def _solved(
+        self, formulas: list[z3.BoolRef], effort: int
+    ) -> tuple[z3.CheckSatResult, z3.ModelRef | None]:
+        """Ask z3, with a bounded effort."""
         solver = z3.Then(*_TACTICS).solver()
-        solver.set("rlimit", left)
-        solver.add(*facts, given, broken)
+        solver.set("rlimit", max(effort, 1))
+        solver.add(*formulas)
         before = _count()
         try:
             outcome = solver.check()
+            model = solver.model() if outcome == z3.sat else None
         except z3.Z3Exception:  # it needs more memory than it may have
-            outcome = z3.unknown
+            outcome, model = z3.unknown, None
         self._spent += max(_count() - before, 1)
-        if outcome == z3.unsat:
-            return CheckedAnswer("agrees")
-        if outcome == z3.unknown:
-            return CheckedAnswer("timeout")
-        model = solver.model()
-        probed = z3.is_true(model.eval(probe, model_completion=True))
-        return CheckedAnswer("violated", self._launch(model), probed=probed)
+        return outcome, model
 
     def _launch(self, model: z3.ModelRef) -> dict[str, int]:
         """Return the sizes of a model, its grid, and its programs."""
         named = dict(self._contract.chosen)
         named |= {
-            f"grid.{axis}": size for axis, size in zip("xyz", self._contract.grid, strict=True)
+            f"grid.{axis}": size.term for axis, size in zip("xyz", self._contract.grid, strict=True)
         }
         for machine in self._machines:
             for axis, program in zip("xyz", machine.program, strict=False):
@@ -345,12 +407,12 @@ def _by_descriptor(machine: BitMachine, run: Run) -> _Touched:
 def _lanes(machine: BitMachine, shape: tuple[int, ...]) -> Index:
     """Return any index of a shape."""
     index = []
-    for size in shape:
+    for axis, size in enumerate(shape):
         length = (size - 1).bit_length()
         if not length:
             index.append(lane(0))
             continue
-        bits = machine.fresh(length)
+        bits = z3.BitVec(f"lane.{axis}.{size}{machine.tag}", length)
         index.append(z3.ZeroExt(32 - length, bits))
         if size & (size - 1):
             machine.facts.append(z3.ULT(bits, size))

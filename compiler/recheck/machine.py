@@ -33,7 +33,7 @@ from compiler.recheck.not_modelled import NotModelled
 from compiler.recheck.reader import Block, ReadOperation, Type
 from compiler.recheck.size_contract import SizeContract
 from compiler.recheck.tensor_operations import BY_NAME, Approximate, element_at, parameter
-from compiler.recheck.widths import bits_of
+from compiler.recheck.widths import POINTER_BITS, bits_of
 
 MOST_TURNS = 4
 MOST_EXECUTED = 20_000
@@ -84,11 +84,15 @@ class BitMachine:
 
     def execute(self, names: Sequence[str]) -> None:
         """Run the program; `names` are those of the kernel's parameters. Raises NotModelled."""
+        ranges = self.arithmetic.ranges
+        for number in self.contract.ranges:
+            ranges.note(number.term, number.low, number.high)
         for axis, size in zip("xyz", self.contract.grid, strict=True):
             width = bits_of("i32")
             program = z3.ZeroExt(1, z3.BitVec(f"program.{axis}{self.tag}", width - 1))
+            ranges.note(program, 0, size.high - 1)
             self.program.append(program)
-            self.facts.append(z3.ZeroExt(size.size() - width, program) < size)
+            self.facts.append(z3.ZeroExt(POINTER_BITS - width, program) < size.term)
         entry = self.kernel.regions[0][0]
         for (key, type_), name in zip(entry.arguments, names, strict=True):
             self._values[key] = self._parameter(name, type_)

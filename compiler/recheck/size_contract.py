@@ -42,8 +42,10 @@ class SizeContract:
     """Every name as an expression may use it."""
     extents: dict[str, z3.BitVecRef] = field(default_factory=dict)
     values: dict[str, tuple[z3.BitVecRef, z3.BitVecRef]] = field(default_factory=dict)
-    grid: list[z3.BitVecRef] = field(default_factory=list)
+    grid: list[WholeNumber] = field(default_factory=list)
     facts: list[z3.BoolRef] = field(default_factory=list)
+    ranges: list[WholeNumber] = field(default_factory=list)
+    """Scalars and sizes, whose facts say their ranges."""
     chosen: dict[str, z3.BitVecRef] = field(default_factory=dict)
     """Scalars and sizes that a launch chooses."""
 
@@ -134,7 +136,7 @@ class _Binding:
                 continue
             most = min(self._most_size, (1 << (width - 1)) - 1)
             self._size(name, most)
-            contract.scalars[name] = _low_bits(contract.named[key].term, width)
+            self._pass(name, contract.named[key], width)
         for name in sizes:
             self._size(name, min(self._most_size, (1 << (POINTER_BITS - 1)) - 1))
 
@@ -142,24 +144,31 @@ class _Binding:
         """Declare a size from 1 to `most`; bits that are always 0 cost the solver nothing."""
         length = most.bit_length()
         wide = z3.ZeroExt(POINTER_BITS - length, z3.BitVec(name, length))
-        self._contract.named[_mangled(name)] = WholeNumber(wide, 1, most)
+        size = WholeNumber(wide, 1, most)
+        self._contract.named[_mangled(name)] = size
+        self._contract.ranges.append(size)
         self._contract.chosen[name] = wide
         self._contract.facts += [z3.UGE(wide, 1), z3.ULE(wide, most)]
 
+    def _pass(self, name: str, value: WholeNumber, width: int) -> None:
+        """Pass a scalar to the kernel, in the width of its parameter."""
+        bits = _low_bits(value.term, width)
+        self._contract.scalars[name] = bits
+        self._contract.ranges += [value, WholeNumber(bits, value.low, value.high)]
+
     def _fix(self, key: str, value: WholeNumber) -> None:
         contract = self._contract
-        known = contract.named.get(key)
-        if known is not None:  # a constexpr
-            contract.facts.append(known.term == value.term)
+        constexpr = contract.named.get(key)
+        if constexpr is not None:
+            contract.facts.append(constexpr.term == value.term)
             return
         [name] = [one for one in self._parameters if _mangled(one) == key]
         width = bits_of(self._parameters[name].element)
         half = 1 << (width - 1)
         self._between(value, -half, half - 1)
-        contract.scalars[name] = _low_bits(value.term, width)
-        contract.named[key] = WholeNumber(
-            value.term, max(value.low, -half), min(value.high, half - 1)
-        )
+        known = WholeNumber(value.term, max(value.low, -half), min(value.high, half - 1))
+        contract.named[key] = known
+        self._pass(name, known, width)
 
     def _between(self, value: WholeNumber, low: int, high: int) -> None:
         if value.low < low:
@@ -173,7 +182,8 @@ class _Binding:
         axes += [_constant(1)] * (len(GRID_MOST) - len(axes))
         for axis, most in zip(axes, GRID_MOST, strict=True):
             self._between(axis, 1, most)
-            self._contract.grid.append(axis.term)
+            ends = max(axis.low, 1), max(min(axis.high, most), 1)
+            self._contract.grid.append(WholeNumber(axis.term, *ends))
 
     def _relation(self, line: str) -> z3.BoolRef:
         read = ast.parse(line, mode="eval").body

@@ -94,7 +94,7 @@ def _program_id(
 def _num_programs(
     machine: BitMachine, operation: ReadOperation, _: Operands, __: Path
 ) -> list[Value]:
-    size = machine.contract.grid[operation.integer("axis")]
+    size = machine.contract.grid[operation.integer("axis")].term
     return [Element(z3.simplify(widened(size, bits_of("i32"))))]
 
 
