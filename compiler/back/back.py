@@ -4,7 +4,7 @@ Never runs user Python; sends each stage as soon as it is made.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from compiler.back import (
     amdgcn,
     contexts,
+    failing_operation,
     ir_module,
     locations,
     mlir_log,
@@ -20,7 +21,7 @@ from compiler.back import (
     tool_process,
     triton_api,
 )
-from compiler.diagnostic import Failure, diagnostic
+from compiler.diagnostic import Diagnostic, Failure, diagnostic
 from compiler.messages.orders import BackOrder
 from compiler.messages.reports import BackReport, BlockLocations, Lowered
 from compiler.messages.wire import Send
@@ -36,6 +37,11 @@ METADATA = (
 class _Lowering:
     """One module on its way down, and what has been learnt of it."""
 
+    backend: Any
+    options: Any
+    language: str
+    text: str
+    """The text of the last module that was MLIR."""
     stages: dict[str, Callable[..., Any]]
     metadata: dict[str, Any]
     send: Send
@@ -60,8 +66,10 @@ class _Lowering:
         except (Failure, MemoryError):
             raise
         except Exception as error:
-            raise _failure(name, error) from error
+            raise _failure(name, error, failing_operation.located(self._failed(name))) from error
         self.timings_ms[name] = spent_ms(started)
+        if name in failing_operation.MLIR_STAGES:
+            self.text = artifact.decode()
         if name == "ptx":
             self.parameter_sizes_bytes = parameter_sizes_bytes(str(made))
         elif name == "amdgcn":
@@ -69,6 +77,24 @@ class _Lowering:
             self.resources = amdgcn.resources(str(made))
         self.send({"kind": "stage", "stage": name, "ms": self.timings_ms[name]}, artifact)
         return made
+
+    def _failed(self, name: str) -> failing_operation.FailedStage:
+        """Describe the stage that failed, for the search of its cause."""
+        given = dict(vars(self.options))
+
+        def lower(module: Any, changes: Mapping[str, Any]) -> None:
+            options = self.backend.parse_options({**given, **changes})
+            stages = triton_api.stages_of(self.backend, options, gluon=self.language == "glir")
+            stages[name](module, self.metadata | vars(options))
+
+        return failing_operation.FailedStage(
+            name=name,
+            before=self.text,
+            options=given,
+            sources=self.sources,
+            parse=lambda text: locations.parse(text, contexts.new_context(self.backend)),
+            lower=lower,
+        )
 
     def _make(self, name: str, module: Any) -> Any:
         match name:
@@ -95,11 +121,13 @@ def back(order: BackOrder, body: bytes, send: Send) -> BackReport:
     context = contexts.new_context(backend)
     started = perf_counter()
     module = _parse(text, context, language, order.locations)
-    return lowered(module, backend, order, send, spent_ms(started))
+    return lowered(module, text, backend, order, send, spent_ms(started))
 
 
-def lowered(module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: float) -> BackReport:
-    """Lower a parsed module as `order` says. Raises `Failure`.
+def lowered(
+    module: Any, text: str, backend: Any, order: BackOrder, send: Send, parse_ms: float
+) -> BackReport:
+    """Lower a module that was parsed from `text` as `order` says. Raises `Failure`.
 
     The facts of the report are, by stage, those that ending there would have given.
     """
@@ -113,7 +141,8 @@ def lowered(module: Any, backend: Any, order: BackOrder, send: Send, parse_ms: f
         ) from error
     stages = triton_api.stages_of(backend, options, gluon=language == "glir")
     metadata = {"target": backend.target, **vars(options)}
-    lowering = _Lowering(stages, metadata, send, {f"/kernel/{path}": files[path] for path in files})
+    sources = {f"/kernel/{path}": files[path] for path in files}
+    lowering = _Lowering(backend, options, language, text, stages, metadata, send, sources)
     lowering.timings_ms["parse"] = parse_ms
     lowering.note(language)
     with reproducers.without_reproducers():
@@ -158,9 +187,9 @@ def _names_of(names: list[str], order: BackOrder) -> list[str]:
     return names[start : max(start, end)]
 
 
-def _failure(stage: str, error: Exception) -> Failure:
+def _failure(stage: str, error: Exception, located: Sequence[Diagnostic] = ()) -> Failure:
     words = str(error).strip() or type(error).__name__
     message = f"lowering to {stage} failed: {words}"
     shown = stage if stage in mlir_log.STAGES else "ttgir"
     slug = "assembler_failed" if stage == "hsaco" else "lowering_failed"
-    return Failure(slug, stage, message, [diagnostic("error", shown, message)])
+    return Failure(slug, stage, message, located or [diagnostic("error", shown, message)])

@@ -5,18 +5,17 @@ Reads TTGIR that Triton printed, line by line. Pure text.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from compiler.back import ir_places
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Span, excerpt
 
 LONGEST_LINE = 100_000
 MOST_PLACES = 1000
-_DEEPEST = 20
 
 _OPERATION = "elementwise_inline_asm "
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _CONSTRAINTS = re.compile(r'constraints = "([^"]*)"')
-_PLACE = re.compile(r'(#loc\w*)|"/kernel/([^"\n]{1,500})":(\d{1,9}):(\d{1,9})')
 _OF_ASSEMBLY = re.compile(r"inline asm|constraint")
 _CONSTRAINT = re.compile(r"for constraint '([^']{1,50})'")
 _QUOTED_TEXT = re.compile(r"in inline asm: '(.{1,80})")
@@ -79,39 +78,17 @@ def _with_place(item: Diagnostic, known: list[_Assembly], sources: Mapping[str, 
 def _assemblies(ir: str) -> Iterator[_Assembly]:
     lines = [line[:LONGEST_LINE] for line in ir.split("\n")]
     written = [line for line in lines if _OPERATION in line][:MOST_PLACES]
-    named = (line.partition(" = ") for line in lines if line.startswith("#loc"))
-    aliases = _Aliases({name: words for name, _, words in named})
+    aliases = ir_places.aliases_in(lines)
     for line in written:
         operation = line.partition(_OPERATION)[2]
         text = _STRING.match(operation)
         if text is None:
             continue
         constraints = _CONSTRAINTS.search(operation, text.end())
-        span = aliases.span(operation.rpartition(" loc(")[2])
+        span = aliases.span_of_line(operation)
         if constraints is None or span is None:
             continue
         arguments = operation[constraints.end() :].partition("}")[2].partition(" : ")[0]
         parts = tuple(part.strip() for part in constraints[1].split(",") if part.strip())
         words = text[1].replace("\\0A", "\n").replace("\\09", "\t")
         yield _Assembly(words, parts, arguments.count("%"), span)
-
-
-@dataclass(frozen=True)
-class _Aliases:
-    """The location aliases of one module; each is looked into once."""
-
-    definitions: Mapping[str, str]
-    known: dict[str, Span | None] = field(default_factory=dict)
-
-    def span(self, words: str, depth: int = 0) -> Span | None:
-        """Return the first place in the user's files that a location names, through aliases."""
-        for match in _PLACE.finditer(words):
-            alias, file, line, column = match.groups()
-            if file is not None:
-                return Span(file, int(line), int(column))
-            if alias not in self.known and depth < _DEEPEST:
-                self.known[alias] = None  # so far: an alias may name itself
-                self.known[alias] = self.span(self.definitions.get(alias, ""), depth + 1)
-            if (found := self.known.get(alias)) is not None:
-                return found
-        return None

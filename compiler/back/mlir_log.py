@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 from compiler.diagnostic import Diagnostic, Severity, Span, diagnostic, excerpt, file_in_kernel
 from compiler.stages import DiagnosticStage
 
-_RETURNS = "failed to legalize operation 'tt.return'"
+RETURNS = "failed to legalize operation 'tt.return'"
 _MASK = re.compile(
     r"'tt\.(?P<operation>\w{1,30})' op operand #\d+ must be 1-bit signless integer .*"
     r"but got '(?:tensor<(?P<shape>[\dx]{0,40}x)?)?(?P<element>\w{1,10})"
@@ -78,7 +78,7 @@ class Reworded(NamedTuple):
 
 def reworded(message: str) -> Reworded:
     """Return a complaint of MLIR or LLVM in words, with advice if there is some."""
-    if message.startswith(_RETURNS):
+    if message.startswith(RETURNS):
         return Reworded(
             "the kernel returns a value",
             "A kernel returns nothing: write the value to memory with tl.store. A helper is "
@@ -123,7 +123,7 @@ _LLVM = ("LLVM ERROR: ", "fatal error: ", "error: ")
 _ASSEMBLY = "<inline asm>"
 _UNREACHABLE = "UNREACHABLE executed at "
 _PIPELINE = "Pipeline failed while executing "
-_EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
+EMPTY = ("Failures have been detected while processing an MLIR pass pipeline",)
 _IR_DUMP = re.compile(r"see current operation: |\s*\"?[\w.]+\"?\(|module|#|//")
 
 
@@ -273,4 +273,4 @@ def _is_informative(complaint: Diagnostic) -> bool:
     message = complaint.message
     if complaint.severity == "note":
         return _IR_DUMP.match(message) is None
-    return bool(message) and message not in _EMPTY
+    return bool(message) and message not in EMPTY

@@ -50,7 +50,7 @@ def lower_posted_ir(order: PostedOrder, body: bytes, send: Send) -> PostedReport
     send({"kind": "stage", "stage": order.stage, "ms": parse_ms}, parsed.text.encode())
     # before the lowering, which changes the module's attributes
     notes = [*parsed.notes, *ir_module.contradictions(parsed.module, order)]
-    report = lowered(parsed.module, backend, order, send, parse_ms)
+    report = lowered(parsed.module, parsed.text, backend, order, send, parse_ms)
     return PostedReport(
         facts=report.facts,
         timings_ms=report.timings_ms,

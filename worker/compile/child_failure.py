@@ -147,10 +147,12 @@ def reported_failure(
     failure: FailureReport, outcome: ChildOutcome, logged: Sequence[Diagnostic] = ()
 ) -> CompilationFailed:
     """Return the failure that a task reported itself; `logged` are the diagnostics in its log."""
-    diagnostics = _with_errors(logged) or failure.diagnostics
+    diagnostics = _placed(failure.diagnostics, _with_errors(logged))
     if failure.slug == "assembler_failed":  # LLVM's complaint is the cause, the assembler's follows
         diagnostics = [*_with_errors(logged), *failure.diagnostics]
-    in_log = (failure.slug == "lowering_failed" and outcome.stderr) or _with_errors(logged)
+    is_placed = any(item.line is not None for item in diagnostics[:1])
+    is_lowering = failure.slug == "lowering_failed" and bool(outcome.stderr or is_placed)
+    in_log = is_lowering or bool(_with_errors(logged))
     message = diagnostics[0].message if in_log and diagnostics else failure.message
     return CompilationFailed(
         failure.slug,
@@ -180,6 +182,14 @@ def warnings_of(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 def _with_errors(logged: Sequence[Diagnostic]) -> list[Diagnostic]:
     return list(logged) if any(item.severity == "error" for item in logged) else []
+
+
+def _placed(own: Sequence[Diagnostic], logged: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the log's diagnostics; an error that the task found the place of comes first."""
+    if not logged or all(item.line is None for item in own):
+        return logged or list(own)
+    known = {item.message for item in own}
+    return [*own, *(item for item in logged if item.message not in known)]
 
 
 def broken_report(order: AnyOrder, detail: str) -> CompilationFailed:

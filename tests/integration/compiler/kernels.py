@@ -94,9 +94,12 @@ def compile_kernel(
 ) -> Compiled:
     """Compile as a worker does, to `stop_after`."""
     request = kernel.request
+    if request.get("target", {}).get("backend") == "hip" and stop_after == "cubin":
+        stop_after = "hsaco"
     common = {
         "options": {"enable_fp_fusion": True, **request.get("options", {})},
-        "target": {"backend": "cuda", "arch": arch or request.get("arch", 90), "warp_size": 32},
+        "target": request.get("target")
+        or {"backend": "cuda", "arch": arch or request.get("arch", 90), "warp_size": 32},
         "stop_after": stop_after,
         "files": request.get("files", {}),
     }
@@ -149,10 +152,17 @@ def _failure(
     if ended.last is None or ended.last["kind"] == "result":
         return None
     if ended.last["slug"] == "lowering_failed":
-        return ended.last | {"diagnostics": found or ended.last["diagnostics"]}
+        return ended.last | {"diagnostics": _placed(ended.last["diagnostics"], found)}
     if ended.last["slug"] == "assembler_failed":
         return ended.last | {"diagnostics": [*found, *ended.last["diagnostics"]]}
     return ended.last
+
+
+def _placed(own: list[dict[str, Any]], logged: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if not logged or all(item["line"] is None for item in own):
+        return logged or own
+    known = {item["message"] for item in own}
+    return [*own, *(item for item in logged if item["message"] not in known)]
 
 
 def _tagged(value: Any) -> Any:
