@@ -1,7 +1,5 @@
 """Advice for errors by their message alone: patterns, first match wins."""
 
-from compiler.front.diagnosis.replacements import BLOCK_POINTERS
-
 ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"'(?:append|extend|insert|pop|remove)' is not in list",
@@ -15,10 +13,6 @@ ADVICE: tuple[tuple[str, str], ...] = (
         r"incompatible dimensions|Cannot broadcast|rank mismatch",
         "Sizes that meet must be equal or 1: add dimensions with [:, None] and [None, "
         ":], or load equal blocks.",
-    ),
-    (
-        r"Block pointers have been removed",
-        BLOCK_POINTERS,
     ),
     (
         r"`return` statements inside",

@@ -11,7 +11,8 @@ from typing import Any
 from compiler.diagnostic import Diagnostic, Failure, Span, diagnostic, excerpt, file_in_kernel
 from compiler.front import environment
 from compiler.front.ast_source import CompleteSpecialization
-from compiler.front.diagnosis import hints, module_errors, source_places, wording
+from compiler.front.diagnosis import block_pointers, hints, module_errors, source_places, wording
+from compiler.front.diagnosis.block_pointers import Replacement
 from compiler.front.diagnosis.context import RaisedContext, Rewording, operands, source_text
 from compiler.front.diagnosis.hints import CONSTRUCTS
 from compiler.front.diagnosis.internal_errors import reworded
@@ -23,6 +24,7 @@ from compiler.slug import STATIC_ASSERT
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _RECURSION = "RecursionError"
 _MOST_NOTES = 20
+_MOST_REPLACEMENTS = 40
 
 
 def of_compilation(
@@ -101,6 +103,11 @@ def _failure(
         shown.diagnostic("note", remark, node=place)
         for place, remark in source_places.related(context.tree, shown.node, message)
     ]
+    notes += [
+        shown.diagnostic("note", f"instead write:\n{item.text}", node=item.node)
+        for item in _without_block_pointers(context)
+        if not _is_in(context.node, item.node)
+    ]
     place = f"line {error.line}: " if error.line else ""
     failure = Failure(
         "compile_error",
@@ -111,6 +118,17 @@ def _failure(
     if _is_static_assert(found[-1].node):
         failure.reason = STATIC_ASSERT
     return failure
+
+
+def _without_block_pointers(context: RaisedContext) -> list[Replacement]:
+    """Return the texts to write instead of block pointers, if those are what is missing."""
+    if not block_pointers.REMOVED.search(context.message):
+        return []
+    return block_pointers.replacements(context.tree)[:_MOST_REPLACEMENTS]
+
+
+def _is_in(node: ast.AST, outer: ast.stmt | ast.Call) -> bool:
+    return outer.lineno <= getattr(node, "lineno", 0) <= (outer.end_lineno or outer.lineno)
 
 
 def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:

@@ -7,7 +7,13 @@ import ast
 import inspect
 import re
 
-from compiler.front.diagnosis import name_errors, number_errors, replacements, shape_errors
+from compiler.front.diagnosis import (
+    block_pointers,
+    name_errors,
+    number_errors,
+    replacements,
+    shape_errors,
+)
 from compiler.front.diagnosis.advice import ADVICE
 from compiler.front.diagnosis.context import Advice, Match, RaisedContext
 from compiler.front.diagnosis.source_places import first_assignment
@@ -247,6 +253,10 @@ _COMPUTED: tuple[tuple[str, Advice], ...] = (
     (
         r"Loop-carried variable (\w+) has initial type (.+?) but is re-assigned to (.+?) in loop",
         _carried,
+    ),
+    (
+        block_pointers.REMOVED.pattern,
+        block_pointers.advice,
     ),
     (
         r"Loop carried variable (\w+) changed type, was (\w+) but is now (\w+)",
