@@ -4,11 +4,13 @@ An autotuned launch is recorded with every configuration that Triton would bench
 """
 
 from dataclasses import replace
+from math import prod
 from operator import index
 from typing import Any, NoReturn
 
 import torch
 import triton.language as tl
+from triton.runtime import _allocation
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
@@ -96,9 +98,14 @@ def _launch(
 
 
 def _sizes(grid: Any) -> list[int]:
-    """Return the three sizes of a grid. Raises what Triton raises for an invalid one."""
+    """Return the three sizes of a grid. Raises what Triton raises for an invalid one.
+
+    Triton launches nothing if the product of the sizes is not positive, so negative ones are 0.
+    """
     given = len(grid)
     sizes = [index(grid[axis]) if axis < max(given, 1) else 1 for axis in range(len(MAX_GRID))]
+    if prod(sizes) <= 0:
+        sizes = [max(size, 0) for size in sizes]
     for size, most in zip(sizes, MAX_GRID, strict=True):
         if not 0 <= size <= most:
             detail = f"its grid is {tuple(sizes)}; sizes are from 0 to {MAX_GRID}"
@@ -136,6 +143,8 @@ def _write(
         "reset_to_zero": list(getattr(tuner, "reset_to_zero", ())),
         "restore_value": list(getattr(tuner, "restore_value", ())),
     }
+    if not isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
+        entry["allocator"] = True
     recording.tape.write(entry)
 
 

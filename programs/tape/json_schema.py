@@ -143,6 +143,10 @@ _LAUNCH = _object(
         "variants": _list(_object(_CONFIGURATION, _UNPREPARED), maxItems=MAX_VARIANTS),
         "reset_to_zero": _list(_TEXT),
         "restore_value": _list(_TEXT),
+        "allocator": {
+            "type": "boolean",
+            "description": "`triton.set_allocator` had been called; default: false",
+        },
         "line": _PLACE,
         **_ORDER,
     },

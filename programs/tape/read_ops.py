@@ -33,7 +33,9 @@ from programs.tape.tape_bounds import (
 )
 
 _LAUNCH_FIELDS = ("op", "kernel", "grid", "args", "constexprs", "options", "phase")
-_LAUNCH_OPTIONAL = ("variants", "reset_to_zero", "restore_value", "line", "stream", "after")
+_LAUNCH_OPTIONAL = (
+    "variants", "reset_to_zero", "restore_value", "line", "stream", "after", "allocator",
+)  # fmt: skip
 _VARIANT_FIELDS = ("grid", "constexprs", "options")
 _VARIANT_OPTIONAL = ("unprepared",)
 _OVERLOAD = re.compile(r"aten\.\w{1,100}\.\w{1,60}", re.ASCII)
@@ -140,6 +142,7 @@ def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
         place=read_place(found.get("line"), where),
         stream=stream,
         after=after,
+        has_allocator=fields.boolean(found.get("allocator", False), f"{where}/allocator"),
     )
 
 

@@ -224,6 +224,8 @@ class TapeLaunch:
     """As of an `AtenOp`."""
     after: tuple[int, ...] = ()
     """As of an `AtenOp`."""
+    has_allocator: bool = False
+    """True if the program had called `triton.set_allocator`."""
 
 
 def variant_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> int:

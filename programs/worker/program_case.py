@@ -29,6 +29,7 @@ from programs.worker.program_recordings import RecordedCase
 from programs.worker.program_texts import ProgramTexts
 from programs.worker.record_child import NotRecorded, ProgramTape
 from programs.worker.replayed import Replayed
+from programs.worker.scratch_memory import launch_without_allocator
 from programs.worker.tape_flags import tape_flags
 from programs.worker.tuned_kernels import tuned_warnings
 from worker.launch.comparison import NotCompared
@@ -129,15 +130,14 @@ class _Case:
 
     async def _run(self, recorded: RecordedCase, compiled: ProgramKernels) -> None:
         """Replay the program and its reference, if it has one, on the CPU device; judge."""
-        attempt, outcome, reference, kernels = self._attempt, self.outcome, None, None
+        outcome, reference, kernels = self.outcome, None, None
         if (program := recorded.reference) is not None:
             if (kernels := await self._reference_kernels(program)) is None:
                 return
             reference = await self._reference(recorded, program, kernels)
             if outcome.problem is not None:
                 return
-        given = recorded.inputs_of(recorded.candidate)
-        replayed = await attempt.replay(recorded.candidate, compiled, given, CANDIDATE)
+        replayed = await self._replayed(recorded, compiled)
         outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
         if replayed.ending is RunEnding.FINISHED:
             # in a thread: the tapes may be long
@@ -147,12 +147,24 @@ class _Case:
             outcome.warnings += [drawn] if drawn is not None else []
         await self._take(recorded, compiled, replayed, reference)
 
+    async def _replayed(self, recorded: RecordedCase, compiled: ProgramKernels) -> Replayed:
+        """Replay the candidate, unless Triton would refuse one of its launches."""
+        refused = refused_launch(compiled)
+        if refused is not None:
+            return refused
+        given = recorded.inputs_of(recorded.candidate)
+        return await self._attempt.replay(recorded.candidate, compiled, given, CANDIDATE)
+
     async def _run_on(
         self, gpu: ProgramGpu, recorded: RecordedCase, compiled: ProgramKernels
     ) -> None:
         """Wait for room on the GPU, replay the program and its reference there; judge."""
         attempt, program, kernels = self._attempt, recorded.reference, None
         if program is not None and (kernels := await self._reference_kernels(program)) is None:
+            return
+        refused = refused_launch(compiled)
+        if refused is not None:
+            await self._take(recorded, compiled, refused, None)
             return
         caller, deadline = attempt.job.caller, attempt.deadline
         reference = program.tape if program is not None else None
@@ -211,7 +223,9 @@ class _Case:
     ) -> Replayed:
         """Return the replay of the reference."""
         given = recorded.inputs_of(program)
-        replayed = await self._attempt.replay(program, kernels, given, REFERENCE)
+        replayed = refused_launch(kernels) or await self._attempt.replay(
+            program, kernels, given, REFERENCE
+        )
         self._take_reference(replayed)
         return replayed
 
@@ -279,6 +293,16 @@ class _Case:
         found = differing_parameters(replayed, tapes[0], reference, tapes[1])
         if found is not None:
             self.outcome.findings.append(found)
+
+
+def refused_launch(kernels: ProgramKernels) -> Replayed | None:
+    """Return the ending of a program at a launch that Triton refuses, None without one."""
+    finding = launch_without_allocator(kernels)
+    if finding is None:
+        return None
+    replayed = Replayed()
+    replayed.end(RunEnding.CRASHED, finding)
+    return replayed
 
 
 def device_program(

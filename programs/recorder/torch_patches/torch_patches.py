@@ -19,6 +19,7 @@ from programs.recorder.known_values import MAX_ELEMENTS
 from programs.recorder.recording import current, refused
 from programs.recorder.torch_patches import (
     class_checks,
+    descriptor_checks,
     fake_generators,
     moved_modules,
     opaque_scalar,
@@ -51,6 +52,7 @@ def install() -> None:
     fake_generators.install()
     truncated_normals.install()
     class_checks.install()
+    descriptor_checks.install()
     torch.compile = _uncompiled
 
 

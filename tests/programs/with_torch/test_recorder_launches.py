@@ -145,7 +145,7 @@ kernel[(1,)](d, out, 8, (x, 1), None, True, float("inf"), F=twice, T=tl.float16,
         ("kernel[1](x, out, 8, B=8)", "program_error"),  # like Triton: an integer has no length
         ("kernel[(8 / 8,)](x, out, 8, B=8)", "program_error"),
         ("kernel[()](x, out, 8, B=8)", "program_error"),
-        ("kernel[(-1,)](x, out, 8, B=8)", "unsupported_launch"),
+        ("kernel[(-1, -1)](x, out, 8, B=8)", "unsupported_launch"),
         ("kernel[(1, 65536)](x, out, 8, B=8)", "unsupported_launch"),
         ("triton.testing.do_bench(lambda: None) < 1 or 2", "clock"),
         ("int(torch.cuda.Event().elapsed_time(torch.cuda.Event()))", "clock"),
