@@ -21,6 +21,7 @@ from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
 from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.batched.repeated_accesses import RepeatedAccesses
 from compiler.ttir_to_numpy.batched.stepping import Stepping
+from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSource, undefined_sources
 from compiler.ttir_to_numpy.batched.uniform import Uniformity
 from compiler.ttir_to_numpy.batched.waited_atomics import waited_atomics
 from compiler.ttir_to_numpy.batched.watching import Watching
@@ -57,6 +58,7 @@ class RunForm:
     its values may depend on the order of programs; if it `waits`, its accesses may, too. If it
     `repeats`, a program may access an element again after it wrote it. `pipelined` loads may be
     issued before stores of their loop; keys are numbers of operations.
+    `undefined` are the operations whose lanes may lack a value, as `undefined(number)` names them.
     `steps` are what `step(number, value)` shows, by its number.
     """
 
@@ -74,6 +76,7 @@ class RunForm:
     repeats: bool = False
     pipelined: Mapping[int, PipelinedLoad] = field(default_factory=dict)
     steps: Sequence[Step] = ()
+    undefined: Sequence[UndefinedSource] = ()
 
 
 def run_form(
@@ -106,7 +109,9 @@ def run_form(
     waited = waited_atomics(reachable)
     repeated = RepeatedAccesses(reachable, entry)
     pipelined = repeated.pipelined()
-    form = run_form_with(constants, waited, {load.loop for load in pipelined.values()})
+    undefined = undefined_sources(reachable, locations)
+    marked_loops = {load.loop for load in pipelined.values()}
+    form = run_form_with(constants, waited, undefined, marked_loops)
     follower = Stepping(locations.users_own, reachable.inside_regions()) if stepping else None
     extents = ExtentChecks(reachable.inside_regions()) if checks_extents else None
     watching = Watching(watched, reachable.inside_regions()) if watched else None
@@ -136,6 +141,7 @@ def run_form(
         repeated.may_repeat(),
         pipelined,
         follower.steps if follower is not None else (),
+        undefined.sources,
     )
 
 

@@ -252,6 +252,12 @@ def assertion_failed(words: str, location: KernelLocation) -> Finding:
     return finding_at("assertion_failed", location, f"program {location.program}: {words}")
 
 
+def undefined_value(kind: str, words: str, location: KernelLocation, access: bool) -> Finding:
+    """Return the finding that a lane without a value changes what the kernel does."""
+    message = f"program {location.program}: {words}"
+    return finding_at(kind, location, message, Access.LOAD if access else None)
+
+
 def false_promise(
     broken: str, access: Literal["read", "write"] | None, location: KernelLocation
 ) -> Finding:

@@ -4,8 +4,8 @@ The determinism check runs it a second time.
 """
 
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +27,7 @@ from launch.checks import finding
 from launch.checks.checked_memory import AccessChecker, TooManyAccesses, Trace
 from launch.checks.steps import Steps
 from launch.checks.touched_memory import TouchedMemory
+from launch.checks.undefined_filling import Filling, UndefinedLane
 from launch.checks.written_memory import WrittenElements
 from launch.messages import (
     Finding,
@@ -48,10 +49,14 @@ class RunOptions:
     trace: Trace | None = None
     backwards: bool = False
     max_accesses: int | None = None
+    max_rounds: int | None = None
+    """The most rounds of all loops, which also end at `TooManyAccesses`."""
     until: float | None = None
     """The `time.monotonic` deadline for running programs one by one in a search for races."""
     touched: Collection[int] = ()
     """The allocations whose accessed bytes to record."""
+    filling: Filling | None = None
+    """The values of lanes that have none, None: zeros."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +72,22 @@ class KernelRun:
     """Faults of the same program after a load that failed, which is `stopped`."""
     is_exact: bool = False
     """True if all programs ran one by one."""
+    undefined: Mapping[int, UndefinedLane] = field(default_factory=dict)
+    """The first lane without a value of each operation that had one, by `RunForm.undefined`."""
+    rounds: int = 0
+    """The rounds of all its loops."""
 
 
 Run = Callable[[RunOptions], KernelRun]
 """A callback that runs the kernel on fresh memory."""
+LookAgain = Callable[[KernelRun, float], list[Finding]]
+"""A callback that gets a run and its seconds."""
 
 
-def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
+def run_and_report(order: RunOrder, run: Run, send: Send, look_again: LookAgain) -> RunReport:
     """Run the kernel; send `output:<name>` for each output, and `trace` if requested.
 
+    `look_again` may run the kernel again, and returns what it finds.
     `unwritten:<name>` follows an output with unwritten elements: one bit per element in C order.
     """
     checks, trace = order.checks, _trace(order.trace)
@@ -86,12 +98,13 @@ def run_and_report(order: RunOrder, run: Run, send: Send) -> RunReport:
     if "determinism" in checks and ran.stopped is None:
         differing = _compare_runs(order, ran, _run_again(run, ran))
         deterministic = not differing
+    seen_again = look_again(ran, run_ms / 1000) if ran.stopped is None else []
     sys.stdout.flush()
     _send_outputs(order, ran, run_ms, send)
     if trace is not None:
         send({"kind": "stage", "stage": "trace", "ms": run_ms}, trace.to_json())
     faults = [ran.stopped, *ran.further] if ran.stopped else []
-    findings = [*ran.access_checker.findings, *faults, *differing]
+    findings = [*ran.access_checker.findings, *faults, *differing, *seen_again]
     return RunReport(
         findings=findings,
         modified=_modified(ran, order),
@@ -134,7 +147,23 @@ def _compare_runs(order: RunOrder, first: KernelRun, second: KernelRun) -> list[
     """Return findings for outputs that differ between two runs, or what stopped the second."""
     if second.stopped is not None:
         return [second.stopped]
-    found = []
+    return [
+        finding.nondeterministic(one.leaf, one.element, one.values)
+        for one in differences(order, first, second)
+    ]
+
+
+@dataclass(frozen=True)
+class DifferentOutput:
+    """The first `element` of an output, in C order, that two runs left differently."""
+
+    leaf: Leaf
+    element: int
+    values: tuple[str, str]
+
+
+def differences(order: RunOrder, first: KernelRun, second: KernelRun) -> Iterator[DifferentOutput]:
+    """Yield the first difference of each output whose bits differ."""
     for leaf in _outputs(order):
         runs = [view(ran.allocations[leaf.allocation].memory, leaf) for ran in (first, second)]
         bits = [np.ascontiguousarray(run).view(f"u{run.itemsize}").reshape(-1) for run in runs]
@@ -142,8 +171,7 @@ def _compare_runs(order: RunOrder, first: KernelRun, second: KernelRun) -> list[
         if places.size:
             at = int(places[0])
             shown = tuple(str(readable(run, leaf.dtype).reshape(-1)[at]) for run in runs)
-            found.append(finding.nondeterministic(leaf, at, (shown[0], shown[1])))
-    return found
+            yield DifferentOutput(leaf, at, (shown[0], shown[1]))
 
 
 def _trace(wanted: TraceOrder | None) -> Trace | None:

@@ -56,6 +56,16 @@ class DevicePrints:
             raise Stopped(finding.assertion_failed(words, location))
 
 
+class NoDevicePrints(DevicePrints):
+    """Neither prints nor checks: for a run whose values are not the kernel's own."""
+
+    def show(self, prefix: str, hexadecimal: bool, *values: Any) -> None:
+        """Print nothing."""
+
+    def _refuse(self, condition: Array | bool, words: str) -> None:
+        """Let every condition hold."""
+
+
 def _hexadecimal(value: Any) -> str:
     if isinstance(value, np.floating):
         return float(value).hex()

@@ -35,7 +35,7 @@ from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.arguments import arguments_of
-from launch.cpu.device_print_assert import DevicePrints
+from launch.cpu.device_print_assert import DevicePrints, NoDevicePrints
 from launch.cpu.freed_memory import keep_freed_memory
 from launch.cpu.instance_locations import InstanceLocations, operation_here
 from launch.cpu.kernel import Kernel
@@ -44,6 +44,7 @@ from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances, RoundsSpent
 from launch.cpu.promises import Promises
+from launch.cpu.undefined_lanes import UndefinedLanes
 from launch.messages import CHECK_TIMEOUT, Finding, RunOrder
 
 MOST_PROGRAMS_TO_SUSPECT = 1 << 31
@@ -237,7 +238,7 @@ class GridLaunch:
         keep_freed_memory()
         self._form, self._order, self._how = form, order, how
         self._exact_from, self._sample = exact_from, sample
-        self._programs = ProgramInstances(order.grid)
+        self._programs = ProgramInstances(order.grid, how.max_rounds)
         self._locations = InstanceLocations(form.locations)
         self._allocations = memory.fresh()
         self._space = AddressSpace(self._allocations)
@@ -253,7 +254,9 @@ class GridLaunch:
         self._arguments = arguments_of(
             form.parameters, order.parameters, order.arguments, self._space
         )
-        prints = DevicePrints(self._programs, self._locations)
+        self._undefined = UndefinedLanes(self._programs, how.filling)
+        is_own = how.filling is None  # else assertions and hints are about other values
+        prints = (DevicePrints if is_own else NoDevicePrints)(self._programs, self._locations)
         promises = Promises(
             self._programs, self._location, self._access_checker.add_finding, order.target
         )
@@ -263,7 +266,8 @@ class GridLaunch:
             self._memory,
             prints,
             self._step,
-            promises=promises,
+            promises=promises if is_own else None,
+            undefined=self._undefined,
             own_order=self._own_order,
         )
 
@@ -292,6 +296,8 @@ class GridLaunch:
             self._touched,
             further,
             self._exact_from == 0,
+            self._undefined.first,
+            self._programs.rounds,
         )
 
     def _run_batches(self) -> int | None:

@@ -29,6 +29,7 @@ from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_pac
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 from launch.cpu.promises import Promises
+from launch.cpu.undefined_lanes import UndefinedLanes
 
 _UNEVEN = 8
 """The divisor of the batch size if programs may have different numbers of loop rounds."""
@@ -47,7 +48,7 @@ def _nothing(*_: int) -> None:
 
 
 def _ignored(*values: Any) -> None:
-    """Ignore a step, or a promise."""
+    """Ignore a step, a promise, or lanes without a value."""
 
 
 class Kernel:
@@ -56,7 +57,8 @@ class Kernel:
     If its form has steps, `step` receives each value: its number in `form.steps`, and its lanes.
     `own_order` sees barriers, and what implies one.
     `replaced` functions take the place of those of the CPU device, by the names in the form.
-    Without `promises`, hints and descriptors are not checked.
+    Without `promises`, hints and descriptors are not checked, and without `undefined` lanes, those
+    that have no value are 0.
     """
 
     def __init__(
@@ -69,10 +71,12 @@ class Kernel:
         replaced: Mapping[str, Any] = MappingProxyType({}),
         promises: Promises | None = None,
         own_order: OwnOrder | None = None,
+        undefined: UndefinedLanes | None = None,
     ) -> None:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
         names["step"] = step
+        names["undefined"] = _ignored if undefined is None else undefined.of
         names["promise"] = _ignored if promises is None else promises.check
         names["check_descriptor"] = _ignored if promises is None else promises.check_descriptor
         names |= _order(names, own_order)

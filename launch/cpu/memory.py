@@ -23,6 +23,7 @@ from launch.cpu.located import LocatedLanes
 from launch.cpu.locator import Locator
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
+from launch.cpu.undefined_lanes import OperationLanes
 
 Shape = tuple[int, ...]
 _NOTHING = np.zeros(1, np.uint8)
@@ -68,6 +69,8 @@ class ProgramMemory:
         except Stopped as failed:
             live = self._left_after(failed, live, shape)
         found: Array | None = None
+        if isinstance(other, OperationLanes):
+            other = None if live is None else other.values(~live, pointer.dtype)
         rest = None if live is None else _as_bits(other, pointer.dtype)
         for lanes in self._locator.located(pointer, live):
             if not self.is_exact and self._suspicion.wants_loads(lanes.allocation):

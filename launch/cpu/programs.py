@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from launch.buffers.element_types import Array
+from launch.checks.checked_memory import TooManyAccesses
 
 ProgramId = tuple[int, int, int]
 _MOST_FURTHER_ROUNDS = 1000
@@ -19,10 +20,13 @@ class ProgramInstances:
     """A batch of programs of one grid, numbered with the first axis fastest.
 
     `active` masks the programs that execute the current operation: a bool for each, `None` for all.
-    In a loop that `is_uneven`, programs that have left the loop keep their values.
+    In a loop that `is_uneven`, programs that have left the loop keep their values. `rounds` counts
+    those of all loops, up to `most_rounds`.
     """
 
-    def __init__(self, grid: Sequence[int]) -> None:
+    def __init__(self, grid: Sequence[int], most_rounds: int | None = None) -> None:
+        self.rounds = 0
+        self._most_rounds = most_rounds
         width, height, depth = (*grid, 1, 1)[:3]
         self.grid: ProgramId = (width, height, depth)
         self._sizes = [np.array([size], np.int32) for size in self.grid]
@@ -52,7 +56,10 @@ class ProgramInstances:
             self._rounds_left = _MOST_FURTHER_ROUNDS
 
     def begin_round(self) -> None:
-        """Count a round of a loop. Raises `RoundsSpent`."""
+        """Count a round of a loop. Raises `RoundsSpent`, and `TooManyAccesses` beyond the most."""
+        self.rounds += 1
+        if self._most_rounds is not None and self.rounds > self._most_rounds:
+            raise TooManyAccesses
         if self._rounds_left is not None:
             self._rounds_left -= 1
             if self._rounds_left < 0:

@@ -17,7 +17,8 @@ from launch.checks.kernel_run import KernelRun, RunOptions, run_and_report
 from launch.cpu.argument_arena import OrderedMemory
 from launch.cpu.grid_run import races_until, run_grid
 from launch.cpu.translation import needs_gpu, translated
-from launch.messages import RunOrder, RunReport
+from launch.cpu.undefined_runs import undefined_values
+from launch.messages import Finding, RunOrder, RunReport
 
 
 def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
@@ -33,9 +34,12 @@ def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
     def grid_ran(how: RunOptions) -> KernelRun:
         return run_grid(form, order, memory, replace(how, until=until))
 
+    def look_again(ran: KernelRun, took_s: float) -> list[Finding]:
+        return undefined_values(form, order, memory, ran, took_s)
+
     try:
         with redirect_stdout(BoundedOutput(sys.stdout)):
-            return run_and_report(order, grid_ran, send)
+            return run_and_report(order, grid_ran, send, look_again)
     except RecursionError:
         what = "its functions call each other more deeply than Python allows"
         raise needs_gpu(Untranslatable(what)) from None

@@ -14,6 +14,7 @@ from compiler.ttir_to_numpy.runtime.number_ops import maximum, maxnum, minimum, 
 from compiler.ttir_to_numpy.runtime.tensor_ops import lanes_first, product_of_parts
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer, merged
+from launch.cpu.undefined_lanes import OperationLanes
 
 Combine = Callable[..., Any]
 _EXTREMES: Mapping[Combine, np.ufunc] = {
@@ -167,18 +168,39 @@ def _packed(value: Array, dtype: Any) -> Array:
     return found
 
 
-def gather(source: Array, index: Array, axis: int) -> Array:
-    """Return the elements at `index` along `axis`; an index out of bounds is clipped."""
+def gather(
+    source: Array, index: Array, axis: int, undefined: OperationLanes | None = None
+) -> Array:
+    """Return the elements at `index` along `axis`; an index out of bounds is clipped.
+
+    Lanes with such an index are `undefined`.
+    """
     count = max(len(source), len(index))
     source = np.broadcast_to(source, (count, *source.shape[1:]))
     index = np.broadcast_to(index, (count, *index.shape[1:]))
     inside = np.clip(index, -source.shape[axis + 1], source.shape[axis + 1] - 1)
-    return np.take_along_axis(source, inside, axis + 1)
+    found = np.take_along_axis(source, inside, axis + 1)
+    outside = (index < 0) | (index >= source.shape[axis + 1])
+    if undefined is None or not outside.any():
+        return found
+    values = undefined.values(outside, source.dtype)
+    return found if values is None else np.where(outside, values, found)
 
 
-def histogram(value: Array, size: int, mask: Any = True) -> Array:
-    """Return the number of occurrences of each number below `size` where `mask` is true."""
+def histogram(
+    value: Array, size: int, mask: Any = True, undefined: OperationLanes | None = None
+) -> Array:
+    """Return the number of occurrences of each number below `size` where `mask` is true.
+
+    It is `undefined` whether other numbers count.
+    """
     counted = (value >= 0) & (value < size) & mask
+    outside = ~counted & mask
+    if undefined is not None and outside.any():
+        values = undefined.values(outside, np.int32)
+        if values is not None:
+            value = np.where(outside, values % size, value)
+            counted = counted | outside
     count = len(counted)
     bins = np.arange(count, dtype=np.int64)[:, None] * size + value.astype(np.int64)
     found = np.bincount(bins[counted], minlength=count * size)

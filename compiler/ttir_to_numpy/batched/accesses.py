@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 
 from compiler.ttir_to_numpy import accesses, mlir_types
+from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSources
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.scope import NameScope, results_of
 
@@ -18,8 +19,11 @@ ASSUMPTION = "llvm.intr.assume"
 BARRIERS = frozenset({"ttg.barrier", "gpu.barrier"})
 
 
-def load(scope: NameScope, operation: Operation) -> None:
-    """Write `tt.load`: pointer, mask and other, of which the last two may be missing."""
+def load(scope: NameScope, operation: Operation, undefined: UndefinedSources) -> None:
+    """Write `tt.load`: pointer, mask and other, of which the last two may be missing.
+
+    Lanes without a value that may matter come from `undefined`.
+    """
     if accesses.is_of_block(operation):
         accesses.load_block(scope, operation)
         return
@@ -27,6 +31,7 @@ def load(scope: NameScope, operation: Operation) -> None:
     texts = (accesses.kept_text(scope, operand) for operand in operation.operands)
     parts = [next(texts) if size else "None" for size in [*sizes, 0, 0][:3]]
     parts[0] = accesses.pointer_text(scope, operation.operands[0], operation)
+    parts[2] = undefined.text_of(operation) or parts[2]
     shape = mlir_types.shape_of(operation.operands[0].type)
     text = accesses.loaded_text(operation, f"load({', '.join(parts)}, {shape})")
     scope.emit(f"{results_of(scope, operation)}{text}", operation)
@@ -143,7 +148,6 @@ def barrier(scope: NameScope, operation: Operation) -> None:
 
 
 _STATEMENTS: Mapping[str, _Write] = {
-    "tt.load": load,
     "tt.store": store,
     ASSUMPTION: assume,
     "tt.make_tensor_descriptor": make_descriptor,
@@ -158,10 +162,17 @@ _ATOMICS: Mapping[str, _WriteAtomic] = {
 }
 
 
-def statements(waited: Waited) -> Mapping[str, _Write]:
+def statements(waited: Waited, undefined: UndefinedSources) -> Mapping[str, _Write]:
     """Return writers by the operation's name; `waited` atomics order their program."""
+
+    def write_load(scope: NameScope, operation: Operation) -> None:
+        load(scope, operation, undefined)
 
     def writer(write: _WriteAtomic) -> _Write:
         return lambda scope, operation: write(scope, operation, waited)
 
-    return {**_STATEMENTS, **{name: writer(write) for name, write in _ATOMICS.items()}}
+    return {
+        "tt.load": write_load,
+        **_STATEMENTS,
+        **{name: writer(write) for name, write in _ATOMICS.items()},
+    }

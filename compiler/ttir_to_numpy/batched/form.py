@@ -12,6 +12,7 @@ from compiler.ttir_to_numpy.batched import (
 )
 from compiler.ttir_to_numpy.batched.blocks import write_blocks
 from compiler.ttir_to_numpy.batched.constant_list import Constants
+from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSources
 from compiler.ttir_to_numpy.form import Form
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
 
@@ -24,18 +25,22 @@ NAMES = frozenset(
         "enter_loop", "full", "gather", "histogram", "join", "keep", "load", "load_block", "loop",
         "map_elementwise", "map_packs", "num_programs", "numbers", "program_id", "promise",
         "reduce", "reshape", "scan", "select", "show", "step", "store", "store_block", "to_half",
-        "transpose", "unsigned_loop",
+        "transpose", "undefined", "unsigned_loop",
     }
 )  # fmt: skip
 """The names that the text calls beside functions of numbers; its runtime has all of these."""
 
 
 def run_form_with(
-    constants: Constants, waited: accesses.Waited, marked_loops: Collection[int]
+    constants: Constants,
+    waited: accesses.Waited,
+    undefined: UndefinedSources,
+    marked_loops: Collection[int],
 ) -> Form:
     """Return the form whose constants are kept by `constants`.
 
     `waited` atomics order programs; the start of each of the `marked_loops` is reported.
+    Operations that are `undefined` sources ask what their lanes without a value hold.
     """
     return Form(
         expressions={
@@ -43,8 +48,9 @@ def run_form_with(
             **conversions.EXPRESSIONS,
             **shapes.EXPRESSIONS,
             **shapes.constants_with(constants),
+            **shapes.picking_with(undefined),
         },
-        statements={**ARTIFACT.statements, **accesses.statements(waited)},
+        statements={**ARTIFACT.statements, **accesses.statements(waited, undefined)},
         structures=control_flow.structures(marked_loops),
         with_regions={**ARTIFACT.with_regions, **reductions.WITH_REGIONS},
         blocks=write_blocks,

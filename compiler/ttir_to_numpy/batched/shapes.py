@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types, shapes
 from compiler.ttir_to_numpy.batched.constant_list import Constants
+from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSources
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.numpy_expression import NumpyExpression, broadcast
 from compiler.ttir_to_numpy.scope import NameScope
@@ -76,13 +77,6 @@ def transpose(scope: NameScope, operation: Operation) -> NumpyExpression:
     )
 
 
-def gather(scope: NameScope, operation: Operation) -> NumpyExpression:
-    """Return the elements that the second operand names along `axis`."""
-    source, index = (scope.exact(operand) for operand in operation.operands)
-    shape = mlir_types.shape_of(operation.results[0].type)
-    return NumpyExpression(f"gather({source}, {index}, {operation.integer('axis')})", shape)
-
-
 def select(scope: NameScope, operation: Operation) -> NumpyExpression:
     """Return `arith.select`; its condition may be a scalar where the others are tensors."""
     condition, first, _ = operation.operands
@@ -94,6 +88,28 @@ def select(scope: NameScope, operation: Operation) -> NumpyExpression:
         parts[0] = spread(parts[0], rank)
     shape = broadcast([part.shape for part in parts])
     return NumpyExpression(f"select({', '.join(part.text for part in parts)})", shape)
+
+
+def picking_with(undefined: UndefinedSources) -> Mapping[str, Writer]:
+    """Return the writers of operations that take indices, which may be out of range."""
+
+    def gather(scope: NameScope, operation: Operation) -> NumpyExpression:
+        source, index = (scope.exact(operand) for operand in operation.operands)
+        shape = mlir_types.shape_of(operation.results[0].type)
+        parts = [source, index, str(operation.integer("axis"))]
+        return NumpyExpression(_with_undefined("gather", parts, operation), shape)
+
+    def histogram(scope: NameScope, operation: Operation) -> NumpyExpression:
+        value, *mask = (scope.exact(operand) for operand in operation.operands)
+        shape = mlir_types.shape_of(operation.results[0].type)
+        parts = [value, str(shape[0]), *(mask or ["True"])]
+        return NumpyExpression(_with_undefined("histogram", parts, operation), shape)
+
+    def _with_undefined(function: str, parts: list[str], operation: Operation) -> str:
+        text = undefined.text_of(operation)
+        return f"{function}({', '.join([*parts, *([text] if text else [])])})"
+
+    return {"tt.gather": gather, "tt.histogram": histogram}
 
 
 def constants_with(constants: Constants) -> Mapping[str, Writer]:
@@ -132,7 +148,6 @@ EXPRESSIONS: Mapping[str, Writer] = {
     "tt.expand_dims": expand_dims,
     "tt.reshape": reshape,
     "tt.trans": transpose,
-    "tt.gather": gather,
     "arith.select": select,
 }
 """Writers by the operation's name."""
