@@ -4,6 +4,7 @@ Made and kept as for a compilation, up to the stage before Triton's first pass: 
 away in it, and helpers are functions. No back end is run.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +30,9 @@ NEEDS_GPU = "needs_gpu"
 _SOURCE = "source"
 _CONSTEXPR = "constexpr"
 _KIB = 1 << 10
+_MAY_BE_REFUSED = re.compile(rb"tt\.fp_to_fp .*(?:rounding = rtz|f8E|f64)")
+"""Conversions that only some targets have; their passes refuse others, long after this stage."""
+_REFUSED = frozenset({"compile_error", "lowering_failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +110,15 @@ class KernelIrs:
     async def _of_source(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:
         kernel = await self._sources.read(job)
         _refuse_gluon(kernel)
-        job = amended(checked(job), stop_after=_SOURCE)
+        asked, job = job, amended(checked(job), stop_after=_SOURCE)
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
         binding = run.bind(kernel.reading)
         front = await run.front(run.front_order(kernel.reading, replace(binding, hints={})))
         if front.language != "ttir":
             raise _needs_gpu_for_gluon(kernel)
+        if _MAY_BE_REFUSED.search(progress.stages[_SOURCE]):
+            await self._compile_for_target(asked, kernel)
         names = [item.name for item in kernel.facts.parameters if item.name in binding.signature]
         return KernelIr(
             key,
@@ -124,6 +130,22 @@ class KernelIrs:
             progress.stdout,
             fp_fusion=fuses(job),
         )
+
+    async def _compile_for_target(self, job: CompileJob, kernel: KernelSource) -> None:
+        """Compile `job` to assembly. Raises CompilationFailed where its target refuses the kernel.
+
+        What else goes wrong, such as a lack of time or of registers, is no reason not to run it.
+        """
+        assembly = "ptx" if job.target.backend == "cuda" else "amdgcn"
+        limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
+        tasks = self._compiling.tasks_of(amended(job, stop_after=assembly), Progress(), limit)
+        run = self._compiling.run_of(tasks)
+        try:
+            binding = run.bind(kernel.reading)
+            await run.back(await run.front(run.front_order(kernel.reading, binding)))
+        except CompilationFailed as failure:
+            if failure.slug in _REFUSED:
+                raise
 
     async def _posted(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:
         """Return posted IR as it is; a back child has parsed it."""

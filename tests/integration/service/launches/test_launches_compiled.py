@@ -269,3 +269,18 @@ def test_cases_that_differ_in_alignment_alone_are_compiled_once(launch: Launch) 
         [1],
     ]
     assert answer["stdout"].count("compiled") == 2  # 1 is a constant to Triton
+
+
+def test_a_conversion_that_the_target_refuses_fails_with_its_problem(launch: Launch) -> None:
+    lines = "z = x.to(tl.float64).to(tl.bfloat16, fp_downcast_rounding='rtz')\n"
+    answer = launch(kernel(lines + "tl.store(z_ptr + lanes, z)", "x"))
+
+    assert (answer["state"], answer["verdict"]) == ("failed", None)
+    assert answer["problem"]["slug"] == "lowering_failed"
+
+
+def test_a_conversion_that_the_target_has_runs(launch: Launch) -> None:
+    lines = "z = x.to(tl.bfloat16, fp_downcast_rounding='rtz')\n"
+    answer = launch(kernel(lines + "tl.store(z_ptr + lanes, z)", "x"))
+
+    assert answer["verdict"] == "passed"
