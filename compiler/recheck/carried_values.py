@@ -1,6 +1,6 @@
 """Finds the values of a loop that a proof covers: those that grow by the same number in each turn.
 
-Of all others a proof says that any value is right, so their integers may wrap.
+A proof takes all others for whatever the machine computes, and shows nothing about their overflow.
 """
 
 from __future__ import annotations
