@@ -6,8 +6,6 @@ they do their work in the only thread.
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
-import marshal
 import sysconfig
 import types
 from collections.abc import Iterator
@@ -25,9 +23,15 @@ KEPT = (
     "tarfile", "tomllib", "trace", "urllib", "xml", "zipapp", "zipfile", "zoneinfo",
 )  # fmt: skip
 """Modules and packages that sources import at times, and that cost a zygote too much to execute."""
-_HEADER_BYTES = 16
-"""Of a .pyc file (PEP 552)."""
-_code: dict[str, tuple[str, bytes | str, bool]] = {}
+_kept: dict[str, tuple[types.FunctionType, bool]] = {}
+"""The code of each module, and whether it is a package. A zygote hides the paths of functions."""
+
+
+class _Reader(importlib.machinery.SourceFileLoader):
+    """Reads the code of a module, and stores no bytecode next to it."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        """Store nothing."""
 
 
 def keep() -> None:
@@ -38,7 +42,9 @@ def keep() -> None:
             parts = path.relative_to(library).with_suffix("").parts
             is_package = parts[-1] == "__init__"
             dotted = ".".join(parts[:-1] if is_package else parts)
-            _code[dotted] = str(path), _read(path), is_package
+            code = _Reader(dotted, str(path)).get_code(dotted)
+            assert code is not None  # the file is there
+            _kept[dotted] = types.FunctionType(code, {}), is_package
 
 
 def _files_of(library: Path, name: str) -> Iterator[Path]:
@@ -47,12 +53,6 @@ def _files_of(library: Path, name: str) -> Iterator[Path]:
     for path in (library / name).rglob("*.py"):
         if "test" not in path.parts and "tests" not in path.parts:
             yield path
-
-
-def _read(path: Path) -> bytes | str:
-    """Return the compiled code of a module, or its text where Python has not compiled it."""
-    compiled = Path(importlib.util.cache_from_source(str(path)))
-    return compiled.read_bytes()[_HEADER_BYTES:] if compiled.exists() else path.read_text("utf-8")
 
 
 class StandardLibrary(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -64,23 +64,19 @@ class StandardLibrary(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname: str, path: object, target: object = None) -> Any:
         """Return the spec of a kept module, else None."""
         del path, target
-        if fullname not in _code:
+        if fullname not in _kept:
             return None
-        origin, _, is_package = _code[fullname]
+        code, is_package = _kept[fullname]
+        origin = code.__code__.co_filename
         spec = importlib.machinery.ModuleSpec(fullname, self, origin=origin, is_package=is_package)
         spec.has_location = True
         return spec
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Execute a module."""
-        origin, code, _ = _code[module.__name__]
-        compiled = (
-            marshal.loads(code)  # noqa: S302 - Python's own file, read by the zygote
-            if isinstance(code, bytes)
-            else compile(code, origin, "exec", dont_inherit=True)
-        )
+        code, _ = _kept[module.__name__]
         try:
-            exec(compiled, module.__dict__)  # noqa: S102 - Python's own code
+            exec(code.__code__, module.__dict__)  # noqa: S102 - Python's own code
         except ImportError:
             self._assumptions.ask(f"the sandbox has not all of module {module.__name__}")
             raise

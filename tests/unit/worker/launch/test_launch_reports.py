@@ -13,7 +13,7 @@ FOUND: dict[str, Any] = {
     "kind": "out_of_bounds", "access": "read", "argument": "x_ptr", "index": [8], "file": "user.py",
     "line": 7, "column": 9, "program": [0, 0, 0], "message": "reads past the end",
     "diagnostics": None, "measure": None, "seeds": None, "case": None,
-    "excerpt": "tl.load(x_ptr)",
+    "excerpt": "tl.load(x_ptr)", "scope": None,
 }  # fmt: skip
 REPORT: dict[str, Any] = {"findings": [FOUND], "modified": [], "deterministic": None}
 
