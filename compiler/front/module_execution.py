@@ -14,7 +14,8 @@ import sys
 import types
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from traceback import walk_tb
+from typing import Any, NoReturn
 
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
@@ -117,9 +118,8 @@ class ModuleExecution:
                 continue  # compiled alone, a text would become the module's docstring
             logged = len(self.assumptions.log)
             runnable = self._without_absent_decorators(statement, scope)
-            self._run_one(runnable, scope, logged=logged)
-            if runnable is not statement and self.assumptions.needs:
-                self._taint_undecorated(statement, scope)
+            run = self._run_one if runnable is statement else self._run_undecorated
+            run(runnable, scope, logged=logged)
             scope.module.__dict__.pop(_PEELED, None)
             triton_modules.stand_in(statement, scope.module.__dict__)
 
@@ -135,20 +135,59 @@ class ModuleExecution:
         lacking = [node for node in decorators[:jit] if self._is_lacking(node, namespace)]
         if not lacking:
             return statement
+        return self._peeled(statement, lacking, scope, "is not here")
+
+    def _peeled(
+        self, function: ast.FunctionDef, lacking: list[ast.expr], scope: _ExecutionScope, why: str
+    ) -> ast.FunctionDef:
+        """Return a function with decorators that change nothing in place of some; note each."""
         file = file_in_kernel(scope.path) or USER_FILE
         for node in lacking:
             message = (
-                f"the decorator @{ast.unparse(node)[:100]} is not here: the kernel under it is "
-                "taken as it is written"
+                f"the decorator @{ast.unparse(node)[:100]} {why}: the kernel under it is taken as "
+                "it is written"
             )
             self.assumptions.add(Assumption(file, node.lineno, message))
-        namespace[_PEELED] = _unchanged
-        peeled = copy.copy(statement)
-        stand_in = [ast.copy_location(ast.Name(_PEELED, ast.Load()), node) for node in decorators]
+        scope.module.__dict__[_PEELED] = _unchanged
+        peeled = copy.copy(function)
         peeled.decorator_list = [
-            stand_in[index] if node in lacking else node for index, node in enumerate(decorators)
+            ast.copy_location(ast.Name(_PEELED, ast.Load()), node) if node in lacking else node
+            for node in function.decorator_list
         ]
         return peeled
+
+    def _without_failed(
+        self,
+        statement: ast.stmt,
+        scope: _ExecutionScope,
+        code: types.CodeType,
+        error: BaseException,
+    ) -> ast.stmt | None:
+        """Replace the decorator above `@triton.jit` that raised `error`; None if none did.
+
+        Triton's own decide what is compiled, so they are never replaced.
+        """
+        if not isinstance(statement, ast.FunctionDef):
+            return None
+        namespace, decorators = scope.module.__dict__, statement.decorator_list
+        jit = next((i for i, node in enumerate(decorators) if _is_jit(node, namespace)), 0)
+        lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code]
+        for node in decorators[:jit]:
+            root = node.func if isinstance(node, ast.Call) else node
+            module = getattr(_value_of(root, namespace), "__module__", None)
+            is_triton_s = isinstance(module, str) and module.split(".")[0] == "triton"
+            if lines and node.lineno <= lines[0] <= (node.end_lineno or 0) and not is_triton_s:
+                return self._peeled(statement, [node], scope, "cannot run here")
+        return None
+
+    def _run_undecorated(
+        self, statement: ast.stmt, scope: _ExecutionScope, logged: int
+    ) -> Taint | None:
+        """Run a function without some of its decorators, which may yet work with what is sent."""
+        taint = self._run_one(statement, scope, logged=logged)
+        if self.assumptions.needs:
+            self._taint_undecorated(statement, scope)
+        return taint
 
     def _taint_undecorated(self, statement: ast.stmt, scope: _ExecutionScope) -> None:
         """Have a function depend on its missing decorators, which may yet be sent."""
@@ -212,13 +251,12 @@ class ModuleExecution:
                     self._run_one(part, scope)
                 return None
             dropped = _dropped(path, statement, error, loses)
-            touched = self.assumptions.touches != touches
-            fails_here = touched or is_lacking(error, self.missing)
+            fails_here = self.assumptions.touches != touches or is_lacking(error, self.missing)
+            if fails_here and (bare := self._without_failed(statement, scope, code, error)):
+                return self._run_undecorated(bare, scope, logged)
             failed = Executed(statement, code, module.__dict__, path, None, True, calls.found)
             if not fails_here and self.taint_analysis.read_by(failed) is None:
-                if not scope.is_posted and not isinstance(error, SystemExit):
-                    raise
-                raise StatementFailed(dropped) from error
+                _fail(dropped, scope, error)
             self._leave_out(dropped, module)
             asked, raised = f"{type(dropped.error).__name__}: {dropped.error}"[:200], True
         if self.assumptions.asks != asks:
@@ -284,6 +322,13 @@ _UNKNOWN = StandIn()
 
 def _unchanged(function: Any) -> Any:
     return function
+
+
+def _fail(dropped: DroppedStatement, scope: _ExecutionScope, error: BaseException) -> NoReturn:
+    """Raise what ends the module: for a further file, the error that its importer may catch."""
+    if not scope.is_posted and not isinstance(error, SystemExit):
+        raise error
+    raise StatementFailed(dropped) from error
 
 
 def _is_jit(decorator: ast.expr, namespace: dict[str, Any]) -> bool:

@@ -165,6 +165,35 @@ def test_a_decorator_of_an_absent_module_is_left_out_and_named(children: Childre
     assert "@register is not here" in ended.result["assumptions"][0]["message"]
 
 
+DECORATED = """import torch
+VALUE = tl.constexpr(1.0)
+COUNT = torch.cuda.get_device_properties(0).multi_processor_count
+class Entry(triton.KernelInterface):
+    def __init__(self, fn):
+        self.fn = fn
+        self.caches = tuple({} for _ in range(COUNT))
+def entry():
+    return Entry
+@entry()
+"""
+
+
+def test_a_decorator_that_cannot_run_here_is_left_out_and_named(children: Children) -> None:
+    ended = run(children, HEAD + DECORATED + KERNEL.lstrip(), absent=[])
+
+    assert "1.000000e+00" in stored(ended)
+    messages = [assumption["message"] for assumption in ended.result["assumptions"]]
+    assert any("@entry() cannot run here" in message for message in messages)
+
+
+def test_a_decorator_of_triton_that_cannot_run_here_refuses_the_kernel(children: Children) -> None:
+    before = DECORATED.replace("@entry()", "@triton.heuristics({'N': [i for i in range(COUNT)]})")
+
+    last = run(children, HEAD + before + KERNEL.lstrip(), absent=[]).last
+
+    assert last is not None
+
+
 def test_python_itself_is_never_asked_for(children: Children) -> None:
     before = "try:\n    import sqlite3\n    VALUE = tl.constexpr(2.0)\nexcept ImportError:\n"
 
