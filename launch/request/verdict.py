@@ -62,6 +62,8 @@ OF_FINDINGS = frozenset(
 """The verdicts that are kinds of findings."""
 FALSE_PROMISE = "false_promise"
 """The finding of a hint that does not hold. Its verdict depends on what relies on the hint."""
+TUNING_SIDE_EFFECT = "tuning_side_effect"
+"""The finding that an autotuned kernel's first call gives another result than later ones."""
 CHECK_INCOMPLETE = "check_incomplete"
 """The finding that a requested check did not complete: then nothing has passed."""
 GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})
@@ -106,7 +108,7 @@ def _applying(evidence: Evidence) -> set[Verdict]:
     asked = "determinism" in evidence.checks
     holds = {
         Verdict.INVALID_REFERENCE: evidence.reference_failed,
-        Verdict.MISMATCH: not all(evidence.matches),
+        Verdict.MISMATCH: not all(evidence.matches) or TUNING_SIDE_EFFECT in evidence.findings,
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
         Verdict.PASSED: bool(evidence.matches) and CHECK_INCOMPLETE not in evidence.findings,
     }

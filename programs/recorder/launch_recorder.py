@@ -128,9 +128,13 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(
-    recording: Recording, launch: CollectedLaunch, variants: list[CollectedLaunch], tuner: Any
+    recording: Recording,
+    launch: CollectedLaunch,
+    variants: list[CollectedLaunch],
+    tuner: Any,
+    hook_ops: int = 0,
 ) -> None:
-    """Write a launch with its configurations."""
+    """Write a launch with its configurations; `tuner` is the autotuner that would tune now."""
     recording.values.forget_with_constants(launch.tensors)
     entry: dict[str, Any] = {
         "op": "launch",
@@ -145,6 +149,9 @@ def _write(
     }
     if not isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
         entry["allocator"] = True
+    if tuner is not None and not (tuner.user_defined_pre_hook or tuner.user_defined_post_hook):
+        entry["tunes"] = True
+        entry["hook_ops"] = hook_ops
     recording.tape.write(entry)
 
 
@@ -164,6 +171,7 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
     if len(configs) > 1:
         configs = list(self.prune_configs(kwargs))
     first_time = len(configs) > 1 and _is_first_of_key(self, kwargs)
+    ops_before = len(recording.tape.ops)
     tried = _tried(recording, self, configs, args, kwargs)
     self.best_config, first = tried[0]
     same = [
@@ -176,7 +184,9 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
         for launch in same:
             recording.tries.add(launch)
     else:
-        _write(recording, first, same if len(configs) > 1 else [], self if first_time else None)
+        hook_ops = len(recording.tape.ops) - ops_before
+        tuner = self if first_time else None
+        _write(recording, first, same if len(configs) > 1 else [], tuner, hook_ops)
     return Launched()
 
 

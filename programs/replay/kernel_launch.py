@@ -5,7 +5,7 @@ A pointer may reach all of its tensor's storage, as in torch, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,15 @@ from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.touched_memory import TouchedBytes
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
-from launch.messages import RunOrder
+from launch.messages import Finding, RunOrder
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.replayed_launches import LaunchReport, Written, kernels_by_op
+from programs.replay.storage_lifetimes import lifetimes
+from programs.replay.tuning_runs import TunedLaunch, tuning_side_effect
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.invalid_tape import InvalidTape
-from programs.tape.kernel_effects import kernel_effects
+from programs.tape.kernel_effects import KernelEffects, kernel_effects
 from programs.tape.schema import (
     LaunchValue,
     ReinterpretedArgument,
@@ -33,6 +35,7 @@ from programs.tape.schema import (
     TapeDescriptor,
     TapeLaunch,
     TensorRef,
+    tensors_of,
 )
 from programs.tape.stream_order import unordered
 
@@ -54,6 +57,7 @@ class KernelLaunches:
         """Storages that ops may use in no defined order."""
         self._written: dict[str, frozenset[str]] = {}
         """The paths of the arguments that each kernel may write, by kernel."""
+        self._effects: dict[str, KernelEffects | None] = {}
         self._accesses: dict[int, int] = {}
         """The accesses of each launch's first run, by op."""
 
@@ -83,12 +87,37 @@ class KernelLaunches:
             what = "the calls of its functions are nested too deeply"
             raise needs_gpu(Untranslatable(what)) from None
         memory.keep_written(ran)
-        return LaunchReport(
-            ran.access_checker.findings,
-            ran.stopped,
-            memory.touched(ran, how.touched),
-            ran.further,
-        )
+        findings = list(ran.access_checker.findings)
+        if launch.tunes and not (how.backwards or findings or ran.stopped):
+            findings += self._tuned(index, form, order, memory)
+        return LaunchReport(findings, ran.stopped, memory.touched(ran, how.touched), ran.further)
+
+    def _tuned(
+        self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory
+    ) -> list[Finding]:
+        """Run a launch again on the memory that it left, as tuning does; return what differs."""
+        effects, dead = self._effects[self._names[index]], self._dead_after(index)
+        tuned = TunedLaunch(self._tape, index, effects, form.has_atomics, dead)
+        if not tuned.rewritten:
+            return []
+        most = _ACCESSES_RATIO * (self._accesses.get(index, 0) + 1)
+
+        def run_again() -> Finding | None:
+            return run_grid(form, order, memory, RunOptions(max_accesses=most)).stopped
+
+        found = tuning_side_effect(tuned, memory, run_again)
+        return [] if found is None else [found]
+
+    def _dead_after(self, index: int) -> Callable[[], frozenset[int]]:
+        """Return a callback for the storages that nothing reads after an op."""
+
+        def dead() -> frozenset[int]:
+            tape = self._tape
+            kept = (*tape.inputs, *tape.inputs2, tape.outputs, tape.outputs2)
+            compared = {tape.tensors[id_].storage for one in kept for id_ in tensors_of(one)}
+            return frozenset(lifetimes(tape).freed_after.get(index, ())) - compared
+
+        return dead
 
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions
@@ -108,7 +137,8 @@ class KernelLaunches:
         if name not in self._forms:
             text = part(self._body, kernel.ir).decode()
             self._forms[name] = translated(self._run_order(kernel, {}, (1, 1, 1)), text)
-            self._written[name] = _written(kernel, text)
+            self._effects[name] = effects = kernel_effects(text)
+            self._written[name] = _written(kernel, effects)
         return self._forms[name]
 
     def _run_order(
@@ -165,6 +195,24 @@ class StorageMemory:
             Allocation(f"storage{place.storage}", place.dtype, output, self._elements(place))
             for place, output in zip(self._places, self._changed, strict=True)
         ]
+
+    def before(self) -> Mapping[int, Array]:
+        """Return the bytes before the launch of each storage that it may change."""
+        return self._before
+
+    def contents(self) -> dict[int, Array]:
+        """Return copies of the bytes of those storages now."""
+        return {storage: self._octets[storage].copy() for storage in self._before}
+
+    def begin_with(self, contents: Mapping[int, Array]) -> None:
+        """Put these bytes into those storages, and begin further runs with them."""
+        self._before = dict(contents)
+        for storage, octets in contents.items():
+            self._octets[storage][:] = octets
+
+    def dtypes(self) -> Mapping[int, str]:
+        """Return a dtype of the elements of each storage."""
+        return {place.storage: place.dtype for place in reversed(self._places)}
 
     def filled(self) -> list[Array]:
         """Return flags of the elements that were written before the launch."""
@@ -263,9 +311,9 @@ def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequ
     return found
 
 
-def _written(kernel: KernelText, text: str) -> frozenset[str]:
+def _written(kernel: KernelText, effects: KernelEffects | None) -> frozenset[str]:
     """Return the paths of the arguments that a kernel may write; all if that is unknown."""
-    effects, paths = kernel_effects(text), frozenset(kernel.parameters)
+    paths = frozenset(kernel.parameters)
     return effects.writes if effects is not None and effects.writes <= paths else paths
 
 

@@ -147,6 +147,14 @@ _LAUNCH = _object(
             "type": "boolean",
             "description": "`triton.set_allocator` had been called; default: false",
         },
+        "tunes": {
+            "type": "boolean",
+            "description": "Triton would run the variants several times first; default: false",
+        },
+        "hook_ops": {
+            **_INDEX,
+            "description": "number of ops before it that a `pre_hook` did; default: 0",
+        },
         "line": _PLACE,
         **_ORDER,
     },

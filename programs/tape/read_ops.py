@@ -35,6 +35,7 @@ from programs.tape.tape_bounds import (
 _LAUNCH_FIELDS = ("op", "kernel", "grid", "args", "constexprs", "options", "phase")
 _LAUNCH_OPTIONAL = (
     "variants", "reset_to_zero", "restore_value", "line", "stream", "after", "allocator",
+    "tunes", "hook_ops",
 )  # fmt: skip
 _VARIANT_FIELDS = ("grid", "constexprs", "options")
 _VARIANT_OPTIONAL = ("unprepared",)
@@ -143,6 +144,8 @@ def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
         stream=stream,
         after=after,
         has_allocator=fields.boolean(found.get("allocator", False), f"{where}/allocator"),
+        tunes=fields.boolean(found.get("tunes", False), f"{where}/tunes"),
+        hook_ops=fields.integer(found.get("hook_ops", 0), f"{where}/hook_ops", 0, MAX_OPS - 1),
     )
 
 

@@ -226,6 +226,13 @@ class TapeLaunch:
     """As of an `AtenOp`."""
     has_allocator: bool = False
     """True if the program had called `triton.set_allocator`."""
+    tunes: bool = False
+    """True if Triton would first run each variant several times on the same arguments.
+
+    False if the autotuner has its own `pre_hook` or `post_hook`: these may restore anything.
+    """
+    hook_ops: int = 0
+    """The number of ops before it, by its configuration's `pre_hook`, which each run repeats."""
 
 
 def variant_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> int:
