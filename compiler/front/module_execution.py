@@ -84,6 +84,14 @@ class ModuleExecution:
         self.place = (USER_FILE, 1)
         """The file and line of the last statement that was begun."""
         self._tried: dict[str, list[tuple[int, int]]] = {}
+        sys.unraisablehook = self._swallowed
+
+    def _swallowed(self, unraisable: Any) -> None:
+        """Doubt the statement in which Python ignored an error, of a `__del__` for example."""
+        error = unraisable.exc_value
+        if error is not None and is_lacking(error, self.missing):
+            self.assumptions.ask(f"{type(error).__name__}: {error}"[:200])
+        sys.__unraisablehook__(unraisable)
 
     @unnoted()
     def run(self, module: types.ModuleType, posted: str, path: str) -> None:

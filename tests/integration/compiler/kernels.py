@@ -94,12 +94,14 @@ def compile_kernel(
 ) -> Compiled:
     """Compile as a worker does, to `stop_after`."""
     request = kernel.request
-    if request.get("target", {}).get("backend") == "hip" and stop_after == "cubin":
+    target = request.get("target")
+    if not isinstance(target, dict):  # a name, of those that are for CUDA
+        target = {"backend": "cuda", "arch": arch or request.get("arch", 90), "warp_size": 32}
+    if target["backend"] == "hip" and stop_after == "cubin":
         stop_after = "hsaco"
     common = {
         "options": {"enable_fp_fusion": True, **request.get("options", {})},
-        "target": request.get("target")
-        or {"backend": "cuda", "arch": arch or request.get("arch", 90), "warp_size": 32},
+        "target": target,
         "stop_after": stop_after,
         "files": request.get("files", {}),
     }

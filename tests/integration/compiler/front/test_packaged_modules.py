@@ -155,6 +155,18 @@ def test_a_kernel_that_depends_on_an_absent_module_is_refused(children: Children
     assert (last["slug"], last["needs"]) == ("missing_module", [])
 
 
+def test_a_kernel_that_depends_on_what_a_finalizer_could_not_do_is_refused(
+    children: Children,
+) -> None:
+    finalizer = "class W:\n    def __del__(self):\n        vllm.register(L.append)\n"
+    before = f"import vllm\nL = [2.0]\n{finalizer}w = W()\ndel w\nVALUE = tl.constexpr(L[-1])\n"
+
+    last = run(children, HEAD + before + KERNEL, absent=["vllm"]).last
+
+    assert last is not None
+    assert "cannot be decided here" in last["message"]
+
+
 def test_a_decorator_of_an_absent_module_is_left_out_and_named(children: Children) -> None:
     before, _ = NEEDED["a decorator"]
     text = HEAD + before.replace(".registry", "vllm") + KERNEL.lstrip()
