@@ -149,7 +149,7 @@ def _write(
     }
     if not isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
         entry["allocator"] = True
-    if tuner is not None and not (tuner.user_defined_pre_hook or tuner.user_defined_post_hook):
+    if tuner is not None and not tuner.user_defined_post_hook:
         entry["tunes"] = True
         entry["hook_ops"] = hook_ops
     recording.tape.write(entry)
@@ -172,6 +172,9 @@ def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
         configs = list(self.prune_configs(kwargs))
     first_time = len(configs) > 1 and _is_first_of_key(self, kwargs)
     ops_before = len(recording.tape.ops)
+    if first_time and self.user_defined_pre_hook:
+        settings = configs[0].all_kwargs()
+        self.pre_hook({**self.nargs, **kwargs, **settings}, reset_only=True)
     tried = _tried(recording, self, configs, args, kwargs)
     self.best_config, first = tried[0]
     same = [

@@ -5,7 +5,7 @@ A pointer may reach all of its tensor's storage, as in torch, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from launch.messages import Finding, RunOrder
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.replayed_launches import LaunchReport, Written, kernels_by_op
-from programs.replay.storage_lifetimes import lifetimes
 from programs.replay.tuning_runs import TunedLaunch, tuning_side_effect
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.invalid_tape import InvalidTape
@@ -35,7 +34,6 @@ from programs.tape.schema import (
     TapeDescriptor,
     TapeLaunch,
     TensorRef,
-    tensors_of,
 )
 from programs.tape.stream_order import unordered
 
@@ -96,8 +94,8 @@ class KernelLaunches:
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory
     ) -> list[Finding]:
         """Run a launch again on the memory that it left, as tuning does; return what differs."""
-        effects, dead = self._effects[self._names[index]], self._dead_after(index)
-        tuned = TunedLaunch(self._tape, index, effects, form.has_atomics, dead)
+        effects = self._effects[self._names[index]]
+        tuned = TunedLaunch(self._tape, index, effects, form.has_atomics)
         if not tuned.rewritten:
             return []
         most = _ACCESSES_RATIO * (self._accesses.get(index, 0) + 1)
@@ -107,17 +105,6 @@ class KernelLaunches:
 
         found = tuning_side_effect(tuned, memory, run_again)
         return [] if found is None else [found]
-
-    def _dead_after(self, index: int) -> Callable[[], frozenset[int]]:
-        """Return a callback for the storages that nothing reads after an op."""
-
-        def dead() -> frozenset[int]:
-            tape = self._tape
-            kept = (*tape.inputs, *tape.inputs2, tape.outputs, tape.outputs2)
-            compared = {tape.tensors[id_].storage for one in kept for id_ in tensors_of(one)}
-            return frozenset(lifetimes(tape).freed_after.get(index, ())) - compared
-
-        return dead
 
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions

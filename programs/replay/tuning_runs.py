@@ -8,6 +8,7 @@ with only these arguments as they were before it. A result that then differs is 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -16,10 +17,17 @@ from launch.buffers.element_types import Array, is_float, readable, stored
 from launch.checks.checked_memory import TooManyAccesses
 from launch.messages import Finding
 from launch.request.verdict import TUNING_SIDE_EFFECT
+from programs.replay.live_tensors import is_dense
 from programs.replay.operators import DTYPES
 from programs.tape.kernel_effects import KernelEffects
-from programs.tape.overload_effects import written_tensors
-from programs.tape.schema import AtenOp, Tape, TapeLaunch, TensorRef, tensors_of
+from programs.tape.overload_effects import (
+    makes_views,
+    overwritten_tensors,
+    read_tensors,
+    tensors_at,
+    written_tensors,
+)
+from programs.tape.schema import AtenOp, Op, Tape, TapeLaunch, TensorRef, tensors_of
 
 _ROUNDING = {
     "fp64": 4 * 2.0**-52,
@@ -60,8 +68,6 @@ class TunedLaunch:
     effects: KernelEffects | None
     """The arguments that it reads and writes, None: any."""
     has_atomics: bool
-    dead: Callable[[], frozenset[int]]
-    """Returns the storages that nothing reads after it."""
 
     @property
     def launch(self) -> TapeLaunch:
@@ -75,6 +81,25 @@ class TunedLaunch:
         """The storages that it may both read and write."""
         reads = _storages(self, None if self.effects is None else self.effects.reads)
         return reads & _storages(self, None if self.effects is None else self.effects.writes)
+
+    def dead(self) -> frozenset[int]:
+        """Return the storages whose contents nothing uses after it."""
+        tape, phase = self.tape, self.launch.phase
+        given = (*tape.inputs, *tape.inputs2, tape.outputs, tape.outputs2)
+        compared = {tape.tensors[id_].storage for one in given for id_ in tensors_of(one)}
+        found = _storages(self, None)
+        alive: set[int] = set()
+        overwritten: set[int] = set()
+        for op in islice(tape.ops, self.index + 1, None):
+            if op.phase != phase:
+                phase = op.phase
+                alive |= compared - overwritten  # when the call returns
+            used = {tape.tensors[id_].storage for id_ in tensors_at(op)} & found
+            if used and not (isinstance(op, AtenOp) and makes_views(op)):
+                overwritten |= _overwritten(tape, op) - alive
+                alive |= used - overwritten
+        alive |= compared - overwritten
+        return found - alive
 
 
 def tuning_side_effect(
@@ -100,11 +125,11 @@ def tuning_side_effect(
         if (place := first_difference(once[storage], twice[storage], dtypes[storage])) is not None
     }
     if failed is None:
-        if not places.keys() - tuned.dead():
+        used = places.keys() - tuned.dead() if places else set()
+        if not used:
             return None
-        shown = min(places.keys() - tuned.dead())
-        values = (_shown(side[shown], dtypes[shown], places[shown]) for side in (twice, once))
-        there, expected = values
+        at = min(used)
+        there, expected = (_shown(side[at], dtypes[at], places[at]) for side in (twice, once))
         failed = f"it leaves {there} where the first leaves {expected}"
     causes = (places.keys() & tuned.rewritten) or places.keys() or tuned.rewritten
     return _finding(tuned, frozenset(causes), before, failed)
@@ -173,6 +198,19 @@ def _storages(tuned: TunedLaunch, names: frozenset[str] | None) -> frozenset[int
         for name, value in tuned.launch.args.items()
         if names is None or name in names
         for id_ in tensors_of(value)
+    )
+
+
+def _overwritten(tape: Tape, op: Op) -> frozenset[int]:
+    """Return the storages that an op overwrites as a whole, without a look at their contents."""
+    if not isinstance(op, AtenOp):
+        return frozenset()
+    read = {tape.tensors[id_].storage for id_ in read_tensors(op)}
+    metas = [tape.tensors[id_] for id_ in overwritten_tensors(op)]
+    return frozenset(
+        meta.storage
+        for meta in metas
+        if meta.storage not in read and is_dense(meta, tape.storages[meta.storage])
     )
 
 

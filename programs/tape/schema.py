@@ -229,10 +229,10 @@ class TapeLaunch:
     tunes: bool = False
     """True if Triton would first run each variant several times on the same arguments.
 
-    False if the autotuner has its own `pre_hook` or `post_hook`: these may restore anything.
+    False if the autotuner has a `post_hook` of the user, which may restore anything.
     """
     hook_ops: int = 0
-    """The number of ops before it, by its configuration's `pre_hook`, which each run repeats."""
+    """The number of ops before it by a `pre_hook`, which each run repeats."""
 
 
 def variant_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> int:

@@ -21,7 +21,7 @@ HEAD = """import torch
 import triton
 import triton.language as tl
 
-def zero_out(args):
+def zero_out(args, reset_only=False):
     args["out"].zero_()
 
 @triton.autotune(configs=[CONFIGS], key=["n"], **MORE)
@@ -51,6 +51,10 @@ class ModelNew(torch.nn.Module):
 """
 ACCUMULATING = TWO_POINTERS.replace("ACCESS", "tl.atomic_add(out + at, value, at < n)")
 STORING = TWO_POINTERS.replace("ACCESS", "tl.store(out + at, value, at < n)")
+
+AGAIN = """        out.zero_()
+        kernel[lambda meta: (triton.cdiv(256, meta["B"]),)](x, out, 256)
+        return out"""
 
 
 def in_place(stored: str = "tl.load(x + at, at < n) * 2", more: str = "", **head: str) -> str:
@@ -113,11 +117,13 @@ def test_an_alias_is_tuned_in_place_too(programs: httpx.Client) -> None:
             configs="triton.Config({'B': 32}, pre_hook=zero_out), "
             "triton.Config({'B': 64}, pre_hook=zero_out)"
         ),
+        accumulating("pre_hook=zero_out"),
         tuned(STORING.replace("OUT", "torch.empty_like(x)")),
+        accumulating().replace("        return out", AGAIN),
     ],
     ids=[
         "restored", "reset", "restored sums", "one configuration", "one left by pruning",
-        "zeroed by hooks", "out of place",
+        "zeroed by hooks", "zeroed by one hook", "out of place", "zeroed after tuning",
     ],
 )  # fmt: skip
 def test_tuning_has_no_side_effect(programs: httpx.Client, program: str) -> None:
