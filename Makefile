@@ -22,6 +22,8 @@ PASTED := .cache/pasted
 MODULES := 5000
 KERNELS := 300
 PROGRAMS := 300
+COUNT := $(KERNELS)
+SECONDS := 36000
 SEED := $(shell date +%s)
 TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
@@ -150,9 +152,12 @@ fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEE
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.differential.races --kernels $(KERNELS) --seed $(SEED)
 
-fuzz-proofs: $(STAMP) ## random sizes within the contracts of proved kernels, random kernels too: none may contradict a proof
+fuzz-proofs: $(STAMP) ## proofs of known and random kernels, re-checked with long limits, and with integers of 8 bits: no contradiction (COUNT=5000 SEED=1 SECONDS=3600)
 	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.proofs.random_kernels --kernels $(KERNELS) --seed $(SEED)
+	$(PYTHON) -m tests.proofs.fuzz_proofs known --limit 60 --seconds $(SECONDS)
+	$(PYTHON) -m tests.proofs.fuzz_proofs narrow --count $(COUNT) --seed $(SEED) --seconds $(SECONDS)
+	$(PYTHON) -m tests.proofs.fuzz_proofs random --count $(COUNT) --seed $(SEED) --seconds $(SECONDS)
 
 fuzz-programs: $(TORCH)/.installed ## generated programs beside eager torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
@@ -391,4 +396,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean

@@ -17,6 +17,7 @@ from compiler.proof.contract import (
 from compiler.proof.logic import TRUE, Formula, at_least, equal
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.ranges import Range
+from compiler.proof.terms import bits_of_element
 from compiler.proof.unknowns import Unknowns
 from compiler.rejection import suggestion
 from compiler.ttir_to_numpy.ir import Value
@@ -96,7 +97,7 @@ class _Binding:
         self._contract, self._constants = contract, constants
         self._limits, self._unknowns = limits, unknowns
         self._scalars = {
-            one.name: int(one.type[1:])
+            one.name: bits_of_element(one.type)
             for one in parameters
             if one.type[:1] == "i" and one.type[1:].isdigit() and one.type != "i1"
         }

@@ -26,7 +26,7 @@ from compiler.recheck.elements import (
     simplified,
     widened,
 )
-from compiler.recheck.machine import ACCESSES, BitMachine, Run
+from compiler.recheck.machine import ACCESSES, MOST_TURNS, BitMachine, Run
 from compiler.recheck.not_modelled import NotModelled
 from compiler.recheck.reader import ReadOperation, kernel_of
 from compiler.recheck.size_contract import SizeContract, read_contract
@@ -90,8 +90,11 @@ def find_violations(
     most_elements: int,
     checks: Collection[str] = ("bounds", "overflow"),
     effort: int = EFFORT,
+    most_turns: int = MOST_TURNS,
 ) -> list[RecheckedAccess]:
     """Return the answers about every access of a module in generic form.
+
+    Loops are unrolled `most_turns` times.
 
     Raises NotModelled where the kernel or the contract cannot be read.
     """
@@ -103,7 +106,7 @@ def find_violations(
     typed = [(name, type_) for name, (_, type_) in zip(parameters, arguments, strict=True)]
     bound = read_contract(contract, typed, constants, most_size, most_elements)
     written = written_buffers(kernel, parameters)
-    machines = [BitMachine(kernel, bound, written, tag) for tag in ("", "'")]
+    machines = [BitMachine(kernel, bound, written, tag, most_turns=most_turns) for tag in ("", "'")]
     machines[0].execute(parameters)
     if "races" in checks:
         machines[1].execute(parameters)

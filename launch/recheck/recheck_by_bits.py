@@ -13,8 +13,14 @@ import z3
 from compiler.back import ir_module
 from compiler.diagnostic import Failure
 from compiler.messages.wire import Send
-from compiler.recheck.find_violations import CheckedAnswer, RecheckedAccess, find_violations
+from compiler.recheck.find_violations import (
+    EFFORT,
+    CheckedAnswer,
+    RecheckedAccess,
+    find_violations,
+)
 from compiler.recheck.generic_text import generic_text
+from compiler.recheck.machine import MOST_TURNS
 from compiler.recheck.not_modelled import NotModelled
 from launch.recheck.recheck_messages import (
     AccessRecheck,
@@ -39,6 +45,11 @@ _SAID = {
 
 def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
     """Look for sizes that break what was proved of a kernel."""
+    return bits_report(order, body, EFFORT, MOST_TURNS)
+
+
+def bits_report(order: BitsOrder, body: bytes, effort: int, most_turns: int) -> RecheckReport:
+    """Look for such sizes with an effort in z3's units, and with so many turns of each loop."""
     started = time.process_time()
     if order.other is not None:
         unread = CheckRecheck(outcome="not_modelled")
@@ -57,6 +68,8 @@ def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
             order.most_size,
             order.most_elements,
             order.checks,
+            effort,
+            most_turns,
         )
     except (NotModelled, Failure, RecursionError) as refused:
         return RecheckReport(refused=str(refused) or "nested too deeply", ms=_ms_since(started))

@@ -42,7 +42,20 @@ def _ttir(source: str, kernel: str, signature: tuple[Any, ...], constexprs: tupl
 
 def ttir_of(body: str, signature: dict[str, Any], constexprs: dict[str, Any]) -> str:
     """Return the TTIR of a function `kernel`; `body` follows `@triton.jit`."""
-    return _ttir(HEAD + body, "kernel", tuple(signature.items()), tuple(constexprs.items()))
+    return ttir_of_source(HEAD + body, "kernel", signature, constexprs)
+
+
+def ttir_of_source(
+    source: str, kernel: str, signature: dict[str, Any], constexprs: dict[str, Any]
+) -> str:
+    """Return the TTIR of a kernel of a whole source."""
+    return _ttir(source, kernel, tuple(signature.items()), tuple(constexprs.items()))
+
+
+def parameters_of(source: str, kernel: str, signature: dict[str, Any]) -> list[str]:
+    """Return the names of a kernel's arguments that have a type, in their order."""
+    names = getattr(load(source, "/kernel/user.py"), kernel).arg_names
+    return [name for name in names if name in signature]
 
 
 def proof_of(
@@ -84,10 +97,9 @@ def report_of_source(
 ) -> ProofReport:
     """Return the report of a kernel of a whole source; with proposals to change it if asked."""
     limits = limits or SizeLimits()
-    names = getattr(load(source, "/kernel/user.py"), kernel).arg_names
     order = ProveOrder(
         target=TARGET,
-        parameters=[name for name in names if name in signature],
+        parameters=parameters_of(source, kernel, signature),
         files=["user.py"],
         contract=contract,
         constants=constants,
@@ -96,5 +108,5 @@ def report_of_source(
         most_size=limits.size,
         most_elements=limits.elements,
     )
-    text = _ttir(source, kernel, tuple(signature.items()), tuple(constants.items()))
+    text = ttir_of_source(source, kernel, signature, constants)
     return prove_kernel(order, text.encode(), lambda *_: None)
