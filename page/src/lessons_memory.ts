@@ -149,6 +149,7 @@ export const MEMORY_LESSONS: readonly Lesson[] = [
         inside = (i < n) & (at >= 0) & (at < n)
         z = tl.load(z_ptr + at, mask=inside)
         tl.store(z_ptr + at, z + x, mask=inside)
+        tl.debug_barrier()  # within a program, one shift after the other
 `,
     solution: `
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -214,6 +214,32 @@ class Absent(StandIn):
         return f"<{self.__name__}, which is not installed>"
 
 
+_TENSOR_TYPES = (
+    "Tensor", "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor",
+    "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "ShortTensor",
+)  # fmt: skip
+
+
+class _TensorType(type):
+    """The type of `torch.Tensor` and its like: nothing here is an instance, and none is made."""
+
+    assumptions: Assumptions
+
+    def __getattr__(cls, name: str) -> Absent:
+        if name.startswith("__"):
+            raise AttributeError(name)  # `typing` looks for what no class of torch has
+        return Absent(f"{LIBRARY}.{cls.__name__}.{name}", cls.assumptions)
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Absent:
+        """Return something absent in place of a tensor."""
+        return Absent(f"{LIBRARY}.{cls.__name__}", cls.assumptions)(*arguments, **named)
+
+
+def _tensor_types(assumptions: Assumptions) -> dict[str, type]:
+    members = {"assumptions": assumptions, "__module__": LIBRARY}
+    return {name: _TensorType(name, (), dict(members)) for name in _TENSOR_TYPES}
+
+
 _INHERITED = (
     "__call__", "__len__", "__iter__", "__contains__", "__getitem__", "__setitem__", "__enter__",
     "__exit__", "__int__", "__float__", "__index__", "__lt__", "__le__", "__gt__", "__ge__",
@@ -365,7 +391,7 @@ def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
         **named(),
         **parts,
         **states,
-        "Tensor": type("Tensor", (), {}),
+        **_tensor_types(assumptions),
         "dtype": Dtype,
         "finfo": finfo,
         "iinfo": iinfo,

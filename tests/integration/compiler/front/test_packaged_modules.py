@@ -155,6 +155,19 @@ def test_a_kernel_that_depends_on_an_absent_module_is_refused(children: Children
     assert (last["slug"], last["needs"]) == ("missing_module", [])
 
 
+@pytest.mark.parametrize("name", ["LongTensor", "Tensor"])
+def test_types_of_tensors_annotate_and_decide_nothing(children: Children, name: str) -> None:
+    annotated = f"import torch\ndef f(x: torch.{name} | None = None):\n    return 1.0\n"
+    asked = f"import torch\nVALUE = tl.constexpr(1.0 if hasattr(torch.{name}, 'zork') else 2.0)\n"
+
+    assert "1.000000e+00" in stored(
+        run(children, HEAD + annotated + "VALUE = tl.constexpr(f())\n" + KERNEL, absent=[])
+    )
+    last = run(children, HEAD + asked + KERNEL, absent=[]).last
+    assert last is not None
+    assert "cannot be decided here" in last["message"]
+
+
 def test_a_kernel_that_depends_on_what_a_finalizer_could_not_do_is_refused(
     children: Children,
 ) -> None:
