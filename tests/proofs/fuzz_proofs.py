@@ -14,11 +14,13 @@ import argparse
 import json
 import os
 import random
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 
@@ -33,18 +35,31 @@ from tests.proofs.compiled_ttir import ttir_of
 from tests.proofs.known_kernels import known_kernels
 from tests.proofs.narrow_world import NARROW_LIMITS, has_narrow_constants
 from tests.proofs.random_kernels import random_kernel
+from tests.proofs.random_language import larger_random_kernel
 from tests.proofs.rechecked_proof import Effort, KernelToProve, rechecked_proof, reproduction
 
-_REFUSALS = (CompilationError, Unsupported, ProofLimitReached, ContractError, Untranslatable)
+_REFUSALS = (Unsupported, ProofLimitReached, ContractError, Untranslatable)
 MOST_OF_CHILD = 200
 """After which a new child starts, since z3 keeps memory."""
+MOST_LIMITS = 20
+"""A kernel is given up after this many times the limit of a re-check."""
 Tried = tuple[Counter[str], str]
 
 
+class GivenUp(Exception):
+    """A kernel takes too long."""
+
+
+def _give_up(*_: object) -> None:
+    raise GivenUp
+
+
 def random_kernel_to_prove(seed: str, number: int, *, is_narrow: bool) -> KernelToProve:
-    """Return a kernel of a seed. Raises CompilationError."""
+    """Return a kernel of a seed. Raises CompilationError; RuntimeError where MLIR refuses it."""
     drawn = random.Random(f"{seed} {number}")
-    kernel = random_kernel(drawn)
+    kernel = drawn.choice((random_kernel, larger_random_kernel))(drawn)
+    if is_narrow:  # a shift by as many bits as an integer has is not defined
+        kernel = replace(kernel, body=kernel.body.replace(" 31)", " 7)"))
     limits = drawn.choice(NARROW_LIMITS) if is_narrow else kernel.limits
     return KernelToProve(
         name=f"seed {seed}, kernel {number}",
@@ -64,8 +79,8 @@ def tried_random(seed: str, effort: Effort, until: float, number: int) -> Tried:
     counts: Counter[str] = Counter({"kernels": 1})
     try:
         kernel = random_kernel_to_prove(seed, number, is_narrow=effort.is_narrow)
-    except CompilationError:
-        counts["kernels refused: CompilationError"] += 1
+    except (CompilationError, RuntimeError):
+        counts["kernels refused by Triton"] += 1
         return counts, ""
     if effort.is_narrow and not has_narrow_constants(kernel.text):
         counts["kernels refused: wide constants"] += 1
@@ -83,14 +98,21 @@ def tried_known(effort: Effort, until: float, kernel: KernelToProve) -> Tried:
 def tried(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> Tried:
     """Prove a kernel and re-check it; return counts, and the text of a contradiction or ""."""
     solver.prepare()
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, MOST_LIMITS * effort.seconds)
     try:
         contradictions = rechecked_proof(kernel, effort, counts)
+    except GivenUp:
+        counts["kernels given up"] += 1
+        return counts, ""
     except _REFUSALS as refusal:
         counts[f"kernels refused: {type(refusal).__name__}"] += 1
         return counts, ""
     except RecursionError:
         counts["kernels refused: nested too deeply"] += 1
         return counts, ""
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return counts, reproduction(kernel, contradictions) if contradictions else ""
 
 

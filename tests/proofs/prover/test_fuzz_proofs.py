@@ -1,5 +1,6 @@
 """`make fuzz-proofs` shows a false proof, and reads narrow integers where it is to."""
 
+import random
 from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
@@ -10,6 +11,7 @@ from compiler.proof.binding import SizeLimits
 from tests.proofs import rechecked_proof
 from tests.proofs.compiled_ttir import ttir_of
 from tests.proofs.narrow_world import has_narrow_constants, narrow_world
+from tests.proofs.random_language import larger_random_kernel
 from tests.proofs.rechecked_proof import Effort, KernelToProve, proof_report, reproduction
 
 BODY = """def kernel(y_ptr, n, m):
@@ -67,3 +69,14 @@ def test_the_bit_vectors_of_a_narrow_world_wrap_where_its_prover_is_wrong() -> N
 def test_a_constant_beyond_8_bits_is_not_of_a_narrow_world(number: int, is_narrow: bool) -> None:
     body = f"def kernel(y_ptr, n):\n    tl.store(y_ptr + n // {number}, 1.0)\n"
     assert has_narrow_constants(ttir_of(body, {"y_ptr": "*fp32", "n": "i32"}, {})) is is_narrow
+
+
+def test_random_kernels_have_all_of_the_larger_language() -> None:
+    bodies = [larger_random_kernel(random.Random(number)).body for number in range(100)]
+    parts = (
+        "make_tensor_descriptor", "while ", "return", "atomic_add", "tl.load(i_ptr", "y_ptr + at",
+        ", -1):", " | ", " ^ ", "[1]",
+    )  # fmt: skip
+    assert {part: any(part in body for body in bodies) for part in parts} == dict.fromkeys(
+        parts, True
+    )
