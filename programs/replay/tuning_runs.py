@@ -109,30 +109,57 @@ def tuning_side_effect(
 
     `run_again` returns what stopped the run. Afterwards the memory is as the first run left it.
     """
-    before, once = dict(memory.before()), memory.contents()
-    memory.begin_with(_prepared(tuned, before, once))
-    try:
-        stopped = run_again()
-        failed = None if stopped is None else f"it fails: {stopped.message}"
-    except TooManyAccesses:
-        failed = "it does not end"
-    twice = memory.contents()
-    memory.begin_with(once)
-    dtypes = memory.dtypes()
-    places = {
-        storage: place
-        for storage in once
-        if (place := first_difference(once[storage], twice[storage], dtypes[storage])) is not None
-    }
-    if failed is None:
-        used = places.keys() - tuned.dead() if places else set()
+    trial = _Trial(tuned, memory, run_again, dict(memory.before()), memory.contents())
+    differing = trial.differing()
+    if differing is None:
+        return None
+    difference, storages = differing
+    causes = (storages & tuned.rewritten) or storages or tuned.rewritten
+    if trial.differing(causes) is not None:
+        causes |= tuned.rewritten  # restoring only these is not enough
+    return _finding(tuned, causes, trial.before, difference)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Second runs of a launch, and the memory before and after its first run."""
+
+    tuned: TunedLaunch
+    memory: Storages
+    run_again: Callable[[], Finding | None]
+    before: Mapping[int, Array]
+    once: Mapping[int, Array]
+
+    def differing(
+        self, restored: frozenset[int] = frozenset()
+    ) -> tuple[str, frozenset[int]] | None:
+        """Run again; return what differs, in words and the storages, None if nothing does.
+
+        `restored` are storages to restore as if the autotuner did.
+        """
+        once, dtypes = self.once, self.memory.dtypes()
+        self.memory.begin_with(_prepared(self.tuned, self.before, once, restored))
+        try:
+            stopped = self.run_again()
+            failed = None if stopped is None else f"it fails: {stopped.message}"
+        except TooManyAccesses:
+            failed = "it does not end"
+        twice = self.memory.contents()
+        self.memory.begin_with(once)
+        places = {
+            storage: place
+            for storage in once
+            if (place := first_difference(once[storage], twice[storage], dtypes[storage]))
+            is not None
+        }
+        if failed is not None:
+            return failed, frozenset(places)
+        used = places.keys() - self.tuned.dead() if places else set()
         if not used:
             return None
         at = min(used)
         there, expected = (_shown(side[at], dtypes[at], places[at]) for side in (twice, once))
-        failed = f"it leaves {there} where the first leaves {expected}"
-    causes = (places.keys() & tuned.rewritten) or places.keys() or tuned.rewritten
-    return _finding(tuned, frozenset(causes), before, failed)
+        return f"it leaves {there} where the first leaves {expected}", frozenset(places)
 
 
 def first_difference(once: Array, twice: Array, dtype: str) -> int | None:
@@ -158,10 +185,16 @@ def first_difference(once: Array, twice: Array, dtype: str) -> int | None:
 
 
 def _prepared(
-    tuned: TunedLaunch, before: Mapping[int, Array], once: Mapping[int, Array]
+    tuned: TunedLaunch,
+    before: Mapping[int, Array],
+    once: Mapping[int, Array],
+    restored: frozenset[int],
 ) -> dict[int, Array]:
     """Return the memory that the next run of a tuning begins with."""
-    found = {storage: octets.copy() for storage, octets in once.items()}
+    found = {
+        storage: (before[storage] if storage in restored else octets).copy()
+        for storage, octets in once.items()
+    }
     for id_ in _restored(tuned):
         storage = tuned.tape.tensors[id_].storage
         if storage in found:

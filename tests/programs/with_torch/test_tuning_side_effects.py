@@ -145,3 +145,26 @@ def test_memory_that_nothing_reads_later_does_not_count(programs: httpx.Client) 
     )  # fmt: skip
     answer = evaluate(programs, tuned(counting.replace("OUT", "torch.empty_like(x)")), DOUBLED)
     assert of_tuning(answer) == []
+
+
+RESIDUAL = """def kernel(x, sum, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    value = tl.load(x + at) + tl.load(sum + at)
+    tl.store(sum + at, value)
+    tl.store(x + at, value / tl.sqrt(tl.sum(value * value)))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        normalised, sum = x.clone(), x * 2
+        kernel[(8,)](normalised, sum, 256)
+        return sum, normalised
+"""
+NORMALISED = """x * 3, torch.nn.functional.normalize(x.view(8, 32)).view(-1)"""
+
+
+def test_what_to_write_is_enough(programs: httpx.Client) -> None:
+    # A second run normalises to the same values, though with only `sum` restored it would not.
+    configs = "triton.Config({'B': 32}), triton.Config({'B': 32}, num_warps=8)"
+    source = tuned(RESIDUAL, configs=configs)
+    [found] = of_tuning(evaluate(programs, source, REFERENCE.replace("RESULT", NORMALISED)))
+    assert 'restore_value=["x", "sum"]' in found["message"]
