@@ -170,6 +170,19 @@ def _maxsi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -
     return e.unknowns.larger(*_integers(e, operation, indices))
 
 
+def _unsigned_choice(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Read `arith.minui` and `arith.maxui`, which return one of their operands."""
+    if is_of_truths(value):
+        return e.unknown(value, f"{operation.name} of truth values")
+    a, b = _integers(e, operation, indices)
+    wide_a, wide_b = (_unsigned(e, one, _bits(value)) for one in (a, b))
+    is_least = operation.name == "arith.minui"
+    if (wide_a, wide_b) == (a, b):
+        return e.unknowns.smaller(a, b) if is_least else e.unknowns.larger(a, b)
+    a_is_less = at_least(wide_b, wide_a)
+    return e.unknowns.either(a_is_less, a, b) if is_least else e.unknowns.either(a_is_less, b, a)
+
+
 def _andi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
     if is_of_truths(value):
         return both(*_truths(e, operation, indices))
@@ -339,7 +352,9 @@ READERS: Mapping[str, Reader] = {
     "arith.floordivsi": _floordivsi,
     "arith.index_cast": _index_cast,
     "arith.maxsi": _maxsi,
+    "arith.maxui": _unsigned_choice,
     "arith.minsi": _minsi,
+    "arith.minui": _unsigned_choice,
     "arith.muli": _muli,
     "arith.ori": _ori,
     "arith.remsi": _remsi,

@@ -48,6 +48,8 @@ SCALARS = {
     "divui": "%r = arith.divui %a, %b : i32",
     "remui": "%r = arith.remui %a, %b : i32",
     "minsi": "%r = arith.minsi %a, %b : i32",
+    "minui": "%r = arith.minui %a, %b : i32",
+    "maxui": "%r = arith.maxui %a, %b : i32",
     "maxsi": "%r = arith.maxsi %a, %b : i32",
     "andi by a mask": "%m = arith.constant 63 : i32\n%r = arith.andi %a, %m : i32",
     "shli": "%m = arith.constant 3 : i32\n%r = arith.shli %a, %m : i32",

@@ -390,6 +390,13 @@ WRAPPED = {
         Y,
         "y_ptr: 1\n",
     ),
+    "a product below an unsigned minimum": Kernel(
+        """def kernel(y_ptr, n, m):
+    tl.store(y_ptr, 1.0, mask=tl.minimum(n * m, n) > 3)
+""",
+        {**Y, "n": "u32", "m": "u32"},
+        "y_ptr: 1\n",
+    ),
     "what a while loop adds in its first turn": Kernel(
         """def kernel(y_ptr):
     off = tl.full((), 0, tl.int64)
