@@ -11,6 +11,7 @@ kernel 7 of a seed again. No more kernels are started after `--seconds`.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -99,10 +100,14 @@ def tried(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> Tried:
     """Prove a kernel and re-check it; return counts, and the text of a contradiction or ""."""
     solver.prepare()
     signal.signal(signal.SIGALRM, _give_up)
-    signal.setitimer(signal.ITIMER_REAL, MOST_LIMITS * effort.seconds)
+    # again each second, since what is raised while an object is deleted is lost
+    signal.setitimer(signal.ITIMER_REAL, MOST_LIMITS * effort.seconds, 1.0)
     try:
         contradictions = rechecked_proof(kernel, effort, counts)
-    except GivenUp:
+    except (GivenUp, ctypes.ArgumentError) as error:
+        # ctypes wraps what is raised while it converts an argument for z3
+        if "GivenUp" not in repr(error):
+            raise
         counts["kernels given up"] += 1
         return counts, ""
     except _REFUSALS as refusal:

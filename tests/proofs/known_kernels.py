@@ -87,6 +87,9 @@ def _of_tests() -> list[KernelToProve]:
     if ended != pytest.ExitCode.OK:
         message = "tests of the prover fail, so what they prove is not known"
         raise RuntimeError(message)
+    if not found:
+        message = "the tests of the prover prove no kernel with compiled_ttir"
+        raise RuntimeError(message)
     return list(found.values())
 
 
