@@ -19,11 +19,12 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
+from typing import Any
 
 from triton.compiler.errors import CompilationError
 
@@ -126,16 +127,26 @@ def all_tried(given: argparse.Namespace) -> Iterator[Tried]:
     is_narrow = given.kernels == "narrow"
     effort = Effort(given.limit, given.turns, is_narrow)
     until = time.monotonic() + given.seconds
-    pool = ProcessPoolExecutor(given.jobs, get_context("spawn"), max_tasks_per_child=MOST_OF_CHILD)
-    with pool:
-        if given.kernels == "known":
-            kernels = [
-                one for one in known_kernels() if given.only is None or one.name == given.only
-            ]
-            yield from pool.map(partial(tried_known, effort, until), kernels)
-        else:
-            numbers = range(given.count) if given.only is None else [int(given.only)]
-            yield from pool.map(partial(tried_random, given.seed, effort, until), numbers)
+    if given.kernels == "known":
+        kernels = [one for one in known_kernels() if given.only in (None, one.name)]
+        until = time.monotonic() + given.seconds
+        yield from _in_children(partial(tried_known, effort, until), kernels, given.jobs, until)
+    else:
+        numbers = range(given.count) if given.only is None else [int(given.only)]
+        each = partial(tried_random, given.seed, effort, until)
+        yield from _in_children(each, numbers, given.jobs, until)
+
+
+def _in_children(
+    each: Callable[[Any], Tried], items: Sequence[Any], jobs: int, until: float
+) -> Iterator[Tried]:
+    # with max_tasks_per_child, a pool of Python 3.11 may wait for ever for a child that has ended
+    size = MOST_OF_CHILD * jobs
+    for first in range(0, len(items), size):
+        if time.monotonic() > until:
+            return
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            yield from pool.map(each, items[first : first + size])
 
 
 def main(arguments: Sequence[str]) -> int:
