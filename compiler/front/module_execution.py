@@ -197,6 +197,14 @@ class ModuleExecution:
             self._taint_undecorated(statement, scope)
         return taint
 
+    def _doubt_half_run(self, failed: Executed) -> None:
+        """Have what a decorator may have changed before it failed depend on it."""
+        asked = "a decorator of it ended halfway"
+        try:
+            self.taint_analysis.after(replace(failed, asked=asked), self.missing)
+        finally:
+            self._walks.forget()
+
     def _taint_undecorated(self, statement: ast.stmt, scope: _ExecutionScope) -> None:
         """Have a function depend on its missing decorators, which may yet be sent."""
         asked = "a decorator of it was not sent"
@@ -260,9 +268,10 @@ class ModuleExecution:
                 return None
             dropped = _dropped(path, statement, error, loses)
             fails_here = self.assumptions.touches != touches or is_lacking(error, self.missing)
-            if fails_here and (bare := self._without_failed(statement, scope, code, error)):
-                return self._run_undecorated(bare, scope, logged)
             failed = Executed(statement, code, module.__dict__, path, None, True, calls.found)
+            if fails_here and (bare := self._without_failed(statement, scope, code, error)):
+                self._doubt_half_run(failed)
+                return self._run_undecorated(bare, scope, logged)
             if not fails_here and self.taint_analysis.read_by(failed) is None:
                 _fail(dropped, scope, error)
             self._leave_out(dropped, module)

@@ -27,7 +27,7 @@ class OwnConflict:
     """Two accesses of one program to the element at `address` without an order.
 
     `position` and `other_position` are lanes of their tensors, -2 for several of them. With
-    `stages`, the access is a load of a loop that is pipelined in so many stages.
+    `stages`, the access is a load of a loop that is pipelined in this number of stages.
     """
 
     address: int

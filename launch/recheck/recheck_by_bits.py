@@ -49,7 +49,7 @@ def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
 
 
 def bits_report(order: BitsOrder, body: bytes, effort: int, most_turns: int) -> RecheckReport:
-    """Look for such sizes with an effort in z3's units, and with so many turns of each loop."""
+    """Look for such sizes with an effort in z3's units, and this number of turns of each loop."""
     started = time.process_time()
     if order.other is not None:
         unread = CheckRecheck(outcome="not_modelled")

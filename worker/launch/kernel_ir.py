@@ -134,7 +134,7 @@ class KernelIrs:
     async def _compile_for_target(self, job: CompileJob, kernel: KernelSource) -> None:
         """Compile `job` to assembly. Raises CompilationFailed where its target refuses the kernel.
 
-        What else goes wrong, such as a lack of time or of registers, is no reason not to run it.
+        Other failures, such as a lack of time or of registers, do not prevent the run.
         """
         assembly = "ptx" if job.target.backend == "cuda" else "amdgcn"
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))

@@ -1,4 +1,4 @@
-"""Random racy and race-free kernels beside an oracle: `python -m tests.differential.races`."""
+"""Random kernels with and without races, and an oracle: `python -m tests.differential.races`."""
 
 from __future__ import annotations
 

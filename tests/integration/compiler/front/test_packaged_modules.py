@@ -211,6 +211,18 @@ def test_a_decorator_that_cannot_run_here_is_left_out_and_named(children: Childr
     assert any("@entry() cannot run here" in message for message in messages)
 
 
+def test_what_a_decorator_that_cannot_run_here_may_have_changed_is_doubted(
+    children: Children,
+) -> None:
+    changes = "def entry():\n    L.append(2.0)\n    int(torch.ones(1))\n    L.append(3.0)\n"
+    other = f"import torch\nL = []\n{changes}@entry()\n@triton.jit\ndef k(x_ptr):\n    pass\n"
+
+    last = run(children, HEAD + other + "VALUE = tl.constexpr(L[-1])\n" + KERNEL, absent=[]).last
+
+    assert last is not None
+    assert "cannot be decided here" in last["message"]
+
+
 def test_a_decorator_of_triton_that_cannot_run_here_refuses_the_kernel(children: Children) -> None:
     before = DECORATED.replace("@entry()", "@triton.heuristics({'N': [i for i in range(COUNT)]})")
 
