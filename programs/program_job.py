@@ -130,8 +130,12 @@ def program_job(
     toolchain_id: str,
     device: Device | None,
     lane: str,
+    drawn_seed: int,
 ) -> ProgramJob:
-    """Return the job of a request that was checked, and whose place was chosen."""
+    """Return the job of a request that was checked, and whose place was chosen.
+
+    It has the seed `drawn_seed` if the request names none.
+    """
     reference = request.reference
     cases = [JobCase(name=case.name, inputs=case.inputs) for case in request.cases]
     target = (device and device.target) or request.target or CPU_TARGET
@@ -150,7 +154,7 @@ def program_job(
         trials=request.trials,
         checks=request.checks,
         timing=request.timing,
-        seed=request.seed,
+        seed=drawn_seed if request.seed is None else request.seed,
         stop_after=request.stop_after,
         target=str(parse_target(target)),
         timeout_s=request.timeout_s,
@@ -193,6 +197,7 @@ def new_program(
         state=state,
         queue_position=queue_position,
         device=job.device or Device(target=None, interpreter=True),
+        seed=job.seed,
         reward=None if problem is None else Reward(compiled=False, correct=False),
         problem=problem,
     )

@@ -154,6 +154,10 @@ class Program(Record):
         default=None, description="one of the verdicts of launches; null unless completed"
     )
     device: Device | None = None
+    seed: int | None = Field(
+        default=None,
+        description="of the values of inputs: the request's, else drawn by the service",
+    )
     flags: list[ProgramFlag] = Field(
         default_factory=list, description="remarks on its method; none changes the verdict"
     )

@@ -21,7 +21,6 @@ MAX_CASES = 32
 MAX_TRIALS = 20
 CALLS_OF_A_TRIAL = 2
 MAX_OUTPUTS = 64
-DEFAULT_SEED = 42
 
 _ADD_MODEL = (
     "import torch\nimport triton\nimport triton.language as tl\n\n\n"
@@ -189,10 +188,11 @@ class ProgramRequest(PostedTexts):
         description="settings of timing the program and its reference. Only GPUs time, and they do "
         "so also if this is null",
     )
-    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] = Field(
-        default=DEFAULT_SEED,
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = Field(
+        default=None,
         description="seeds torch's generators before each program is made, so it decides the "
-        "values of inputs. The recorded program never sees it",
+        "values of inputs. The recorded program never sees it. Default: drawn by the service, and "
+        "answered",
     )
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",

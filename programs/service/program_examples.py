@@ -49,6 +49,7 @@ _PASSED = Program(
     state="completed",
     verdict=Verdict.PASSED,
     device=_CPU,
+    seed=4503599627370496,
     findings=[],
     outputs={
         "0": ProgramOutput(

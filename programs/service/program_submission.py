@@ -3,7 +3,10 @@
 Nothing here parses, compiles or runs the posted source.
 """
 
+import secrets
+
 from jobs.submission import JobOrder
+from launch.request.initializer import SEED_BITS
 from programs.program_job import program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
@@ -53,6 +56,7 @@ async def submit_program(
         toolchain_id=runner.toolchain_id,
         device=runner.device,
         lane=runner.lane,
+        drawn_seed=secrets.randbits(SEED_BITS),
     )
     order = JobOrder(
         PROGRAM,

@@ -10,11 +10,13 @@ from typing import Literal
 
 from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
 from programs.tape.left_to_torch import left_to_torch
+from programs.tape.overload_effects import drawing_device
 from programs.tape.program_work import LaunchesWork, program_work
 from programs.tape.rounded_floats import rounded_floats
 from programs.tape.schema import (
     Op,
     ProgramLine,
+    Seeding,
     Structure,
     Tape,
     TapeLaunch,
@@ -58,6 +60,7 @@ def flags_of(
         *_launches(tape, flow),
         *_outputs(tape, flow, reference),
         *_second_call(tape, flow, reference),
+        *_seeded(tape, flow, reference),
         *_left(tape, flow, reference, launches or {}),
         *_rounded(tape, flow, reference),
     ]
@@ -175,6 +178,27 @@ def _second_call(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[Tap
     if found and reference is not None and _kept(reference, flow_of(reference, {})):
         return  # the reference keeps state as well
     yield from found
+
+
+def _seeded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
+    """Yield draws of `__init__` that outputs depend on, after a seed of the program's own.
+
+    Such numbers are known in advance, as inputs are if their seed is. A reference that seeds needs
+    a program that does so, too.
+    """
+    if reference is not None and any(isinstance(op, Seeding) for op in reference.ops):
+        return
+    is_seeded = False
+    for index, op in enumerate(tape.ops):
+        if op.phase != "init":
+            return
+        is_seeded = is_seeded or isinstance(op, Seeding)
+        if is_seeded and index in flow.live and drawing_device(op, tape) is not None:
+            message = (
+                "outputs depend on numbers that are drawn here, before the call, from a seed of "
+                "the program's own: draw none, or seed as the reference does"
+            )
+            yield _flag("precomputed", message, op.place)
 
 
 def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:

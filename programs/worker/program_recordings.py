@@ -19,7 +19,7 @@ from programs.program_job import (
     ProgramJob,
     program_problem,
 )
-from programs.program_request import DEFAULT_SEED, InputsRequest
+from programs.program_request import InputsRequest
 from programs.recorder.record_order import RecordOrder
 from programs.tape.equal_inputs import makes_equal_inputs
 from programs.tape.inputs_tape import inputs_text
@@ -133,7 +133,6 @@ class Recordings:
             inputs=first,
             inputs2=second if repr(second) != repr(first) else None,  # 1 is not True here
             init_inputs=None if made_with is None else specs(made_with, made_with.init_inputs),
-            seed=DEFAULT_SEED,
         )
 
     async def _remembered(self, order: RecordOrder, texts: ProgramTexts) -> ProgramTape:

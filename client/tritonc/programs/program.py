@@ -73,6 +73,7 @@ class Program:
     queue_position: int | None = None
     verdict: str | None = None
     device: Mapping[str, Any] | None = None
+    seed: int | None = None
     flags: tuple[ProgramFlag, ...] = ()
     findings: tuple[Finding, ...] = ()
     outputs: Mapping[str, Output] = field(default_factory=dict)

@@ -31,6 +31,7 @@ class ProgramMembers(TypedDict, total=False):
     checks: Sequence[str]
     """`determinism`; on the CPU device also `initcheck` and `racecheck`."""
     seed: int
+    """Decides the values of inputs; without it the service draws one, and answers it."""
     device: str | Mapping[str, str]
     """`auto` (a GPU if programs run on one), `cpu`, `gpu`, or `{"target": "cuda:90"}`."""
     timing: Mapping[str, Any]

@@ -33,6 +33,16 @@ def test_a_program_is_queued_for_workers_that_record(
     assert alice.get(program["url"]).json()["state"] == "running"
 
 
+def test_each_program_has_a_seed_of_its_own_unless_the_request_names_one(
+    alice: httpx.Client, recorder: ScriptedRecorder
+) -> None:
+    drawn = {alice.post(PROGRAMS, json=EXAMPLE).json()["seed"] for _ in range(2)}
+    named = alice.post(PROGRAMS, json=EXAMPLE | {"seed": 7}).json()
+
+    assert len(drawn) == 2
+    assert named["seed"] == 7
+
+
 def test_the_service_takes_a_source_that_is_no_python(alice: httpx.Client) -> None:
     assert alice.post(PROGRAMS, json=OF_NO_LANGUAGE).status_code == 202
 

@@ -23,4 +23,5 @@ def queued(
         toolchain_id="t",
         device=device,
         lane="programs:t",
+        drawn_seed=42,
     )

@@ -60,6 +60,10 @@ class TapeMaker:
         more = {"kernel": "k0", "grid": [grid, 1, 1], "args": args, "constexprs": {}, "options": {}}
         self._add({"op": "launch", **more})
 
+    def seed(self, seed: int) -> None:
+        """Seed torch's generators."""
+        self._add({"op": "seed", "seed": seed})
+
     def _add(self, op: dict[str, Any]) -> None:
         self.line += 1
         more = {"phase": self.phase, "line": f"user.py:{self.line}", **self.order}

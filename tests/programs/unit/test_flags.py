@@ -115,6 +115,25 @@ def test_a_decoy_that_writes_a_buffer_of_the_module_is_no_work_either() -> None:
     assert kinds(called_twice(call, make=maker)) == ["no_kernel"]
 
 
+def test_numbers_drawn_before_the_call_from_a_seed_of_its_own_are_shown() -> None:
+    maker = TapeMaker()
+    maker.phase = "init"
+    maker.seed(42)
+    table = maker.op("randn.default", {"list": [64]})
+
+    def call(maker: TapeMaker, x: int) -> int:
+        out = maker.empty()
+        maker.launch(maker.op("add.Tensor", t(x), t(table)), out)
+        return out
+
+    tape = called_twice(call, make=maker)
+
+    assert ("precomputed", 12) in [
+        (flag.kind, flag.line) for flag in flags_of(tape, READS_A_WRITES_OUT)
+    ]
+    assert "precomputed" not in [flag.kind for flag in flags_of(tape, READS_A_WRITES_OUT, tape)]
+
+
 def test_a_result_that_was_computed_before_the_call_is_shown() -> None:
     maker = TapeMaker()
     maker.phase = "init"

@@ -33,7 +33,7 @@ def test_the_examples_of_the_documentation_are_programs(example):
 def test_what_is_not_said_has_a_default():
     said = read(SOURCE)
 
-    assert (said.seed, said.device, said.priority) == (42, "auto", "interactive")
+    assert (said.seed, said.device, said.priority) == (None, "auto", "interactive")
     assert (said.timeout_s, said.deadline_s) == (60, 300)
     assert (said.cases, said.checks, said.files) == ([], None, {})
     assert (said.entry, said.inputs, said.reference, said.tolerance) == (None, None, None, None)
