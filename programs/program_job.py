@@ -18,6 +18,7 @@ from compiler.target import parse_target
 from launch.request.initializer import MAX_SEED
 from launch.request.launch_record import Device
 from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest
+from programs.flag_kinds import FLAG_KINDS, SERIOUS, FlagKind
 from programs.posted_texts import PostedTexts, SourceText
 from programs.program_record import Program, ProgramProblem, Reward, program_url
 from programs.program_request import (
@@ -119,6 +120,8 @@ class ProgramJob(_Resolved):
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S)]
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]
     priority: Literal["interactive", "batch"]
+    serious_flags: Annotated[tuple[FlagKind, ...], Field(max_length=len(FLAG_KINDS))] = SERIOUS
+    """The kinds of flags and findings that make the program incorrect."""
 
 
 def program_job(
@@ -131,6 +134,7 @@ def program_job(
     device: Device | None,
     lane: str,
     drawn_seed: int,
+    serious_flags: tuple[FlagKind, ...] = SERIOUS,
 ) -> ProgramJob:
     """Return the job of a request that was checked, and whose place was chosen.
 
@@ -160,6 +164,7 @@ def program_job(
         timeout_s=request.timeout_s,
         deadline_s=request.deadline_s,
         priority=request.priority,
+        serious_flags=serious_flags,
     )
 
 

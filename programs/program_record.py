@@ -3,6 +3,7 @@
 Only data: this module does not know how programs are recorded, replayed or stored.
 """
 
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -12,21 +13,8 @@ from compiler.problem import Problem
 from launch.messages import Finding
 from launch.request.launch_record import Comparison, Device, LaunchState, Summary
 from launch.request.verdict import Verdict
+from programs.flag_kinds import SERIOUS, FlagKind
 from programs.timing_record import MOST_ENTRIES, EntryTime, ProgramTiming
-
-FlagKind = Literal[
-    "no_kernel",
-    "dead_launch",
-    "cached_result",
-    "constant_output",
-    "returned_input",
-    "unwritten_output",
-    "heavy_aten_left",
-    "precision_downgrade",
-    "value_dependent",
-    "precomputed",
-    "zeros_match",
-]
 
 CoverageMeasure = Literal["time", "work"]
 
@@ -111,15 +99,18 @@ class Reward(Record):
     """A summary of the answer for training."""
 
     compiled: bool = Field(description="it was recorded, and all of its kernels compile")
-    correct: bool = Field(
-        description="the verdict is `passed`, by a kernel: not with the flag `no_kernel`"
-    )
+    correct: bool = Field(description="the verdict is `passed`, and `serious` is empty")
     speedup: float | None = Field(
         default=None, description="over the reference; null if not correct, or on the CPU device"
     )
     coverage: float | None = Field(default=None, description="the program's `coverage`")
     flags: list[FlagKind] = Field(
-        default_factory=list, description="their kinds, without duplicates"
+        default_factory=list,
+        description="the kinds of flags, and of findings in `serious`, without duplicates",
+    )
+    serious: list[FlagKind] = Field(
+        default_factory=list,
+        description="those of them that make it incorrect, as the operator chose",
     )
 
 
@@ -159,7 +150,8 @@ class Program(Record):
         description="of the values of inputs: the request's, else drawn by the service",
     )
     flags: list[ProgramFlag] = Field(
-        default_factory=list, description="remarks on its method; none changes the verdict"
+        default_factory=list,
+        description="remarks on its method; none changes the verdict, some `reward.correct`",
     )
     findings: list[Finding] | None = None
     outputs: dict[str, ProgramOutput] | None = Field(
@@ -215,14 +207,31 @@ def tape_url(program_id: str, *, of_reference: bool = False) -> str:
     return f"{program_url(program_id)}/tape" + ("?program=reference" if of_reference else "")
 
 
-def reward_of(program: Program, *, compiled: bool) -> Reward:
-    """Return the reward of a finished program. An incorrect program gets no speedup."""
-    flags = list(dict.fromkeys(flag.kind for flag in program.flags))
-    correct = program.verdict is Verdict.PASSED and "no_kernel" not in flags
+def reward_of(
+    program: Program, *, compiled: bool, serious: Collection[FlagKind] = SERIOUS
+) -> Reward:
+    """Return the reward of a finished program. An incorrect program gets no speedup.
+
+    A flag or finding of a `serious` kind makes it incorrect.
+    """
+    kinds = set(_kinds(program))
+    against = dict.fromkeys(kind for kind in serious if kind in kinds)
+    flags = dict.fromkeys(flag.kind for flag in program.flags)
+    correct = program.verdict is Verdict.PASSED and not against
     return Reward(
         compiled=compiled,
         correct=correct,
         speedup=program.speedup if correct else None,
         coverage=program.coverage,
-        flags=flags,
+        flags=[*(flags | against)],
+        serious=[*against],
     )
+
+
+def _kinds(program: Program) -> Iterator[str]:
+    """Yield the kinds of all flags and findings, those of cases too."""
+    yield from (flag.kind for flag in program.flags)
+    yield from (finding.kind for finding in program.findings or [])
+    for case in program.cases or []:
+        yield from (flag.kind for flag in case.flags)
+        yield from (finding.kind for finding in case.findings)

@@ -53,6 +53,8 @@ class ServiceSettings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     allowed_hosts: str = ""
     """Host names, comma-separated, that requests may use if no API key is needed."""
+    serious_flags: str | None = Field(default=None, max_length=4096)
+    """Flags of programs, comma-separated, that make one incorrect; `none`: none of them."""
     embed_origins: str = ""
     """Origins, comma-separated, whose pages may embed shared states (`/e/...`) in a frame."""
     admin_key: SecretStr | None = None

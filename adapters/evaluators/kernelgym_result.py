@@ -17,6 +17,8 @@ from adapters.evaluators.program_words import (
 TaskStatus = Literal["pending", "processing", "completed", "failed", "timeout", "cancelled"]
 DECOYS = frozenset({"no_kernel", "dead_launch"})
 """Flags of programs whose outputs do not come from Triton kernels."""
+_SERIOUS_DECOYS = frozenset({"torch_did_the_work", "cached_result", "state_kept"})
+"""Further ones, where the operator lets them make a program incorrect."""
 _ERROR_CODES = {
     FailedPart.SOURCE: "COMPILATION_ERROR",
     FailedPart.RUN: "RUNTIME_ERROR",
@@ -119,7 +121,7 @@ def result_of(
         status=status,
         compiled=bool(reward.get("compiled", False)),
         correctness=bool(reward.get("correct", False)),
-        decoy_kernel=not DECOYS.isdisjoint(reward.get("flags") or []),
+        decoy_kernel=_is_decoy(reward),
         reference_runtime=times.reference_ms if times is not None else None,
         kernel_runtime=times.program_ms if times is not None else None,
         speedup=times.speedup if times is not None else None,
@@ -143,6 +145,14 @@ def status_answer(task_id: str, program: Mapping[str, Any]) -> KernelGymStatus:
         queue_position=program.get("queue_position"),
         assigned_device=(device_of(program) or "cpu") if status == "processing" else None,
         error_message=None if has_result else findings_text(program),
+    )
+
+
+def _is_decoy(reward: Mapping[str, Any]) -> bool:
+    """Return True if no kernel of this call computes the outputs."""
+    return not (
+        DECOYS.isdisjoint(reward.get("flags") or [])
+        and _SERIOUS_DECOYS.isdisjoint(reward.get("serious") or [])
     )
 
 

@@ -17,7 +17,7 @@ class FailedPart(Enum):
     RUN = auto()
     """It raised an exception, or one of its kernels did something invalid."""
     VALUES = auto()
-    """It ran, but its outputs differ from the reference's, or no kernel made them."""
+    """It ran, but its outputs differ from the reference's, or it has a serious flag."""
     TIME = auto()
     ELSEWHERE = auto()
     """The reference, a missing GPU, or the service."""
@@ -89,7 +89,9 @@ def findings_text(program: Mapping[str, Any]) -> str:
     if problem is not None:
         lines.append(_placed(problem, f"{problem['slug']}: {problem['detail']}"))
     elif program.get("verdict"):
-        lines.append(f"verdict: {program['verdict']}")
+        serious = ", ".join((program.get("reward") or {}).get("serious") or [])
+        but = f", but incorrect by its flags: {serious}" if serious else ""
+        lines.append(f"verdict: {program['verdict']}{but}")
     for kernel in program.get("kernels") or []:
         if kernel.get("problem"):
             why = f"kernel {kernel['name']} does not compile: {kernel['problem']['detail']}"

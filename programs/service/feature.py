@@ -1,11 +1,30 @@
 """Programs as a feature of the service."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from programs.flag_kinds import chosen_kinds
 from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, ProgramRequest
 from programs.service import bundle_routes, program_routes
 from programs.service.program_submission import PROGRAMS as JOBS
 from programs.stored_programs import Programs
 from service.feature import Feature
+from service.state import ServiceState
+
+
+@asynccontextmanager
+async def _with_known_flags(app: FastAPI) -> AsyncIterator[None]:
+    """Refuse to start if the operator chose a flag that does not exist."""
+    state: ServiceState = app.state.service
+    try:
+        chosen_kinds(state.settings.serious_flags)
+    except ValueError as unknown:
+        raise ValueError(f"TRITOND_SERIOUS_FLAGS: {unknown}") from None
+    yield
+
 
 PROGRAMS = Feature(
     tag={
@@ -17,5 +36,6 @@ PROGRAMS = Feature(
     kinds=(PROGRAM,),
     owned=(JOBS,),
     stores=(Programs,),
+    serving=_with_known_flags,
     batch_examples={"one program": {"kind": "programs", "requests": [EXAMPLE]}},
 )

@@ -7,6 +7,7 @@ import secrets
 
 from jobs.submission import JobOrder
 from launch.request.initializer import SEED_BITS
+from programs.flag_kinds import chosen_kinds
 from programs.program_job import program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
@@ -57,6 +58,7 @@ async def submit_program(
         device=runner.device,
         lane=runner.lane,
         drawn_seed=secrets.randbits(SEED_BITS),
+        serious_flags=chosen_kinds(state.settings.serious_flags),
     )
     order = JobOrder(
         PROGRAM,

@@ -6,8 +6,8 @@ no other reading, and not if the reference does the same.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
+from programs.flag_kinds import FlagKind, without_excess
 from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
 from programs.tape.left_to_torch import left_to_torch
 from programs.tape.overload_effects import drawing_device
@@ -25,10 +25,6 @@ from programs.tape.schema import (
 )
 from programs.tape.second_call import difference_of_calls
 
-FlagKind = Literal[
-    "no_kernel", "dead_launch", "cached_result", "constant_output", "returned_input",
-    "unwritten_output", "heavy_aten_left", "precomputed", "precision_downgrade",
-]  # fmt: skip
 _MAX_FLAGS = 100
 
 
@@ -64,7 +60,7 @@ def flags_of(
         *_left(tape, flow, reference, launches or {}),
         *_rounded(tape, flow, reference),
     ]
-    return tuple(dict.fromkeys(found))[:_MAX_FLAGS]
+    return tuple(without_excess(found, _MAX_FLAGS))
 
 
 def _flag(kind: FlagKind, message: str, place: ProgramLine | None) -> TapeFlag:

@@ -10,8 +10,9 @@ from compiler.compilation import amended
 from compiler.diagnostic import USER_FILE
 from launch.messages import Finding
 from launch.request.verdict import RunEnding, Verdict
+from programs.flag_kinds import FlagKind
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
-from programs.program_record import FlagKind, ProgramFlag, ProgramProblem
+from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.cuda_draws import drawn_on_cuda
 from programs.tape.stream_warnings import stream_warnings

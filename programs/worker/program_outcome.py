@@ -9,6 +9,7 @@ from typing import Any
 from compiler.compilation import amended
 from launch.messages import Finding
 from launch.request.verdict import GOOD, Verdict, worst
+from programs.flag_kinds import without_excess
 from programs.program_job import ProgramJob, new_program
 from programs.program_record import (
     Program,
@@ -136,6 +137,7 @@ def with_run(job: ProgramJob, run: CaseOutcome) -> Program:
             problem=run.problem,
             **run.timed,
         ),
+        job,
         compiled=run.is_compiled,
     )
 
@@ -159,7 +161,7 @@ def with_cases(
             _with_tapes(new_program(job, "completed"), job, _first_recorded(runs), of_cases=True),
             state="completed" if ran else "failed",
             verdict=verdict,
-            flags=list(dict.fromkeys(flags))[:_MOST_FLAGS],
+            flags=without_excess(flags, _MOST_FLAGS),
             cases=[run.result(index, name) for index, (name, run) in named],
             counts=counted(runs),
             peak_bytes=max(peaks, default=None),
@@ -170,6 +172,7 @@ def with_cases(
             speedup=_mean_speedup(runs),
             **_coverage(runs),
         ),
+        job,
         compiled=_compiled(runs),
     )
 
@@ -210,8 +213,9 @@ def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
     return {"coverage": by_kernels / total, "coverage_measure": measure}
 
 
-def _rewarded(program: Program, *, compiled: bool) -> Program:
-    return amended(program, reward=reward_of(program, compiled=compiled))
+def _rewarded(program: Program, job: ProgramJob, *, compiled: bool) -> Program:
+    reward = reward_of(program, compiled=compiled, serious=job.serious_flags)
+    return amended(program, reward=reward)
 
 
 def _with_tapes(

@@ -175,7 +175,7 @@ def test_what_is_not_built_here_is_refused_by_name(posted: Solution, pointer: st
         (failed("not_recordable", reason="value_dependent"), "COMPILE_ERROR"),
         (failed("syntax_error"), "COMPILE_ERROR"),
         (failed("worker_lost"), "RUNTIME_ERROR"),
-        (program(reward=rewarded("no_kernel")), "INCORRECT_NUMERICAL"),
+        (program(reward=rewarded(serious=("no_kernel",))), "INCORRECT_NUMERICAL"),
     ],
 )
 def test_statuses_are_flashinfer_benchs(answer: dict[str, Any], status: str) -> None:

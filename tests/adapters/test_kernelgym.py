@@ -48,15 +48,19 @@ def program(**changed: Any) -> dict[str, Any]:
             "speedup": None,
             "coverage": None,
             "flags": [],
+            "serious": [],
         },
         "problem": None,
     }
     return passed | changed
 
 
-def rewarded(*flags: str, compiled: bool = True, correct: bool = False) -> dict[str, Any]:
+def rewarded(
+    *flags: str, compiled: bool = True, correct: bool = False, serious: tuple[str, ...] = ()
+) -> dict[str, Any]:
     numbers = {"speedup": None, "coverage": None}
-    return {"compiled": compiled, "correct": correct, "flags": [*flags], **numbers}
+    kinds = {"flags": [*flags, *serious], "serious": [*serious]}
+    return {"compiled": compiled, "correct": correct, **kinds, **numbers}
 
 
 def timed(**changed: Any) -> dict[str, Any]:
@@ -189,6 +193,18 @@ def test_a_program_without_a_kernel_is_a_decoy_though_it_is_right() -> None:
     result = result_of("t1", program(flags=[flag], reward=rewarded("no_kernel")), {})
     assert (result.correctness, result.decoy_kernel) == (False, True)
     assert "no_kernel" in (result.error_message or "")
+
+
+@pytest.mark.parametrize("kind", ["torch_did_the_work", "cached_result", "state_kept"])
+def test_a_program_whose_result_no_kernel_of_the_call_makes_is_a_decoy(kind: str) -> None:
+    result = result_of("t1", program(reward=rewarded(serious=(kind,))), {})
+    assert (result.correctness, result.decoy_kernel) == (False, True)
+    assert result.error_message == f"verdict: passed, but incorrect by its flags: {kind}"
+
+
+def test_a_decoy_that_the_operator_allows_is_none() -> None:
+    allowed = program(reward=rewarded("torch_did_the_work", correct=True))
+    assert result_of("t1", allowed, {}).decoy_kernel is False
 
 
 def test_a_kernel_that_does_not_compile_is_a_compilation_error() -> None:

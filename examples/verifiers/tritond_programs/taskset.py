@@ -20,10 +20,9 @@ Answer with one Python module in a single code block. It has a class `ModelNew` 
 same arguments as `Model`, holds the same parameters, and whose `forward` launches `@triton.jit`
 kernels in the place of torch's operations."""
 CHEATS = frozenset(
-    {"no_kernel", "dead_launch", "cached_result", "constant_output", "returned_input"}
-    | {"unwritten_output", "precomputed"}
+    {"dead_launch", "constant_output", "returned_input", "unwritten_output", "precomputed"}
 )
-"""Flags of programs that get no reward, even if their outputs are correct."""
+"""Flags of programs that get no reward, as those that are serious for the service."""
 _BLOCK = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)```", re.DOTALL)
 
 
@@ -84,7 +83,7 @@ def code_of(reply: str) -> str | None:
 
 def worth(reward: dict[str, Any], config: ProgramTaskConfig) -> float:
     """Return the reward for a reward block."""
-    if not reward["compiled"] or CHEATS.intersection(reward["flags"]):
+    if not reward["compiled"] or reward["serious"] or CHEATS.intersection(reward["flags"]):
         return 0.0
     if not reward["correct"]:
         return config.compiled_reward

@@ -70,6 +70,7 @@ def test_what_ended_a_program_is_answered_in_full(
         "speedup": None,
         "coverage": None,
         "flags": [],
+        "serious": [],
     }
 
 

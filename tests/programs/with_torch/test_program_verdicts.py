@@ -26,6 +26,7 @@ def test_a_model_that_does_what_its_reference_does_has_passed(programs: httpx.Cl
     assert program["outputs"]["0"]["comparison"]["matches"]
     assert program["reward"] == {
         "compiled": True, "correct": True, "speedup": None, "coverage": 1.0, "flags": [],
+        "serious": [],
     }  # fmt: skip
     [kernel] = program["kernels"]
     assert (kernel["name"], kernel["launches"], kernel["problem"]) == ("add_kernel", 1, None)
@@ -85,6 +86,7 @@ def test_a_kernel_that_does_not_compile_is_a_problem_at_its_line(programs: httpx
     assert program["kernels"][0]["problem"]["slug"] == "compile_error"
     assert program["reward"] == {
         "compiled": False, "correct": False, "speedup": None, "coverage": None, "flags": [],
+        "serious": [],
     }  # fmt: skip
 
 
