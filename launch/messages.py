@@ -95,6 +95,7 @@ class RoundingOrder:
     Such elements change by more than `tolerances` (by output) when inputs change by
     `relative` of their size. With `only_copies`, only elements that copy or negate an input count.
     `wide` widens floating-point inputs to float64; otherwise the reference gets the kernel's own.
+    With `replaces_non_finite`, only elements that no NaN or infinity of an input changes count.
     """
 
     seed: int
@@ -102,6 +103,7 @@ class RoundingOrder:
     relative: float
     tolerances: dict[str, Tolerance]
     only_copies: bool = False
+    replaces_non_finite: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

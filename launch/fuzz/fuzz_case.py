@@ -43,6 +43,9 @@ _OF_VALUES: Mapping[Pattern, str] = {
     "extreme": "of the largest magnitude",
     "steps": "of -2 to 2",
     "tiny": "below the least normal number",
+    "outlier": "with one outlier",
+    "wide": "of many magnitudes",
+    "few": "of few distinct values",
     "lowest": "at the low end",
     "highest": "at the high end",
 }
@@ -87,6 +90,11 @@ class FuzzCase:
     def only_copies(self) -> bool:
         """True if only outputs that copy inputs are conclusive, since any other may overflow."""
         return any(each.pattern in OVERFLOWING for each in self.values)
+
+    @property
+    def is_not_finite(self) -> bool:
+        """True if it has NaN and infinities, which most references do not define."""
+        return any(each.pattern == "not_finite" for each in self.values)
 
 
 def shapes_of(case: FuzzCase, subject: Subject, links: Links) -> dict[str, tuple[int, ...]]:

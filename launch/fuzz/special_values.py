@@ -14,9 +14,9 @@ from launch.request.element import is_floating
 from launch.request.initializer import SEEDED
 
 Pattern = Literal[
-    "other_seed", "large", "steps", "equal", "zeros", "large_equal", "special",
-    "negative", "rising", "falling",
-    "one_hot", "tiny", "huge", "extreme", "not_finite", "lowest", "highest",
+    "other_seed", "large", "steps", "outlier", "equal", "zeros", "large_equal", "not_finite",
+    "special", "wide", "negative", "rising", "falling",
+    "one_hot", "tiny", "huge", "extreme", "few", "lowest", "highest",
 ]  # fmt: skip
 """The patterns of values for a buffer, in the order to try them."""
 MOST_LISTED = 512
@@ -32,10 +32,12 @@ _TINY: Mapping[str, float] = {"fp64": 1e-310, "fp32": 1e-39, "bf16": 1e-39, "fp1
 _HUGE = 2.0**40
 """Its cube is still finite in fp32, as is the sum of a million squares."""
 _WIDE = frozenset({"fp64", "fp32", "bf16"})
+_OUTLIER, _OUTLIER_OF_FP16 = 1e8, 2048.0
+"""Far from ordinary numbers, with squares that kernels can add."""
 OVERFLOWING = frozenset({"huge", "extreme"})
 """Patterns that may overflow in ordinary calculations; all others stay finite."""
-LISTED = frozenset({"special", "one_hot", "extreme", "not_finite"})
-_OF_INTEGERS = frozenset({"other_seed", "lowest", "highest"})
+LISTED = frozenset({"special", "one_hot", "extreme", "not_finite", "outlier", "wide"})
+_OF_INTEGERS = frozenset({"other_seed", "few", "lowest", "highest"})
 _ONLY_FLOATS = frozenset(get_args(Pattern)) - _OF_INTEGERS
 _CONSTANT = frozenset({"zeros", "ones", "full"})
 
@@ -79,8 +81,10 @@ def _suits(pattern: Pattern, buffer: FuzzedBuffer, subject: Subject, elements: i
         return pattern in _OF_INTEGERS and kind == "randint"
     if pattern == "other_seed":
         return kind in SEEDED
-    if pattern in {"lowest", "highest"} or (pattern == "not_finite" and not subject.equal_nan):
+    if pattern in {"few", "lowest", "highest"}:
         return False
+    if pattern in {"outlier", "wide"}:
+        return not buffer.dtype.startswith("fp8")
     if pattern == "huge":
         return buffer.dtype in _WIDE and subject.float_outputs_only
     if pattern == "extreme":
@@ -110,6 +114,9 @@ def initializer(
         case "rising" | "falling":
             end = 4.0 if pattern == "rising" else -4.0
             return {"kind": "arange", "start": -end, "step": 2 * end / max(1, elements)}
+        case "few":
+            low, high = (buffer.init or {})["low"], (buffer.init or {})["high"]
+            return {"kind": "randint", "low": low, "high": min(high, low + 2), "seed": seed}
         case "lowest" | "highest":
             low, high = (buffer.init or {})["low"], (buffer.init or {})["high"]
             return {"kind": "full", "value": low if pattern == "lowest" else high - 1}
@@ -140,6 +147,8 @@ def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) ->
         return [
             source.choice([largest, -largest]) * source.uniform(0.5, 1) for _ in range(elements)
         ]
+    if pattern in {"outlier", "wide"}:
+        return _spread(source, buffer.dtype, elements, alone=pattern == "outlier")
     special: list[Any] = [0.0, -0.0, 1.0, -1.0, large(buffer.dtype), -large(buffer.dtype)]
     special += [tiny := _TINY.get(buffer.dtype, 0.0), -tiny]
     values = [
@@ -151,6 +160,17 @@ def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) ->
         for place, name in zip(places, NON_FINITE, strict=False):
             values[place] = name
     return values
+
+
+def _spread(source: random.Random, dtype: str, elements: int, *, alone: bool) -> list[float]:
+    """Return numbers of many magnitudes, some of them several times; or one outlier `alone`."""
+    largest = _OUTLIER_OF_FP16 if dtype == "fp16" else _OUTLIER
+    if alone:
+        values = [round(source.gauss(0.0, 1.0), 3) for _ in range(elements)]
+        values[source.randrange(elements)] = source.choice([largest, -largest])
+        return values
+    magnitudes = [1 / largest, 0.001, 0.5, 1.0, 3.0, 1000.0, largest]
+    return [source.choice([1, -1]) * source.choice(magnitudes) for _ in range(elements)]
 
 
 def _nested(values: list[Any], shape: Sequence[int]) -> Any:

@@ -51,10 +51,12 @@ def rounding_sensitive(
     """
     wide = ask(widened if order.wide else None)
     source = np.random.Generator(np.random.Philox(order.seed))
-    nudged = [_tried(ask, _nudging(order, source)) for _ in range(_NUDGES)]
+    nudged = [_tried(ask, nudge) for nudge in _nudges(order, source)]
     are_exact = any(not is_float(leaf.dtype) for leaf in outputs)
     as_ever = _tried(ask, None) if are_exact or order.only_copies else None
     alike = [as_ever, _tried(ask, _bent)] if are_exact else []
+    if order.replaces_non_finite:
+        alike += nudged
     if order.only_copies:
         nudged.append(as_ever)  # intermediate results that overflow here also overflow in kernels
     copies = _magnitudes(inputs) if order.only_copies else None
@@ -108,6 +110,25 @@ def _nudging(order: RoundingOrder, source: np.random.Generator) -> Perturb:
         nudged = numbers * (1.0 + order.relative * amounts)
         nudged = np.where(np.abs(numbers) < float(least), 0.0, nudged)
         return nudged if order.wide else nudged.astype(readable(elements, dtype).dtype)
+
+    return given
+
+
+def _nudges(order: RoundingOrder, source: np.random.Generator) -> list[Perturb]:
+    nudges = [_nudging(order, source) for _ in range(_NUDGES)]
+    if not order.replaces_non_finite:
+        return nudges
+    small, large = np.exp2(source.uniform([-2, 4], [1, 7])).tolist()
+    finite = [small, -small, large, -large]  # no sign and no size has the effect of an infinity
+    return [_replacing(nudge, by) for nudge, by in zip(nudges, finite, strict=True)]
+
+
+def _replacing(nudge: Perturb, finite: float) -> Perturb:
+    """Return a conversion that also replaces NaN and infinities."""
+
+    def given(elements: Array, dtype: str) -> Array:
+        numbers = nudge(elements, dtype)
+        return np.where(np.isfinite(numbers), numbers, finite) if is_float(dtype) else numbers
 
     return given
 

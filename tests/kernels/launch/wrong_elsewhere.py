@@ -72,6 +72,23 @@ def last_of_the_largest(x_ptr, z_ptr, n_rows, n_columns, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def clamps_what_is_large(x_ptr, z_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(z_ptr + offsets, 2 * tl.minimum(tl.maximum(x, -65504.0), 65504.0), mask=mask)
+
+
+@triton.jit
+def drops_by_multiplying(x_ptr, y_ptr, z_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    kept = tl.load(y_ptr + offsets, mask=mask, other=0)
+    tl.store(z_ptr + offsets, x * kept, mask=mask)
+
+
+@triton.jit
 def right_for_one_size(x_ptr, z_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, mask=offsets < n)

@@ -52,6 +52,7 @@ class CaseRunner:
         except RequestRejected:
             return CaseAttempt(case, Outcome.SKIPPED, "no valid request has such arguments")
         self._references.only_copies = case.only_copies
+        self._references.is_not_finite = case.is_not_finite
         index, self._runs = self._runs, self._runs + 1
         result = await self._cases.run(amended(self._first, index=index, bound=bound))
         outcome, word = outcome_of(result)

@@ -22,14 +22,15 @@ MOST_CALLS = 7
 class WideReferences:
     """Answers one case after the other. The creator of `references` closes them.
 
-    Not `wide`: the reference gets what the kernel gets, as ever. `only_copies` is of the
-    case that comes next; `scales` say how large the outputs of the launch itself are.
+    Not `wide`: the reference gets what the kernel gets, as ever. `only_copies` and
+    `is_not_finite` are of the next case; `scales` say how large the outputs of the launch are.
     """
 
     references: References
     seed: int
     wide: bool = True
     only_copies: bool = False
+    is_not_finite: bool = False
     scales: Mapping[str, float] = field(default_factory=dict)
     last_scales: Mapping[str, float] = field(default_factory=dict)
     """The typical size of each output's elements in the last case."""
@@ -73,4 +74,5 @@ class WideReferences:
             relative=min(_PART * max(parts, default=0.0), _MOST),
             tolerances=tolerances,
             only_copies=self.only_copies,
+            replaces_non_finite=self.is_not_finite and not reference.equal_nan,
         )

@@ -22,6 +22,12 @@ import numpy as np
 def reference(x_ptr, **_):
     return np.where(x_ptr > 0, -x_ptr * np.log(np.where(x_ptr > 0, x_ptr, 1)), 0)
 """
+KEPT = """
+import numpy as np
+
+def reference(x_ptr, y_ptr, **_):
+    return np.where(y_ptr > 0, x_ptr, 0)
+"""
 QUOTIENT = """
 import numpy as np
 
@@ -103,6 +109,19 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         rows(
             "last_of_the_largest", of_rows("argmax"), n_columns=200,
             arguments={"z_ptr": output(16, dtype="i32")},
+        ),
+        "mismatch",
+    ),
+    "clamps what is large": (elements("clamps_what_is_large", TWICE), "mismatch"),
+    "drops by multiplying": (
+        elements(
+            "drops_by_multiplying", KEPT,
+            arguments={
+                "y_ptr": {
+                    "shape": [4096], "dtype": "i32",
+                    "init": {"kind": "randint", "low": 0, "high": 2, "seed": 1},
+                }
+            },
         ),
         "mismatch",
     ),

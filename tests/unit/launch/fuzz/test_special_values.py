@@ -35,16 +35,24 @@ def test_large_buffers_have_no_listed_values():
     assert not {"special", "one_hot", "extreme"} & set(tried(given(600)))
 
 
-def test_nan_and_infinities_are_tried_where_they_mean_something():
-    assert "not_finite" not in tried(given(8))
-    assert "not_finite" in tried(given(8), equal_nan=True)
+def test_an_outlier_is_alone_and_many_magnitudes_repeat():
+    made = subject({"x_ptr": given(64), "z_ptr": out(8)}, [1])
+    x = made.buffers["x_ptr"]
+
+    outlier = initializer("outlier", x, [64], 1)["values"]
+    wide = initializer("wide", x, [64], 1)["values"]
+
+    assert sorted(map(abs, outlier))[-2:] == [pytest.approx(2.5, abs=2), 1e8]
+    assert {1e-8, 1.0, 1e8} <= set(map(abs, wide))
+    assert len(set(wide)) < 15
 
 
 def test_integers_stay_within_what_the_request_draws_them_from():
     made = subject({"x_ptr": integers(8, low=-3, high=5), "z_ptr": out(8)}, [1])
     x = made.buffers["x_ptr"]
 
-    assert patterns_of(x, made, 8) == ["other_seed", "lowest", "highest"]
+    assert patterns_of(x, made, 8) == ["other_seed", "few", "lowest", "highest"]
+    assert initializer("few", x, [8], 1)["high"] == -1
     assert initializer("lowest", x, [8], 1)["value"] == -3
     assert initializer("highest", x, [8], 1)["value"] == 4
 

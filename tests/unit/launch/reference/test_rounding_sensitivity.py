@@ -94,6 +94,18 @@ def test_only_copies_are_compared_where_all_else_may_overflow():
     assert found.doubtful["z"].tolist() == [False, True]
 
 
+def test_only_what_no_nan_or_infinity_of_an_input_changes_is_compared():
+    x = [np.nan, -np.inf, np.inf, 2.0, 3.0]
+
+    found = asked(lambda x: np.stack([*x[3:], x.sum(), x.max(), np.exp(-x[2])]), x,
+                  replaces_non_finite=True)  # fmt: skip
+    counts = asked(lambda x: np.isfinite(x).astype(np.int32), x, made="i32",
+                   replaces_non_finite=True)  # fmt: skip
+
+    assert found.doubtful["z"].tolist() == [False, False, True, True, True]
+    assert counts.doubtful["z"].tolist() == [True, True, True, False, False]
+
+
 def test_a_number_that_gpus_take_for_zero_may_be_zero():
     assert asked(np.log, [1e-40, 7.0]).doubtful["z"].tolist() == [True, False]
 
