@@ -210,7 +210,10 @@ class CaseResult(Record):
 
 
 class Launch(Record):
-    """One launch. With cases, these have outputs, timing and findings, which are null here."""
+    """One launch. With cases, these have outputs, timing and findings, which are null here.
+
+    Only the finding `not_proved` is always here: a proof is that of all cases.
+    """
 
     id: str
     url: str

@@ -45,6 +45,7 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.reference_cache import ReferenceCache
 from worker.launch.stored_references import StoredReferences
+from worker.launch.unproved import of_proof
 
 AT_ONCE_ON_GPU = 8
 """Cases of a launch that are prepared, run and compared at the same time."""
@@ -171,7 +172,11 @@ class _LaunchRun:
         launch = self._on_device(
             amended(new_launch(self._job, "completed"), stdout=self._files.stdout, proof=proof)
         )
-        return with_cases(launch, results) if self._job.has_cases else with_run(launch, results[0])
+        ended = with_cases(launch, results) if self._job.has_cases else with_run(launch, results[0])
+        unproved = None if proof is None else of_proof(proof)
+        if unproved is None:
+            return ended
+        return amended(ended, findings=[*(ended.findings or []), unproved])
 
     async def _proof(self) -> dict[str, Any] | None:
         """Return the proof of the kernel, if the launch asks for one."""

@@ -143,6 +143,7 @@ def test_a_launch_of_one_size_proves_its_kernel_for_that_size(http: httpx.Client
     assert launch["state"] == "completed", launch
     assert launch["proof"]["verdict"] == "unknown"
     assert launch["proof"]["accesses"][0]["bounds"]["reason"] == ONLY
+    assert [found["kind"] for found in launch["findings"]] == ["not_proved"]
 
 
 def test_a_finished_compilation_is_proved_by_its_key(http: httpx.Client) -> None:
@@ -232,6 +233,7 @@ def test_a_launch_proves_its_kernel_for_all_sizes(http: httpx.Client) -> None:
     launch = http.post("/v1/launches", params={"wait": 60}, json=body).json()
     assert launch["state"] == "completed", launch
     assert launch["proof"]["verdict"] == "proved"
+    assert launch["findings"] is None
     assert "x_ptr: n_elements" in launch["proof"]["contract"]
     assert http.get(launch["proof"]["url"]).json()["id"] == launch["proof"]["id"]
 
