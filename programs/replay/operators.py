@@ -50,6 +50,8 @@ _LOG_SIGMOID = torch.ops.aten.log_sigmoid_forward.default
 _LOG_SIGMOID_BACKWARD = torch.ops.aten.log_sigmoid_backward.default
 TensorOf = Callable[[int], torch.Tensor]
 GeneratorOf = Callable[[int], torch.Generator]
+Call = Callable[[AtenOp, TensorOf, torch.device, GeneratorOf], list[Any]]
+"""Calls the overload of an op on a device, as `called` does."""
 
 
 @cache

@@ -17,7 +17,7 @@ from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
 from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.operators import DTYPES, STATISTICS, called
+from programs.replay.operators import DTYPES, STATISTICS, Call, called
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.random_generators import RandomGenerators
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
@@ -86,6 +86,8 @@ class ReplayOptions:
     """True if launches report their writes; else unwritten memory is found by its contents."""
     other_poison: bool = False
     """Fill unwritten memory with the other poison, in a second replay on a GPU."""
+    call: Call = called
+    """Calls an ATen op; an experiment also measures its time."""
     digest: Digest = digest_on_host
     """Detects inputs that a call changes. Its key must be hidden from the program's kernels."""
 
@@ -181,7 +183,8 @@ class ProgramRun:
             self._check_read(op)
         self.generators.make_ready(op)
         try:
-            results = called(op, self.tensors.get, self._how.device, self.generators.get)
+            get, device = self.tensors.get, self._how.device
+            results = self._how.call(op, get, device, self.generators.get)
         except InvalidTape:
             raise
         except Exception as error:

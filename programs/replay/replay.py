@@ -20,6 +20,7 @@ from launch.messages import Finding, Tolerance
 from launch.reference.comparison import comparison
 from launch.request.tolerance import default_tolerance
 from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
+from programs.replay.experiment_changes import ExperimentChanges
 from programs.replay.given_inputs import given_inputs
 from programs.replay.kernel_launch import KernelLaunches
 from programs.replay.live_tensors import bytes_of
@@ -34,6 +35,7 @@ from programs.replay.program_run import (
 from programs.replay.replay_order import (
     CALLS,
     ORDER_DEPENDENT,
+    Experiment,
     ReplayOrder,
     ReplayReport,
     input_stage,
@@ -41,6 +43,7 @@ from programs.replay.replay_order import (
     output_stage,
     unwritten_stage,
 )
+from programs.replay.replayed_launches import ReplayedLaunches
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
@@ -76,6 +79,7 @@ class _Replay:
         self._needed = lifetimes(self._tape)
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
+        self._changes = ExperimentChanges(order.experiment or Experiment(), self._tape)
 
     def report(self) -> ReplayReport:
         """Replay once, or twice with the check `determinism`."""
@@ -83,8 +87,7 @@ class _Replay:
         deterministic = None
         try:
             source = self._checked()
-            launches = KernelLaunches(self._order, self._body, self._tape)
-            first = self._run(launches, source, backwards=False)
+            first = self._run(launches := self._launches(), source, backwards=False)
             if "determinism" in self._order.checks:
                 second = self._run(launches, source, backwards=True)
                 deterministic = self._compare(first, second)
@@ -97,7 +100,11 @@ class _Replay:
             peak_bytes=self._needed.peak_bytes,
             deterministic=deterministic,
             parameters=self._parameters,
+            op_times_us=self._changes.op_times_us,
         )
+
+    def _launches(self) -> ReplayedLaunches:
+        return self._changes.launches or KernelLaunches(self._order, self._body, self._tape)
 
     def _checked(self) -> Tape | None:
         """Check the tapes before anything runs; return the one that makes the inputs."""
@@ -105,19 +112,21 @@ class _Replay:
         text = None if inputs is None else part(self._body, inputs)
         return check_tapes(self._tape, text, self._order.memory_bytes, "the CPU device")
 
-    def _run(self, launches: KernelLaunches, source: Tape | None, *, backwards: bool) -> Outputs:
+    def _run(self, launches: ReplayedLaunches, source: Tape | None, *, backwards: bool) -> Outputs:
         how = ReplayOptions(self._order.seed, self._order.checks, backwards, self._until)
         given = {} if source is None else given_inputs(self._tape, source, how)
         if self._order.announce:
             how = replace(how, before_op=self._announce)
+        how = self._changes.options(how)
         run = ProgramRun(self._tape, self._needed, launches, how, given)
+        self._changes.begin(run.tensors)
         del given  # so that the run can free inputs after their last use
         found: Outputs = {}
         try:
             run.run("init")
             self._parameters = parameter_digests(self._tape, run.tensors)
             run.run("inputs")
-            for call, phase in enumerate(CALLS):
+            for call, phase in enumerate(CALLS if self._order.experiment is None else CALLS[:1]):
                 run.run(phase)
                 found |= self._taken(run, call, is_sent=not backwards)
                 if not backwards:

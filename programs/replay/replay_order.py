@@ -37,6 +37,24 @@ class KernelText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A change to a replay. Only the first call runs, and no check; outputs are sent as usual."""
+
+    noise: Sequence[int] = ()
+    """ATen ops, by index, whose results are replaced by noise after they ran."""
+    noise_share: float = 1.0
+    """The share of a result's elements that are replaced; at least one is."""
+    seed: int = 0
+    """The seed of the noise. No tape may know it."""
+    launches: Literal["run", "replaced"] = "run"
+    """`replaced`: no kernel runs, and `copies` are made instead."""
+    copies: Sequence[tuple[int, int, int]] = ()
+    """The copies that replace launches: op, written tensor, read tensor."""
+    timed: int = 0
+    """Measure the CPU time of each ATen op this many times, where its repetition is harmless."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReplayOrder(Order):
     """Replay a tape on the CPU: both of its calls, and twice with the check `determinism`.
 
@@ -67,6 +85,7 @@ class ReplayOrder(Order):
     """The time limit of the child."""
     announce: bool = False
     """Send `op:<index>` before each op, to find where the child crashed."""
+    experiment: Experiment | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +106,11 @@ class ReplayReport:
     """A digest of each parameter's and buffer's first values, before the first call.
 
     In the order of the tape; null for one that no call needs.
+    """
+    op_times_us: Sequence[float] = ()
+    """The CPU time of each op, by index, of an experiment with `timed`; 0 for other ops.
+
+    The fixed cost of a call is subtracted.
     """
 
 

@@ -21,6 +21,7 @@ from programs.replay.replay_order import (
     CALLS,
     MOST_PARAMETERS,
     Check,
+    Experiment,
     KernelText,
     ReplayOrder,
     input_stage,
@@ -29,6 +30,7 @@ from programs.replay.replay_order import (
     unwritten_stage,
 )
 from programs.tape.schema import Tape, tensors_of
+from programs.tape.tape_bounds import MAX_OPS
 from programs.worker.replayed import Replayed
 from programs.worker.replayed_calls import SentTensors, TensorIndex, calls_of
 from worker.compile.child_failure import misreported
@@ -71,6 +73,7 @@ class ReplaySettings:
     checks: Sequence[Check] = ()
     batch_elements: int = MOST_BATCH_ELEMENTS
     ir_bounds: IrBounds = field(default_factory=IrBounds)
+    experiment: Experiment | None = None
 
 
 class ReportedReplay(Report):
@@ -83,6 +86,9 @@ class ReportedReplay(Report):
     parameters: Annotated[
         list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MOST_PARAMETERS)
     ]
+    op_times_us: list[Annotated[float, Field(ge=0)]] = Field(
+        default_factory=list, max_length=MAX_OPS
+    )
 
 
 class ReplayFailure(Report):
@@ -116,13 +122,15 @@ async def replay(
         step.timed_out()
     replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
     profile = ReplayOrder.profile
-    if outcome.ending is Ending.SIGNAL and not killed_from_outside(outcome, profile):
+    is_plain = settings.experiment is None
+    if is_plain and outcome.ending is Ending.SIGNAL and not killed_from_outside(outcome, profile):
         again = await _run(pool, program, settings, deadline.limit_s(timeout_s), announce=True)
         replayed.end(RunEnding.CRASHED, _crashed_at(_last_op(again), program.tape, outcome))
         return replayed
     try:
         if outcome.result is not None:
-            _take(replayed, read_report(ReportedReplay, outcome.result), outcome, program.tape)
+            report = read_report(ReportedReplay, outcome.result)
+            _take(replayed, report, outcome, program.tape, calls=len(CALLS) if is_plain else 1)
         elif outcome.failure is not None:
             take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
         else:
@@ -185,6 +193,7 @@ def _order_of(
         ir_bounds=settings.ir_bounds,
         limit_s=limit_s,
         announce=announce,
+        experiment=settings.experiment,
     )
     return order, b"".join(parts)
 
@@ -204,14 +213,18 @@ def _stages(tape: Tape) -> set[str]:
     return names
 
 
-def _take(replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape) -> None:
+def _take(
+    replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape, calls: int
+) -> None:
+    """Take the report of a replay that was to run so many calls. Raises Malformed."""
     replayed.calls += calls_of(tape, _sent(tape, outcome))
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
-    if report.ending == "finished" and not report.findings and not replayed.is_whole:
+    replayed.op_times_us = report.op_times_us
+    if report.ending == "finished" and not report.findings and len(replayed.calls) < calls:
         raise Malformed("it finished, but some outputs are missing")
 
 

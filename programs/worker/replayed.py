@@ -75,6 +75,8 @@ class Replayed:
     deterministic: bool | None = None
     parameters: Sequence[str | None] = ()
     """The digest of each parameter before the first call; None if no call needs it."""
+    op_times_us: Sequence[float] = ()
+    """The CPU time of each ATen op, by index, if an experiment measured it."""
     repeats: list[TimedCall] = field(default_factory=list)
     variants: Mapping[int, int] = field(default_factory=dict)
     """The number of the fastest variant, which ran, of each autotuned launch on a GPU, by op."""
