@@ -50,6 +50,19 @@ class ReachedElements:
 
 
 @dataclass(frozen=True)
+class BegunTurn:
+    """A turn of a loop that a batch of programs begins; a `while` begins it with its condition."""
+
+    operation: int
+    """The number of the operation that the turn begins with."""
+    active: Array | None
+    """The programs that are in the loop; None for all."""
+
+
+Event = ReachedElements | BegunTurn
+
+
+@dataclass(frozen=True)
 class Outside:
     """A live lane beyond its buffer."""
 
@@ -63,25 +76,27 @@ class Outside:
 class AccessMemory:
     """Loads, stores and atomics, as `launch.cpu.kernel` calls them.
 
-    `accesses` has the number of the access of each line. Only loads whose number is `needed` give
-    values. Where `is_exact`, integers have 64 bits.
+    `accesses` has the number of the access of each line, `operations` that of the operation. Only
+    loads whose number is `needed` give values. Where `is_exact`, integers have 64 bits.
     """
 
     def __init__(
         self,
         programs: ProgramInstances,
         accesses: Mapping[int, int],
+        operations: Sequence[int],
         needed: frozenset[int],
         *,
         is_exact: bool,
     ) -> None:
         self._programs, self._accesses, self._needed = programs, accesses, needed
+        self._operations = operations
         self._is_exact = is_exact
         self._buffers: Sequence[WatchedBuffer] = ()
         self._sizes = self._widths = _NO_OFFSET
         self._contents = BufferContents()
         self._left = 0
-        self.touches: list[ReachedElements] = []
+        self.trace: list[Event] = []
         self.reached: set[int] = set()
         """The accesses that had a live lane."""
         self.outside: dict[int, Outside] = {}
@@ -92,7 +107,12 @@ class AccessMemory:
         self._buffers, self._contents, self._left = buffers, contents, most
         self._sizes = np.array([one.size for one in buffers] + [0], np.int64)
         self._widths = np.array([one.width for one in buffers] + [1], np.int64)
-        self.touches, self.reached, self.outside = [], set(), {}
+        self.trace, self.reached, self.outside = [], set(), {}
+
+    def begin_turn(self) -> None:
+        """Note that a turn of a loop begins."""
+        operation = self._operations[_line_here() - 1]
+        self.trace.append(BegunTurn(operation, self._programs.active))
 
     def load(
         self,
@@ -193,8 +213,9 @@ class AccessMemory:
             buffer = of_rank(buffer, rank)
         if live is not None and live.all():
             live = None
-        touch = ReachedElements(self._access_here(), buffer, elements, live, shape)
-        self.touches.append(touch)
+        access = self._accesses.get(_line_here(), -1)
+        touch = ReachedElements(access, buffer, elements, live, shape)
+        self.trace.append(touch)
         if live is None or live.any():
             self.reached.add(touch.access)
             self._check(touch)
@@ -231,14 +252,13 @@ class AccessMemory:
         element = int(touch.elements[lane])
         self.outside[touch.access] = Outside(known.name, element, known.size, at[0])
 
-    def _access_here(self) -> int:
-        """Return the number of the access that the kernel is at."""
-        frame = sys._getframe(2)
-        while frame is not None:
-            if frame.f_code.co_filename == RUN_FILE:
-                return self._accesses.get(frame.f_lineno, -1)
-            frame = frame.f_back  # type: ignore[assignment]
-        return -1
+
+def _line_here() -> int:
+    """Return the line of the run form that runs; 0 outside of it."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != RUN_FILE:
+        frame = frame.f_back  # type: ignore[assignment]
+    return 0 if frame is None else frame.f_lineno
 
 
 def address_of(number: int) -> int:

@@ -67,15 +67,15 @@ class _Needed:
     """The values that a block's argument, or a result of a region, takes its own from."""
     _pending: list[Value] = field(default_factory=list)
 
-    def find(self) -> None:
-        """Find everything that the accesses depend on."""
+    def find(self, root: Operation | None = None) -> None:
+        """Find everything that the accesses depend on; only `root`, where there is one."""
         for operation in in_text_order(self.function):
             blocks = [block for region in operation.regions for block in region]
             inner = [one for block in blocks for one in block.operations]
             self._around.update(dict.fromkeys(inner, operation))
             self._note_carried(operation)
         for operation in in_text_order(self.function):
-            if _is_root(operation):
+            if _is_root(operation) if root is None else operation is root:
                 self._keep(operation)
         while self._pending:
             value = self._pending.pop()
@@ -168,6 +168,13 @@ def cut_down(function: Operation) -> frozenset[int]:
     return frozenset(
         number for number, one in accesses if any(x in needed.values for x in one.results)
     )
+
+
+def depends_on(function: Operation, access: Operation, other: Operation) -> bool:
+    """Return whether the address, the mask or the control flow of an access depends on another."""
+    needed = _Needed(function)
+    needed.find(access)
+    return other in needed.operations
 
 
 def _cut(operation: Operation, needed: _Needed) -> None:

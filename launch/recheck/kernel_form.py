@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from zlib import crc32
@@ -30,6 +30,7 @@ from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances, RoundsSpent
 from launch.recheck.access_memory import (
     AccessMemory,
+    Event,
     Outside,
     ReachedElements,
     WatchedBuffer,
@@ -57,15 +58,22 @@ class Ended(Exception):
 class BatchRun:
     """The accesses of a batch of programs of one launch."""
 
-    touches: list[ReachedElements]
+    trace: list[Event]
     reached: set[int]
     outside: dict[int, Outside]
     is_whole: bool
     """False where a long loop was cut, or an assertion ended the programs."""
 
+    @property
+    def touches(self) -> list[ReachedElements]:
+        """Return the accesses, in the order in which they were made."""
+        return [one for one in self.trace if isinstance(one, ReachedElements)]
+
 
 class BoundedPrograms(ProgramInstances):
-    """Programs whose loops make a bounded number of turns."""
+    """Programs whose loops make a bounded number of turns, of each of which `on_turn` hears."""
+
+    on_turn: Callable[[], None] | None = None
 
     def __init__(self) -> None:
         self._turns = 0
@@ -81,6 +89,8 @@ class BoundedPrograms(ProgramInstances):
         self._turns -= 1
         if self._turns < 0:
             raise RoundsSpent
+        if self.on_turn is not None:
+            self.on_turn()
         super().begin_round()
 
 
@@ -114,7 +124,10 @@ class RunnableForm:
         }
         self._form = form
         self._programs = BoundedPrograms()
-        self._memory = AccessMemory(self._programs, lines, needed, is_exact=is_exact)
+        self._memory = AccessMemory(
+            self._programs, lines, form.operations, needed, is_exact=is_exact
+        )
+        self._programs.on_turn = self._memory.begin_turn
         prints = Assertions(self._programs, InstanceLocations(form.locations))
         self._kernel = Kernel(form, self._programs, self._memory, prints)
 
@@ -148,7 +161,7 @@ class RunnableForm:
         except (RoundsSpent, Ended, Stopped):
             is_whole = False
         memory = self._memory
-        return BatchRun(memory.touches, memory.reached, memory.outside, is_whole)
+        return BatchRun(memory.trace, memory.reached, memory.outside, is_whole)
 
 
 def argument_of(
@@ -169,6 +182,7 @@ class KernelForms:
 
     types: dict[str, str]
     """The MLIR type of each argument, by name."""
+    function: Operation
     accesses: list[Operation]
     constants: frozenset[int]
     """The integers that the kernel's text has."""
@@ -194,6 +208,7 @@ def forms_of(
         exact = run_form(module, translated, files)
     return KernelForms(
         types,
+        function,
         accesses,
         constants,
         RunnableForm(exact, accesses, needed, is_exact=True),

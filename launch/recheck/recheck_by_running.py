@@ -35,7 +35,7 @@ from launch.recheck.recheck_messages import (
 )
 from launch.recheck.recheck_pair import recheck_pair
 from launch.recheck.sampled_programs import sampled_programs
-from launch.recheck.wrapped_integers import wrapped_accesses
+from launch.recheck.wrapped_integers import WrappedIntegers
 
 MOST_SMALL, MOST_LARGE = 60, 40
 MOST_SEARCHES = 250
@@ -118,7 +118,9 @@ class _Watch:
             batches.append((ran.touches, numbers))
             if machine is not None:
                 mine = machine.run(launch, buffers, contents, numbers, MOST_TURNS)
-                for access, message in wrapped_accesses(mine.touches, ran.touches, buffers).items():
+                forms = self.forms
+                wrapped = WrappedIntegers((mine, ran), buffers, forms.function, forms.accesses)
+                for access, message in wrapped.found.items():
                     self._note(access, "overflow", message, launch, numbers[0])
         self.reached.update(reached)
         if "races" in self.order.checks:

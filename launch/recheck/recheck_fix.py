@@ -42,7 +42,7 @@ from launch.recheck.poisoned_memory import REPLACED, LostValue, PoisonedMemory, 
 from launch.recheck.recheck_messages import CheckRecheck, FixOrder, RecheckReport
 from launch.recheck.sampled_programs import sampled_programs
 from launch.recheck.small_runs import MOST_LANES, MOST_TURNS, SmallKernel, small_kernel_of
-from launch.recheck.wrapped_integers import wrapped_accesses
+from launch.recheck.wrapped_integers import WrappedIntegers
 
 MOST_LAUNCHES, MOST_SEARCHES = 60, 400
 MOST_CPU_S = 2.0
@@ -129,8 +129,9 @@ def _is_exact(
         one.run(launch, buffers, contents, numbers, MOST_TURNS)
         for one in (forms.as_it_is, forms.exact)
     )
-    is_whole = machine.is_whole and exact.is_whole
-    return is_whole and not wrapped_accesses(machine.touches, exact.touches, buffers)
+    if not (machine.is_whole and exact.is_whole and len(machine.trace) == len(exact.trace)):
+        return False
+    return not WrappedIntegers((machine, exact), buffers, forms.function, forms.accesses).found
 
 
 def _has_room(launch: LegalLaunch, kernel: SmallKernel) -> bool:

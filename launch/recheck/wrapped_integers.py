@@ -2,35 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 import numpy as np
 
-from launch.recheck.access_memory import ReachedElements, WatchedBuffer
+from compiler.ttir_to_numpy.ir import Operation
+from launch.buffers.element_types import Array
+from launch.recheck.access_memory import BegunTurn, Event, ReachedElements, WatchedBuffer
+from launch.recheck.access_slice import depends_on
+from launch.recheck.kernel_form import BatchRun
+from launch.recheck.places import Place, Places
 
 MASK_DIFFERS = "runs other lanes than with integers of 64 bits"
+LOOP_DIFFERS = "depends on a loop that ends otherwise with integers of 64 bits"
 
 
-def wrapped_accesses(
-    machine: Sequence[ReachedElements],
-    exact: Sequence[ReachedElements],
-    buffers: Sequence[WatchedBuffer],
-) -> dict[int, str]:
-    """Return what accesses do that use an integer that wrapped, by their numbers.
+@dataclass
+class WrappedIntegers:
+    """The comparison of a kernel as it is with the same in 64 bits, for one batch of programs.
 
-    Both lists are in the order of the runs, which may have been cut; where control flow differs,
-    the first accesses that do are named, and the rest is not compared.
+    `found` is what accesses do that use an integer that wrapped, by their numbers. Where control
+    flow differs, these are the accesses that only one of both runs makes, and the comparison goes
+    on behind them. What comes after a loop that ends in one run alone may be right.
     """
-    found: dict[int, str] = {}
-    for mine, other in zip(machine, exact, strict=False):
-        if mine.access != other.access or mine.shape != other.shape:
-            found.setdefault(mine.access, MASK_DIFFERS)
-            found.setdefault(other.access, MASK_DIFFERS)
-            break
-        message = _difference(mine, other, buffers)
-        if message:
-            found.setdefault(mine.access, message)
-    return found
+
+    runs: tuple[BatchRun, BatchRun]
+    buffers: Sequence[WatchedBuffer]
+    function: Operation
+    accesses: Sequence[Operation]
+    found: dict[int, str] = field(default_factory=dict)
+    _at: list[int] = field(default_factory=lambda: [0, 0])
+    """The first events that were not compared."""
+    _places: Places | None = None
+
+    def __post_init__(self) -> None:
+        traces = [run.trace for run in self.runs]
+        while all(at < len(trace) for at, trace in zip(self._at, traces, strict=True)):
+            mine, other = (trace[at] for at, trace in zip(self._at, traces, strict=True))
+            if _name(mine) == _name(other):
+                self._compare(mine, other)
+                self._at = [at + 1 for at in self._at]
+            elif not self._go_behind(mine, other):
+                return
+        for number, run in enumerate(self.runs):
+            if run.is_whole:
+                self._note(_live(self._rest(1 - number)), MASK_DIFFERS)
+
+    def _rest(self, number: int) -> Sequence[Event]:
+        return self.runs[number].trace[self._at[number] :]
+
+    def _compare(self, mine: Event, other: Event) -> None:
+        if isinstance(mine, ReachedElements) and isinstance(other, ReachedElements):
+            message = _difference(mine, other, self.buffers)
+            if message:
+                self.found.setdefault(mine.access, message)
+
+    def _go_behind(self, mine: Event, other: Event) -> bool:
+        """Go on behind the operation that the runs do not do alike; return False without one."""
+        self._places = self._places or Places(self.function)
+        parted = self._places.where_parted(self._place(mine), self._place(other))
+        if parted is None:
+            for number in (0, 1):
+                made = [one for one in self._rest(number) if isinstance(one, ReachedElements)]
+                self._note(made[:1], MASK_DIFFERS)
+            return False
+        for number, run in enumerate(self.runs):
+            rest = self._rest(number)
+            inside = list(takewhile(lambda one: self._place(one)[: len(parted)] == parted, rest))
+            self._at[number] += len(inside)
+            self._note(_live(inside), MASK_DIFFERS)
+            if len(inside) == len(rest) and not run.is_whole:
+                self._note_dependent(inside, self._rest(1 - number), parted)
+        return True
+
+    def _note(self, made: Iterable[ReachedElements], message: str) -> None:
+        for one in made:
+            self.found.setdefault(one.access, message)
+
+    def _note_dependent(
+        self, inside: Sequence[Event], following: Sequence[Event], parted: Place
+    ) -> None:
+        """Note what comes after a loop that one run did not end, and depends on it."""
+        assert self._places is not None
+        loop = self._places.operations[parted]
+        turns = [one.active for one in inside if isinstance(one, BegunTurn)]
+        turning = [np.ones(1, np.bool_) if one is None else one for one in turns]
+        met = (one for one in _live(following) if any((_programs(one) & t).any() for t in turning))
+        for access, one in {one.access: one for one in met}.items():
+            if depends_on(self.function, self.accesses[access], loop):
+                self._note([one], LOOP_DIFFERS)
+
+    def _place(self, event: Event) -> Place:
+        assert self._places is not None
+        if isinstance(event, BegunTurn):
+            return self._places.of[event.operation]
+        return self._places.of[self.accesses[event.access].number]
+
+
+def _name(event: Event) -> tuple[bool, int]:
+    if isinstance(event, BegunTurn):
+        return True, event.operation
+    return False, event.access
+
+
+def _live(events: Iterable[Event]) -> Iterator[ReachedElements]:
+    for one in events:
+        if isinstance(one, ReachedElements) and _programs(one).any():
+            yield one
+
+
+def _programs(made: ReachedElements) -> Array:
+    """Return the programs with a live lane; one entry if all agree."""
+    if made.live is None:
+        return np.ones(1, np.bool_)
+    return np.asarray(made.live.reshape(len(made.live), -1).any(axis=1))
 
 
 def _difference(

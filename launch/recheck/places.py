@@ -1,0 +1,48 @@
+"""Where the operations of a function are, and which of two comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.ttir_to_numpy.ir import Operation
+
+Step = tuple[int, int, int]
+"""The numbers of a region in its operation, of a block in it, and of an operation in that."""
+Place = tuple[Step, ...]
+"""The way from a function to an operation in it, through those around it."""
+
+
+class Places:
+    """The operations of a function by their places, and their places by their numbers."""
+
+    def __init__(self, function: Operation) -> None:
+        self.operations = dict(_inside(function, ()))
+        self.of = {one.number: place for place, one in self.operations.items() if one.number >= 0}
+
+    def where_parted(self, a: Place, b: Place) -> Place | None:
+        """Return the outermost operation that two runs, equal so far, do not do alike.
+
+        One run is next at `a`, the other one at `b`. To be at a loop is to begin a turn of it. None
+        where the two are in blocks of one region.
+        """
+        shared = 0
+        while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+            shared += 1
+        if shared in (len(a), len(b)):  # one run begins another turn, one is still in its turn
+            return max(a, b, key=len)[: shared + 1]
+        if a[shared][:2] == b[shared][:2]:
+            return min(a, b)[: shared + 1]
+        if a[shared][0] == b[shared][0]:
+            return None
+        if self.operations[a[:shared]].name == "scf.while":  # its second region ends a turn
+            return max(a, b)[: shared + 1]
+        return a[:shared]
+
+
+def _inside(operation: Operation, around: Place) -> Iterator[tuple[Place, Operation]]:
+    for region, blocks in enumerate(operation.regions):
+        for block, one in enumerate(blocks):
+            for index, inner in enumerate(one.operations):
+                place = (*around, (region, block, index))
+                yield place, inner
+                yield from _inside(inner, place)
