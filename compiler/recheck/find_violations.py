@@ -341,7 +341,10 @@ def _touched(machine: BitMachine, run: Run) -> _Touched:
     by = () if mask is None else (element_at(mask, index),)
     conditions = [one.is_true for one in by]
     path = run.path.under(*conditions, by=by)
-    return _checked(machine, path.condition, pointer, path.wraps, path.is_exact)
+    # a mask decides only where the access is reached: a sum of a loop may wrap after its last turn
+    of_mask = {Wrap(both(run.path.condition, one.condition)) for one in path.wraps - run.path.wraps}
+    always = run.path.wraps | of_mask
+    return _checked(machine, path.condition, pointer, always, path.is_exact)
 
 
 def _checked(

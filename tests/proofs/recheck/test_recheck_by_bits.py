@@ -80,6 +80,17 @@ def test_a_mask_whose_integer_wraps_is_a_violation() -> None:
     assert outcomes(report, "bounds") == ["agrees"]
 
 
+def test_an_integer_of_a_mask_may_wrap_after_the_last_turn_of_a_loop() -> None:
+    body = """def kernel(y_ptr, n, m):
+    at = n
+    for i in range(-2, 5, m):
+        tl.store(y_ptr + at, 1.0, mask=at >= 0)
+        at += m
+"""
+    report = rechecked(body, ONE, "y_ptr: n + 8\nn <= 1073741824\nm <= 1073741824\n")
+    assert outcomes(report, "overflow") == ["agrees"]
+
+
 def test_an_integer_of_which_a_proof_takes_any_value_may_wrap() -> None:
     body = """def kernel(y_ptr, n, m):
     seed = m
