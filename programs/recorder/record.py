@@ -14,7 +14,7 @@ from programs.recorder.aten_recorder import AtenRecorder
 from programs.recorder.program_entry import record_entry
 from programs.recorder.program_modules import ProgramFiles
 from programs.recorder.python_random import seed_python_random
-from programs.recorder.record_order import RecordOrder
+from programs.recorder.record_order import RecordOrder, SandboxAttempt
 from programs.recorder.recording import Recording, as_current
 from programs.recorder.refusals import refusal_of
 from programs.recorder.user_lines import UserLines
@@ -26,6 +26,8 @@ class Recorded:
 
     tape: bytes
     draws_inputs: bool
+    attempts: list[SandboxAttempt]
+    """The attempts of the program to reach outside of the sandbox."""
 
 
 def record(order: RecordOrder, source: str, files: Mapping[str, str]) -> Recorded:
@@ -40,7 +42,7 @@ def record(order: RecordOrder, source: str, files: Mapping[str, str]) -> Recorde
         raise recording.refusal or refusal_of(error, recording.lines) from error
     finally:
         program.forget()
-    return Recorded(tape, recording.draws_inputs)
+    return Recorded(tape, recording.draws_inputs, recording.attempts)
 
 
 def _recorded(recording: Recording, program: ProgramFiles) -> bytes:

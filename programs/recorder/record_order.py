@@ -56,9 +56,23 @@ class Unrecordable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SandboxAttempt:
+    """Something outside of the sandbox that the program tried to reach, at the user's line."""
+
+    what: str
+    file: str
+    line: int
+
+
+MOST_ATTEMPTS = 10
+"""The first so many attempts of a program are reported."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RecordReport:
     """The result of a recording. `not_recordable` is None if the tape was sent, as stage `tape`."""
 
     not_recordable: Unrecordable | None
     draws_inputs: bool = False
     """True if inputs depend on `inputs_seed`."""
+    attempts: Sequence[SandboxAttempt] = ()

@@ -30,7 +30,9 @@ def record_program(order: RecordOrder, body: Any, send: Send) -> RecordReport:
         return RecordReport(not_recordable=why)
     spent_ms = round((time.monotonic() - started) * 1000, 1)
     send({"kind": "stage", "stage": "tape", "ms": spent_ms}, recorded.tape)
-    return RecordReport(not_recordable=None, draws_inputs=recorded.draws_inputs)
+    return RecordReport(
+        not_recordable=None, draws_inputs=recorded.draws_inputs, attempts=recorded.attempts
+    )
 
 
 TASKS: dict[str, Task] = dict([task_of(RecordOrder, record_program)])

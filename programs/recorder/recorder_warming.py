@@ -9,7 +9,7 @@ import logging
 import warnings
 
 from compiler.front.preloaded import PRELOADED, preload
-from programs.recorder import launch_recorder
+from programs.recorder import launch_recorder, sandbox_attempts
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record import record
 from programs.recorder.record_order import RecordOrder
@@ -62,6 +62,7 @@ def prepare() -> None:
     coarse_ops.install()
     disabled_fast_paths.install()
     launch_recorder.install()
+    sandbox_attempts.install()
     _prepared.append(True)
 
 

@@ -8,7 +8,7 @@ from programs.recorder.kernel_definitions import KernelDefinitions
 from programs.recorder.known_values import KnownValues
 from programs.recorder.launch_collection import LaunchCollection
 from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.record_order import RecordOrder
+from programs.recorder.record_order import RecordOrder, SandboxAttempt
 from programs.recorder.tape_writer import TapeWriter
 from programs.recorder.triton_changes import TritonChanges
 from programs.recorder.user_lines import UserLines
@@ -32,6 +32,8 @@ class Recording:
         self.draws_inputs = False
         """True if `random` or NumPy drew numbers while inputs were made."""
         self.refusal: NotRecordable | None = None
+        self.attempts: list[SandboxAttempt] = []
+        """Its attempts to reach outside of the sandbox."""
 
     @contextmanager
     def silence(self) -> Iterator[None]:

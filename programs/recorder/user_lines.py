@@ -27,6 +27,11 @@ class UserLines:
             frame = frame.f_back
         return None
 
+    def at(self, frame: FrameType) -> UserLine | None:
+        """Return the line that `frame` runs, None if it is none of the user's."""
+        path = frame.f_code.co_filename
+        return (named(path), frame.f_lineno) if path in self._paths else None
+
     def is_unparsed(self, error: BaseException) -> TypeGuard[SyntaxError]:
         """Return True if one of the user's files cannot be parsed."""
         return isinstance(error, SyntaxError) and error.filename in self._paths

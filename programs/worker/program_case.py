@@ -87,6 +87,7 @@ class _Case:
     async def do(self, inputs: InputsRequest | None) -> None:
         attempt, outcome = self._attempt, self.outcome
         recorded = outcome.recorded = await attempt.record(inputs)
+        outcome.flags += recorded.candidate.attempts
         if attempt.job.stop_after == "tape":
             return
         compiled = await self._compiled(recorded.candidate, attempt.recordings.texts)

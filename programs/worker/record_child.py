@@ -13,9 +13,9 @@ from pydantic import Field
 from compiler.messages.wire import header_of
 from jobs.deadline import Deadline
 from programs.program_job import program_problem
-from programs.program_record import ProgramProblem
+from programs.program_record import ProgramFlag, ProgramProblem
 from programs.recorder.not_recordable import REASONS, SLUGS
-from programs.recorder.record_order import RecordOrder
+from programs.recorder.record_order import MOST_ATTEMPTS, RecordOrder
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
@@ -38,6 +38,8 @@ class ProgramTape:
     text: bytes
     inputs_seed: int | None = None
     """The seed of the plain numbers among its inputs; None if it draws none."""
+    attempts: tuple[ProgramFlag, ...] = ()
+    """A flag for each attempt to leave the sandbox."""
 
 
 class NotRecorded(Exception):
@@ -63,14 +65,15 @@ async def record_program(
         step.timed_out()
     if outcome.result is None:
         raise NotRecorded(_problem_of(outcome, order, program, timeout_s))
-    text, draws_inputs = _sent(outcome, program)
+    text, report = _sent(outcome, program)
     try:
         # in a thread: a long tape takes seconds to read
         tape = await asyncio.to_thread(read_tape, text)
     except InvalidTape as forged:
         detail = f"The process that recorded the program sent an invalid tape: {forged}."
         raise NotRecorded(program_problem("invalid_tape", detail, program=program)) from None
-    return ProgramTape(tape, text, order.inputs_seed if draws_inputs else None)
+    attempts = tuple(map(_flag, report.attempts))
+    return ProgramTape(tape, text, order.inputs_seed if report.draws_inputs else None, attempts)
 
 
 class _Unrecordable(Report):
@@ -82,13 +85,30 @@ class _Unrecordable(Report):
     line: Annotated[int, Field(ge=0, le=MAX_LINE)] | None
 
 
+class _Attempt(Report):
+    what: Message
+    file: Annotated[str, Field(max_length=_MAX_FILE_CHARS)]
+    line: Annotated[int, Field(ge=0, le=MAX_LINE)]
+
+
 class _RecordReport(Report):
     not_recordable: _Unrecordable | None
     draws_inputs: bool
+    attempts: Annotated[list[_Attempt], Field(max_length=MOST_ATTEMPTS)]
 
 
-def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, bool]:
-    """Return the tape that was sent, and True if it depends on the order's `inputs_seed`.
+def _flag(attempt: _Attempt) -> ProgramFlag:
+    message = (
+        f"the program tried {attempt.what} while it was recorded, which the sandbox refuses; "
+        "it gets its inputs, and needs nothing else"
+    )
+    return ProgramFlag(
+        kind="sandbox_attempt", message=message, file=attempt.file, line=attempt.line
+    )
+
+
+def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, _RecordReport]:
+    """Return the tape that was sent, and the report of its recording.
 
     Raises NotRecorded if there is none.
     """
@@ -100,7 +120,7 @@ def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, bool]:
         raise NotRecorded(_refusal(report.not_recordable, program))
     if not outcome.stages:
         raise NotRecorded(_invalid("there is no tape", program))
-    return outcome.stages[0].body, report.draws_inputs
+    return outcome.stages[0].body, report
 
 
 def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:

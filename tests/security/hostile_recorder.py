@@ -13,7 +13,7 @@ PRELOADED = (json, os, signal, time)
 
 def record(header, body, send):
     source = json.loads(body)["source"]
-    answer = {"not_recordable": None, "draws_inputs": False}
+    answer = {"not_recordable": None, "draws_inputs": False, "attempts": []}
     scope = {"__name__": "user", "send": send, "header": header, "answer": answer}
     exec(compile(source, "/kernel/user.py", "exec"), scope)
     return scope["answer"]
