@@ -1,6 +1,6 @@
-"""Finds inputs that a call changes in place, which are results, too.
+"""Finds inputs, parameters and buffers that a call changes in place, which are results, too.
 
-Digests show the changes. Only the contents of changed inputs are kept, after their last use.
+Digests show the changes. Only the contents of changed ones are kept, after their last use.
 """
 
 import hashlib
@@ -11,14 +11,15 @@ import torch
 from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import changed_tensors
-from programs.tape.schema import Phase, Tape, tensors_of
+from programs.tape.output_paths import changeable
+from programs.tape.schema import Phase, Tape
 
 Digest = Callable[[torch.Tensor], object]
 """Returns a value that is equal only for equal bytes of a storage, within this process."""
 
 
 class ChangedInputs:
-    """Watches the inputs of one call after the other."""
+    """Watches what `changeable` lists, in one call after the other."""
 
     def __init__(self, tape: Tape, tensors: LiveTensors, digest: Digest) -> None:
         self._tape, self._tensors, self._digest_of = tape, tensors, digest
@@ -26,15 +27,15 @@ class ChangedInputs:
         self._kept: dict[int, bytes] = {}
         self._left_bytes = MOST_OUTPUT_BYTES
         self.too_many = False
-        """True if the changed inputs exceed the limit of what is compared."""
+        """True if the changed ones exceed the limit of what is compared."""
 
     def begin(self, phase: Phase) -> None:
-        """Digest the inputs that an op of the next call may write."""
+        """Digest the memory that an op of the next call may write."""
         self._before, self._kept = {}, {}
         if phase not in CALLS:
             return
         written = _may_be_written(self._tape, phase)
-        for storage in {self._storage(id_) for id_ in input_ids(self._tape, phase)} & written:
+        for storage in {self._storage(id_) for id_ in _watched(self._tape, phase)} & written:
             if self._tensors.has(storage):
                 self._before[storage] = self._digest(storage)
 
@@ -44,12 +45,12 @@ class ChangedInputs:
         changed = {one for one in gone if self._digest(one) != self._before.pop(one)}
         if not changed:
             return
-        for position, id_ in enumerate(input_ids(self._tape, phase)):
+        for position, id_ in enumerate(_watched(self._tape, phase)):
             if self._storage(id_) in changed:
                 self._keep(position, id_)
 
     def end(self, phase: Phase) -> Mapping[int, bytes]:
-        """Return the contents of the inputs that a call changed, by their position."""
+        """Return the contents of what a call changed, by its position in `changeable`."""
         self.leave(tuple(self._before), phase)
         return dict(self._kept)
 
@@ -75,10 +76,8 @@ def digest_on_host(octets: torch.Tensor) -> bytes:
     return hashlib.blake2b(octets.numpy()).digest()
 
 
-def input_ids(tape: Tape, phase: Phase) -> tuple[int, ...]:
-    """Return the tensors among a call's inputs, in order."""
-    given = tape.inputs if phase == CALLS[0] else tape.inputs2
-    return tuple([id_ for structure in given for id_ in tensors_of(structure)])
+def _watched(tape: Tape, phase: Phase) -> list[int]:
+    return [id_ for _, id_ in changeable(tape, 0 if phase == CALLS[0] else 1)]
 
 
 def _may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:

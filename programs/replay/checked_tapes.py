@@ -11,10 +11,11 @@ from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.meta_derivation import derive
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import ReplayStopped, tensors_in
-from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES, MOST_PARAMETERS
+from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
 from programs.tape.inputs_tape import inputs_only
 from programs.tape.invalid_tape import InvalidTape
+from programs.tape.output_paths import MOST_PARAMETERS
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Structure, Tape
 

@@ -110,7 +110,7 @@ class ProgramRun:
         self.written = self._written_memory()
         self._inputs = ChangedInputs(tape, self.tensors, how.digest)
         self.inputs_left: Mapping[int, bytes] = {}
-        """The inputs that the last call changed in place, by position."""
+        """The inputs, parameters and buffers that the last call changed in place, by position."""
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
@@ -246,8 +246,8 @@ def tensors_in(structure: Structure) -> Iterator[tuple[str, int]]:
 
 def _too_many_changed() -> ReplayStopped:
     message = (
-        f"The inputs that the program changes in place take more than {MOST_OUTPUT_BYTES:,} bytes, "
-        "the limit of a comparison. Make the inputs smaller."
+        "The inputs and buffers that the program changes in place take more than "
+        f"{MOST_OUTPUT_BYTES:,} bytes, the limit of a comparison. Make the inputs smaller."
     )
     finding = Finding(kind="out_of_memory", message=message)
     return ReplayStopped(finding, ending="out_of_memory")

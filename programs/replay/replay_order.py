@@ -16,8 +16,6 @@ ORDER_DEPENDENT = "order_dependent"
 Check = Literal["determinism", "initcheck", "racecheck"]
 CALLS: tuple[Literal["run", "run2"], ...] = ("run", "run2")
 """The phases that are calls of the program, in their order."""
-MOST_PARAMETERS = 2_000
-"""Limit of a model's parameters that are compared with the reference's."""
 MOST_OUTPUT_BYTES = 256 << 20
 """Limit of the outputs of both calls together that leave the child."""
 
@@ -93,7 +91,7 @@ class ReplayReport:
     """The result of a replay. Outputs were sent as `output:<call>:<position>`, in C order.
 
     `unwritten:<call>:<position>` follows an output with unwritten elements: a bit for each.
-    `input:<call>:<position>` are inputs that a call changed in place.
+    `input:<call>:<position>` are inputs, parameters and buffers that a call changed in place.
     """
 
     ending: Literal["finished", "out_of_memory", "crashed"]
@@ -125,7 +123,7 @@ def unwritten_stage(call: int, position: int) -> str:
 
 
 def input_stage(call: int, position: int) -> str:
-    """Return the stage of an input that a call changed."""
+    """Return the stage of an input, parameter or buffer that a call changed."""
     return f"input:{call}:{position}"
 
 

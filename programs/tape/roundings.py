@@ -6,12 +6,12 @@ dtype; so are copies, random numbers and values made from scalars. Integers and 
 rounding on: they are equal, or no tolerance helps.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from launch.checks.precision_measure import MANTISSA_BITS
 from programs.tape.flow import KernelsEffects, access_of
-from programs.tape.output_paths import by_path, input_path
+from programs.tape.output_paths import by_path, changeable
 from programs.tape.overload_effects import argument_tensors, kind_of, name_of, written_tensors
 from programs.tape.schema import (
     AtenOp,
@@ -21,7 +21,6 @@ from programs.tape.schema import (
     Tape,
     TapeLaunch,
     TensorRef,
-    TupleOf,
     tensors_of,
 )
 
@@ -53,7 +52,7 @@ class Rounding:
 def roundings(tape: Tape, effects: KernelsEffects) -> Mapping[str, Rounding]:
     """Return the least precise step on which each output of either call depends, by path.
 
-    Inputs are included, since a changed input is compared, too.
+    Inputs, parameters and buffers are included, since changed ones are compared, too.
     """
     steps = _Steps(tape, effects)
     for phase in ("run", "run2"):
@@ -62,7 +61,8 @@ def roundings(tape: Tape, effects: KernelsEffects) -> Mapping[str, Rounding]:
                 steps.take(op)
         second = phase == "run2"
         steps.keep(tape.outputs2 if second else tape.outputs)
-        steps.keep(TupleOf(tape.inputs2 if second else tape.inputs), input_path)
+        for path, id_ in changeable(tape, int(second)):
+            steps.keep_tensor(path, id_)
     return steps.kept
 
 
@@ -74,14 +74,18 @@ class _Steps:
         self._known: dict[int, Rounding] = {}
         self.kept: dict[str, Rounding] = {}
 
-    def keep(self, structure: Structure, named: Callable[[str], str] = str) -> None:
+    def keep(self, structure: Structure) -> None:
         """Keep the current steps of the tensors of a structure."""
         for path, value in by_path(structure).items():
             if isinstance(value, TensorRef):
-                here = self._known.get(self._tape.tensors[value.id].storage)
-                least = _least(self.kept.get(named(path)), here)
-                if least is not None:
-                    self.kept[named(path)] = least
+                self.keep_tensor(path, value.id)
+
+    def keep_tensor(self, path: str, id_: int) -> None:
+        """Keep the current steps of a tensor."""
+        here = self._known.get(self._tape.tensors[id_].storage)
+        least = _least(self.kept.get(path), here)
+        if least is not None:
+            self.kept[path] = least
 
     def take(self, op: Op) -> None:
         """Take the next op."""

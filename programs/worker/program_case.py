@@ -40,6 +40,7 @@ VALUE_DEPENDENT: Final = "value_dependent"
 _FLAGS: Final[dict[str, FlagKind]] = {
     "precision_downgrade": "precision_downgrade",
     "zeros_match": "zeros_match",
+    "side_effect_missing": "side_effect_missing",
 }
 """The findings of a comparison that are also flags, by their kind."""
 _EQUAL_INPUTS = (

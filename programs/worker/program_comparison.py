@@ -21,7 +21,7 @@ from programs.worker.replayed import (
     ReplayedTensor,
     are_equal,
     described,
-    is_input_path,
+    is_side_effect,
     returns_tensors,
 )
 from worker.launch.launch_reports import ComparedOutput, CompareReport
@@ -41,6 +41,7 @@ _CHANGES_INPUT = (
     "the program allocates, for instance to {path}.clone()."
 )
 _LEAVES_INPUT = "The {call} call leaves {path} unchanged, and the reference changes it in place."
+SIDE_EFFECT_MISSING = "side_effect_missing"
 _MOST_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 _DEFAULT_TOLERANCES = OutputTolerances()
@@ -76,8 +77,10 @@ async def compare(
         expected: ReplayedCall | None = None
         if reference is not None:
             expected = reference.calls[call] if call < len(reference.calls) else {}
-        comparison = _Comparison(pool, compared, call, tolerances, ir, devices)
-        await comparison.compare(returned, expected)
+        comparison = _Comparison(pool, compared, call, tolerances, ir, devices, candidate.state)
+        shared = reference.state if reference is not None else frozenset()
+        own = candidate.state - shared
+        await comparison.compare({p: one for p, one in returned.items() if p not in own}, expected)
     return compared
 
 
@@ -122,6 +125,8 @@ class _Comparison:
     tolerances: OutputTolerances
     ir: bytes
     devices: bool
+    state: frozenset[str]
+    """The paths of the program's parameters and buffers."""
 
     async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
         bodies = BodyParts()
@@ -217,12 +222,12 @@ class _Comparison:
     def _check_structure(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
         if expected is None:
             return
-        self._check_inputs(returned, expected)
+        self._check_side_effects(returned, expected)
         for path in expected.keys() - returned.keys():
-            if not is_input_path(path):
+            if not is_side_effect(path):
                 self._refuse(WRONG_STRUCTURE, path, "not there", described(expected[path]))
         for path in returned.keys() - expected.keys():
-            if not is_input_path(path):
+            if not is_side_effect(path):
                 self._refuse(WRONG_STRUCTURE, path, described(returned[path]), "not there")
         for path, item in returned.items():
             if path in expected and not isinstance(item, ReplayedTensor):
@@ -230,20 +235,27 @@ class _Comparison:
                 if isinstance(other, ReplayedTensor) or not are_equal(item, other):
                     self._refuse(WRONG_STRUCTURE, path, described(item), described(other))
 
-    def _check_inputs(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
-        """Add findings for inputs that only one of the two changed in place."""
+    def _check_side_effects(self, returned: ReplayedCall, expected: ReplayedCall) -> None:
+        """Add findings for what only one of the two changed in place.
+
+        A buffer of the reference's alone is a warning, as is an input whose memory the reference
+        returns: that is compared as an output.
+        """
         call = _CALLS[self.call]
-        for path in filter(is_input_path, returned.keys() - expected.keys()):
+        for path in filter(is_side_effect, returned.keys() - expected.keys()):
             self._find(INPUT_MODIFIED, path, _CHANGES_INPUT.format(path=path, call=call))
-        for path in filter(is_input_path, expected.keys() - returned.keys()):
-            message = _LEAVES_INPUT.format(path=path, call=call)
-            if returns_tensors(expected):  # it may reuse its inputs' memory for its outputs
+        for path in filter(is_side_effect, expected.keys() - returned.keys()):
+            message, item = _LEAVES_INPUT.format(path=path, call=call), expected[path]
+            is_own = path.startswith("state[") and path not in self.state
+            if is_own or (isinstance(item, ReplayedTensor) and item.is_returned):
                 self._find(WARNING, path, message)
+            elif returns_tensors(expected):
+                self._find(SIDE_EFFECT_MISSING, path, message)
             else:
                 self._mismatch(WRONG_STRUCTURE, path, message)
 
     def _refuse(self, kind: str, path: str, found: str, expected: str) -> None:
-        what = "" if is_input_path(path) else "Output "
+        what = "" if is_side_effect(path) else "Output "
         message = (
             f"{what}{path} of the {_CALLS[self.call]} call is {found}; the reference's is "
             f"{expected}."

@@ -19,7 +19,6 @@ from launch.request.verdict import RunEnding
 from programs.program_job import program_problem
 from programs.replay.replay_order import (
     CALLS,
-    MOST_PARAMETERS,
     Check,
     Experiment,
     KernelText,
@@ -29,10 +28,11 @@ from programs.replay.replay_order import (
     output_stage,
     unwritten_stage,
 )
+from programs.tape.output_paths import MOST_PARAMETERS, changeable
 from programs.tape.schema import Tape, tensors_of
 from programs.tape.tape_bounds import MAX_OPS
 from programs.worker.replayed import Replayed
-from programs.worker.replayed_calls import SentTensors, TensorIndex, calls_of
+from programs.worker.replayed_calls import SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
@@ -209,7 +209,7 @@ def _stages(tape: Tape) -> set[str]:
     for call in range(len(CALLS)):
         for position in range(_returned(tape, call)):
             names |= {output_stage(call, position), unwritten_stage(call, position)}
-        names |= {input_stage(call, position) for position in range(_given(tape, call))}
+        names |= {input_stage(call, position) for position in range(_changeable(tape, call))}
     return names
 
 
@@ -218,6 +218,7 @@ def _take(
 ) -> None:
     """Take the report of a replay that was to run so many calls. Raises Malformed."""
     replayed.calls += calls_of(tape, _sent(tape, outcome))
+    replayed.state = state_of(tape)
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
@@ -237,7 +238,7 @@ def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
         places = ((call, place) for call in range(len(CALLS)) for place in range(most(call)))
         return {place: stages[name(*place)] for place in places if name(*place) in stages}
 
-    returned, given = partial(_returned, tape), partial(_given, tape)
+    returned, given = partial(_returned, tape), partial(_changeable, tape)
     return SentTensors(
         found(output_stage, returned), found(unwritten_stage, returned), found(input_stage, given)
     )
@@ -248,10 +249,8 @@ def _returned(tape: Tape, call: int) -> int:
     return len(tensors_of((tape.outputs, tape.outputs2)[call]))
 
 
-def _given(tape: Tape, call: int) -> int:
-    """Return the number of tensors among a call's inputs."""
-    inputs = tape.inputs2 if call else tape.inputs
-    return sum(len(tensors_of(structure)) for structure in inputs)
+def _changeable(tape: Tape, call: int) -> int:
+    return len(changeable(tape, call))
 
 
 def take_failure(replayed: Replayed, failure: ReplayFailure, role: str) -> None:

@@ -24,21 +24,23 @@ class ReplayedTensor:
     unwritten: Body | None = None
     compared: ComparedOutput | None = None
     """The GPU's comparison, if it was compared there."""
+    is_returned: bool = False
+    """True if it is a changed input whose memory the call also returns."""
 
 
 ReplayedCall = Mapping[str, ReplayedTensor | Scalar]
-"""A call's outputs by path (`0`, `1.a`), and the inputs that it changed in place (`inputs[0]`)."""
+"""A call's outputs by path (`0`, `1.a`), and what it changed in place (`inputs[0]`, `state[w]`)."""
 
 
-def is_input_path(path: str) -> bool:
-    """Return True for the path of a changed input, False for an output's."""
-    return path.startswith("inputs[")
+def is_side_effect(path: str) -> bool:
+    """Return True for the path of a changed input, parameter or buffer, False for an output's."""
+    return path.startswith(("inputs[", "state["))
 
 
 def returns_tensors(call: ReplayedCall) -> bool:
-    """Return True if a call returned a tensor. Inputs that it changed do not count."""
+    """Return True if a call returned a tensor. What it changed in place does not count."""
     tensors = (path for path, item in call.items() if isinstance(item, ReplayedTensor))
-    return not all(map(is_input_path, tensors))
+    return not all(map(is_side_effect, tensors))
 
 
 def are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
@@ -73,6 +75,8 @@ class Replayed:
     findings: list[Finding] = field(default_factory=list)
     peak_bytes: int | None = None
     deterministic: bool | None = None
+    state: frozenset[str] = frozenset()
+    """The paths of its parameters and buffers, whether or not a call changes them."""
     parameters: Sequence[str | None] = ()
     """The digest of each parameter before the first call; None if no call needs it."""
     op_times_us: Sequence[float] = ()

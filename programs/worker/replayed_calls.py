@@ -4,14 +4,14 @@ The process that replayed worked on a tape that may be forged, so sizes are chec
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from programs.replay.replay_order import CALLS
-from programs.tape.output_paths import by_path, input_path
-from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, TupleOf, tensors_of
+from programs.tape.output_paths import MOST_PARAMETERS, by_path, changeable, state_path
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, tensors_of
 from programs.tape.tape_dtypes import ELEMENT_BYTES
-from programs.worker.replayed import ReplayedCall, ReplayedTensor, is_input_path
+from programs.worker.replayed import ReplayedCall, ReplayedTensor, is_side_effect
 from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
@@ -28,7 +28,7 @@ class SentTensors:
     unwritten: Mapping[TensorIndex, Body] = field(default_factory=dict)
     """A bit for each element, of outputs with elements that were never written."""
     inputs: Mapping[TensorIndex, Body] = field(default_factory=dict)
-    """Inputs that the call changed in place."""
+    """The bytes that the call changed in place, by position in `changeable`."""
 
 
 def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
@@ -59,7 +59,12 @@ def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
         missing = sent.unwritten.get((call, position))
         found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
         position += 1
-    return found | _changed_inputs(tape, call, sent.inputs)
+    return found | _changed(tape, call, sent.inputs)
+
+
+def state_of(tape: Tape) -> frozenset[str]:
+    """Return the paths of a program's parameters and buffers."""
+    return frozenset([state_path(name) for name, _ in tape.params[:MOST_PARAMETERS]])
 
 
 def calls_left_on_gpu(
@@ -69,7 +74,7 @@ def calls_left_on_gpu(
 ) -> list[ReplayedCall]:
     """Return both calls of a program whose outputs stayed on the GPU, with its comparisons.
 
-    `inputs` are those that a call changed in place; None for one that stayed on the GPU, too.
+    `inputs` are what a call changed in place; None for one that stayed on the GPU, too.
     """
     found = list[ReplayedCall]()
     for call in range(len(CALLS)):
@@ -82,7 +87,7 @@ def calls_left_on_gpu(
             numbers = compared.get((call, position))
             returned[path] = ReplayedTensor(tape.tensors[value.id], None, compared=numbers)
             position += 1
-        found.append(returned | _changed_inputs(tape, call, inputs))
+        found.append(returned | _changed(tape, call, inputs))
     return found
 
 
@@ -91,7 +96,7 @@ def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> 
     for call, expected in zip(ours, theirs, strict=False):
         for path, item in call.items():
             other = expected.get(path)
-            if is_input_path(path) or not isinstance(item, ReplayedTensor):
+            if is_side_effect(path) or not isinstance(item, ReplayedTensor):
                 continue
             if item.data is not None or item.compared is not None:
                 continue
@@ -101,26 +106,22 @@ def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> 
     return None
 
 
-def uncompared_input(
+def uncompared_change(
     tape: Tape, ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]
 ) -> str | None:
-    """Return the path of an input that both changed in place, but that was never compared.
+    """Return the path of what both changed in place, but what was never compared.
 
     An input that shares memory with an output is compared as that output.
     """
     for number, (call, expected) in enumerate(zip(ours, theirs, strict=False)):
-        returned = {
-            tape.tensors[id_].storage for id_ in tensors_of((tape.outputs, tape.outputs2)[number])
-        }
-        given = by_path(TupleOf(tape.inputs2 if number else tape.inputs))
-        for path, value in given.items():
-            item, other = call.get(input_path(path)), expected.get(input_path(path))
+        for path, _ in changeable(tape, number):
+            item, other = call.get(path), expected.get(path)
             if not (isinstance(item, ReplayedTensor) and isinstance(other, ReplayedTensor)):
                 continue
             if item.data is not None and other.data is not None:
                 continue
-            if isinstance(value, TensorRef) and tape.tensors[value.id].storage not in returned:
-                return input_path(path)
+            if not item.is_returned:
+                return path
     return None
 
 
@@ -128,19 +129,19 @@ def _kind(tensor: ReplayedTensor) -> tuple[str, tuple[int, ...]]:
     return tensor.meta.dtype, tuple(tensor.meta.shape)
 
 
-def _changed_inputs(
+def _changed(
     tape: Tape, call: int, sent: Mapping[TensorIndex, Body | None]
 ) -> dict[str, ReplayedTensor | Scalar]:
-    """Return the inputs that a call changed in place, by path. Raises Malformed."""
+    """Return what a call changed in place, by path. Raises Malformed."""
     found: dict[str, ReplayedTensor | Scalar] = {}
-    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
-    paths = [(path, value) for path, value in given.items() if isinstance(value, TensorRef)]
-    for position, (path, value) in enumerate(paths):
+    outputs = (tape.outputs, tape.outputs2)[call]
+    returned = {tape.tensors[id_].storage for id_ in tensors_of(outputs)}
+    for position, (path, id_) in enumerate(changeable(tape, call)):
         if (call, position) not in sent:
             continue
-        name, meta, data = input_path(path), tape.tensors[value.id], sent[call, position]
-        tensor = ReplayedTensor(meta, None)
-        found[name] = tensor if data is None else _tensor_of(name, meta, data, None)
+        meta, data = tape.tensors[id_], sent[call, position]
+        tensor = ReplayedTensor(meta, None) if data is None else _tensor_of(path, meta, data, None)
+        found[path] = replace(tensor, is_returned=meta.storage in returned)
     return found
 
 

@@ -27,8 +27,9 @@ from programs.worker.replayed_calls import (
     call_of,
     calls_left_on_gpu,
     calls_of,
+    state_of,
     uncompared,
-    uncompared_input,
+    uncompared_change,
 )
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Malformed, read_report
@@ -114,7 +115,7 @@ def _take_both(
         detail = f"Output {path} is too large to leave the GPU, and the reference returns it at "
         detail += "another position, so it was not compared. Return outputs in the same order."
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
-    elif not theirs.findings and (path := uncompared_input(tape, ours.calls, theirs.calls)):
+    elif not theirs.findings and (path := uncompared_change(tape, ours.calls, theirs.calls)):
         detail = f"The program and its reference both change {path} in place. It was not compared, "
         detail += "because outputs are too large to leave the GPU. Return it, too, to compare it."
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
@@ -179,6 +180,7 @@ def _take_numbers(
     replayed.peak_bytes = report.peak_bytes
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
+    replayed.state = state_of(tape)
     replayed.variants = {_number(op): number for op, number in report.variants.items()}
     replayed.module_states = [state.model_dump() for state in report.module_state.values()]
     replayed.times = _times(tape, said)

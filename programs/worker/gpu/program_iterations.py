@@ -12,7 +12,7 @@ from launch.request.launch_record import ComparedRepeat
 from launch.request.verdict import Verdict
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_comparison import ComparedProgram, compare
-from programs.worker.replayed import Replayed, ReplayedCall, TimedCall, is_input_path
+from programs.worker.replayed import Replayed, ReplayedCall, TimedCall, is_side_effect
 from worker.pool.pool import Pool
 
 
@@ -67,7 +67,7 @@ async def compare_iterations(
 
 
 def _outputs(call: ReplayedCall) -> ReplayedCall:
-    return {path: item for path, item in call.items() if not is_input_path(path)}
+    return {path: item for path, item in call.items() if not is_side_effect(path)}
 
 
 def _mismatch(one: TimedCall, paths: Sequence[str]) -> Finding:

@@ -47,9 +47,18 @@ def test_only_the_reference_changes_an_input(programs: httpx.Client) -> None:
     source = first("x = x * 2")
     program = evaluate(programs, source, DOUBLING)
     assert program["verdict"] == "passed", program
-    [warning] = program["findings"]
-    assert (warning["kind"], warning["argument"]) == ("warning", "inputs[0]")
-    assert warning["message"].startswith("The first call leaves inputs[0] unchanged")
+    [finding] = program["findings"]
+    assert (finding["kind"], finding["argument"]) == ("side_effect_missing", "inputs[0]")
+    assert finding["message"].startswith("The first call leaves inputs[0] unchanged")
+    assert not program["reward"]["correct"]
+
+
+def test_an_input_that_the_reference_returns_is_compared_as_that_output(
+    programs: httpx.Client,
+) -> None:
+    program = evaluate(programs, SOURCE, REFERENCE.replace("return x + y", "return x.add_(y)"))
+    assert [finding["kind"] for finding in program["findings"]] == ["warning"]
+    assert program["reward"]["correct"]
 
 
 def test_both_change_an_input_but_to_something_else(programs: httpx.Client) -> None:
