@@ -26,6 +26,7 @@ class FailedPart(Enum):
 _OF_VERDICTS = {
     "mismatch": FailedPart.VALUES,
     "nondeterministic": FailedPart.VALUES,
+    "deadlock": FailedPart.TIME,
     "timeout": FailedPart.TIME,
     "invalid_reference": FailedPart.ELSEWHERE,
     "not_checked": FailedPart.ELSEWHERE,

@@ -94,6 +94,10 @@ class TooManyAccesses(BaseException):
     """Ends a launch that exceeds its limit of accesses."""
 
 
+CheckedProgram = tuple[Lanes | None, tuple[int, Array | None] | None]
+"""The last access of a suspended program, and its order."""
+
+
 class AccessChecker:
     """Checks all accesses of one launch."""
 
@@ -133,6 +137,20 @@ class AccessChecker:
         self.failed_loads: list[Finding] = []
         """The findings of invalid loads, after which the program went on."""
         self.accesses = 0
+        self.last: Lanes | None = None
+        """The last access in bounds of the running program."""
+
+    def suspend(self) -> CheckedProgram:
+        """Return what is known of the running program, which will go on later."""
+        return self.last, self._races.order.suspend() if self._races is not None else None
+
+    def resume(self, state: CheckedProgram) -> None:
+        """Go on with a program that was suspended."""
+        self.last, order = state
+        if self._races is not None and order is not None:
+            self._races.order.resume(order)
+        if self._own_order is not None:
+            self._own_order.forget()
 
     def admit(self, touch: Touch, mask: Array | None) -> Array:
         """Return the real addresses of all unmasked lanes of an access.
@@ -228,6 +246,7 @@ class AccessChecker:
         )
 
     def _record(self, lanes: Lanes) -> None:
+        self.last = lanes
         index, access = lanes.slot.leaf.allocation, lanes.touch.access
         if access is not Access.LOAD:
             self.inputs.keep(index)

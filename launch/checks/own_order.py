@@ -79,6 +79,12 @@ class OwnOrder:
             if load.loop == loop:
                 self._loaded[number] = []
 
+    def forget(self) -> None:
+        """Begin anew, because another program goes on."""
+        self._program = None
+        self._entered.clear()
+        self._loaded.clear()
+
     def note(
         self, lanes: Lanes, changed: Array, location: KernelLocation, operation: int
     ) -> OwnConflict | None:

@@ -91,6 +91,7 @@ class Rounds:
     def __init__(self, programs: ProgramInstances) -> None:
         self._programs, self._outer = programs, programs.active
         self._passed: Values | None = None
+        self._rounds = 0
 
     def passed(self, *values: Any) -> Values:
         """Return each program's result if this were its last round."""
@@ -105,7 +106,8 @@ class Rounds:
     def go_on(self, condition: Array) -> bool:
         """Activate only the programs that continue; after the last round, all of the loop's."""
         programs = self._programs
-        programs.begin_round()
+        self._rounds += 1
+        programs.begin_round(self._rounds)
         some, others = _sides(condition, programs.active)
         if not some:
             programs.active = self._outer

@@ -42,8 +42,9 @@ from launch.cpu.kernel import Kernel
 from launch.cpu.locator import Locator
 from launch.cpu.memory import ProgramMemory
 from launch.cpu.pointer import Pointer
-from launch.cpu.programs import ProgramInstances, RoundsSpent
+from launch.cpu.programs import MayWait, ProgramInstances, RoundsSpent
 from launch.cpu.promises import Promises
+from launch.cpu.turns import Turns
 from launch.cpu.undefined_lanes import UndefinedLanes
 from launch.messages import CHECK_TIMEOUT, Finding, RunOrder
 
@@ -55,6 +56,8 @@ _MOST_REORDERED_ACCESSES = 40_000
 _MOST_ALONE = 4
 _MOST_ACCESSES_ALONE = 4_000
 _NAMED = 8
+_MOST_OF_LOOP = 2_000
+"""Rounds of one loop without a number, after which its program may wait for another one."""
 _MOST_SAMPLED_ACCESSES = 100_000
 """A limit, because a program may wait forever for one that is not in the sample."""
 
@@ -129,7 +132,7 @@ def races_in_other_orders(
     shuffled = np.random.default_rng(0).permutation(programs)
     for numbers, words in ((programs[::-1], "in the opposite order"), (shuffled, "in this order")):
         with suppress(TooManyAccesses):
-            ran = GridLaunch(form, order, memory, how, 0, numbers).run()
+            ran = GridLaunch(form, order, memory, how, 0, numbers, in_turns=form.waits).run()
             found = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
             if words == "in this order":
                 words = f"in the order {', '.join(map(str, numbers[:_NAMED].tolist()))}, ..."
@@ -142,13 +145,24 @@ def races_in_other_orders(
 
 
 def _run_once(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions) -> KernelRun:
+    try:
+        return _run_in_order(form, order, memory, how)
+    except MayWait:
+        return GridLaunch(form, order, memory, how, exact_from=0, in_turns=True).run()
+
+
+def _run_in_order(
+    form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions
+) -> KernelRun:
+    """Run each program to its end before the next. Raises `MayWait`."""
     total = math.prod(order.grid)
     watches_races = "racecheck" in how.checks
     is_exact = how.trace is not None or form.prints  # printed text cannot be withdrawn
     if is_exact or not watches_races:
         how = replace(how, until=None)
     if is_exact or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
-        return GridLaunch(form, order, memory, how, exact_from=0).run()
+        in_turns = not form.is_batchable
+        return GridLaunch(form, order, memory, how, exact_from=0, in_turns=in_turns).run()
     try:
         return GridLaunch(form, order, memory, how, exact_from=total).run()
     except SuspectedAt as found:
@@ -223,7 +237,8 @@ class OutOfTime(BaseException):
 class GridLaunch:
     """One attempt. Programs from the `exact_from`th on run one by one.
 
-    With a `sample`, only its programs run, one by one.
+    With a `sample`, only its programs run, one by one. If they run `in_turns`, one goes on while
+    others wait; else `MayWait` ends a run in which one may wait.
     """
 
     def __init__(
@@ -234,11 +249,16 @@ class GridLaunch:
         how: RunOptions,
         exact_from: int,
         sample: Array | None = None,
+        *,
+        in_turns: bool = False,
     ) -> None:
         keep_freed_memory()
+        self._in_turns = in_turns
         self._form, self._order, self._how = form, order, how
         self._exact_from, self._sample = exact_from, sample
-        self._programs = ProgramInstances(order.grid, how.max_rounds)
+        may_wait = sample is None and not in_turns and not form.is_batchable
+        most_of_loop = _MOST_OF_LOOP if may_wait else None
+        self._programs = ProgramInstances(order.grid, how.max_rounds, most_of_loop)
         self._locations = InstanceLocations(form.locations)
         self._allocations = memory.fresh()
         self._space = AddressSpace(self._allocations)
@@ -269,6 +289,7 @@ class GridLaunch:
             promises=promises if is_own else None,
             undefined=self._undefined,
             own_order=self._own_order,
+            in_turns=in_turns,
         )
 
     @property
@@ -280,7 +301,11 @@ class GridLaunch:
         """Run all programs, or those up to a finding. Raises `SuspectedAt`, `OutOfTime`."""
         faults = self._access_checker.failed_loads
         try:
-            late = self._run_batches()
+            late = None
+            if self._in_turns:
+                self._run_in_turns()
+            else:
+                late = self._run_batches()
         except RoundsSpent:
             late = None
         except Stopped as found:
@@ -317,6 +342,23 @@ class GridLaunch:
             if self._access_checker.failed_loads:
                 break
         return None
+
+    def _run_in_turns(self) -> None:
+        """Run the programs, which may wait for each other."""
+        self._memory.is_exact = True
+        total = math.prod(self._order.grid)
+        turns = Turns(
+            self._programs,
+            self._access_checker,
+            self._allocations,
+            self._locations,
+            all_run=self._sample is None or self._sample.size == total,
+        )
+        with np.errstate(all="ignore"):
+            turns.run(
+                (numbers for _, numbers in self._batches()),
+                lambda numbers: self._kernel.begin_turns(numbers, self._arguments),
+            )
 
     def _out_of_time(self, examined: int) -> KernelRun:
         """Return the run so far if it has findings. Raises `OutOfTime` otherwise."""

@@ -29,6 +29,7 @@ from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_pac
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 from launch.cpu.promises import Promises
+from launch.cpu.turn_text import text_in_turns
 from launch.cpu.undefined_lanes import UndefinedLanes
 
 _UNEVEN = 8
@@ -58,7 +59,7 @@ class Kernel:
     `own_order` sees barriers, and what implies one.
     `replaced` functions take the place of those of the CPU device, by the names in the form.
     Without `promises`, hints and descriptors are not checked, and without `undefined` lanes, those
-    that have no value are 0.
+    that have no value are 0. If it runs `in_turns`, programs that wait are generators.
     """
 
     def __init__(
@@ -72,6 +73,8 @@ class Kernel:
         promises: Promises | None = None,
         own_order: OwnOrder | None = None,
         undefined: UndefinedLanes | None = None,
+        *,
+        in_turns: bool = False,
     ) -> None:
         self._form, self._programs = form, programs
         names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
@@ -82,7 +85,8 @@ class Kernel:
         names |= _order(names, own_order)
         names["check_extent"] = partial(check_extent, programs)
         names |= replaced
-        exec(_compiled(form.text), names)  # noqa: S102 - its task
+        code = _compiled_in_turns(form.text) if in_turns else _compiled(form.text)
+        exec(code, names)  # noqa: S102 - its task
         self._function: Callable[..., None] = names[form.entry]
 
     def batch_size(self, most_elements: int) -> int:
@@ -98,6 +102,11 @@ class Kernel:
         self._programs.begin(numbers)
         with np.errstate(all="ignore"):
             self._function(*arguments)
+
+    def begin_turns(self, numbers: Array, arguments: Sequence[Any]) -> Any:
+        """Begin one program; return a generator of its turns, or anything else if it has ended."""
+        self._programs.begin(numbers)
+        return self._function(*arguments)
 
 
 def _order(names: Mapping[str, Any], own_order: OwnOrder | None) -> Mapping[str, Any]:
@@ -123,6 +132,11 @@ def _order(names: Mapping[str, Any], own_order: OwnOrder | None) -> Mapping[str,
 def _compiled(text: str) -> CodeType:
     """Return a form's code, cached because a launch may run it several times on fresh memory."""
     return compile(text, RUN_FILE, "exec", dont_inherit=True)
+
+
+@lru_cache(maxsize=4)
+def _compiled_in_turns(text: str) -> CodeType:
+    return compile(text_in_turns(text), RUN_FILE, "exec", dont_inherit=True)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +17,30 @@ class RoundsSpent(BaseException):
     """Ends a program that was to end soon, after too many rounds of its loops."""
 
 
+class MayWait(BaseException):
+    """Ends a run in which a program has gone so many rounds of one loop that it may wait."""
+
+
+ProgramState = tuple[Any, ...]
+"""A program that is suspended, as `ProgramInstances` keeps it."""
+
+
 class ProgramInstances:
     """A batch of programs of one grid, numbered with the first axis fastest.
 
     `active` masks the programs that execute the current operation: a bool for each, `None` for all.
     In a loop that `is_uneven`, programs that have left the loop keep their values. `rounds` counts
-    those of all loops, up to `most_rounds`.
+    those of all loops, up to `most_rounds`; `most_of_loop` is for one loop without a number.
     """
 
-    def __init__(self, grid: Sequence[int], most_rounds: int | None = None) -> None:
+    def __init__(
+        self,
+        grid: Sequence[int],
+        most_rounds: int | None = None,
+        most_of_loop: int | None = None,
+    ) -> None:
         self.rounds = 0
+        self._most_of_loop = most_of_loop
         self._most_rounds = most_rounds
         width, height, depth = (*grid, 1, 1)[:3]
         self.grid: ProgramId = (width, height, depth)
@@ -55,9 +70,26 @@ class ProgramInstances:
         if self._rounds_left is None:
             self._rounds_left = _MOST_FURTHER_ROUNDS
 
-    def begin_round(self) -> None:
-        """Count a round of a loop. Raises `RoundsSpent`, and `TooManyAccesses` beyond the most."""
+    def suspend(self) -> ProgramState:
+        """Return the state of the running batch, which will go on later."""
+        return (
+            self.numbers, self._pids, self.active, self.is_uneven, self._lanes, self._rounds_left,
+        )  # fmt: skip
+
+    def resume(self, state: ProgramState) -> None:
+        """Go on with a batch that was suspended."""
+        (
+            self.numbers, self._pids, self.active, self.is_uneven, self._lanes, self._rounds_left,
+        ) = state  # fmt: skip
+
+    def begin_round(self, of_loop: int = 0) -> None:
+        """Count a round of a loop; `of_loop` is its number in a loop without one.
+
+        Raises `RoundsSpent`, and beyond the most `TooManyAccesses` or `MayWait`.
+        """
         self.rounds += 1
+        if self._most_of_loop is not None and of_loop > self._most_of_loop:
+            raise MayWait
         if self._most_rounds is not None and self.rounds > self._most_rounds:
             raise TooManyAccesses
         if self._rounds_left is not None:

@@ -71,11 +71,11 @@ class _BoundedInstances(ProgramInstances):
         self._turns = 0
         super().__init__(grid)
 
-    def begin_round(self) -> None:
+    def begin_round(self, of_loop: int = 0) -> None:
         self._turns += 1
         if self._turns > MOST_TURNS:
             raise RoundsSpent
-        super().begin_round()
+        super().begin_round(of_loop)
 
 
 def _unwatched(number: int, values: Any) -> None:

@@ -84,14 +84,14 @@ class BoundedPrograms(ProgramInstances):
         super().__init__(grid)
         self._turns = most_turns
 
-    def begin_round(self) -> None:
+    def begin_round(self, of_loop: int = 0) -> None:
         """Count a turn. Raises RoundsSpent."""
         self._turns -= 1
         if self._turns < 0:
             raise RoundsSpent
         if self.on_turn is not None:
             self.on_turn()
-        super().begin_round()
+        super().begin_round(of_loop)
 
 
 class Assertions(DevicePrints):

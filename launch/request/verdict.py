@@ -14,6 +14,7 @@ class Verdict(StrEnum):
     OUT_OF_BOUNDS = "out_of_bounds"
     MISALIGNED_ACCESS = "misaligned_access"
     ASSERTION_FAILED = "assertion_failed"
+    DEADLOCK = "deadlock"
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
@@ -54,6 +55,7 @@ OF_FINDINGS = frozenset(
         Verdict.OUT_OF_BOUNDS,
         Verdict.MISALIGNED_ACCESS,
         Verdict.ASSERTION_FAILED,
+        Verdict.DEADLOCK,
         Verdict.RACE,
         Verdict.UNINITIALIZED,
         Verdict.INPUT_MODIFIED,

@@ -100,12 +100,19 @@ def atomic_poll(scope: NameScope, operation: Operation, waited: Waited) -> None:
     place, expected, *timeout = operation.operands
     text = f"{_met(scope, operation, waited, place, 'None')} == {scope.exact(expected)}"
     [name] = [scope.name_for(result) for result in operation.results]
-    scope.emit(f"{name} = {text}", operation)
-    if not timeout:
-        scope.emit(f"while not np.all({name}):", operation)
+    if timeout:
+        scope.emit(f"{name} = {text}", operation)
+        return
+    rounds = scope.fresh("rounds")
+    scope.emit(f"{rounds} = begin_while()", operation)
+    scope.emit("while True:", operation)
+    with scope.loop():
         scope.depth += 1
         scope.emit(f"{name} = {text}", operation)
-        scope.depth -= 1
+        scope.emit(f"if not {rounds}.go_on(~np.all({name}, keepdims=True)):", operation)
+        scope.depth += 1
+        scope.emit("break")
+        scope.depth -= 2
 
 
 def _met(scope: NameScope, operation: Operation, waited: Waited, place: Value, lanes: str) -> str:

@@ -15,6 +15,7 @@ RULES: dict[Verdict, dict[str, Any]] = {
     Verdict.OUT_OF_BOUNDS: {"findings": frozenset({"out_of_bounds"})},
     Verdict.MISALIGNED_ACCESS: {"findings": frozenset({"misaligned_access"})},
     Verdict.ASSERTION_FAILED: {"findings": frozenset({"assertion_failed"})},
+    Verdict.DEADLOCK: {"findings": frozenset({"deadlock"})},
     Verdict.TIMEOUT: {"ending": RunEnding.TIMEOUT},
     Verdict.OUT_OF_MEMORY: {"ending": RunEnding.OUT_OF_MEMORY},
     Verdict.CRASHED: {"ending": RunEnding.CRASHED},
@@ -31,7 +32,7 @@ RULES: dict[Verdict, dict[str, Any]] = {
 def test_the_order_of_precedence_is_that_of_the_api():
     assert [str(verdict) for verdict in Verdict] == (
         "invalid_reference does_not_fit illegal_access out_of_bounds misaligned_access "
-        "assertion_failed timeout out_of_memory crashed race uninitialized mismatch "
+        "assertion_failed deadlock timeout out_of_memory crashed race uninitialized mismatch "
         "input_modified nondeterministic passed not_checked"
     ).split()
 

@@ -1,0 +1,54 @@
+"""The finding of programs that wait for each other, or for a value that nothing writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from launch.buffers.allocation import Leaf
+from launch.buffers.element_types import stored
+from launch.checks.access import Lanes
+from launch.checks.finding import KernelLocation, finding_at, index_of, subscript
+from launch.messages import Finding
+
+_MOST_LINES = 4
+
+
+@dataclass(frozen=True)
+class StuckProgram:
+    """A program that waits: its line, and what it accessed last."""
+
+    location: KernelLocation
+    last: Lanes | None
+
+    @property
+    def element(self) -> tuple[Leaf, list[int]] | None:
+        """The argument of its last access, and the index of the first lane."""
+        if self.last is None or not self.last.offsets.size:
+            return None
+        leaf = self.last.slot.leaf
+        return leaf, index_of(int(self.last.offsets[0]) // stored(leaf.dtype).itemsize, leaf)
+
+    @property
+    def words(self) -> str:
+        """The program, its line, and the element that it reads there."""
+        found = self.element
+        read = "" if found is None else f" for a value of {subscript(found[0].name, found[1])}"
+        return f"program {self.location.program} waits at line {self.location.line}{read}"
+
+
+def stuck(waiting: Sequence[StuckProgram]) -> Finding:
+    """Return the finding of a launch in which only these programs are left, and none goes on."""
+    first_at: dict[int | None, StuckProgram] = {}
+    for one in waiting:
+        first_at.setdefault(one.location.line, one)
+    named = list(first_at.values())[:_MOST_LINES]
+    more = len(waiting) - len(named)
+    first = named[0]
+    also = f", and {more} more programs wait" if more else ""
+    message = (
+        f"No program can go on, in any order: {', '.join(each.words for each in named)}{also}. "
+        "All other programs have ended, and nothing changes what is waited for. Write it before "
+        "each wait for another program, and release each lock."
+    )
+    leaf, index = first.element or (None, None)
+    argument = None if leaf is None else leaf.name
+    return finding_at("deadlock", first.location, message, argument=argument, index=index)
