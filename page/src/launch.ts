@@ -43,6 +43,8 @@ export function launchBody(launch: LaunchText, compilation: RequestBody, device:
   const body: RequestBody = {
     compilation: inferred,
     device,
+    // program instances that run one after another hide races
+    checks: ["racecheck"],
     grid: extentsIn(launch.grid).map((text) => gridOf(text.trim())),
     arguments: argumentsOf(launch.arguments),
     return: Object.fromEntries(Object.entries(launch.arguments).filter(([, { output }]) => output).map(([name]) => [name, "summary"])),

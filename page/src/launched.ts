@@ -1,6 +1,6 @@
 // A launch as answered by the service, and waiting for its end.
 
-import { ask, post } from "./api";
+import { ask, post, ProblemAnswered } from "./api";
 import type { MismatchMap } from "./heat_map";
 import type { RequestBody } from "./request";
 import type { Diagnostic } from "./wire";
@@ -84,11 +84,23 @@ export interface Launch extends Run {
 
 /** Launch, and wait until it is over. Raises ProblemAnswered. */
 export async function launched(body: RequestBody): Promise<Launch> {
-  let launch = (await (await post("v1/launches", body)).json()) as Launch;
+  let launch = await begun(body);
   while (launch.state === "queued" || launch.state === "running") {
     launch = (await (await ask(`${launch.url}?wait=30`)).json()) as Launch;
   }
   return launch;
+}
+
+/** Post a launch: without checks, where its GPU has no worker with the tools for them. Raises ProblemAnswered. */
+async function begun(body: RequestBody): Promise<Launch> {
+  const { checks, ...unchecked } = body;
+  try {
+    return (await (await post("v1/launches", body)).json()) as Launch;
+  } catch (error) {
+    const errors = error instanceof ProblemAnswered ? (error.problem.errors ?? []) : [];
+    if (!checks || !errors.some(({ pointer }) => pointer.startsWith("/checks"))) throw error;
+    return begun(unchecked);
+  }
 }
 
 /** Return its runs: the cases, or the launch itself. */

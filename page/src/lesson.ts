@@ -38,7 +38,7 @@ export interface Lesson {
   inits?: Record<string, string>;
   /** The types of arguments, if they are not fp32 buffers and i32 numbers. */
   dtypes?: Record<string, string>;
-  /** True if no two programs may touch an element without an order. */
+  /** True if its task is about races, and so its text names them. */
   isRaceFree?: boolean;
   /** The contract under which the kernel must be proved; see docs/reference/proofs.md. */
   contract?: string;
@@ -121,8 +121,7 @@ export function launchOf(lesson: Lesson, trial: Trial = {}): LaunchText {
 
 /** Return the body of POST /v1/launches for `source` at the sizes of a trial. */
 export function trialBody(lesson: Lesson, source: string, trial: Trial = {}): RequestBody {
-  const body = launchBody(launchOf(lesson, trial), bodyOf(requestOf(lesson, source, trial)), "cpu");
-  return lesson.isRaceFree ? { ...body, checks: ["racecheck"] } : body;
+  return launchBody(launchOf(lesson, trial), bodyOf(requestOf(lesson, source, trial)), "cpu");
 }
 
 /** Return the type of an argument. */

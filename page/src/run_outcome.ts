@@ -30,6 +30,7 @@ export function circumstances({ device, timings_ms, stdout }: Launch): HTMLEleme
     const where = device.interpreter ? "the CPU device" : (device.model ?? "a GPU");
     shown.push(element("p", { className: "faint" }, `On ${where}, ${Math.round(timings_ms.total ?? 0)} ms from queue to verdict.`));
   }
+  if (device && !device.interpreter) shown.push(element("p", { className: "faint" }, "A GPU shows no races between program instances: run on the CPU to look for them."));
   if (stdout) shown.push(element("pre", { tabIndex: 0 }, stdout));
   return shown;
 }
@@ -61,11 +62,14 @@ function differing({ outputs }: Run): string {
 
 const COUNTS: ReadonlySet<string> = new Set(["nan", "inf", "unwritten"]);
 const DIGITS = 5;
+const OTHER_LINE = /(?<=at |which )line (\d+)/;
 
 function finding(each: Finding, goTo: GoTo): HTMLElement {
   const { line } = each;
-  const place = line ? button(`line ${line}`, () => goTo(line), { className: "place" }) : null;
-  return element("li", { className: "error" }, element("b", {}, each.kind.replaceAll("_", " ")), " ", place, " ", each.message);
+  const placed = (number: number): HTMLElement => button(`line ${number}`, () => goTo(number), { className: "place" });
+  // the message of a race names the line of the other access
+  const words = each.kind !== "race" ? [each.message] : each.message.split(OTHER_LINE).map((part, index) => (index % 2 ? placed(Number(part)) : part));
+  return element("li", { className: "error" }, element("b", {}, each.kind.replaceAll("_", " ")), " ", line ? placed(line) : null, " ", ...words);
 }
 
 function outputShown(name: string, { summary, comparison }: Output, verdict: string | null): HTMLElement {

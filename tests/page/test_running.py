@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.page.conftest import Visit
 from tests.page.pages import SOURCE, add_pane, source_of, write
@@ -40,6 +41,60 @@ def test_a_missing_mask_is_found_at_its_line_and_mended(visit: Visit) -> None:
     run.get_by_role("button", name="Run", exact=True).click()
     expect(run.get_by_role("status")).to_have_text("passed")
     expect(run).to_contain_text("matches the reference")
+
+
+RACING = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def total(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mine = tl.sum(tl.load(x_ptr + i, mask=i < n, other=0.0))
+    before = tl.load(out_ptr)
+    tl.store(out_ptr, before + mine)
+""".lstrip()
+"""Right, as long as the program instances run one after another."""
+
+
+def test_a_race_between_program_instances_is_the_verdict_with_both_lines(visit: Visit) -> None:
+    page = visit()
+    write(page, RACING)
+    run = add_pane(page, "Run")
+    run.get_by_role("group", name="out_ptr").get_by_label("shape").fill("1")
+    run.get_by_role("group", name="out_ptr").get_by_label("filled with").select_option("zeros")
+    run.get_by_label("Grid").fill("16")
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_have_text("race")
+    race = run.locator(".diagnostics li").first
+    expect(race.get_by_role("button", name="line 9")).to_be_visible()
+    race.get_by_role("button", name="line 10").click()
+    expect(page.locator(f"{SOURCE} .cm-activeLine")).to_contain_text("tl.store(out_ptr")
+
+
+def test_a_gpu_without_the_tool_for_races_runs_without_the_check(visit: Visit) -> None:
+    page = visit(refused=True)
+    run = add_pane(page, "Run")
+    refusal = {"pointer": "/checks/0", "message": "racecheck needs compute-sanitizer"}
+    on_gpu = {"model": "NVIDIA H200", "interpreter": False}
+
+    def answer(route: Route) -> None:
+        body = json.loads(route.request.post_data or "")
+        if body.get("checks"):
+            problem = {"slug": "invalid_request", "title": "Invalid", "errors": [refusal]}
+            route.fulfill(status=422, json=problem)
+        else:
+            ran = route.fetch(post_data=json.dumps(body | {"device": "cpu", "timing": None}))
+            route.fulfill(response=ran, json=ran.json() | {"device": on_gpu})
+
+    page.route("**/v1/launches*", answer)
+    run.get_by_label("Device").select_option("auto")
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run).to_contain_text("A GPU shows no races between program instances")
+    expect(run.get_by_role("status")).not_to_have_text("Running …")
 
 
 def test_a_grid_with_an_unknown_name_is_refused_at_its_field(visit: Visit) -> None:
