@@ -142,6 +142,9 @@ def _step(ran: Mapping[str, Any], findings: list[Any], noun: str) -> str:
     if ran["verdict"] == "not_checked":
         return "give a reference to have the outputs checked"
     line = next((item["line"] for item in findings if item["line"]), None)
+    if ran["verdict"] == "invalid_reference":
+        place = f"line {line} of the reference" if line is not None else "the reference"
+        return f"fix {place}, and {noun} again; the kernel may be right"
     if line is not None:
         return f"fix line {line}, and {noun} again"
     return f"fix what makes the outputs differ (masks, offsets, dtypes), and {noun} again"

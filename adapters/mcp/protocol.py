@@ -19,7 +19,7 @@ from adapters.mcp.compare_tool import compare
 from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, targets
 from adapters.mcp.launch_tool import launch, program
 from adapters.mcp.prove_tool import prove
-from adapters.mcp.short_answer import ToolAnswer, ToolOutput, answer, refused
+from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.sweep_tool import sweep
 from compiler.rejection import RequestRejected, did_you_mean
 from service.http.body import parse_value
@@ -57,12 +57,10 @@ class _Tool:
             name=name,
             description=self.description,
             input_schema=schema,
-            output_schema=_OUTPUT_SCHEMA,
             annotations=hints,
         )
 
 
-_OUTPUT_SCHEMA = ToolOutput.model_json_schema()
 _TOOLS: Mapping[str, _Tool] = {
     "targets": _Tool(
         "Targets, Triton versions and GPUs of this deployment.", words.TargetsArguments, targets

@@ -28,6 +28,8 @@ _SMALLER: Final = {
     "compile_timeout": "use smaller values in the argument `constexprs`",
 }
 """Remedies of kernels that are right, but too large."""
+_DEVICE: Final = "device"
+"""A member of requests that no tool has: tools name the device by their argument `target`."""
 _BASES: Final = ("/compilation", "/base/compilation", "/base")
 
 
@@ -42,6 +44,8 @@ def _argument_at(pointer: str) -> str:
     for base in _BASES:
         pointer = pointer.removeprefix(base)
     words = [word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:]]
+    if words[:1] == [_DEVICE]:
+        return "target"
     return ".".join(words) or "source"
 
 

@@ -109,6 +109,7 @@ def cut(text: str, most_bytes: int) -> str:
 
 def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     """Return the answer for a problem of the API: each wrong argument, and the next step."""
+    errors = problem.get("errors") or []
     wrong = wrong_arguments(problem)[:MOST_ERRORS]
     said = [f"{name}: {message}" for name, message in wrong] or [str(problem["detail"])]
     named = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in wrong))
@@ -121,6 +122,8 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     }.get(problem["slug"])
     if step is None and problem["retryable"]:
         step = "ask again in a few seconds"
+    elif step is None and any(one["pointer"].startswith("/device") for one in errors):
+        step = "leave out `target` to run it on the CPU device, or change it as described above"
     elif step is None:
         step = f"change {named or 'the arguments'} as described above, and ask again"
     return answer(

@@ -17,6 +17,8 @@ _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 POSTED_SOURCE = "user.py"  # the service's name for the posted source
+POSTED_REFERENCE = "reference.py"  # the service's name for the text of a reference
+_POSTED_NAMES = frozenset({POSTED_SOURCE, "user.ttir", "user.ttgir"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Diagnostic:
     def _place(self, source_name: str) -> str:
         if self.file is None:
             return self.stage or "tritond"
-        name = source_name if self.file == POSTED_SOURCE else self.file
+        name = source_name if self.file in _POSTED_NAMES else self.file
         return ":".join([name, *(str(n) for n in (self.line, self.column) if n is not None)])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.data_frames import data_frame
-from tritonc.diagnostic import POSTED_SOURCE, Problem, printable
+from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE, Problem, printable
 from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines, run_members
 from tritonc.members import read_members
@@ -83,12 +83,15 @@ class Launch:
             return self
         raise LaunchFailed(self)
 
-    def render(self, source_name: str = POSTED_SOURCE) -> str:
+    def render(
+        self, source_name: str = POSTED_SOURCE, reference_name: str = POSTED_REFERENCE
+    ) -> str:
         """Return findings, differences, times and the verdict in a compiler's error format.
 
-        `source_name` replaces the name of the posted source, so that editors find the file.
+        The names replace those of the posted texts, so that editors find the files.
         """
-        lines = list(self._run_lines({POSTED_SOURCE: source_name}))
+        names = {POSTED_SOURCE: source_name, POSTED_REFERENCE: reference_name}
+        lines = list(self._run_lines(names))
         if self.compilation is not None and self._is_compilation_to_report():
             lines.append(CompileFailed(self.compilation).render(source_name))
         if self.proof is not None:

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 
 from tritonc.compilation import Compilation
 from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
-from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
 from tritonc.jit.jit_launch import is_jit, jit_launch, package_of
 from tritonc.packages.package import Package, with_modules
 from tritonc.target_names import target_name
@@ -31,8 +31,6 @@ Grid = Sequence[int | str] | int | Callable[[dict[str, Any]], Any]
 
 Reference = str | Callable[..., Any] | Mapping[str, Any]
 """The text of a function `reference`, a Python function, or the JSON of a reference."""
-
-REFERENCE = "reference.py"  # the service's name for the text of a reference
 
 
 class KernelMembers(TypedDict, total=False):
@@ -177,7 +175,7 @@ def _sources(body: Mapping[str, Any]) -> dict[str, str]:
     compilation, reference = body.get("compilation") or {}, body.get("reference") or {}
     texts = {
         POSTED_SOURCE: compilation.get("source"),
-        REFERENCE: reference.get("source"),
+        POSTED_REFERENCE: reference.get("source"),
         **(compilation.get("files") or {}),
     }
     return {name: text for name, text in texts.items() if text}

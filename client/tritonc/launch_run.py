@@ -15,6 +15,7 @@ from tritonc.members import read_members
 
 GOOD = frozenset({"passed", "not_checked"})
 DOES_NOT_COMPILE = "does_not_compile"
+OUTSIDE = "out_of_bounds", "write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +128,10 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
     for finding in run.findings:
         if not said or finding.kind != DOES_NOT_COMPILE:
             yield from _finding(finding, sources, names)
+    # a store with a lane outside its buffer is not run: what it leaves unwritten is a consequence
+    is_outside = any((one.kind, one.access) == OUTSIDE for one in run.findings)
     for name, output in run.outputs.items():
-        yield from _output(name, output)
+        yield from _output(name, output, are_unwritten_shown=not is_outside)
     if run.timing:
         yield f"time: {times_text(run.timing)}"
     if run.fuzz:
@@ -137,13 +140,13 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
         yield from hot_lines(run.profile, sources, names)
 
 
-def _output(name: str, output: Output) -> Iterator[str]:
+def _output(name: str, output: Output, *, are_unwritten_shown: bool) -> Iterator[str]:
     comparison, summary = output.comparison or {}, output.summary or {}
     unwritten = summary.get("unwritten") or 0
     # elements that were never written differ anyway; report them only once
     if output.matches is False and comparison.get("mismatched") != unwritten:
         yield f"{name}: {_difference(comparison, summary)}"
-    if unwritten:
+    if unwritten and are_unwritten_shown:
         yield f"{name}: never written: {unwritten} of {_count(output.summary)} elements"
 
 

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from compiler.back.back import spent_ms
-from compiler.diagnostic import KERNEL_FOLDER, Failure, file_in_kernel
+from compiler.diagnostic import KERNEL_FOLDER, Failure, Span, diagnostic, file_in_kernel
 from compiler.front import ast_source, environment
 from compiler.json_number import read_number
 from compiler.messages.wire import Send
@@ -212,7 +212,9 @@ def _failure(error: BaseException) -> Failure:
     if isinstance(error, Failure):
         return error
     if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
-        return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}")
+        span = Span(file_in_kernel(error.filename or "") or "", error.lineno or 1)
+        placed = diagnostic("error", "frontend", error.msg, span=span)
+        return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}", [placed])
     slug, message = _slug_and_message(error)
     failure = reference_errors.failure_at_user_line(error, slug, message)
     return Failure(slug, "reference", failure.message, failure.diagnostics)

@@ -197,7 +197,9 @@ class References:
                 "the reference needs more memory than a process of a launch may have"
             )
         first = failure.diagnostics[0] if failure.diagnostics else None
-        return no_reference(failure.message + advice, first.line if first else None)
+        line = first.line if first else None
+        message = failure.message.removeprefix(f"line {line}: ")  # the finding has its line
+        return no_reference(message + advice, line)
 
 
 def _stages(run: PreparedRun, kinds: Sequence[str]) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
@@ -10,6 +12,7 @@ from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.terminal import Say
 
 DEFAULT_TARGET = "cuda:90"
+MOST_FILES = 2000
 _UNFLAGGED = {"file": [], "no_local_imports": False, "like": [], "autotune": False, "kernel": None}
 
 
@@ -26,6 +29,34 @@ class FileKernel:
     members: Mapping[str, Any]
     unknown: tuple[Mapping[str, Any], ...]
     is_written: bool
+    notes: tuple[str, ...] = ()
+    """The assumptions behind its members."""
+
+
+def files_with_kernels(word: str) -> list[Path]:
+    """Return a file, or the files with kernels of a folder or an installed package, sorted.
+
+    Raises ArgumentTypeError if there is no such place, or for more than `MOST_FILES`.
+    """
+    path = Path(word)
+    if path.is_file():
+        return [path]
+    folder = path if path.is_dir() else _package(word)
+    if folder is None:
+        raise ArgumentTypeError(f"{word}: no such file, folder or installed package")
+    found = sorted(folder.rglob("*.py"))
+    if len(found) > MOST_FILES:
+        raise ArgumentTypeError(f"{word} has {len(found)} files; name at most {MOST_FILES}")
+    return [file for file in found if b"triton.jit" in file.read_bytes()]
+
+
+def _package(name: str) -> Path | None:
+    """Return the folder of an installed package. It is looked up, never imported."""
+    if not name.isidentifier():
+        return None
+    spec = find_spec(name)
+    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+    return Path(folders[0]) if folders else None
 
 
 def file_kernels(name: str, target: str, client: Client, say: Say) -> Iterator[FileKernel]:
@@ -59,4 +90,5 @@ def _file_kernel(
     unknown = tuple(p for p in kernel["parameters"] if p["name"] not in known and not p["default"])
     if isinstance(signature, str):
         unknown = ()
-    return FileKernel(posted, kernel["name"], members, unknown, not (inferred or unknown))
+    is_written = not (inferred or unknown)
+    return FileKernel(posted, kernel["name"], members, unknown, is_written, tuple(inferred))

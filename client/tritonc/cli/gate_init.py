@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.file_kernels import DEFAULT_TARGET, FileKernel, file_kernels
+from tritonc.cli.file_kernels import (
+    DEFAULT_TARGET,
+    FileKernel,
+    file_kernels,
+    files_with_kernels,
+)
 from tritonc.cli.terminal import Terminal
 from tritonc.gate.first_gate_file import UNKNOWN, FoundKernel, gate_file_text
 from tritonc.target_names import target_name
@@ -15,7 +20,7 @@ from tritonc.target_names import target_name
 def write_gate_file(given: Namespace, client: Client, terminal: Terminal) -> None:
     """Write the gate file, and say what was inferred and what is unknown.
 
-    Raises ArgumentTypeError if the gate file exists, or if a file has no kernel.
+    Raises ArgumentTypeError if the gate file exists, or if there is no kernel.
     """
     path = Path(given.file)
     if path.exists():
@@ -24,16 +29,22 @@ def write_gate_file(given: Namespace, client: Client, terminal: Terminal) -> Non
         )
     targets = list(map(target_name, given.target)) or [DEFAULT_TARGET]
     found: list[FoundKernel] = []
-    for name in given.init:
-        kernels = list(file_kernels(name, targets[0], client, terminal.say))
-        if not kernels:
-            raise ArgumentTypeError(f"{name}: there is no @triton.jit")
+    for name in (str(file) for word in given.init for file in files_with_kernels(word)):
         source = Path(os.path.relpath(name, path.parent)).as_posix()
-        found += [FoundKernel(source, k.name, _members(k, terminal)) for k in kernels]
+        kernels = file_kernels(name, targets[0], client, terminal.say)
+        found += [FoundKernel(source, k.name, _members(k, terminal), _guesses(k)) for k in kernels]
+    if not found:
+        raise ArgumentTypeError(f"{', '.join(given.init)}: there is no @triton.jit")
     path.write_text(gate_file_text(found, targets, given.triton), encoding="utf-8")
     count = f"{len(found)} kernel{'' if len(found) == 1 else 's'}"
     next_step = "" if given.update_baseline else "; `tritonc gate --update-baseline` comes next"
     terminal.say(f"wrote {path} with {count}{next_step}")
+
+
+def _guesses(kernel: FileKernel) -> list[str]:
+    """Return what was assumed for a kernel, without the flags that change it."""
+    lines = (note.removeprefix(f"note: {kernel.name}: ") for note in kernel.notes)
+    return [f"guessed: {line.partition('; change it with')[0]}" for line in lines]
 
 
 def _members(kernel: FileKernel, terminal: Terminal) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Refusals of the service in terms of the command line: flags instead of JSON pointers."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 
-from tritonc.diagnostic import FieldError, Problem
+from tritonc.diagnostic import Diagnostic, FieldError, Problem
 from tritonc.service_errors import ProblemError
 
 _FLAGS = {  # by request member: the flag, and the namespace attribute with its values
@@ -76,11 +77,16 @@ def is_wrong_request(problem: Problem | None) -> bool:
     return bool(_flag_of(problem))
 
 
-def flag_line(problem: Problem | None) -> str:
-    """Return a line with the flag to change, empty if the request is not wrong."""
+def flag_line(problem: Problem | None, shown: Sequence[Diagnostic] = ()) -> str:
+    """Return a line with the flag to change, empty if the request is not wrong.
+
+    It repeats no error that was `shown` at its line of the source.
+    """
     if problem is None or not (flag := _flag_of(problem)):
         return ""
-    return f"tritonc: {flag}: {problem.detail or problem.title}"
+    text = problem.detail or problem.title
+    is_shown = any(one.line and one.message in text for one in shown)
+    return f"tritonc: change {flag}" if is_shown else f"tritonc: {flag}: {text}"
 
 
 def wrong_row(problem: Problem | None, given: Namespace) -> str:

@@ -2,21 +2,41 @@
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import Any, NoReturn
 
 MOST_CHARS = 100
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)")
+_REQUIRED = "the following arguments are required"
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """Parses like argparse. A wrong command or flag is answered with the closest one."""
+    """Parses like argparse. A wrong command or flag is answered with the closest one.
+
+    A mistyped flag is reported before one that is missing, since it may be the same.
+    """
+
+    _words: Sequence[str] = ()
+
+    # typed as in argparse, whose overloads are of no use here
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, and remember the words for errors."""
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the error, and exit with 2, as argparse does."""
+        if message.startswith(_REQUIRED) and (unknown := self._unknown_flags()):
+            message = f"unrecognized arguments: {' '.join(unknown)}"
         super().error(message + self._suggestion(message))
+
+    def _unknown_flags(self) -> list[str]:
+        """Return the words that look like long flags and abbreviate none of this command."""
+        known = sorted(set(self._flags()))
+        words = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+        return [word for word in words if not any(flag.startswith(word) for flag in known)]
 
     def _suggestion(self, message: str) -> str:
         if match := _CHOICE.search(message):

@@ -4,12 +4,11 @@ from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.file_kernels import DEFAULT_TARGET, file_kernels
+from tritonc.cli.file_kernels import DEFAULT_TARGET, file_kernels, files_with_kernels
 from tritonc.cli.kernel_flags import add_json, add_targets, add_wait, targets_of
 from tritonc.cli.posted_file import PostedFile
 from tritonc.cli.streams import write_json
@@ -30,7 +29,6 @@ LINE_EVERY_S = 5.0
 """The least seconds between two lines of progress, where it cannot be drawn."""
 _UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError)
 """The errors of one file, which do not stop the others."""
-MOST_FILES = 2000
 COLUMNS = [
     "kernel", "target", "spills", "registers", "occupancy", "instructions", "classes", "compile s",
     "machine code",
@@ -75,7 +73,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     """
     tritons = _tritons(given.triton, client)
     targets = targets_of(given) or [DEFAULT_TARGET]
-    paths = [path for word in given.sources for path in _paths(word)]
+    paths = [path for word in given.sources for path in files_with_kernels(word)]
     with terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say:
         kernels: list[GatedKernel] = []
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -111,29 +109,6 @@ def _tritons(word: str, client: Client) -> tuple[str, str]:
         there = ", ".join(sorted(offered.targets, key=version_order))
         raise ArgumentTypeError(f"--triton {word}: no worker has both; available: {there}")
     return old, new
-
-
-def _paths(word: str) -> list[Path]:
-    """Return the Python files that a word names. Raises ArgumentTypeError if there are none."""
-    path = Path(word)
-    if path.is_file():
-        return [path]
-    folder = path if path.is_dir() else _package(word)
-    if folder is None:
-        raise ArgumentTypeError(f"{word}: no such file, folder or installed package")
-    found = sorted(folder.rglob("*.py"))
-    if len(found) > MOST_FILES:
-        raise ArgumentTypeError(f"{word} has {len(found)} files; name at most {MOST_FILES}")
-    return [file for file in found if b"triton.jit" in file.read_bytes()]
-
-
-def _package(name: str) -> Path | None:
-    """Return the folder of an installed package. It is looked up, never imported."""
-    if not name.isidentifier():
-        return None
-    spec = find_spec(name)
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    return Path(folders[0]) if folders else None
 
 
 def _kernels(

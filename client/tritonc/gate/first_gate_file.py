@@ -24,6 +24,8 @@ class FoundKernel:
     source: str
     name: str
     members: Mapping[str, Any]
+    notes: Sequence[str] = ()
+    """The assumptions behind its members, a line each."""
 
 
 def gate_file_text(
@@ -40,7 +42,8 @@ def gate_file_text(
         name = kernel.name
         if names.count(name) > 1:
             name = f"{kernel.source.removesuffix('.py')}.{name}"
-        lines += ["", f"[kernels.{_key(name)}]", f"source = {_toml(kernel.source)}"]
+        lines += ["", *(f"# {' '.join(note.split())}" for note in kernel.notes)]
+        lines += [f"[kernels.{_key(name)}]", f"source = {_toml(kernel.source)}"]
         lines += [f"kernel = {_toml(kernel.name)}"]
         written = {m: kernel.members[m] for m in _MEMBERS if kernel.members.get(m)}
         lines += [f"{member} = {_toml(value)}" for member, value in written.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -94,7 +95,7 @@ async def test_both_generations_of_clients_find_the_tools(system: Deployment, mo
         "explain",
     ]
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
-    assert all("summary" in tool.output_schema["properties"] for tool in tools)
+    assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in tools])) <= 12_000
     hints = {tool.name: tool.annotations.read_only_hint for tool in tools}
     assert [name for name, is_read_only in hints.items() if not is_read_only] == [
         "launch",
@@ -278,6 +279,23 @@ async def test_a_right_kernel_passes_and_a_wrong_one_says_where(system: Deployme
     assert outside.splitlines()[-1] == f"Next: fix line {line}, and launch again"
     launched = re.findall(r"launch ([0-9a-f]+)", outside)[0]
     assert await said(system, "explain", key=launched) == outside
+
+
+async def test_a_wrong_reference_is_what_to_fix(system: Deployment) -> None:
+    wrong = "def reference(x_ptr, **_):\n    return {'out': x_ptr}\n"
+
+    text = await said(system, "launch", **LAUNCHED | {"reference": wrong})
+
+    assert ": invalid_reference\n" in text
+    step = "fix line 2 of the reference, and launch again; the kernel may be right"
+    assert steps_in(text) == [step]
+
+
+async def test_a_target_without_a_gpu_may_be_left_out(system: Deployment) -> None:
+    text = await said(system, "launch", **LAUNCHED | {"target": "cuda:90"})
+
+    assert "target: " in text
+    assert "leave out `target` to run it on the CPU device" in steps_in(text)[0]
 
 
 async def test_a_kernel_that_cannot_be_launched_says_where(system: Deployment) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from tritonc.cli.main import main
+from tritonc.cli.prove_command import contract_draft
 
+from launch.contract.text import read_contract
 from tests.integration.service.running import Deployment
 
 ROWS = """\
@@ -118,12 +120,20 @@ def test_a_contract_beside_the_kernel_leaves_its_launches_their_constexprs(
     assert "(an example)" not in err
 
 
-def test_without_a_contract_or_cases_the_request_is_wrong(
+def test_without_a_contract_or_cases_a_draft_is_written(
     system: Deployment, kernel: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kernel.with_suffix(".json").unlink()
-    assert prove(system, str(kernel), "--signature", "x_ptr=*fp32") == 2
-    assert "no contract and no cases" in capsys.readouterr().err
+    flags = "--signature", "x_ptr=*fp32", "stride=i32", "n_cols=i32", "--constexpr", "BLOCK=64"
+    assert prove(system, str(kernel), *flags) == 2
+    assert "I wrote a draft" in capsys.readouterr().err
+    assert kernel.with_suffix(".contract").read_text().endswith("\nx_ptr: ?\ngrid: ?\n")
+
+
+def test_a_draft_of_a_kernel_with_one_size_is_a_contract() -> None:
+    draft = contract_draft({"x_ptr": "*fp32:16", "n": "i32:16", "eps": "fp32"}, {"BLOCK": 64})
+    assert draft.endswith("\nx_ptr: n\ngrid: cdiv(n, BLOCK)\n")
+    read_contract(draft)
 
 
 def test_a_file_with_several_kernels_needs_the_name_of_one(

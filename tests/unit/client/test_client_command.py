@@ -145,6 +145,37 @@ def test_a_wrong_request_exits_2_and_says_where(
     assert "--target: there is no cuda:99" in capsys.readouterr().err
 
 
+def test_a_mistyped_flag_is_named_before_the_one_that_is_missing(
+    kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit):
+        main(["compile", kernel, "--targt", "h100"])
+    assert "unrecognized arguments: --targt; did you mean --target?" in capsys.readouterr().err
+
+
+def test_an_error_in_ir_names_the_users_own_file(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "add.ttir"
+    file.write_text("module {}")
+    [wrong] = failure()["diagnostics"]
+    wrong |= {"file": "user.ttir", "line": 4, "column": 2}
+    tritond.will_answer(failure() | {"diagnostics": [wrong]})
+    run(tritond, "compile", str(file), "--target", "h100")
+    assert "add.ttir:4:2: error" in capsys.readouterr().err
+
+
+def test_an_error_of_the_request_is_written_once(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    detail = "there is no kernel 'foo' in the source"
+    said = {"severity": "error", "stage": "request", "message": detail}
+    problem = {"slug": "unknown_kernel", "title": "Unknown kernel", "detail": detail}
+    tritond.will_answer(failure() | {"diagnostics": [said], "problem": problem})
+    run(tritond, "compile", kernel, "--kernel", "foo", "--target", "h100")
+    assert capsys.readouterr().err == f"tritonc: --kernel: {detail}\n"
+
+
 def test_a_missing_file_exits_2(tritond: FakeTritond, capsys: pytest.CaptureFixture[str]):
     assert run(tritond, "compile", "no-such-file.py", "--target", "cuda:90") == 2
     assert "no-such-file.py" in capsys.readouterr().err

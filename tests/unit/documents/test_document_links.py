@@ -48,3 +48,11 @@ def test_a_link_to_a_missing_heading_is_found(tmp_path: Path) -> None:
     page.write_text("# One `two`\n[a](#one-two) [b](#three) [c](gone.md) [d](https://x.y/#z)\n")
 
     assert faults(page) == ["#three", "gone.md"]
+
+
+def test_the_index_links_every_page() -> None:
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs)) for page in docs.glob("*/*.md")}
+    pages = {page for page in pages if not page.startswith("adr/")} | {"adr/README.md"}
+    linked = {target for target, _ in LINK.findall((docs / "index.md").read_text())}
+    assert pages <= linked

@@ -220,10 +220,13 @@ def report(
     if compilation.succeeded:
         text = compilation.stdout + describe(compilation, one.source.name)
         return "\n".join([text, *_share(one, compilation), *notes])
-    text = compilation.stdout + CompileFailed(compilation).render(one.source.name)
     words = flags_to_add(compilation, one.source, given, client)
     hint = f"hint: add {words}" if words else ""
-    return "\n".join(filter(None, [text, hint, flag_line(compilation.problem), *notes]))
+    flag = flag_line(compilation.problem, compilation.diagnostics)
+    is_placed = any(said.line for said in compilation.diagnostics)
+    # an error of the request that is about no line is in the line of its flag
+    reason = "" if flag and not is_placed else CompileFailed(compilation).render(one.source.name)
+    return "\n".join(filter(None, [compilation.stdout + reason, hint, flag, *notes]))
 
 
 def _share(one: WantedCompilation, compilation: Compilation) -> list[str]:

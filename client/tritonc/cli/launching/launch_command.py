@@ -18,7 +18,7 @@ from tritonc.cli.recent_keys import remember
 from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
 from tritonc.cli.streams import check_writable, name_of, write, write_json
 from tritonc.cli.terminal import Terminal
-from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
 from tritonc.launch import Launch
 from tritonc.service_errors import WaitExpired
 
@@ -143,7 +143,7 @@ def _report(
         terminal.draw(accesses(trace, name))
     wanted = [output for output, how in given.returns if how == "values"]
     terminal.text(values(launch, wanted))
-    terminal.text(launch.render(name))
+    terminal.text(launch.render(name, given.reference or POSTED_REFERENCE))
 
 
 def _returned(word: str) -> tuple[str, str]:

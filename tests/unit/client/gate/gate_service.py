@@ -65,6 +65,7 @@ class GateService(httpx.MockTransport):
         self.batches = 0
         self.proposals: dict[str, str] = {}
         self.parameters = ["x_ptr", "N"]
+        self.kernels = ["double"]
         self.mixes: dict[tuple[str, str], dict[str, Any]] = {}
         self.mix: dict[str, Any] | None = MIX
         self.mix_of: Compiled | None = None
@@ -83,7 +84,7 @@ class GateService(httpx.MockTransport):
             return self._of_compilations(path, request)
         if path == "/v1/inspect":
             facts = [self._fact(name) for name in self.parameters]
-            kernels = [{"name": "double", "parameters": facts}]
+            kernels = [{"name": name, "parameters": facts} for name in self.kernels]
             return _json({"kernels": kernels, "problem": None})
         if path == "/v1/proofs":
             return _json({"id": "p1", "state": "completed", **self.proof})

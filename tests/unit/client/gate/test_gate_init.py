@@ -13,7 +13,9 @@ def test_a_first_gate_file_passes_as_it_is(service: GateService, capsys: Any):
 
     assert gate(service, "--init", "double.py", "--target", "h100", "gfx942") == 0
 
-    written = tomllib.loads(Path("kernels.toml").read_text())
+    text = Path("kernels.toml").read_text()
+    assert "# guessed: assumes *fp32 x_ptr; N=64" in text
+    written = tomllib.loads(text)
     assert written["matrix"] == {"targets": ["cuda:90", "hip:gfx942"]}
     assert written["kernels"] == {
         "double": {
@@ -26,6 +28,27 @@ def test_a_first_gate_file_passes_as_it_is(service: GateService, capsys: Any):
     assert "assumes *fp32 x_ptr; N=64" in capsys.readouterr().err
     assert gate(service, "--update-baseline") == 0
     assert gate(service) == 0
+
+
+def test_a_folder_stands_for_its_files_with_kernels(service: GateService, capsys: Any):
+    folder = Path("kernels")
+    (folder / "inner").mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "inner" / "double.py").write_text(KERNEL)
+
+    assert gate(service, "--init", "kernels") == 0
+
+    written = tomllib.loads(Path("kernels.toml").read_text())
+    assert written["kernels"]["double"]["source"] == "kernels/inner/double.py"
+
+
+def test_files_without_a_kernel_make_no_gate_file(service: GateService, capsys: Any):
+    Path("plain.py").write_text("x = 1\n")
+    service.kernels = []
+
+    assert gate(service, "--init", "plain.py") == 2
+
+    assert "plain.py: there is no @triton.jit" in capsys.readouterr().err
 
 
 def test_what_the_kernel_says_itself_is_not_repeated(service: GateService):

@@ -33,6 +33,25 @@ def test_a_report_reads_like_a_compilers_output(client: Client, tritond: FakeTri
     )
 
 
+def test_a_store_out_of_bounds_explains_what_is_never_written(client: Client, tritond: FakeTritond):
+    outside = OUT_OF_BOUNDS | {"access": "write"}
+    outputs = {"z": output(mismatched=8, unwritten=8)}
+    reported = launch(verdict="out_of_bounds", findings=[outside], outputs=outputs)
+    tritond.will_answer(reported)
+
+    assert "never written" not in client.launch(SOURCE, **ADD).render("add.py")
+
+
+def test_a_report_names_the_file_of_a_reference(client: Client, tritond: FakeTritond):
+    wrong = {"kind": "invalid_reference", "message": "ValueError", "line": 2}
+    findings = [wrong | {"file": "reference.py"}]
+    tritond.will_answer(launch(verdict="invalid_reference", findings=findings))
+
+    report = client.launch(SOURCE, **ADD, reference="def reference(x, **_):\n    return x\n")
+
+    assert report.render("add.py", "sum.py").startswith("sum.py:2: invalid_reference: ValueError")
+
+
 def test_a_report_shows_the_line_of_a_reference_that_failed(client: Client, tritond: FakeTritond):
     said = {"kind": "invalid_reference", "message": "ValueError: shapes", "line": 2}
     reported = launch(verdict="invalid_reference", findings=[said | {"file": "reference.py"}])
