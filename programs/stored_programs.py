@@ -17,10 +17,14 @@ from store.stored import read_stored
 
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
-    """A program of `caller`; `tapes` are blob digests by whose they are, once it is recorded."""
+    """A program of `caller`; `tapes` are blob digests by whose they are, once it is recorded.
+
+    `receipt` is the digest of the worker's part of its receipt, once it is judged.
+    """
 
     caller: str
     tapes: Mapping[str, str]
+    receipt: str | None = None
 
 
 class Programs:
@@ -36,15 +40,22 @@ class Programs:
 
     async def find(self, program_id: str, caller: str) -> StoredProgram | None:
         """Return the program, None when there is none or it belongs to another caller."""
-        found: Any = await self._redis.hmget(keys.PROGRAM + program_id, "caller", "tapes")
-        owner, tapes = found
+        found: Any = await self._redis.hmget(
+            keys.PROGRAM + program_id, "caller", "tapes", "receipt"
+        )
+        owner, tapes, receipt = found
         if owner is None or owner.decode() != caller:
             return None
-        return StoredProgram(caller, read_stored(dict[str, str], tapes) if tapes else {})
+        kept = read_stored(dict[str, str], tapes) if tapes else {}
+        return StoredProgram(caller, kept, receipt.decode() if receipt else None)
 
     async def keep_tapes(self, program_id: str, tapes: Mapping[str, str]) -> None:
         """Note where the tapes of a program are, by whose: `candidate` and `reference`."""
         await self._set(program_id, "tapes", orjson.dumps(dict(tapes)))
+
+    async def keep_receipt(self, program_id: str, digest: str) -> None:
+        """Note where the worker's part of a program's receipt is."""
+        await self._set(program_id, "receipt", digest)
 
     async def _set(self, program_id: str, name: str, value: str | bytes) -> None:
         await self._set_fields(args=[keys.PROGRAM + program_id, LIFE_S, name, value])

@@ -27,6 +27,7 @@ from service.http.traffic import Traffic
 from service.launches.launch_submission import LAUNCHES
 from service.metrics import Metrics
 from service.owned_jobs import OwnedJobs
+from service.receipt_key import receipt_key
 from service.request_rate import RequestRate
 from service.settings import ServiceSettings
 from service.state import ServiceState
@@ -197,6 +198,7 @@ def _service_state(
         lists=OwnLists(redis),
         invalidate=partial(invalidate, redis),
         metrics=Metrics(traffic, bucket),
+        receipt_key=receipt_key(settings.receipt_key),
         stores={store: store(redis) for store in stores},
     )
 

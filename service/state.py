@@ -17,6 +17,7 @@ from service.caller import Callers
 from service.caller_threads import CallerThreads
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.metrics import Metrics
+from service.receipt_key import ReceiptKey
 from service.settings import ServiceSettings
 from service.toolchains import ToolchainCache
 from store.batches import Batches
@@ -76,6 +77,8 @@ class ServiceState:
     lists: OwnLists
     invalidate: Callable[[str], Awaitable[None]]
     metrics: Metrics
+    receipt_key: ReceiptKey | None
+    """The key that signs receipts; None: the service gives none."""
     stores: Mapping[type[Any], Any]
     """Data of features in Redis, by the class of it."""
 

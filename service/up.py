@@ -30,7 +30,8 @@ RECONCILE_S = 5.0
 QUICK_DEATH_S = 10.0
 MAX_QUICK_DEATHS = 3
 RESTART_AFTER_S = 0.5
-OF_THE_SERVICE = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_API_KEY"})
+RECEIPT_KEY = "TRITOND_RECEIPT_KEY"
+OF_THE_SERVICE = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_API_KEY", RECEIPT_KEY})
 """Secrets that only the service needs. Workers run untrusted code and never get them."""
 
 logger = logging.getLogger("tritond")
@@ -110,6 +111,7 @@ async def up(host: str, port: int, data: Path, announce: Callable[[str], object]
             "TRITOND_REDIS_URL": redis_url,
             "TRITOND_HOST": host,
             "TRITOND_PORT": str(port),
+            RECEIPT_KEY: os.environ.get(RECEIPT_KEY) or str(_folder(data) / "receipt-key.pem"),
         }
         service = UpPart("service", environment)
         others = {name: value for name, value in environment.items() if name not in OF_THE_SERVICE}
@@ -119,6 +121,12 @@ async def up(host: str, port: int, data: Path, announce: Callable[[str], object]
             stack.push_async_callback(part.stop)
         ends += [_end(service), end_for_good(worker)]
         await _run(ends, stopped, _announce_and_tend(redis_url, host, port, announce, alone=alone))
+
+
+def _folder(data: Path) -> Path:
+    """Return the data folder, which exists even where another server keeps the data."""
+    data.mkdir(parents=True, exist_ok=True)
+    return data.absolute()
 
 
 async def _run(

@@ -23,6 +23,7 @@ from programs.program_record import (
     program_url,
     tape_url,
 )
+from programs.receipt import receipt_of, receipt_payload
 from programs.tape.read_tape import read_tape
 from programs.tape.tape_text import tape_text
 from programs.timing_record import EntryTime, ProgramTiming
@@ -259,4 +260,9 @@ TAPE: dict[str, Any] = {
     "outputs2": {"t": 5},
     "ops": _calls(),
 }
+RECEIPT = receipt_of(
+    receipt_payload(b"{}", b"{}", {"candidate": ("sha256:2c26b46b", None)}, "0.1.0"),
+    keyid="9f86d081884c7d65",
+    signature=bytes(range(64)),
+).model_dump()
 TAPE_TEXT = tape_text(read_tape(orjson.dumps(TAPE)))

@@ -13,10 +13,19 @@ from programs.program_request import (
     WARMING_EXAMPLE,
     ProgramRequest,
 )
+from programs.receipt import Receipt
 from programs.service.program_events import CompiledEvent, RecordedEvent, ReplayedEvent
-from programs.service.program_examples import ANSWERS, CANCELLED, TAPE, TAPE_TEXT, UNDER_WAY
+from programs.service.program_examples import (
+    ANSWERS,
+    CANCELLED,
+    RECEIPT,
+    TAPE,
+    TAPE_TEXT,
+    UNDER_WAY,
+)
 from programs.service.program_list import LISTED
 from programs.service.program_submission import PROGRAMS
+from programs.service.receipt_answer import receipt_answer
 from programs.service.tape_answer import WhichTape, tape_answer
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
@@ -107,6 +116,23 @@ async def get_tape(
     caller = await state.callers.identify(request, SCOPE)
     stored = await PROGRAMS.find_owned(state, caller, program_id)
     return await tape_answer(request, state, program_id, stored, program)
+
+
+@router.get(
+    "/{program_id}/receipt",
+    summary="A signed receipt of a program, for others to judge again",
+    responses=answer_of(Receipt, {"a receipt": RECEIPT}),
+)
+async def get_receipt(request: Request, program_id: str) -> Response:
+    """Answer the receipt of a judged program: a DSSE envelope, whose payload is JSON.
+
+    The payload has the record of the program, what was asked (sources and seed, too), tapes, and
+    digests of kernels and values.
+    """
+    state = state_of(request)
+    caller = await state.callers.identify(request, SCOPE)
+    stored = await PROGRAMS.find_owned(state, caller, program_id)
+    return await receipt_answer(request, state, program_id, stored)
 
 
 @router.get(

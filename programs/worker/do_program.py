@@ -63,6 +63,9 @@ async def _program(
     recordings = Recordings(job, pool, deadline, context.tapes)
     run = ProgramAttempt(attempt.claim, job, context, deadline, recordings, spent)
     runs = [await _case(run, case, index) for index, case in enumerate(job.cases)]
+    if any(one.verdict is not None for one in runs):
+        kernels = {key: stages for one in runs for key, stages in one.digests.items()}
+        await run.keep_receipt(kernels, [one.values for one in runs])
     if not job.has_cases:
         return with_run(job, runs[0])
     return with_cases(job, [case.name for case in job.cases], runs)

@@ -1,5 +1,6 @@
 """One attempt at a program: its settings and pools, the events it sends, the tapes it stores."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from programs.program_request import (
     InputsRequest,
     cpu_checks,
 )
+from programs.receipt import ReceiptValue
 from programs.replay.replay_order import Experiment
 from programs.stored_programs import Programs
 from programs.worker.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
@@ -28,6 +30,7 @@ from programs.worker.program_kernels import ProgramKernels
 from programs.worker.program_outcome import launches_of
 from programs.worker.program_recordings import RecordedCase, Recordings
 from programs.worker.program_texts import ProgramTexts
+from programs.worker.receipt_work import written_work
 from programs.worker.record_child import ProgramTape
 from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
 from programs.worker.replayed import Replayed
@@ -115,6 +118,16 @@ class ProgramAttempt:
 
     async def _put(self, texts: list[bytes]) -> Sequence[str]:
         return await self.context.compiling.blobs.put_many(texts)
+
+    async def keep_receipt(
+        self, kernels: Mapping[str, dict[str, str]], values: Sequence[Sequence[ReceiptValue]]
+    ) -> None:
+        """Store this worker's part of the receipt. `values` are those of each case."""
+        triton = self.context.compiling.toolchain.triton
+        # in a thread: a source may be long
+        work = await asyncio.to_thread(written_work, self.job, triton, kernels, values)
+        (digest,) = await self._put([work])
+        await self.context.programs.keep_receipt(self.job.id, digest)
 
     def kernel_jobs(self, texts: ProgramTexts) -> KernelJobs:
         """Return the finder of compile jobs for the kernels in `texts`."""

@@ -28,6 +28,7 @@ from programs.worker.program_kernels import ProgramKernels, compile_kernels
 from programs.worker.program_outcome import CaseOutcome
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.program_texts import ProgramTexts
+from programs.worker.receipt_work import digests_of, values_of
 from programs.worker.record_child import NotRecorded, ProgramTape
 from programs.worker.replayed import Replayed
 from programs.worker.scratch_memory import launch_without_allocator
@@ -92,6 +93,7 @@ class _Case:
         if attempt.job.stop_after == "tape":
             return
         compiled = await self._compiled(recorded.candidate, attempt.recordings.texts)
+        outcome.digests |= digests_of(compiled.compiled)
         outcome.kernels = compiled.answered
         outcome.problem = compiled.problem(CANDIDATE)
         outcome.is_compiled = outcome.problem is None
@@ -220,6 +222,8 @@ class _Case:
         if outcome.problem is None:
             await self._judge(replayed, reference, compiled.questionable_ir)
             self._look_at_parameters(recorded, replayed, reference)
+            # in a thread: values may be long
+            outcome.values = await to_thread(values_of, self._attempt.trial, replayed, reference)
 
     async def _reference(
         self, recorded: RecordedCase, program: ProgramTape, kernels: ProgramKernels

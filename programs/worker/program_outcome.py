@@ -23,6 +23,7 @@ from programs.program_record import (
     reward_of,
     tape_url,
 )
+from programs.receipt import MOST_VALUES, ReceiptValue
 from programs.tape.program_work import WorkShares
 from programs.tape.schema import Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
@@ -53,6 +54,10 @@ class CaseOutcome:
     """The shares of work by kernels and by torch, if nothing is timed."""
     warnings: list[str] = field(default_factory=list)
     problem: ProgramProblem | None = None
+    digests: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The digest of each stage of the kernels, by compilation key."""
+    values: list[ReceiptValue] = field(default_factory=list)
+    """The values that it and the reference returned, in all trials."""
     is_compiled: bool = False
     """True if it was recorded and all of its kernels compile."""
 
@@ -90,6 +95,7 @@ class CaseOutcome:
 
     def take_trial(self, other: "CaseOutcome", trial: int, seed: int) -> None:
         """Adopt the verdict of another trial if that is not good. Times and kernels stay."""
+        self.values += other.values[: MOST_VALUES - len(self.values)]
         if other.verdict in GOOD and other.problem is None:
             return
         self.verdict, self.problem = other.verdict, other.problem

@@ -102,7 +102,8 @@ async def get_system(request: Request) -> dict[str, Any]:
     `blobs` is the state of the bucket of large blobs in this process: the scheme of its URL, its
     circuit ("open" while requests pause, since the last ones failed, else "closed"), and how many
     requests failed. It is null without `TRITOND_BLOBS_URL`. `queues` is null for a key without the
-    scope `admin`: lanes hold jobs of all namespaces.
+    scope `admin`: lanes hold jobs of all namespaces. `receipt_key` is the public half of the key
+    that signs receipts of programs, null without one.
     """
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
@@ -113,6 +114,7 @@ async def get_system(request: Request) -> dict[str, Any]:
         "default_toolchain": default.id if default else None,
         "store": {"reachable": True, "separate_cache": state.settings.cache_url is not None},
         "blobs": state.blobs.bucket.state() if state.blobs.bucket else None,
+        "receipt_key": state.receipt_key.described() if state.receipt_key else None,
         "queues": {lane: load.queued for lane, load in (await _loads(state)).items()}
         if "admin" in caller.scopes
         else None,

@@ -51,6 +51,15 @@ class AsyncPrograms:
         request = _tape(program_id, "text/plain", of_reference=of_reference)
         return (await self._connection.send(request)).text
 
+    async def receipt(self, program_id: str) -> bytes:
+        """Return the signed receipt of a judged program, for `examples/rejudge.py`.
+
+        Raises ProblemError with the slug `not_finished` before the end, and `not_found` if it was
+        not judged or the service signs no receipts.
+        """
+        request = Request("GET", f"{_path(program_id)}/receipt", repeatable=True, is_for_file=True)
+        return (await self._connection.send(request)).content
+
     async def bundle(self, program_id: str, *, wait_s: float = 60) -> bytes:
         """Return a tar with a program's kernels; its `install.py` fills Triton's cache.
 

@@ -52,6 +52,15 @@ class Programs:
         request = _tape(program_id, "text/plain", of_reference=of_reference)
         return (self._connection.send(request)).text
 
+    def receipt(self, program_id: str) -> bytes:
+        """Return the signed receipt of a judged program, for `examples/rejudge.py`.
+
+        Raises ProblemError with the slug `not_finished` before the end, and `not_found` if it was
+        not judged or the service signs no receipts.
+        """
+        request = Request("GET", f"{_path(program_id)}/receipt", repeatable=True, is_for_file=True)
+        return (self._connection.send(request)).content
+
     def bundle(self, program_id: str, *, wait_s: float = 60) -> bytes:
         """Return a tar with a program's kernels; its `install.py` fills Triton's cache.
 

@@ -179,6 +179,17 @@ class ScriptedRecorder:
             await Programs(redis).keep_tapes(program_id, digests)
         return digests
 
+    def keep_receipt(self, program_id: str, work: dict[str, Any]) -> str:
+        """Store the worker's part of a receipt; return its blob."""
+
+        async def keep() -> str:
+            async with connect(self.redis_url) as redis:
+                digest = await Blobs(redis).put(orjson.dumps(work))
+                await Programs(redis).keep_receipt(program_id, digest)
+            return digest
+
+        return asyncio.run(keep())
+
     def evict(self, digest: str) -> None:
         """Evict a blob from the cache."""
 
@@ -202,7 +213,8 @@ class ScriptedRecorder:
 def recording(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Yield a service with API keys and without a worker."""
     folder = tmp_path_factory.mktemp("programs")
-    with without_worker(system, folder, **QUOTAS) as deployment:
+    key = {"TRITOND_RECEIPT_KEY": str(folder / "receipt-key.pem")}
+    with without_worker(system, folder, **QUOTAS, **key) as deployment:
         yield deployment
 
 

@@ -24,7 +24,8 @@ collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_TORCH") else ["test_*.p
 @pytest.fixture(scope="session")
 def recording_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Yield a deployment that records programs."""
-    deployment = Deployment(tmp_path_factory.mktemp("programs"))
+    folder = tmp_path_factory.mktemp("programs")
+    deployment = Deployment(folder, TRITOND_RECEIPT_KEY=str(folder / "receipt-key.pem"))
     deployment.start_store()
     deployment.start_service()
     deployment.start_worker()

@@ -52,6 +52,7 @@ METHODS = {
     "get_program": "programs.get",
     "delete_program": "programs.cancel",
     "get_tape": "programs.tape",
+    "get_receipt": "programs.receipt",
     "get_program_events": "programs.events",
     "get_bundle": "programs.bundle",
     "create_sweep": "sweep",
