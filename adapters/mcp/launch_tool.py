@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
+from adapters.mcp import short_forms
 from adapters.mcp.remedies import remedy
 from adapters.mcp.short_answer import (
     ToolAnswer,
@@ -33,8 +34,8 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     body: dict[str, Any] = {
         "compilation": {name: given[name] for name in _OF_COMPILATION if name in given},
         "device": {"target": arguments.target} if arguments.target else "cpu",
-        "grid": given["grid"],
-        "arguments": given["arguments"],
+        "grid": short_forms.grid(arguments.grid),
+        "arguments": {name: short_forms.argument(one) for name, one in arguments.arguments.items()},
     }
     if arguments.reference is not None:
         tolerances = {name: given[name] for name in ("rtol", "atol") if name in given}

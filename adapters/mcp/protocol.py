@@ -46,7 +46,7 @@ class _Tool:
 
     def listed(self, name: str) -> types.Tool:
         """Return the tool's entry in the list of tools."""
-        schema = self.arguments.model_json_schema()
+        schema = _without_titles(self.arguments.model_json_schema())
         hints = types.ToolAnnotations(
             read_only_hint=self.is_read_only,
             destructive_hint=False,
@@ -59,6 +59,20 @@ class _Tool:
             input_schema=schema,
             annotations=hints,
         )
+
+
+def _without_titles(schema: Any) -> Any:
+    """Return a JSON schema without titles, which only repeat the names of arguments."""
+    if isinstance(schema, list):
+        return [_without_titles(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: each for name, each in schema.items() if not _is_title(name, each)}
+    return {name: _without_titles(each) for name, each in kept.items()}
+
+
+def _is_title(name: str, member: object) -> bool:
+    return name == "title" and isinstance(member, str)
 
 
 _TOOLS: Mapping[str, _Tool] = {

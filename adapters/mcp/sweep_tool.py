@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import Request
 
+from adapters.mcp import short_forms
 from adapters.mcp.short_answer import ToolAnswer, answer, refused, short
 from adapters.mcp.tool_arguments import SweepArguments
 from service.adapter_host import host_of
@@ -19,7 +20,7 @@ async def sweep(request: Request, arguments: SweepArguments) -> ToolAnswer:
     """Compile a kernel with all combinations of some values, and return the first rows."""
     given = arguments.model_dump(exclude_none=True)
     base = {name: given[name] for name in given if name not in {"space", "where", "sort"}}
-    space = {"product": arguments.space}
+    space = {"product": short_forms.axes(arguments.space)}
     body = {"base": base, "space": space, "where": arguments.where}
     query: dict[str, str | int | float] = {
         "wait": host_of(request).max_wait_s,

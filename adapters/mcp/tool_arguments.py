@@ -14,6 +14,8 @@ TextStage = CompiledTextStage | Literal["sass"]
 MAX_AXES, MAX_VALUES, MAX_WHERE_CHARS = 32, 1000, 1000
 _Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
 
+_Axes = Annotated[list[int | _Formula], Field(min_length=1, max_length=3)]
+
 
 class ToolArguments(BaseModel):
     """Base of the arguments below; it refuses unknown members."""
@@ -53,7 +55,7 @@ class KernelArguments(ToolArguments):
 class CompileArguments(KernelArguments):
     """A kernel, and the stages to show."""
 
-    target: Name = Field(description="such as cuda:90 or hip:gfx942; see `targets`")
+    target: Name = Field(default="cuda:90", description="or hip:gfx942 ...; see `targets`")
     stage: TextStage | None = Field(default=None, description="the text to show; default: none")
     first_line: int = Field(default=1, ge=1, description="first line of that text to show")
 
@@ -64,10 +66,10 @@ class LaunchArguments(KernelArguments):
     target: Name | None = Field(default=None, description="default: the CPU device runs it")
     arguments: dict[Name, Any] = Field(
         max_length=MAX_ARGUMENTS,
-        description='{"x_ptr": {"shape": [4096], "dtype": "fp32", "init": {"kind": "uniform", '
-        '"seed": 1}}, "out_ptr": {"shape": [4096], "dtype": "fp32", "output": true}, "n": 4096}',
+        description='{"x_ptr": "fp32[8,512]:normal(seed=1)", "out_ptr": "fp32[8,512]:output", '
+        '"n": 4096}; or {"shape": [8, 512], "dtype": "fp32", "init": {"kind": "uniform"}}',
     )
-    grid: list[int | _Formula] = Field(max_length=3, description='[4] or ["cdiv(n, BLOCK_SIZE)"]')
+    grid: int | _Formula | _Axes = Field(description='4, [4, 2] or ["cdiv(n, BLOCK_SIZE)"]')
     reference: Text | None = Field(
         default=None,
         description="Python: def reference(x_ptr, **_): return x_ptr + 1, with NumPy as np",
@@ -114,8 +116,7 @@ class SweepArguments(KernelArguments):
     space: dict[Name, Annotated[list[Any], Field(max_length=MAX_VALUES)]] = Field(
         min_length=1,
         max_length=MAX_AXES,
-        description='all combined: {"constexprs.BLOCK_SIZE": [256, 1024], "options.num_warps": '
-        "[4, 8]}",
+        description='all combined: {"BLOCK_SIZE": [256, 1024], "num_warps": [4, 8]}',
     )
     where: list[Annotated[str, Field(max_length=MAX_WHERE_CHARS)]] = Field(
         default_factory=list,

@@ -95,7 +95,8 @@ async def test_both_generations_of_clients_find_the_tools(system: Deployment, mo
         "explain",
     ]
     assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
-    assert len(json.dumps([tool.model_dump(exclude_none=True) for tool in tools])) <= 12_000
+    listed = [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]
+    assert len(json.dumps(listed, separators=(",", ":"))) <= 12_000
     hints = {tool.name: tool.annotations.read_only_hint for tool in tools}
     assert [name for name, is_read_only in hints.items() if not is_read_only] == [
         "launch",
@@ -193,7 +194,7 @@ async def test_a_failure_reports_its_line_and_a_next_step(system: Deployment) ->
 
 async def test_what_is_wrong_in_a_request_is_named(system: Deployment) -> None:
     unknown = await said(system, "compile", **COMPILED | {"options": {"num_wraps": 4}})
-    missing = await said(system, "compile", source=VECTOR_ADD)
+    missing = await said(system, "sweep", source=VECTOR_ADD, space={"BLOCK_SIZE": [64]})
     misspelt = await said(system, "compiel", source=VECTOR_ADD)
 
     assert "Next: change `options.num_wraps` as described above" in unknown
@@ -279,6 +280,17 @@ async def test_a_right_kernel_passes_and_a_wrong_one_says_where(system: Deployme
     assert outside.splitlines()[-1] == f"Next: fix line {line}, and launch again"
     launched = re.findall(r"launch ([0-9a-f]+)", outside)[0]
     assert await said(system, "explain", key=launched) == outside
+
+
+async def test_the_forms_of_the_command_line_work(system: Deployment) -> None:
+    buffers = dict.fromkeys(("x_ptr", "y_ptr"), "fp32[1000]:normal")
+    buffers |= {"output_ptr": "fp32[1000]:output", "n_elements": 1000}
+    short = {"arguments": buffers, "grid": "cdiv(n_elements, BLOCK_SIZE)"}
+    space = {"BLOCK_SIZE": [128, 256], "num_warps": [4]}
+
+    assert re.match(r"launch [0-9a-f]+: passed\n", await said(system, "launch", **LAUNCHED | short))
+    swept = await said(system, "sweep", **COMPILED | {"space": space, "constexprs": {}})
+    assert swept.count(": succeeded") == 2
 
 
 async def test_a_wrong_reference_is_what_to_fix(system: Deployment) -> None:
