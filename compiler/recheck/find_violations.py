@@ -40,6 +40,8 @@ _TACTICS = (
     "simplify", "propagate-values", "solve-eqs", "simplify", "ackermannize_bv", "bit-blast", "sat",
 )  # fmt: skip
 GUESS_EFFORT = 150_000
+SHARE_AT_ONCE = 0.5
+"""Of all effort, which one question about all addresses may take beside it."""
 MOST_ROUNDS = 4
 """Questions without products, each of which learns from the one before."""
 MOST_PAIRS = 400
@@ -79,6 +81,15 @@ class _Touched:
     wraps: z3.BoolRef
     """An integer that a proof of overflow covers is wrong."""
     is_exact: bool
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The answer to a question, which several accesses ask. The terms keep their numbers."""
+
+    terms: tuple[z3.BoolRef, z3.BoolRef]
+    effort: int
+    answer: CheckedAnswer
 
 
 def find_violations(
@@ -125,40 +136,60 @@ class _Questions:
         self._contract, self._machines = contract, machines
         self._operations, self._checks, self._effort = operations, checks, effort
         self._touched: dict[tuple[ReadOperation, str], list[_Touched]] = {}
+        self._known: dict[tuple[int, int], _Known] = {}
         self._spent = 0
 
     def answers(self) -> list[RecheckedAccess]:
         found = []
         left = len(self._operations)
+        asked = [one for one in ("bounds", "overflow") if one in self._checks]
+        agreeing = self._agreeing_at_once(asked) if asked else frozenset()
         for operation in self._operations:
             answers: dict[str, CheckedAnswer] = {}
-            share = 2 * (self._effort - self._spent) // max(left, 1)
-            if "bounds" in self._checks or "overflow" in self._checks:
-                answers |= self._addresses(operation, share)
+            rest = self._effort - self._spent
+            share = min(2 * rest // left, rest * 2 // 3) if left > 1 else rest
+            if operation in agreeing:
+                answers = dict.fromkeys(asked, CheckedAnswer("agrees"))
+            elif asked:
+                answers = self._addresses(operation, asked, share)
             if "races" in self._checks and _writes(operation):
                 answers["race"] = self._race(operation, share)
             found.append(RecheckedAccess(operation.name, answers))
             left -= 1
         return found
 
-    def _addresses(self, operation: ReadOperation, share: int) -> dict[str, CheckedAnswer]:
-        asked = [one for one in ("bounds", "overflow") if one in self._checks]
+    def _agreeing_at_once(self, asked: Sequence[str]) -> frozenset[ReadOperation]:
+        """Ask one question about all addresses, which is often as easy as one about each."""
+        violations: list[z3.BoolRef] = []
+        operations = set[ReadOperation]()
+        for operation in self._operations:
+            try:
+                runs = self._runs(operation, self._machines[0])
+            except (NotModelled, RecursionError, KeyError):
+                continue
+            operations.add(operation)
+            violations += [condition for condition, _ in _violations(runs, asked)]
+        formulas = [*self._facts(), simplified(any_of(violations))]
+        outcome, _ = self._without_products(formulas, int(self._effort * SHARE_AT_ONCE))
+        self._spent = 0
+        return frozenset(operations if outcome == z3.unsat else ())
+
+    def _addresses(
+        self, operation: ReadOperation, asked: Sequence[str], share: int
+    ) -> dict[str, CheckedAnswer]:
         try:
             runs = self._runs(operation, self._machines[0])
         except (NotModelled, RecursionError, KeyError) as refused:
             return dict.fromkeys(asked, CheckedAnswer("not_modelled", reason=str(refused)))
-        in_numbers = [(both(one.outside, opposite(one.wraps)), one.is_exact) for one in runs]
-        wrapping = [(one.wraps, one.is_exact) for one in runs]
-        if asked == ["bounds"]:
-            return {"bounds": self._ask(in_numbers, share)}
-        if asked == ["overflow"]:
-            return {"overflow": self._ask(wrapping, share)}
-        whole = [(any_of([one.outside, one.wraps]), one.is_exact) for one in runs]
+        if len(asked) == 1:
+            return {asked[0]: self._ask(_violations(runs, asked), share)}
+        wrapping = _violations(runs, ["overflow"])
         wrapped = any_of([condition for condition, _ in wrapping])
-        answer = self._ask(whole, share, probe=wrapped)
+        answer = self._ask(_violations(runs, asked), share, probe=wrapped)
         if answer.outcome != "violated":
             return dict.fromkeys(asked, answer)
         if answer.probed:
+            in_numbers = _violations(runs, ["bounds"])
             return {"bounds": self._ask(in_numbers, share), "overflow": answer}
         return {"bounds": answer, "overflow": self._ask(wrapping, share)}
 
@@ -243,10 +274,20 @@ class _Questions:
         if z3.is_false(broken):
             return CheckedAnswer("agrees")
         left = min(share, self._effort - self._spent)
+        key = broken.get_id(), given.get_id()
+        known = self._known.get(key)
+        if known is not None and (known.answer.outcome == "agrees" or left <= known.effort):
+            return known.answer
         if left <= 0:
             return CheckedAnswer("timeout")
-        facts = [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
-        formulas = [*facts, given, broken]
+        answer = self._asked(broken, given, probe, left)
+        self._known[key] = _Known((broken, given), left, answer)
+        return answer
+
+    def _asked(
+        self, broken: z3.BoolRef, given: z3.BoolRef, probe: z3.BoolRef, left: int
+    ) -> CheckedAnswer:
+        formulas = [*self._facts(), given, broken]
         end = self._spent + left
         outcome, model = self._without_products(formulas, left * 2 // 3)
         if outcome == z3.unknown and self._spent < end:
@@ -255,6 +296,9 @@ class _Questions:
             return CheckedAnswer("agrees" if outcome == z3.unsat else "timeout")
         probed = z3.is_true(model.eval(probe, model_completion=True))
         return CheckedAnswer("violated", self._launch(model), probed=probed)
+
+    def _facts(self) -> list[z3.BoolRef]:
+        return [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
 
     def _without_products(
         self, formulas: list[z3.BoolRef], effort: int
@@ -318,6 +362,15 @@ def _count() -> int:
     solver = z3.Solver()
     solver.check()
     return int(solver.statistics().get_key_value("rlimit count"))
+
+
+def _violations(runs: Sequence[_Touched], asked: Sequence[str]) -> list[tuple[z3.BoolRef, bool]]:
+    """Return what breaks the asked checks of an access, and whether it is sure to."""
+    if "overflow" not in asked:
+        return [(both(one.outside, opposite(one.wraps)), one.is_exact) for one in runs]
+    if "bounds" not in asked:
+        return [(one.wraps, one.is_exact) for one in runs]
+    return [(any_of([one.outside, one.wraps]), one.is_exact) for one in runs]
 
 
 def _writes(operation: ReadOperation) -> bool:

@@ -89,12 +89,15 @@ class LaunchSearch:
     allows_empty_grid: bool = False
     _known: dict[str, int] = field(init=False)
     _free: dict[str, tuple[int, int]] = field(init=False)
+    _ends: list[tuple[str, int, int]] = field(init=False)
+    """The ends of the types of all scalars."""
     _statements: list[_Statement] = field(init=False)
     _divisors: list[Term] = field(init=False)
 
     def __post_init__(self) -> None:
         contract = self.contract
         scalars = {identifier(name): kind for name, kind in self.scalars.items()}
+        self._ends = [(name, -kind.top - 1, kind.top) for name, kind in scalars.items()]
         known = {identifier(name): value for name, value in self.constants.items()}
         self._known = {name: value for name, value in known.items() if name not in scalars}
         self._free = {}
@@ -197,9 +200,11 @@ class LaunchSearch:
                         return None
                     continue
                 whole[name] = value
-        tops = {identifier(name): kind.top for name, kind in self.scalars.items()}
-        fits = (-top - 1 <= whole.get(name, 0) <= top for name, top in tops.items())
-        return whole if all(fits) else None
+        return (
+            whole
+            if all(low <= whole.get(name, 0) <= top for name, low, top in self._ends)
+            else None
+        )
 
     def _may_hold(self, names: Mapping[str, int]) -> bool:
         """Return whether no statement whose names all have values fails."""

@@ -32,6 +32,16 @@ def test_a_right_kernel_agrees_in_every_check() -> None:
     assert outcomes(report, "race") == ["agrees"]
 
 
+def test_many_addresses_take_no_more_effort_than_one() -> None:
+    stores = "".join(f"    tl.store(y_ptr + o, {number}.0, mask=i < m)\n" for number in range(40))
+    body = f"""def kernel(y_ptr, n, m, B: tl.constexpr):
+    i = tl.arange(0, B)
+    o = tl.program_id(0).to(tl.int64) * m + i
+{stores}"""
+    report = rechecked(body, ONE, "y_ptr: n * m\ngrid: n\n", {"B": 64})
+    assert outcomes(report, "bounds") == ["agrees"] * 40
+
+
 @pytest.mark.parametrize(
     ("contract", "outcome"),
     [
