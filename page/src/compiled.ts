@@ -42,6 +42,13 @@ export class Compiled {
     return stage.derivedFrom.length ? stage.derivedFrom.some((from) => from in artifacts) : name in artifacts;
   }
 
+  /** True if it succeeded, or at least came to what a pane of this kind shows. */
+  reached(kind: string): boolean {
+    const { state, artifacts, resources } = this.compilation;
+    if (state === "succeeded" || kind === "passes") return state === "succeeded" || "ttir" in artifacts;
+    return kind === "resources" ? Boolean(resources?.backend) : BY_NAME.has(kind) && this.has(kind);
+  }
+
   /** Return an artifact's text. Raises ProblemAnswered. */
   text(name: string): Promise<string> {
     let text = this.texts.get(name);

@@ -373,7 +373,8 @@ export class ExplorerPage {
 
   private async linkSource(compiled: Compiled): Promise<void> {
     this.editor.linked.link(null, new Map());
-    if (compiled.request.language !== "python") return;
+    // lines of the text before are not those of this one
+    if (compiled.request.language !== "python" || this.panes.hasLinesBefore) return;
     try {
       const [table, hues] = await Promise.all([compiled.sourceTable(), compiled.hues()]);
       if (this.compiled === compiled) this.editor.linked.link(table, hues);

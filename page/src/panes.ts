@@ -7,6 +7,7 @@ import type { Compiled } from "./compiled";
 import type { Change } from "./found";
 import { contentOf, isToRead, TITLES, type Content, type PaneContext, type Shown } from "./pane_kinds";
 import { groupActions, tabOf } from "./pane_heads";
+import { BY_NAME } from "./stages";
 import { describeSplitters, listenForArrows } from "./splitters";
 
 const LAYOUT = "tritond-layout";
@@ -21,12 +22,15 @@ const HEIGHTS: Readonly<Record<string, number>> = { resources: 210, run: 380, se
 /** Panes with tables as wide as all panes together, and the share of their height. */
 const WIDE: ReadonlySet<string> = new Set(["comparison", "matrix"]);
 const SHARE = 0.55;
+const BEFORE_ERROR = "From before the error.";
 
 /** The inside of one pane. */
 class Pane implements IContentRenderer {
   readonly element = element("div", { className: "pane" });
   private readonly age = element("span", { className: "age" });
   private content: Content | null = null;
+  /** True while it shows the last compilation that succeeded, since a later one did not come so far. */
+  isOfGood = false;
 
   constructor(
     public kind: string,
@@ -39,19 +43,21 @@ class Pane implements IContentRenderer {
   }
 
   /** Show something else in the same place. */
-  become(kind: string, shown: Shown): void {
+  become(kind: string): void {
     this.kind = kind;
     this.fill();
-    this.show(shown);
   }
 
-  show(shown: Shown): void {
-    this.content?.show(shown);
+  /** Show the compilation as far as it came to this pane, else the last one that succeeded. */
+  show(shown: Shown, good: Compiled | null): void {
+    const { compiled } = shown;
+    this.isOfGood = compiled !== null && good !== null && compiled !== good && !compiled.reached(this.kind);
+    this.content?.show(this.isOfGood ? { ...shown, compiled: good } : shown);
   }
 
   /** Dim what is of another text or request, and say why. */
   outdate(why: string): void {
-    const said = isToRead(this.kind) ? why : "";
+    const said = !isToRead(this.kind) ? "" : this.isOfGood ? BEFORE_ERROR : why;
     this.element.classList.toggle("outdated", said !== "");
     this.age.textContent = said;
   }
@@ -78,6 +84,8 @@ export class Panes {
   private readonly opened = new Map<string, Pane>();
   private made: DockviewApi | null = null;
   private shown: Shown = { compiled: null, kept: [] };
+  /** The last compilation that succeeded. */
+  private good: Compiled | null = null;
   private outdated = "";
   private isArranging = false;
 
@@ -137,6 +145,11 @@ export class Panes {
     this.show(this.shown);
   }
 
+  /** True if lines of an earlier text are shown, since there are none of the present one. */
+  get hasLinesBefore(): boolean {
+    return [...this.opened.values()].some(({ kind, isOfGood }) => isOfGood && BY_NAME.has(kind));
+  }
+
   /** Open a pane on request. */
   open(kind: string): void {
     if (!TITLES.has(kind)) return;
@@ -157,10 +170,12 @@ export class Panes {
   }
 
   show(shown: Shown): void {
-    this.shown = shown;
+    const { compiled } = this.shown = shown;
+    if (!compiled || compiled.compilation.state === "succeeded") this.good = compiled;
+    const hasOwn = ["ptx", "amdgcn"].some((kind) => compiled?.reached(kind));
+    this.showAssembly(hasOwn ? compiled : (this.good ?? compiled));
+    for (const pane of this.opened.values()) pane.show(shown, this.good);
     this.outdate("");
-    this.showAssembly(shown.compiled);
-    for (const pane of this.opened.values()) pane.show(shown);
   }
 
   /** Dim what shows a compilation of something else than what stands in the editor and forms, and say why. */
@@ -178,7 +193,7 @@ export class Panes {
     const pane = new Pane(kind, this.context, () => this.opened.delete(id));
     this.opened.set(id, pane);
     queueMicrotask(() => {
-      pane.show(this.shown);
+      pane.show(this.shown, this.good);
       pane.outdate(this.outdated);
     });
     return pane;
@@ -237,7 +252,7 @@ export class Panes {
     const [other, own] = compiled.compilation.target.startsWith("hip") ? ["ptx", "amdgcn"] : ["amdgcn", "ptx"];
     const found = [...this.opened].find(([, { kind }]) => kind === other);
     if (!found || this.kinds.includes(own!)) return;
-    found[1].become(own!, this.shown);
+    found[1].become(own!);
     this.dock.getPanel(found[0])?.api.setTitle(TITLES.get(own!)!);
   }
 }

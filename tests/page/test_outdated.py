@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.page.conftest import Visit, compiled
 from tests.page.lessons import open_lesson, run
-from tests.page.pages import SOURCE, add_pane, asked, compile_now, held, pane, write
+from tests.page.pages import SOURCE, add_pane, asked, compile_now, held, pane, source_of, write
 from tests.page.test_everywhere import violations
 from tests.page.test_proving import OF_ROWS, ROWS
 from tests.page.test_run_notes import fill_in, notes, start
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 NO_TYPE = "*fp23:16"
+NO_PTX = (
+    'tl.inline_asm_elementwise("asm volatile $0 $1;", "=f,f", [x + y], '
+    "dtype=tl.float32, is_pure=False, pack=1)"
+)
+"""A value that ptxas refuses, after all other stages."""
 BUSY = '{"slug": "too_many_requests", "title": "Too many requests", "detail": "Wait."}'
 FILL = """\
 import triton
@@ -49,6 +54,38 @@ def test_a_run_is_of_the_request_before_until_the_next_run(visit: Visit) -> None
     start(run_pane, "passed")
     expect(page.locator(".found.outdated")).to_have_count(0)
     expect(notes(page)).to_have_text(["passed"])
+
+
+def test_an_error_keeps_the_last_good_results_dimmed_and_where_they_were_scrolled_to(
+    visit: Visit,
+) -> None:
+    page = visit()
+    scroller = pane(page, "PTX").locator(".cm-scroller")
+    expect(scroller.locator(".cm-line.hue").first).to_be_attached()
+    scroller.evaluate("each => { each.scrollTop = 300 }")
+    source = source_of(page)
+    write(page, source.replace("x + y", "x + y +"))
+    compiled(page, "failed")
+
+    for title in ("TTIR", "PTX", "Resources"):
+        expect(pane(page, title).locator(".outdated")).to_contain_text("From before the error")
+    expect(scroller).to_be_visible()
+    assert scroller.evaluate("each => each.scrollTop") == 300
+    assert violations(page) == []
+    write(page, source.replace("x + y", "y + x"))
+    compiled(page)
+    expect(page.locator(".pane.outdated")).to_have_count(0)
+    assert scroller.evaluate("each => each.scrollTop") == 300
+
+
+def test_stages_that_a_failed_compilation_reached_are_its_own(visit: Visit) -> None:
+    page = visit()
+    write(page, source_of(page).replace("x + y", NO_PTX))
+    compiled(page, "failed")
+
+    expect(pane(page, "TTIR")).to_contain_text("asm volatile")
+    expect(pane(page, "TTIR").locator(".outdated")).to_have_count(0)
+    expect(pane(page, "Resources").locator(".outdated")).to_be_visible()
 
 
 def test_a_run_is_of_the_launch_before(visit: Visit) -> None:
