@@ -27,12 +27,16 @@ interface Row {
 
 /** Return the table: what was asked for, resources, and instructions by class. */
 export function comparisonTable(columns: readonly Column[]): HTMLElement {
-  const asked = columns.map(({ compiled }) => askedOf(compiled));
+  const asked = rowsOf(columns.map(({ compiled }) => askedOf(compiled)));
+  const parameters = rowsOf(columns.map(({ compiled: { request } }) => ({ ...request.signature, ...request.constexprs })), "none");
+  const options = rowsOf(columns.map(({ compiled }) => compiled.request.options), "default");
+  const sources = columns.map(({ compiled }) => compiled.request.source);
+  const source: Row = { name: "source", texts: sources.map((each) => (each === sources[0] ? `as ${columns[0]!.name}` : "changed")), numbers: columns.map(() => null) };
   const used = columns.map(({ compiled }) => resourcesOf(compiled));
   const classes = columns.map(({ instructions }) => Object.fromEntries(Object.entries(instructions?.by_class ?? {}).map(([name, count]) => [name.replaceAll("_", " "), count])));
   const total: Row = { name: "instructions", texts: [], numbers: columns.map(({ instructions }) => instructions?.total ?? null) };
   const parts: [string, Row[]][] = [
-    ["Asked for", rowsOf(asked.map((each) => Object.fromEntries(each)), "default")],
+    ["Asked for", [source, ...asked, ...parameters, ...options]],
     ["Resources", rowsOf(used)],
     ["Instructions", [total, ...rowsOf(classes)]],
   ];
@@ -92,9 +96,9 @@ function rowsOf(columns: readonly Record<string, string | number>[], lacking: st
   });
 }
 
-/** The request, as typed. */
-function askedOf({ request }: Compiled): [string, string][] {
-  return Object.entries({ target: request.target, triton: request.triton ?? "", ...request.constexprs, ...request.options });
+/** Return what was asked for besides parameters and options. */
+function askedOf({ request, compilation }: Compiled): Record<string, string> {
+  return { kernel: compilation.kernel ?? "none", target: request.target, triton: request.triton ?? "default" };
 }
 
 function resourcesOf({ compilation }: Compiled): Record<string, string | number> {

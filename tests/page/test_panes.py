@@ -186,6 +186,25 @@ def test_a_comparison_counts_resources_and_instructions(page: Page) -> None:
     expect(shown.locator(".diff-removed").first).to_be_attached()
 
 
+def test_a_comparison_names_the_types_and_hints_that_differ(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    page.get_by_label("n_elements", exact=True).fill("i32")
+    compile_now(page)
+    shown = pane(page, "Comparison")
+
+    expect(shown.get_by_role("row", name="n_elements i32:16 i32", exact=True)).to_be_visible()
+    expect(shown.get_by_role("row", name=re.compile("^x_ptr"))).to_have_count(0)
+
+
+def test_a_comparison_says_which_source_is_another(page: Page) -> None:
+    page.get_by_role("button", name="Keep for comparison").click()
+    page.locator(SOURCE).press("Control+End")
+    page.keyboard.insert_text("    # a line more\n")
+    compile_now(page)
+
+    expect(pane(page, "Comparison").get_by_role("row", name="source as A changed")).to_be_visible()
+
+
 def test_a_comparison_leaves_room_for_the_other_panes(page: Page) -> None:
     page.get_by_role("button", name="Keep for comparison").click()
     pane(page, "Comparison").wait_for()
