@@ -57,18 +57,24 @@ class BatchItem:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Many requests posted together; `counts` has the number of items by state."""
+    """Many requests posted together; `counts` has the number of items by state.
+
+    `state` is `running` until every item has ended, then `completed`; "" for a service that gives
+    none.
+    """
 
     id: str
     counts: Mapping[str, int]
     items: tuple[BatchItem, ...]
     raw: Mapping[str, Any]
+    state: str = ""
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "Batch":
         """Parse a batch. Raises KeyError or TypeError if it is malformed."""
         items = tuple(BatchItem.from_json(item) for item in body["items"])
-        return cls(id=body["id"], counts=body["counts"], items=items, raw=body)
+        state = body.get("state") or ""
+        return cls(id=body["id"], counts=body["counts"], items=items, raw=body, state=state)
 
     @property
     def finished(self) -> bool:

@@ -33,6 +33,7 @@ MOST_KEY_CHARS = 4096
 LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for longer
 SILENCE_S = 60.0  # of an event stream, before it counts as lost
 POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead of waiting
+STOPPING = "stopping"
 RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; in total they outlast a restart
 LONGEST_PAUSE_S = 10.0  # a longer requested pause is reported as an error
 TEMPORARY_REDIRECT, DIGEST = 307, "Tritond-Digest"
@@ -235,12 +236,21 @@ def retry_after_s(answer: httpx.Response) -> float | None:
     return float(text) if text.isascii() and text.isdigit() else None
 
 
-def retry_pause_s(pause_s: float, error: ServerUnavailable) -> float:
-    """Return the pause before a retry: `pause_s`, or longer if the service asks for it.
+def retry_pause_s(losses: int, error: ServerUnavailable, left_s: float) -> float:
+    """Return the pause after so many losses in a row, longer if the service asks for it.
 
-    Raises `error` if the service asks for more than LONGEST_PAUSE_S.
+    RETRY_PAUSES_S come first. Then a service that is lost is asked until the wait of the call is
+    over, in `left_s`. Raises `error` to give up, as for a service that asks for more than
+    LONGEST_PAUSE_S.
     """
     wanted_s = error.retry_after_s or 0
+    is_lost = error.problem is None or error.problem.slug == STOPPING
+    if losses < len(RETRY_PAUSES_S):
+        pause_s = RETRY_PAUSES_S[losses]
+    elif is_lost and left_s > 0:
+        pause_s = min(RETRY_PAUSES_S[-1], left_s)
+    else:
+        raise error
     if wanted_s > LONGEST_PAUSE_S:
         raise error
     return max(pause_s, wanted_s)

@@ -31,7 +31,7 @@ def _fault(
 ) -> FieldError:
     match kind:
         case "extra_forbidden":
-            message = guesses.removed(place) or f"unknown field.{guesses.of(place)}"
+            message = guesses.removed(place) or f"unknown field{guesses.of(place)}"
         case "model_type":
             message = "must be a JSON object"
         case "missing":
@@ -55,7 +55,23 @@ class _Guesses:
         if self._left == 0:
             return ""
         self._left -= 1
-        return did_you_mean(str(place[-1]), _names(self._model, place[:-1]))
+        name = str(place[-1])
+        inner = _member_with(self._model, name) if len(place) == 1 else None
+        if inner is not None:
+            return f"; it belongs into `{inner}`"
+        meant = did_you_mean(name, _names(self._model, place[:-1]))
+        return f".{meant}" if meant else ""
+
+
+def _member_with(model: type[BaseModel], name: str) -> str | None:
+    """Return the first member of a request that has a field of this name, None without one."""
+    for member, field in model.model_fields.items():
+        parts = _models([field.annotation])
+        if any(
+            name in (own, one.alias) for part in parts for own, one in part.model_fields.items()
+        ):
+            return field.alias or member
+    return None
 
 
 def _names(model: type[BaseModel], place: tuple[str | int, ...]) -> list[str]:

@@ -15,7 +15,6 @@ from tritonc.answer_body import AnswerBody
 from tritonc.event import Event, EventStream
 from tritonc.exchange import (
     POLL_INTERVAL_S,
-    RETRY_PAUSES_S,
     STORAGE_HEADERS,
     Request,
     check,
@@ -62,8 +61,10 @@ class Connection:
 
         The service may take until `ends_at` to answer, by `monotonic()`; None: it answers at once.
         A request that it refuses with 429 is repeated when `Retry-After` is over, unless that would
-        be more than the timeout after `ends_at`. A repeatable request is also repeated before
-        ServerUnavailable is raised. Raises ProblemError, UnexpectedAnswer or ServerUnavailable.
+        be more than the timeout after `ends_at`. A repeatable request is also repeated while the
+        service is lost, for some seconds and until `ends_at`.
+
+        Raises ProblemError, UnexpectedAnswer or ServerUnavailable.
         """
         ends_at = monotonic() if ends_at is None else ends_at
         try:
@@ -136,7 +137,7 @@ class Connection:
         return answer
 
     def _retry(self, request: Request, ends_at: float) -> httpx.Response:
-        pauses_s = iter(RETRY_PAUSES_S if request.repeatable else ())
+        losses = 0
         while True:
             try:
                 return self._send_once(request.waiting(max(0, ends_at - monotonic())))
@@ -146,10 +147,10 @@ class Connection:
             except ServerUnavailable as error:
                 if not self._was_answered and is_connection_refused(error, self._http.base_url):
                     raise  # retry only if the service answered before, since it may be restarting
-                planned_s = next(pauses_s, None)
-                if planned_s is None:
+                if not request.repeatable:
                     raise
-                pause_s = retry_pause_s(planned_s, error)
+                pause_s = retry_pause_s(losses, error, ends_at - monotonic())
+                losses += 1
             sleep(pause_s)
 
     def _send_once(self, request: Request) -> httpx.Response:

@@ -42,6 +42,15 @@ def test_compile_requests_are_posted_together(client: Client, tritond: FakeTrito
     assert isinstance(made.items[0].result, Compilation)
 
 
+def test_a_submitted_batch_has_a_state(client: Client, tritond: FakeTritond):
+    for _ in range(2):
+        tritond.will_answer(batch(item(0, None, 202, state="queued"), state="running"), 202)
+
+    submitted = client.batches.submit([compile_request(SOURCE, target="cuda:90")])
+
+    assert (submitted.state, submitted.finished) == ("running", False)
+
+
 @pytest.mark.parametrize(
     ("request_", "kind"),
     [

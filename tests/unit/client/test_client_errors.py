@@ -122,6 +122,30 @@ def test_a_compilation_is_posted_again_when_the_service_restarts(
     assert [request.method for request in tritond.requests] == ["POST"] * 3
 
 
+def test_a_service_that_is_lost_for_long_is_asked_until_the_wait_is_over(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    tritond.will_answer(compilation("queued"), 202)
+    for _ in range(20):
+        tritond.answers.append(httpx.ConnectError("down"))
+    tritond.will_answer(compilation("succeeded"))
+
+    assert client.compile("", target="cuda:90", wait_s=200).succeeded
+    assert 60 < sum(pauses) < 80
+
+
+def test_a_service_that_stays_lost_is_unavailable_when_the_wait_is_over(
+    client: Client, tritond: FakeTritond, pauses: list[float]
+):
+    for _ in range(20):
+        tritond.answers.append(httpx.ConnectError("down"))
+
+    with pytest.raises(ServerUnavailable, match="down"):
+        client.compile("", target="cuda:90", wait_s=30)
+
+    assert sum(pauses) == pytest.approx(30)
+
+
 def test_a_refresh_is_not_posted_again(client: Client, tritond: FakeTritond):
     tritond.will_be_down()
 

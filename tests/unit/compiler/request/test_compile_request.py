@@ -46,7 +46,7 @@ MAPPING = "Input should be a valid dictionary"
 LIST = "Input should be a valid list"
 MOST = "Input should be less than or equal to 600"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown field": ({"spam": 1}, "/spam", "unknown field."),
+    "unknown field": ({"spam": 1}, "/spam", "unknown field"),
     "misspelt field": (
         {"constexpr": {}},
         "/constexpr",

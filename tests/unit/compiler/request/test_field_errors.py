@@ -56,8 +56,14 @@ def test_a_slip_is_held_against_the_fields_of_the_part_that_it_is_in(data, point
     assert errors(data) == (FieldError(pointer, f"unknown field. Did you mean `{meant}`?"),)
 
 
+def test_a_field_of_a_member_is_named_with_the_member():
+    assert errors({"class": "A"}) == (
+        FieldError("/class", "unknown field; it belongs into `part`"),
+    )
+
+
 def test_a_field_of_another_part_is_not_what_was_meant():
-    assert errors({"part": {"files": {}}}) == (FieldError("/part/files", "unknown field."),)
+    assert errors({"part": {"files": {}}}) == (FieldError("/part/files", "unknown field"),)
 
 
 def test_a_part_may_lie_anywhere_in_a_body():
@@ -75,4 +81,4 @@ def test_a_flood_of_unknown_fields_is_answered_with_the_first_of_them():
 def test_a_name_of_an_unknown_field_is_reported_in_part_where_it_is_long():
     (reported,) = errors({"part": {"a" * 100_000: 0}})
 
-    assert reported == FieldError("/part/" + "a" * 256, "unknown field.")
+    assert reported == FieldError("/part/" + "a" * 256, "unknown field")

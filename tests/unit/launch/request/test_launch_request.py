@@ -54,6 +54,11 @@ def test_a_request_is_read_back_from_its_json():
 
 SHAPES: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown field": ({"spam": 1}, "/spam", "unknown field"),
+    "source beside the compilation": (
+        {"source": "x"},
+        "/source",
+        "it belongs into `compilation`",
+    ),
     "unknown field of the compilation": (
         {"compilation": COMPILATION | {"spam": 1}},
         "/compilation/spam",
