@@ -24,6 +24,7 @@ from programs.tape.schema import (
     TapeLaunch,
     TensorRef,
 )
+from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.kernel_parameters import Packer, ParameterBlock, ScratchAddresses
 from worker.gpu.launcher.loaded_kernel import LoadedKernel
 
@@ -167,7 +168,11 @@ class _Described:
 
     def _buffer(self, id_: int) -> dict[str, Any]:
         """Describe a pointer to the beginning of a tensor, whatever its dtype."""
-        self.addresses.append(self._tensors.get(id_).data_ptr())
+        tensor = self._tensors.get(id_)
+        if tensor.device.type == "cpu":
+            message = "a kernel gets pinned memory, which programs can have on the CPU device alone"
+            raise JobFailed("unsupported_op", message)
+        self.addresses.append(tensor.data_ptr())
         number = len(self.addresses) - 1
         return {"kind": "buffer", "allocation": number, "offset": 0, "dtype": "u8"}
 

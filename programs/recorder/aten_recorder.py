@@ -7,6 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
+from programs.recorder.eager_ops import composed
 from programs.recorder.fake_errors import called_on_fakes
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
@@ -16,8 +17,9 @@ from programs.recorder.torch_patches.fake_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED, VALUE_CHECKS
 from programs.tape.tape_bounds import MAX_DEGREE
 
-_UNWRITTEN = frozenset({"prim.device.default", "aten.is_pinned.default"})
+_UNWRITTEN = frozenset({"prim.device.default"})
 """Ops that ask only for what a fake tensor knows, and change nothing."""
+_IS_PINNED = "aten.is_pinned.default"
 _VALUE = "aten._local_scalar_dense.default"
 _EQUAL = "aten.equal.default"
 _CONJUGATED = "aten._conj.default"
@@ -27,7 +29,7 @@ _FORBIDDEN = frozenset(
     f"aten.{name}"
     for name in (
         "set_.source_Storage", "set_.source_Storage_storage_offset", "from_file.default",
-        "record_stream.default", "_pin_memory.default",
+        "record_stream.default",
     )
 )  # fmt: skip
 _IGNORED = frozenset({
@@ -78,6 +80,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return self._value(func, args)
         if name == _EQUAL:
             return self._equal(func, args)
+        if name == _IS_PINNED:
+            return self._recording.tape.is_pinned(args[0])
         if name == _CONJUGATED:
             return self._conjugated_copy(args[0])
         if name in _FORBIDDEN:
@@ -85,6 +89,10 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         if name in _PARTS:
             with self:
                 return _PARTS[name](*args, **kwargs)
+        parts = composed(name, func, args, kwargs)
+        if parts is not None:
+            with self:
+                return parts()
         inner = self._decomposed(func, args, kwargs)
         return self._op(func, name, args, kwargs) if inner is NotImplemented else inner
 

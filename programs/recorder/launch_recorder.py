@@ -21,6 +21,7 @@ from programs.recorder.recorded_arguments import argument, kernel_name
 from programs.recorder.recording import Recording, current, refused
 from programs.recorder.specialized_arguments import check_argument
 from programs.recorder.tape_writer import scalar
+from programs.recorder.warmed_kernel import Launched, WarmedKernel
 from programs.tape.tape_bounds import MAX_GRID, MAX_VARIANTS
 
 _NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})
@@ -30,15 +31,6 @@ _OPTIONS = frozenset({
     "default_dot_input_precision", "max_num_imprecise_acc_default",
 })  # fmt: skip
 _FLAGS = frozenset({"debug", "warmup"})
-
-
-class Launched:
-    """The result of a launch, in place of a compiled kernel, which a recording does not have."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        refused("unsupported_launch", f"it reads {name!r} of a compiled kernel")
 
 
 def install() -> None:
@@ -60,8 +52,10 @@ def _update_source(self: Any, _: str) -> NoReturn:
 def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Launched:
     """Record one launch of a jitted function."""
     recording = current()
-    if recording is None or warmup:
+    if recording is None:
         refused("unsupported_launch", f"it compiles {self.__name__} without launching it")
+    if warmup:
+        return _warmed(self, args, kwargs)
     try:
         launch = _launch(recording, self, args, grid, kwargs)
         if recording.tries.is_open:
@@ -71,6 +65,19 @@ def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) 
     except NotRecordable as refusal:
         raise recording.noted(refusal) from None
     return Launched()
+
+
+def _warmed(kernel: Any, args: Any, kwargs: dict[str, Any]) -> WarmedKernel:
+    """Return what launches a kernel with the constants and options of a `warmup`."""
+    names = {parameter.name for parameter in kernel.params}
+    options = {name: value for name, value in kwargs.items() if name not in names}
+    bound = kernel.signature.bind(*args, **{n: v for n, v in kwargs.items() if n in names})
+    bound.apply_defaults()
+
+    def launch(grid: Any, arguments: dict[str, Any]) -> Any:
+        return _run(kernel, grid=grid, **arguments, **options)
+
+    return WarmedKernel(kernel, dict(bound.arguments), launch)
 
 
 def _launch(

@@ -45,6 +45,10 @@ class StreamClocks:
         """True if ops ran, or the next op would run, in more than one stream."""
         return len(self._numbered) > 1 or self.current is not self.default
 
+    def is_pinned(self, storage: int) -> bool:
+        """Return True for the number of a storage on the CPU that a GPU can access."""
+        return storage in self._pinned
+
     def event(self, stream: StreamClock) -> Clock:
         """Return the clock at which all ops in `stream` so far have finished."""
         return _merged(stream.known, self._host.known)

@@ -58,6 +58,11 @@ class TapeWriter:
         op["line"] = None if place is None else f"{place[0]}:{place[1]}"
         self.ops.append(op)
 
+    def is_pinned(self, tensor: Any) -> bool:
+        """Return True if the memory of a tensor is pinned."""
+        known = self.tensors.find(tensor)
+        return known is not None and self.streams.is_pinned(self.tensors.tensors[known][-1])
+
     def number(self, tensor: Any) -> int:
         """Return the number of a tensor that an op takes. Raises `NotRecordable`."""
         known = self.tensors.find(tensor)

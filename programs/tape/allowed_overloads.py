@@ -191,7 +191,7 @@ FAMILIES = (
         "diagonal_copy.default pixel_shuffle.default pixel_unshuffle.default "
         "channel_shuffle.default im2col.default col2im.default rot90.default fill.Scalar "
         "fill.Tensor lift_fresh.default lift_fresh_copy.default complex.default polar.default "
-        "repeat_interleave.self_int logspace.Tensor_Tensor "
+        "repeat_interleave.self_int repeat_interleave.Tensor logspace.Tensor_Tensor "
         "select_backward.default slice_backward.default "
         "unfold_backward.default diagonal_backward.default "
         "replication_pad1d_backward.default "

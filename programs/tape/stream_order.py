@@ -61,7 +61,7 @@ class StreamOrder:
         self._tape, self._effects = tape, effects or {}
         self.streams = 1 + max((op.stream for op in _with_stream(tape)), default=0)
         self._over = {stream: self._nothing() for stream in (None, *range(self.streams))}
-        self._pinned = frozenset(_pinned(tape))
+        self._pinned = frozenset(pinned_storages(tape))
 
     def timestamp(self, op: AtenOp | TapeLaunch) -> Timestamp:
         """Return the timestamp of the next op."""
@@ -201,8 +201,8 @@ def _with_stream(tape: Tape) -> Iterator[AtenOp | TapeLaunch]:
     return (op for op in tape.ops if not isinstance(op, Seeding))
 
 
-def _pinned(tape: Tape) -> Iterator[int]:
-    """Yield the CPU storages that a copy may use while the host runs on."""
+def pinned_storages(tape: Tape) -> Iterator[int]:
+    """Yield the CPU storages that a copy may use while the host runs on, and kernels can access."""
     for op in tape.ops:
         if isinstance(op, AtenOp):
             is_pinned = op.kwargs.get("pin_memory") is True

@@ -34,6 +34,7 @@ from programs.tape.schema import (
     TensorMeta,
     TensorRef,
 )
+from programs.tape.stream_order import pinned_storages
 
 ALIGNED_BYTES = 512
 """The alignment of torch's CUDA allocator."""
@@ -94,12 +95,12 @@ def _argument(name: str, tape: Tape, value: LaunchValue, storages: dict[int, int
             return Scalar(value=tagged, dtype=dtype_of(tagged))
         case TensorRef():
             tensor = tape.tensors[value.id]
-            return _buffer(name, tensor, tensor.dtype, storages)
+            return _buffer(name, tape, tensor, tensor.dtype, storages)
         case ReinterpretedArgument():
-            return _buffer(name, tape.tensors[value.base.id], value.dtype, storages)
+            return _buffer(name, tape, tape.tensors[value.base.id], value.dtype, storages)
         case TapeDescriptor():
             tensor = tape.tensors[value.base.id]
-            base = _buffer(name, tensor, tensor.dtype, storages)
+            base = _buffer(name, tape, tensor, tensor.dtype, storages)
             return Descriptor(base=base, block_shape=list(value.block_shape))
         case tuple():
             items: Sequence[LaunchValue] = value
@@ -107,8 +108,10 @@ def _argument(name: str, tape: Tape, value: LaunchValue, storages: dict[int, int
     raise _misfit(name, f"is a {type(value).__name__}, which no kernel takes at run time")
 
 
-def _buffer(name: str, tensor: TensorMeta, dtype: str, storages: dict[int, int]) -> Buffer:
-    if tensor.device != "cuda":
+def _buffer(
+    name: str, tape: Tape, tensor: TensorMeta, dtype: str, storages: dict[int, int]
+) -> Buffer:
+    if tensor.device != "cuda" and tensor.storage not in pinned_storages(tape):
         raise _misfit(
             name, "is a tensor on the CPU: a kernel cannot access it, move it to the GPU first"
         )

@@ -23,6 +23,7 @@ from programs.recorder.torch_patches import (
     fake_generators,
     moved_modules,
     opaque_scalar,
+    tensor_subclasses,
     truncated_normals,
 )
 
@@ -53,6 +54,7 @@ def install() -> None:
     truncated_normals.install()
     class_checks.install()
     descriptor_checks.install()
+    tensor_subclasses.install()
     torch.compile = _uncompiled
 
 

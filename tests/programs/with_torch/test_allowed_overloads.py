@@ -9,8 +9,8 @@ import torch
 
 from programs.tape.allowed_overloads import ALLOWED
 
-VALUE_DEPENDENT = {"aten.index.Tensor"}
-"""For a mask, its shape depends on values: the replay refuses that."""
+VALUE_DEPENDENT = {"aten.index.Tensor", "aten.repeat_interleave.Tensor"}
+"""For a mask, or without `output_size`, its shape depends on values: the replay refuses that."""
 ALIASES_THOUGH_UNSAID = {"aten._unsafe_view.default", "aten.lift_fresh.default"}
 WRITES_STATISTICS = {"aten._native_batch_norm_legit.default"}
 

@@ -71,3 +71,15 @@ def test_a_kernel_that_a_function_made_for_its_module(programs: httpx.Client, na
         programs, source + MODEL.replace("Kernels.scale", name).format(launch=name), REFERENCE
     )
     assert program["verdict"] == "passed", program["problem"] or program
+
+
+@pytest.mark.parametrize(
+    "launch", ["Outer.Kernels.scale", "Inheriting.scale", "Inheriting().scale"]
+)
+def test_a_kernel_of_a_nested_or_inheriting_class(programs: httpx.Client, launch: str) -> None:
+    head, _, kernels = KERNELS.partition("\n\n")
+    nested = "".join(f"    {line}\n" for line in kernels.splitlines())
+    source = f"{head}\n\nclass Outer:\n{nested}\nclass Inheriting(Outer.Kernels):\n    pass\n"
+    model = MODEL.replace("Kernels.scale", launch).format(launch=launch)
+    program = evaluate(programs, source + model, REFERENCE)
+    assert program["verdict"] == "passed", program["problem"] or program

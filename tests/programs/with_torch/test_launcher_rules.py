@@ -24,6 +24,11 @@ def copy_by_own_descriptor(x, out):
 
 ALLOCATE = lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda")
 
+@triton.jit
+def copy(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, i < n), i < n)
+
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         out = torch.empty_like(x)
@@ -96,5 +101,26 @@ def test_a_reference_without_an_allocator_is_invalid(programs: httpx.Client) -> 
 
 def test_a_grid_with_a_negative_size_launches_nothing(programs: httpx.Client) -> None:
     lines = ("out.copy_(x)", "copy_by_own_descriptor[(-1,)](out, x)")
+    answer = evaluate(programs, program(*lines), REFERENCE)
+    assert answer["verdict"] == "passed", answer
+
+
+def test_kernels_access_pinned_memory_of_the_host(programs: httpx.Client) -> None:
+    lines = (
+        "pinned = torch.empty(8, 64, pin_memory=True)",
+        "pinned.copy_(x)",
+        "assert pinned.is_pinned() and not torch.ones(2).is_pinned()",
+        "copy[(4,)](pinned, out, 512, B=128)",
+    )
+    answer = evaluate(programs, program(*lines), REFERENCE)
+    assert answer["verdict"] == "passed", answer
+
+
+@pytest.mark.parametrize("warm", ["x, out", "torch.float32, torch.float32"])
+def test_a_kernel_that_was_warmed_up_is_launched(programs: httpx.Client, warm: str) -> None:
+    lines = (
+        f"kernel = copy.warmup({warm}, 64, B=128, grid=(1,))",
+        "kernel[(4, 1, 1)](x, out, 512, 128)",
+    )
     answer = evaluate(programs, program(*lines), REFERENCE)
     assert answer["verdict"] == "passed", answer

@@ -190,6 +190,22 @@ CASES: dict[str, tuple[str, str, str]] = {
     "GRU": ("nn.GRU(3, 4, 2)", "self.m(inputs[0])[0]", "torch.randn(5, 2, 3)"),
     "logsigmoid": ("None", "F.logsigmoid(inputs[0])", "torch.randn(5, 3)"),
     "logsigmoid on the CPU": ("None", "F.logsigmoid(inputs[0].cpu())", "torch.randn(5, 3)"),
+    "shifts of booleans": (
+        "None", "(inputs[0] > 0) << 2, (inputs[0] > 0) >> 1, 1 << (inputs[0] > 0), "
+        "torch.bitwise_left_shift(inputs[0] > 0, torch.arange(6, device=inputs[0].device))", ROWS,
+    ),
+    "repeat_interleave with its size": (
+        "None", "inputs[0].repeat_interleave(torch.tensor([1, 0, 2, 1, 1]).to(inputs[0].device), "
+        "dim=0, output_size=5)", ROWS,
+    ),
+    "resize_": (
+        "None", "inputs[0].clone().resize_(4, 2), inputs[0].t().clone()[1:].resize_(3), "
+        "inputs[0].t().resize_(6, 5)", ROWS,
+    ),
+    "as_subclass": (
+        "None", "(inputs[0].as_subclass(type('S', (torch.Tensor,), {'two': lambda x: x + x})) * 3)"
+        ".two().as_subclass(torch.Tensor)", ROWS,
+    ),
 }  # fmt: skip
 
 
