@@ -17,6 +17,7 @@ from compiler.compilation import CompilationAnswer
 from compiler.request.compile_request import EXAMPLE, CompileRequest
 from compiler.stages import COMPILED
 from service.compilations.answer import RenderedAnswer, answer_response, server_timing
+from service.compilations.key_differences import KeyDifferences, key_differences
 from service.compilations.retrieval import cancelled_record, find_compilation, read_compile_job
 from service.compilations.submission import CompilePost, answer_request
 from service.http.body import read_body
@@ -160,3 +161,15 @@ async def get_request(request: Request, key: str) -> dict[str, Any]:
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     return (await read_compile_job(state, caller, key)).as_request()
+
+
+@router.get(
+    "/{key}/why",
+    summary="Get what made a compilation a miss: the parts of its key that are new",
+    response_model=KeyDifferences,
+)
+async def get_why(request: Request, key: str) -> KeyDifferences:
+    """Answer the differences from the nearest among the caller's own newest compilations."""
+    state = state_of(request)
+    caller = await state.callers.identify(request, "compile")
+    return await key_differences(state, caller, key)

@@ -336,6 +336,10 @@ class Client:
         """Return the request of a compilation, with resolved options."""
         return read(dict[str, Any], derived(self._connection, key, "request", 0))
 
+    def why(self, key: str) -> dict[str, Any]:
+        """Return what made a compilation a miss: `differs` from the `nearest` of your own."""
+        return read(dict[str, Any], derived(self._connection, key, "why", 0))
+
     def events(self, key: str, *, after: str | None = None) -> Iterator[Event]:
         """Yield the events of a compilation until it is finished, as `launches.events` does."""
         return self._connection.events(f"{compilation_path(key)}/events", after)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.compiling.compile_report import describe, flags_to_add, overview
+from tritonc.cli.compiling.compile_report import describe, flags_to_add, overview, why_lines
 from tritonc.cli.compiling.emissions import Emissions
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
@@ -76,6 +76,8 @@ def add_command(commands: Any) -> None:
     add("--priority", choices=["interactive", "batch"])
     add("--timeout-s", type=number, metavar="S", help="time limit of the compilation")
     add("--refresh", action="store_true", help="compile again and replace the cached result")
+    text = "show what is not in the cache: how each key differs from the nearest of your own"
+    add("--why", action="store_true", help=text)
     add_json(parser)
     add_wait(parser, default=60)
 
@@ -103,6 +105,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
         text = report(one, compilation, given, client)
         first = said.setdefault(text, one.target)
         terminal.say(text if first == one.target else f"for {one.target} as for {first}")
+        if given.why:
+            terminal.say(why_lines(client.why(compilation.key)))
     if len(wanted) > 1:
         names = [(one.source.name, one.target) for one in wanted]
         terminal.draw(overview(names, made), sys.stderr)

@@ -74,6 +74,19 @@ def flags_to_add(
     return " ".join(shlex.join(words) for words in flags if words) + example
 
 
+def why_lines(why: Mapping[str, Any]) -> str:
+    """Return how a key differs from the nearest of the caller's own, a part a line."""
+    parts = [
+        f"  {part['part']}: {_written(part['value'])}, there {_written(part['nearest'])}"
+        for part in why.get("differs") or ()
+    ]
+    return "\n".join([f"why: {why.get('message', '')}", *parts])
+
+
+def _written(text: str | None) -> str:
+    return "nothing" if text is None else text
+
+
 def is_number(value: object) -> bool:
     """Return whether `value` is a number of a compilation."""
     return isinstance(value, int | float) and not isinstance(value, bool)
