@@ -14,7 +14,6 @@ FlagKind = Literal[
     "constant_output",
     "returned_input",
     "unwritten_output",
-    "heavy_aten_left",
     "torch_did_the_work",
     "precision_downgrade",
     "value_dependent",

@@ -169,13 +169,14 @@ class Program(Record):
     )
     coverage: float | None = Field(
         default=None,
-        description="the share of the program's kernels in its time on a GPU, or in its work on "
-        "the CPU device; with cases, over all of them; null if unknown",
+        description="the share of the program's kernels in its time on a GPU; on the CPU device, "
+        "the share of the reference's work that is not left to torch; with cases, over all of "
+        "them; null if unknown",
     )
     coverage_measure: CoverageMeasure | None = Field(
         default=None,
-        description="coverage is a share of time, as measured on a GPU, or of work, in elementary "
-        "operations compared with the reference's; null if coverage is",
+        description="coverage is a share of time, as measured on a GPU, or of work, in CPU time of "
+        "torch's ops, as experiments show; null if coverage is",
     )
     timing: ProgramTiming | None = Field(
         default=None, description="of one call; null on the CPU device"

@@ -9,6 +9,7 @@ import torch
 from programs.replay.operators import DTYPES
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Tape, TensorMeta
+from programs.tape.tensor_extents import covers_storage
 
 
 class LiveTensors:
@@ -72,7 +73,7 @@ class LiveTensors:
         elif self._lies_as_recorded(found, meta):
             self._add(meta.storage, _octets_of(found))
             self._keep(id_, found)
-        elif not is_dense(meta, self._tape.storages[meta.storage]):
+        elif not covers_storage(meta, self._tape.storages[meta.storage]):
             raise _unlike(id_, f"strides {list(meta.strides)}", f"{list(found.stride())}")
         else:
             self._copy(id_, found)
@@ -137,17 +138,6 @@ def in_order(tensor: torch.Tensor) -> torch.Tensor:
     """
     plain = tensor.resolve_conj().resolve_neg().contiguous()
     return plain.as_strided((plain.numel(),), (1,))
-
-
-def is_dense(meta: TensorMeta, storage_bytes: int) -> bool:
-    """Return True if a tensor covers all of its storage, each element once."""
-    wide = [(s, e) for s, e in zip(meta.strides, meta.shape, strict=True) if e != 1]
-    expected = 1
-    for stride, extent in sorted(wide):
-        if stride != expected and extent:
-            return False
-        expected *= extent
-    return not meta.offset and expected * DTYPES[meta.dtype].itemsize == storage_bytes
 
 
 def _same_place(found: torch.Tensor, meta: TensorMeta) -> bool:

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import torch
 
-from programs.replay.live_tensors import LiveTensors, is_dense
+from programs.replay.live_tensors import LiveTensors
 from programs.tape.overload_effects import written_tensors
 from programs.tape.schema import AtenOp, Tape, TensorMeta
+from programs.tape.tensor_extents import covers_storage
 
 _PIECE = 1 << 20
 """The elements that are replaced at a time, which bounds the memory of noise."""
@@ -36,7 +37,7 @@ class Noise:
         found = self._tensors.get(id_)
         if not found.numel():
             return
-        if is_dense(meta, self._tape.storages[meta.storage]):
+        if covers_storage(meta, self._tape.storages[meta.storage]):
             self._fill(_typed(self._tensors.octets(meta.storage), found.dtype))
         elif _overlaps(meta):
             self._fill_overlapping(meta, found.dtype)

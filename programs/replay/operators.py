@@ -1,8 +1,8 @@
 """Calls ATen's overloads by their names on a tape, with decoded arguments."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -203,6 +203,13 @@ def called(
     `generator` is None where ops draw nothing, as on the meta device.
     Raises `InvalidTape`, and ATen's errors.
     """
+    return list(flat(prepared(op, tensor, device, generator)()))
+
+
+def prepared(
+    op: AtenOp, tensor: TensorOf, device: torch.device, generator: GeneratorOf | None = None
+) -> Callable[[], Any]:
+    """Return the call of the overload of `op`, with its decoded arguments. Raises as `called`."""
     decoded = _Decoding(tensor, device, generator)
     arguments = [decoded(value) for value in op.args]
     named = {name: decoded(value) for name, value in op.kwargs.items() if name != _PIN_MEMORY}
@@ -210,7 +217,7 @@ def called(
         own = arguments[0]
         arguments[0] = own.as_strided(own.shape, own.stride(), own.storage_offset())
     check_indices(op.op, overload(op.op)._schema, arguments, named)
-    return list(_flat(_callable(op.op, device)(*arguments, **named)))
+    return partial(_callable(op.op, device), *arguments, **named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +247,10 @@ class _Decoding:
         return value
 
 
-def _flat(result: Any) -> Any:
+def flat(result: Any) -> Iterator[torch.Tensor | None]:
+    """Yield the results of a call, None for non-tensors."""
     if isinstance(result, (list, tuple)):
         for item in result:
-            yield from _flat(item)
+            yield from flat(item)
     else:
         yield result if isinstance(result, torch.Tensor) else None

@@ -49,7 +49,10 @@ class Experiment:
     copies: Sequence[tuple[int, int, int]] = ()
     """The copies that replace launches: op, written tensor, read tensor."""
     timed: int = 0
-    """Measure the CPU time of each ATen op this many times, where its repetition is harmless."""
+    """Call each ATen op this many times, and measure the least CPU time of a call.
+
+    Ops in place then change their arguments as often, so results mean nothing.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

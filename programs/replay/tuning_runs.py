@@ -17,7 +17,6 @@ from launch.buffers.element_types import Array, is_float, readable, stored
 from launch.checks.checked_memory import TooManyAccesses
 from launch.messages import Finding
 from launch.request.verdict import TUNING_SIDE_EFFECT
-from programs.replay.live_tensors import is_dense
 from programs.replay.operators import DTYPES
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.overload_effects import (
@@ -28,6 +27,7 @@ from programs.tape.overload_effects import (
     written_tensors,
 )
 from programs.tape.schema import AtenOp, Op, Tape, TapeLaunch, TensorRef, tensors_of
+from programs.tape.tensor_extents import covers_storage
 
 _ROUNDING = {
     "fp64": 4 * 2.0**-52,
@@ -243,7 +243,7 @@ def _overwritten(tape: Tape, op: Op) -> frozenset[int]:
     return frozenset(
         meta.storage
         for meta in metas
-        if meta.storage not in read and is_dense(meta, tape.storages[meta.storage])
+        if meta.storage not in read and covers_storage(meta, tape.storages[meta.storage])
     )
 
 

@@ -130,7 +130,7 @@ _WRONG = _PASSED.model_copy(
         "verdict": Verdict.OUT_OF_BOUNDS,
         "flags": [
             ProgramFlag(
-                kind="heavy_aten_left",
+                kind="torch_did_the_work",
                 message="torch computes mm here, and outputs depend on it: compute it in a kernel "
                 "of this program",
                 file="user.py",
@@ -164,7 +164,7 @@ _WRONG = _PASSED.model_copy(
                 ),
             )
         },
-        "reward": Reward(compiled=True, correct=False, flags=["heavy_aten_left"]),
+        "reward": Reward(compiled=True, correct=False, flags=["torch_did_the_work"]),
         "counts": {"out_of_bounds": 1},
     }
 )

@@ -12,17 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal[
-    "uninitialized", "constant", "random", "view", "metadata", "overwrite", "compute", "heavy"
-]
+Kind = Literal["uninitialized", "constant", "random", "view", "metadata", "overwrite", "compute"]
 """The kind of an overload's outputs.
 
 - `uninitialized`: new memory, nothing written; `constant`, `random`: new memory, or all of its
   first argument, written without reading tensor values;
 - `view`: tensors over the storage of the first argument; `metadata`: its first argument, seen anew;
 - `overwrite`: all of the first argument, written from the others;
-- `compute`: new tensors, computed from the arguments; `heavy`: the same, for overloads that usually
-take most of a program's time.
+- `compute`: new tensors, computed from the arguments.
 """
 
 
@@ -293,24 +290,24 @@ FAMILIES = (
         "_assert_async.default _assert_async.msg _linalg_check_errors.default",
     ),
     OverloadFamily(
-        "heavy",
+        "compute",
         "matrix products",
         "mm.default bmm.default addmm.default baddbmm.default mv.default addmv.default "
         "dot.default vdot.default addbmm.default addr.default _int_mm.default "
         "addmm_.default baddbmm_.default _addmm_activation.default _trilinear.default",
     ),
     OverloadFamily(
-        "heavy",
+        "compute",
         "convolutions",
         "convolution.default convolution_backward.default",
     ),
     OverloadFamily(
-        "heavy",
+        "compute",
         "attention, as one op if no gradient is needed, so that each device picks its kernel",
         "scaled_dot_product_attention.default",
     ),
     OverloadFamily(
-        "heavy",
+        "compute",
         "recurrent networks, also as one op, and their cells",
         "lstm.input gru.input rnn_tanh.input rnn_relu.input lstm_cell.default gru_cell.default "
         "rnn_tanh_cell.default rnn_relu_cell.default _thnn_fused_lstm_cell.default "

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from programs.flag_kinds import FlagKind, without_excess
 from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
-from programs.tape.left_to_torch import left_to_torch
 from programs.tape.overload_effects import drawing_device
-from programs.tape.program_work import LaunchesWork, program_work
 from programs.tape.rounded_floats import rounded_floats
 from programs.tape.schema import (
     Op,
@@ -42,12 +40,11 @@ def flags_of(
     tape: Tape,
     effects: KernelsEffects,
     reference: Tape | None = None,
-    launches: LaunchesWork | None = None,
 ) -> tuple[TapeFlag, ...]:
     """Return the flags of a candidate's tape, without duplicates, at most a hundred.
 
-    `effects` are the reads and writes of each kernel (`kernel_effects`), `reference` is the tape
-    of the reference, and `launches` has the known work of launches.
+    `effects` are the reads and writes of each kernel (`kernel_effects`), and `reference` is the
+    tape of the reference.
     """
     if not any(op.phase == "run" for op in tape.ops) and not tensors_of(tape.outputs):
         return ()
@@ -57,7 +54,6 @@ def flags_of(
         *_outputs(tape, flow, reference),
         *_second_call(tape, flow, reference),
         *_seeded(tape, flow, reference),
-        *_left(tape, flow, reference, launches or {}),
         *_rounded(tape, flow, reference),
     ]
     return tuple(without_excess(found, _MAX_FLAGS))
@@ -226,21 +222,6 @@ def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
     return found
 
 
-def _left(
-    tape: Tape, flow: Flow, reference: Tape | None, launches: LaunchesWork
-) -> Iterator[TapeFlag]:
-    work = program_work(tape, flow, launches)
-    for one in left_to_torch(tape, flow, work, _total(reference)):
-        yield _flag("heavy_aten_left", one.message, one.place)
-
-
 def _rounded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
     for one in rounded_floats(tape, flow, reference) if reference is not None else ():
         yield _flag("precision_downgrade", one.message, one.place)
-
-
-def _total(reference: Tape | None) -> float | None:
-    """Return the work of a reference, None if it launches kernels, whose work is unknown here."""
-    if reference is None:
-        return None
-    return program_work(reference, flow_of(reference, {}), {}).total

@@ -5,7 +5,6 @@ kernel's write is assumed to leave some earlier contents in place, as nothing is
 The exception is what a first call left: the ops show if the second call writes less.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -30,7 +29,7 @@ from programs.tape.schema import (
     TensorRef,
     tensors_of,
 )
-from programs.tape.tensor_extents import element_bytes
+from programs.tape.tensor_extents import covers_storage
 
 KernelsEffects = Mapping[str, KernelEffects | None]
 """Effects by the kernel's name; None, or no entry, if it may read and write all arguments."""
@@ -110,7 +109,11 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
         made = _storages(tape, [id_ for id_ in op.outputs if id_ is not None])
         if makes_views(op):
             return OpAccess(nothing, nothing, nothing)
-        covered = [id_ for id_ in overwritten_tensors(op) if _is_whole(tape, id_)]
+        covered = [
+            id_
+            for id_ in overwritten_tensors(op)
+            if covers_storage(tape.tensors[id_], tape.storages[tape.tensors[id_].storage])
+        ]
         renewed = (made - written) | _storages(tape, covered)
         return OpAccess(_storages(tape, read_tensors(op)), written | made, renewed)
     if isinstance(op, TapeLaunch):
@@ -149,12 +152,6 @@ def _given(tape: Tape, launch: TapeLaunch, names: Iterable[str]) -> frozenset[in
 
 def _storages(tape: Tape, ids: Iterable[int]) -> frozenset[int]:
     return frozenset([tape.tensors[id_].storage for id_ in ids])
-
-
-def _is_whole(tape: Tape, id_: int) -> bool:
-    tensor = tape.tensors[id_]
-    size = math.prod(tensor.shape) * element_bytes(tensor)
-    return size == tape.storages[tensor.storage] and (0 not in tensor.strides or size == 0)
 
 
 class _Forward:

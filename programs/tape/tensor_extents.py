@@ -34,6 +34,17 @@ def element_bytes(tensor: TensorMeta) -> int:
     return ELEMENT_BYTES[tensor.dtype]
 
 
+def covers_storage(tensor: TensorMeta, storage_bytes: int) -> bool:
+    """Return True if a tensor covers all of its storage, each element once."""
+    wide = [(s, e) for s, e in zip(tensor.strides, tensor.shape, strict=True) if e != 1]
+    expected = 1
+    for stride, extent in sorted(wide):
+        if stride != expected and extent:
+            return False
+        expected *= extent
+    return not tensor.offset and expected * element_bytes(tensor) == storage_bytes
+
+
 def check_tensors(tape: Tape) -> None:
     """Raise `InvalidTape` for a tensor beyond its storage, or a storage on two devices."""
     devices: dict[int, str] = {}

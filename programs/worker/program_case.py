@@ -16,10 +16,10 @@ from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.cuda_draws import drawn_on_cuda
 from programs.tape.stream_warnings import stream_warnings
+from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from programs.worker.gpu.program_iterations import compare_iterations
 from programs.worker.kernel_jobs import TooManyKernels
-from programs.worker.launches_work import coverage_by_work
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
 from programs.worker.parameter_values import differing_parameters
 from programs.worker.program_attempt import ProgramAttempt
@@ -28,6 +28,7 @@ from programs.worker.program_kernels import ProgramKernels, compile_kernels
 from programs.worker.program_outcome import CaseOutcome
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.program_texts import ProgramTexts
+from programs.worker.program_trials import PassedProgram, ProgramTrials
 from programs.worker.receipt_work import digests_of, values_of
 from programs.worker.record_child import NotRecorded, ProgramTape
 from programs.worker.replayed import Replayed
@@ -145,12 +146,23 @@ class _Case:
         replayed = await self._replayed(recorded, compiled)
         outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
         if replayed.ending is RunEnding.FINISHED:
-            # in a thread: the tapes may be long
-            outcome.work, unknown = await to_thread(coverage_by_work, compiled, kernels)
-            outcome.warnings += [unknown] if unknown is not None else []
+            # in a thread: the tape may be long
             drawn = await to_thread(drawn_on_cuda, compiled.tape, compiled.effects())
             outcome.warnings += [drawn] if drawn is not None else []
         await self._take(recorded, compiled, replayed, reference)
+        if program is not None and kernels is not None and reference is not None:
+            both = (compiled, replayed), (kernels, reference)
+            await self._experiment(PassedProgram(recorded, *both[0], program, *both[1]))
+
+    async def _experiment(self, passed: PassedProgram) -> None:
+        """Make experiments, once for all trials, if the program passed."""
+        attempt, outcome = self._attempt, self.outcome
+        if outcome.verdict is not Verdict.PASSED or attempt.trial:
+            return
+        with attempt.spent.on("experiments"):
+            found = await make_experiments(ProgramTrials(attempt, passed, self._tolerances))
+        outcome.flags += found.flags
+        outcome.coverage_by_work = found.coverage
 
     async def _replayed(self, recorded: RecordedCase, compiled: ProgramKernels) -> Replayed:
         """Replay the candidate, unless Triton would refuse one of its launches."""

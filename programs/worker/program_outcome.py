@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import geometric_mean
+from statistics import fmean, geometric_mean
 from typing import Any
 
 from compiler.compilation import amended
@@ -24,7 +24,6 @@ from programs.program_record import (
     tape_url,
 )
 from programs.receipt import MOST_VALUES, ReceiptValue
-from programs.tape.program_work import WorkShares
 from programs.tape.schema import Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from programs.worker.program_recordings import RecordedCase
@@ -50,8 +49,8 @@ class CaseOutcome:
     reference_peak_bytes: int | None = None
     times: ProgramTimes | None = None
     reference_times: ProgramTimes | None = None
-    work: WorkShares | None = None
-    """The shares of work by kernels and by torch, if nothing is timed."""
+    coverage_by_work: float | None = None
+    """The share of the work that torch does not do, as experiments measure it."""
     warnings: list[str] = field(default_factory=list)
     problem: ProgramProblem | None = None
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -71,10 +70,9 @@ class CaseOutcome:
     @property
     def timed(self) -> dict[str, Any]:
         """The record's fields of times; of work if nothing is timed."""
-        if self.times is None and self.work is not None:
-            return {"coverage": self.work.coverage, "coverage_measure": "work"}
         if self.times is None:
-            return {}
+            share = self.coverage_by_work
+            return {} if share is None else {"coverage": share, "coverage_measure": "work"}
         speedup = self.speedup
         return {
             "timing": self.times.timing,
@@ -205,18 +203,14 @@ def _mean_speedup(runs: Sequence[CaseOutcome]) -> float | None:
 
 
 def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
-    """Return the fields for the share of all cases' time, or work, in the program's kernels."""
+    """Return the fields for the share of all cases' time in kernels, or the mean share of work."""
     times = [run.times for run in runs if run.times is not None]
-    works = [run.work for run in runs if run.work is not None]
-    if times:
-        measure, total = "time", sum(one.entries_us for one in times)
+    total = sum(one.entries_us for one in times)
+    if total > 0:
         by_kernels = sum(one.kernels_us for one in times)
-    else:
-        measure, total = "work", sum(one.by_kernels + one.by_torch for one in works)
-        by_kernels = sum(one.by_kernels for one in works)
-    if total <= 0:
-        return {}
-    return {"coverage": by_kernels / total, "coverage_measure": measure}
+        return {"coverage": by_kernels / total, "coverage_measure": "time"}
+    shares = [run.coverage_by_work for run in runs if run.coverage_by_work is not None]
+    return {"coverage": fmean(shares), "coverage_measure": "work"} if shares else {}
 
 
 def _rewarded(program: Program, job: ProgramJob, *, compiled: bool) -> Program:

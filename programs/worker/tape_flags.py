@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from programs.program_record import ProgramFlag
 from programs.tape.flags import TapeFlag, flags_of
-from programs.worker.launches_work import launches_work
 from programs.worker.program_kernels import ProgramKernels
 from programs.worker.program_recordings import RecordedCase
 
@@ -22,5 +21,4 @@ async def tape_flags(recorded: RecordedCase, kernels: ProgramKernels) -> list[Pr
 
 def _flags(recorded: RecordedCase, kernels: ProgramKernels) -> Sequence[TapeFlag]:
     reference = None if recorded.reference is None else recorded.reference.tape
-    work = launches_work(kernels)
-    return flags_of(recorded.candidate.tape, kernels.effects(), reference, work)
+    return flags_of(recorded.candidate.tape, kernels.effects(), reference)

@@ -113,7 +113,7 @@ def test_a_buffer_that_is_kept_and_written_anew_is_no_cache(programs: httpx.Clie
         ("return torch.relu(x @ self.weight)", "passed", "no_kernel"),
         ("relu(x)\nreturn torch.relu(x @ self.weight)", "passed", "dead_launch"),
         ("out = relu(x)\nreturn out.copy_(torch.relu(x @ self.weight))", "passed", "dead_launch"),
-        ("return relu(x @ self.weight)", "passed", "heavy_aten_left"),
+        ("return relu(x @ self.weight)", "passed", "torch_did_the_work"),
         (
             "if 'y' not in CACHE:\n    CACHE['y'] = fused(x, self.weight)\nreturn CACHE['y']",
             "mismatch",

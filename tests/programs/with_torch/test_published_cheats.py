@@ -110,14 +110,15 @@ def test_what_is_right_for_one_distribution_is_wrong_in_a_case_of_another(
     programs: httpx.Client,
 ) -> None:
     asked = ("torch.relu(x)", "torch.rand(64, 64)")
-    assert reported(of_task(programs, asked, "return scale(x, 1.0)")) == ("passed", set())
+    assert reported(of_task(programs, asked, "return scale(x, 1.0)")) == ("passed", BY_TORCH)
 
     other = "import torch\ndef get_inputs():\n    return [torch.randn(64, 64)]\n"
     cases = [{"name": "of both signs", "inputs": {"source": other}}]
     assert reported(of_task(programs, asked, "return scale(x, 1.0)", cases=cases))[0] == "mismatch"
 
 
-LEFT = {"no_kernel", "heavy_aten_left"}
+BY_TORCH = {"torch_did_the_work"}
+LEFT = {"no_kernel"} | BY_TORCH
 
 
 @pytest.mark.parametrize(
@@ -132,9 +133,8 @@ LEFT = {"no_kernel", "heavy_aten_left"}
          "    return torch.relu(x @ self.weight)", "passed", LEFT),
         ("if x.numel() < 10**9:\n    return torch.relu(x @ self.weight)\n"
          "return fused(x, self.weight)", "passed", LEFT),
-        ("return relu(torch.ops.aten.mm.default(x, self.weight))", "passed", {"heavy_aten_left"}),
-        ("return relu(torch._C._VariableFunctions.mm(x, self.weight))", "passed",
-         {"heavy_aten_left"}),
+        ("return relu(torch.ops.aten.mm.default(x, self.weight))", "passed", BY_TORCH),
+        ("return relu(torch._C._VariableFunctions.mm(x, self.weight))", "passed", BY_TORCH),
         ("return torch.compile(lambda a, b: torch.relu(a @ b))(x, self.weight)", "passed", LEFT),
         ("torch.cuda.Event.elapsed_time = lambda *_: 1e-6\ntorch.cuda.synchronize = print\n"
          "return torch.relu(x @ self.weight)", "passed", LEFT),

@@ -34,12 +34,9 @@ def padded_kernel(x, out, n, rounds, BLOCK: tl.constexpr):
     tl.store(out + at, y + z * 0.0, mask=at < n)
 
 @triton.jit
-def loaded_kernel(x, counts, out, n, BLOCK: tl.constexpr):
+def halved_kernel(x, out, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    y = tl.load(x + at, mask=at < n)
-    for i in range(tl.load(counts)):
-        y = y * 2.0
-    tl.store(out + at, y, mask=at < n)
+    tl.store(out + at, tl.load(x + at, mask=at < n) / 2, mask=at < n)
 
 @triton.jit
 def unary_kernel(x, out, n, WHAT: tl.constexpr, BLOCK: tl.constexpr):
@@ -92,9 +89,9 @@ def padded(x):
     padded_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), 64, BLOCK=256)
     return out
 
-def loaded(x):
-    out, counts = torch.empty_like(x), torch.ones(1, dtype=torch.int32, device=x.device)
-    loaded_kernel[(triton.cdiv(x.numel(), 256),)](x, counts, out, x.numel(), BLOCK=256)
+def halved(x):
+    out = torch.empty_like(x)
+    halved_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
     return out
 
 def unary(x, what):
@@ -120,6 +117,7 @@ def gather(table, index):
     return out
 """
 MATRICES = "[torch.randn(48, 64), torch.randn(64, 40)]"
+LARGE = "[torch.randn(256, 512), torch.randn(512, 128)]"
 BATCHES = "[torch.randn(3, 32, 64), torch.randn(3, 64, 32)]"
 ROWS = "[torch.randn(64, 128)]"
 IMAGES = "[torch.randn(2, 4, 16, 16), torch.randn(8, 4, 3, 3)]"
@@ -204,9 +202,8 @@ def test_torch_behind_a_kernel_that_copies_is_flagged(
     program = evaluated(programs, inputs, reference, f"return copy({by_torch})")
 
     assert program["verdict"] == "passed", program
-    found = [flag for flag in program["flags"] if flag["kind"] == "heavy_aten_left"]
+    found = [flag for flag in program["flags"] if flag["kind"] == "torch_did_the_work"]
     assert found, program["flags"]
-    assert all(flag["line"] > HEAD.count("\n") + KERNELS.count("\n") for flag in found)
     assert program["coverage_measure"] == "work"
     assert program["reward"]["coverage"] == program["coverage"] < 0.2
 
@@ -226,51 +223,56 @@ def test_idle_loops_in_a_kernel_that_copies_earn_nothing(
     program = evaluated(programs, inputs, reference, forward)
 
     assert program["verdict"] == "passed", program
-    assert "heavy_aten_left" in program["reward"]["flags"]
+    assert "torch_did_the_work" in program["reward"]["flags"]
     assert program["coverage"] == 0
 
 
 @pytest.mark.parametrize(
-    ("inputs", "reference", "forward", "least"),
+    ("inputs", "reference", "forward"),
     [
-        (MATRICES, PRODUCT, "return matmul(a, b)", 1),
-        (MATRICES, "return (a @ b + 1) * 2", "return (matmul(a, b) + 1) * 2", 0.9),
-        (MATRICES, PRODUCT, "return matmul(a.clone(), b.double().float()).clone()", 0.9),
+        (MATRICES, PRODUCT, "return matmul(a, b)"),
+        (MATRICES, "return (a @ b + 1) * 2", "return (matmul(a, b) + 1) * 2"),
+        (MATRICES, PRODUCT, "return matmul(a.clone(), b.double().float()).clone()"),
         (MATRICES, "return torch.relu(a @ b).sum(1)",
-         "return unary(matmul(a, b), 'relu').sum(1)", 0.9),
-        (ROWS, "return torch.softmax(a, 1)", "return softmax(a)", 1),
-        (ROWS, "return torch.softmax(a, 1) * 2", "return softmax(a.contiguous()) * 2", 0.75),
-        (ROWS, "return torch.relu(a)", "return unary(a, 'relu')", 1),
-        (ROWS, "return torch.relu(a)", "return unary(a.double().float(), 'relu').clone()", 0.75),
+         "return unary(matmul(a, b), 'relu').sum(1)"),
+        (ROWS, "return torch.softmax(a, 1)", "return softmax(a)"),
+        (ROWS, "return torch.softmax(a, 1) * 2", "return softmax(a.contiguous()) * 2"),
+        (ROWS, "return torch.relu(a)", "return unary(a, 'relu')"),
         ("[torch.randn(50, 32), torch.randint(0, 50, (40,))]", "return a[b]",
-         "return gather(a, b)", 0.9),
+         "return gather(a, b)"),
     ],
 )  # fmt: skip
 def test_what_torch_does_beside_a_kernel_s_work_is_not_flagged(
-    programs: httpx.Client, inputs: str, reference: str, forward: str, least: float
+    programs: httpx.Client, inputs: str, reference: str, forward: str
 ) -> None:
     program = evaluated(programs, inputs, reference, forward)
 
     assert (program["verdict"], program["flags"]) == ("passed", []), program
-    assert least <= program["coverage"] <= 1
+    assert 0.75 <= program["coverage"] <= 1
 
 
 @pytest.mark.parametrize(
-    ("forward", "flags"),
-    [("return loaded(a)", []), ("return loaded(a + a) / 2", ["heavy_aten_left"])],
+    "forward",
+    [
+        "return halved(a @ b * 2)",
+        "y = torch.empty(513, 128, device=a.device)\ny[257:] = a @ b * 2\n"
+        "y.as_strided((2, 257 * 128 - 64), (1, 1)).zero_()\nreturn halved(y[257:])",
+    ],
+    ids=["in the open", "in memory that seems to be wiped"],
 )
-def test_a_loop_whose_end_is_loaded_leaves_coverage_open_with_a_reason(
-    programs: httpx.Client, forward: str, flags: list[str]
+def test_a_kernel_that_finishes_torch_s_work_did_not_do_it(
+    programs: httpx.Client, forward: str
 ) -> None:
-    program = evaluated(programs, ROWS, "return a + a", forward)
+    program = evaluated(programs, LARGE, PRODUCT, forward)
 
-    assert (program["verdict"], program["reward"]["flags"]) == ("passed", flags), program
-    assert program["coverage"] is program["coverage_measure"] is None
-    [warning] = program["warnings"]
-    assert warning.startswith("coverage is null: the work of a kernel of the program")
+    assert program["verdict"] == "passed", program
+    assert "torch_did_the_work" in program["reward"]["flags"]
+    assert program["reward"]["coverage"] < 0.75
 
 
-def test_a_reference_with_kernels_has_their_work(programs: httpx.Client) -> None:
+def test_the_work_of_a_reference_with_kernels_is_that_of_its_torch_ops(
+    programs: httpx.Client,
+) -> None:
     makes = "\ndef get_inputs():\n    return [torch.randn(64, 128)]\n\ndef get_init_inputs():\n"
     makes += "    return []\n"
     reference = model("Model", "return softmax(a) * 2", 1, KERNELS) + makes
@@ -281,14 +283,4 @@ def test_a_reference_with_kernels_has_their_work(programs: httpx.Client) -> None
         device="cpu",
     )
     assert (program["verdict"], program["flags"]) == ("passed", []), program
-    assert program["coverage"] == pytest.approx(6 / 7)
-
-
-def test_flags_need_no_run(programs: httpx.Client) -> None:
-    """Like those of a program on a GPU, where nothing counts work either."""
-    program = evaluated(
-        programs, ROWS, "return torch.softmax(a, 1)", "return copy(torch.softmax(a, 1))",
-        stop_after="kernels",
-    )  # fmt: skip
-    assert program["verdict"] is program["coverage"] is None
-    assert program["reward"]["flags"] == ["heavy_aten_left"]
+    assert program["coverage"] > 0.75

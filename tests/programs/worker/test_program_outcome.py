@@ -49,3 +49,12 @@ def test_a_case_that_was_not_recorded_says_nothing_of_the_kernels() -> None:
     reward = with_cases(JOB, [None, None], [compiled, failed]).reward
     assert reward is not None
     assert not reward.compiled
+
+
+def test_the_coverage_of_cases_is_the_mean_of_those_that_have_one() -> None:
+    runs = [CaseOutcome(coverage_by_work=share) for share in (0.5, 1.0, None)]
+    program = with_cases(JOB, ["a", "b", "c"], runs)
+
+    assert (program.coverage, program.coverage_measure) == (0.75, "work")
+    assert program.cases is not None
+    assert [one.coverage for one in program.cases] == [0.5, 1.0, None]

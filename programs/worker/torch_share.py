@@ -1,0 +1,177 @@
+"""Measures how much of a program's work torch does, by experiment.
+
+A part of the program is torch's if outputs follow noise in its results. It is weighed by its CPU
+time, compared with that of the reference's ops. A kernel that copies could be replaced by a copy.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from programs.program_record import ProgramFlag
+from programs.replay.replay_order import Experiment
+from programs.tape.launch_copies import Copy, launch_copies
+from programs.tape.noisable_ops import noisable_ops
+from programs.tape.overload_effects import name_of
+from programs.tape.schema import AtenOp, ProgramLine, Tape, TapeLaunch
+from programs.worker.program_trials import ProgramTrials, is_finished
+from programs.worker.replayed import Replayed
+from worker.launch.comparison import NotCompared
+
+MOST_BY_TORCH = 0.25
+"""The share of the reference's CPU time that torch may take without a flag."""
+_NEGLIGIBLE = 0.02
+"""The share that needs no further experiment."""
+_WORTH_A_LINE = 0.1
+"""The least share of the work of a line that is named, unless it is the largest."""
+_MOST_TRIED = 16
+"""Limit of ops that are tried one by one."""
+_FEW = 1e-4
+"""The share of elements that get noise, so that a kernel which looks at some sees none."""
+_REPEATS = 3
+_LEAST_US = 8.0
+"""The least CPU time that shares are measured by; less is within the error of the measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchShare:
+    """The share of torch in a program's work, from 0 to 1, and the flags about it."""
+
+    share: float
+    flags: Sequence[ProgramFlag] = ()
+
+
+async def torch_share(trials: ProgramTrials) -> TorchShare:
+    """Return the share of torch. Raises DeadlinePassed, ZygoteError, NotCompared."""
+    tape = trials.passed.kernels.tape
+    launches = [op for op in tape.ops if isinstance(op, TapeLaunch) and op.phase == "run"]
+    ops = noisable_ops(tape)
+    if not launches:
+        return TorchShare(1.0, await _of_torch_alone(trials, ops))
+    needless = await _needless(trials)
+    if needless is not None:
+        message = (
+            f"the outputs match the reference if its kernels {needless}, so they need no kernel: "
+            "compute the result in a kernel"
+        )
+        return TorchShare(1.0, [_flag(message, launches[0].place)])
+    if not ops:
+        return TorchShare(0.0)
+    return await _measured(trials, ops)
+
+
+async def _of_torch_alone(trials: ProgramTrials, ops: Sequence[int]) -> list[ProgramFlag]:
+    """Return the flags of a program without launches."""
+    times = await _candidate_times(trials)
+    total = sum(times.values())
+    return list(_flags(trials.passed.kernels.tape, {op: times[op] for op in ops}, total, 1.0))
+
+
+async def _needless(trials: ProgramTrials) -> str | None:
+    """Return what may replace all kernels without a mismatch; None if nothing may."""
+    kernels = trials.passed.kernels
+    if await trials.matches(await trials.candidate(Experiment(launches="replaced"))):
+        return "are left out"
+    for copies in launch_copies(kernels.tape, kernels.effects()):
+        experiment = Experiment(launches="replaced", copies=copies)
+        if await trials.matches(await trials.candidate(experiment)):
+            return "are replaced by copies of what they read"
+    return None
+
+
+async def _measured(trials: ProgramTrials, ops: Sequence[int]) -> TorchShare:
+    measured = await _candidate_times(trials)
+    times = {op: measured[op] for op in ops}
+    reference = await _times(trials.reference, trials.passed.reference.tape)
+    needed = max(_LEAST_US, sum(reference.values()))
+    if sum(times.values()) <= _NEGLIGIBLE * needed:
+        return TorchShare(sum(times.values()) / needed)
+    if not await _follows(trials, ops):
+        return TorchShare(0.0)
+    live = await _live(trials, times, needed)
+    found = {op: times[op] for op in live}
+    share = min(1.0, sum(found.values()) / needed)
+    if share <= MOST_BY_TORCH:
+        return TorchShare(share)
+    return TorchShare(share, list(_flags(trials.passed.kernels.tape, found, needed, share)))
+
+
+async def _candidate_times(trials: ProgramTrials) -> Mapping[int, float]:
+    """Return the CPU time of each op of the program's first call, in microseconds."""
+    kernels = trials.passed.kernels
+    copies = next(iter(launch_copies(kernels.tape, kernels.effects())), ())
+    return await _times(trials.candidate, kernels.tape, copies)
+
+
+async def _times(
+    replay: Callable[[Experiment], Awaitable[Replayed]], tape: Tape, copies: Sequence[Copy] = ()
+) -> Mapping[int, float]:
+    """Return the CPU time of each op of a first call. Raises NotCompared if nothing tells it.
+
+    Kernels do not run, unless an op fails without what they compute.
+    """
+    cheap = Experiment(launches="replaced", copies=copies, timed=_REPEATS)
+    for experiment in (cheap, Experiment(timed=_REPEATS), Experiment(timed=1)):
+        replayed = await replay(experiment)
+        if is_finished(replayed):
+            times = enumerate(replayed.op_times_us)
+            return {index: time for index, time in times if tape.ops[index].phase == "run"}
+    message = "The time of torch's ops could not be measured. Post the program again."
+    raise NotCompared(message)
+
+
+async def _follows(trials: ProgramTrials, ops: Collection[int]) -> bool:
+    """Return True if outputs follow noise in all, or in a few, elements of these results."""
+    return await trials.follows(ops) or await trials.follows(ops, _FEW)
+
+
+async def _live(
+    trials: ProgramTrials, times: Mapping[int, float], needed: float
+) -> Collection[int]:
+    """Return the ops that outputs follow, given that they follow some.
+
+    Ops that outputs do not follow keep their noise while others are tried: otherwise a program
+    could compute a result twice, and choose the one that looks right.
+    """
+    ordered = sorted(times, key=lambda op: -times[op])
+    heavy = [op for op in ordered[:_MOST_TRIED] if times[op] > _NEGLIGIBLE * needed]
+    rest = ordered[len(heavy) :]
+    groups = [[op] for op in heavy]
+    if sum(times[op] for op in rest) > _NEGLIGIBLE * needed:
+        groups.append(rest)
+        live: set[int] = set()
+    else:
+        live = set(rest)
+    dead: set[int] = set()
+    for group in groups:
+        is_last = len(groups) == 1 and not rest
+        if is_last or await _follows(trials, dead.union(group)):
+            live.update(group)
+        else:
+            dead.update(group)
+    return live
+
+
+def _flags(
+    tape: Tape, times: Mapping[int, float], needed: float, share: float
+) -> Iterator[ProgramFlag]:
+    """Yield a flag for each line at which torch does much of the work."""
+    lines: dict[tuple[ProgramLine | None, str], float] = defaultdict(float)
+    for index, time in times.items():
+        op = tape.ops[index]
+        assert isinstance(op, AtenOp)
+        lines[op.place, name_of(op)] += time
+    ordered = sorted(lines.items(), key=lambda one: -one[1])
+    for number, ((place, name), time) in enumerate(ordered):
+        part = time / needed if needed else 0.0
+        if number == 0 or part >= _WORTH_A_LINE:
+            message = (
+                f"outputs follow what torch computes in {share:.0%} of the reference's CPU time, "
+                f"{min(1.0, part):.0%} by {name} here: compute it in a kernel of this program"
+            )
+            yield _flag(message, place)
+
+
+def _flag(message: str, place: ProgramLine | None) -> ProgramFlag:
+    file, line = (place.file, place.line) if place is not None else (None, None)
+    return ProgramFlag(kind="torch_did_the_work", message=message, file=file, line=line)
