@@ -1,4 +1,4 @@
-"""`%%tritonc compile|launch|program|sweep ...`: the code of a cell in a Jupyter notebook.
+"""`%%tritonc compile|launch|prove|...`: the code of a cell in a Jupyter notebook.
 
 `%load_ext tritonc.jupyter` registers the magic. It takes the flags of the command line without the
 file: the cell is the source. IPython imports this module, not vice versa.
@@ -7,9 +7,10 @@ file: the cell is the source. IPython imports this module, not vice versa.
 import io
 import os
 import shlex
+import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, Protocol
 
 from httpx import InvalidURL
@@ -20,6 +21,7 @@ from tritonc.cli.launching.launch_members import launch_members, launch_source
 from tritonc.cli.launching.launch_report import accesses as table_of_accesses
 from tritonc.cli.launching.launch_report import values
 from tritonc.cli.launching.request_file import read_request
+from tritonc.cli.main import main
 from tritonc.cli.parser import command_parser
 from tritonc.cli.posted_file import PostedFile, read_source, specialized, with_constexprs
 from tritonc.cli.programs.program_command import (
@@ -28,7 +30,7 @@ from tritonc.cli.programs.program_command import (
     run_members,
     submit_and_wait,
 )
-from tritonc.cli.streams import STANDARD
+from tritonc.cli.streams import STANDARD, name_of
 from tritonc.cli.sweeping.sweep_command import sort_order, unposted_sweep
 from tritonc.cli.terminal import Terminal
 from tritonc.compilation import Compilation, CompileFailed
@@ -42,9 +44,11 @@ CELL = "<cell>"
 _USAGE = (
     "write %%tritonc compile --target cuda:90 --signature x=*fp32 ... --emit ptx ttir, "
     "%%tritonc launch --grid 4 --argument x=fp32[64]:ones ..., "
-    "%%tritonc sweep --space N=32,64 ..., or %%tritonc program --reference model.py, "
-    "and the code below it"
+    "%%tritonc sweep --space N=32,64 ..., %%tritonc program --reference model.py, or %%tritonc "
+    "explain, prove, inspect or diff, and the code below it; %tritonc? shows more"
 )
+_PRINTING = ("diff", "explain", "inspect", "prove")
+"""Commands whose report is shown as it is."""
 
 
 class Shell(Protocol):
@@ -53,16 +57,37 @@ class Shell(Protocol):
     def register_magic_function(
         self, func: Callable[..., Any], magic_kind: str, magic_name: str
     ) -> None:
-        """Register `func` as a cell magic."""
+        """Register `func` as a magic."""
 
 
 def load_ipython_extension(shell: Shell) -> None:
     """Register the magic; `%load_ext tritonc.jupyter` calls this."""
-    shell.register_magic_function(tritonc, magic_kind="cell", magic_name="tritonc")
+    shell.register_magic_function(tritonc, magic_kind="line_cell", magic_name="tritonc")
 
 
-def tritonc(line: str, cell: str) -> Shown | Sweep:
-    """Run the command in `line` on the code in `cell`."""
+def tritonc(line: str, cell: str | None = None) -> Shown | Sweep:
+    """Run a command of tritonc on the code of a cell, with the flags of the command line.
+
+    %%tritonc compile --target cuda:90 --emit ptx sass     what the compiler makes of it
+    %%tritonc explain --target cuda:90                     what limits it
+    %%tritonc inspect                                      its kernels, and what would be assumed
+    %%tritonc launch --grid 4 --argument x=fp32[64]:ones   run it on the CPU device, or a GPU
+    %%tritonc prove --contract scale.contract              its accesses, for all sizes
+    %%tritonc sweep --space BLOCK=64,128                   many variants; the result has to_pandas()
+    %%tritonc diff --before num_warps=4 --after num_warps=8
+    %%tritonc program --reference model.py                 a cell that defines ModelNew
+
+    %tritonc COMMAND --help lists the flags of a command; %tritonc runs those that need no source,
+    such as %tritonc targets. Set TRITOND_URL to use another service.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        return _said(f"tritonc: {error}", is_good=False)
+    if cell is None:
+        return _printed(words or ["--help"], "")
+    if words and words[0] in _PRINTING:
+        return _printed([words[0], STANDARD, *words[1:]], cell)
     try:
         given = _parse(line)
         with Client(given.url) as client:
@@ -71,6 +96,21 @@ def tritonc(line: str, cell: str) -> Shown | Sweep:
         return _said(error.render(CELL), is_good=False)
     except (TritoncError, ArgumentTypeError, InvalidURL, OSError, ValueError) as error:
         return _said(f"tritonc: {error}", is_good=False)
+
+
+def _printed(words: Sequence[str], cell: str) -> Shown:
+    """Run a command on a cell as its standard input, and return what it prints."""
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    kept, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(cell.encode()), encoding="utf-8")
+    try:
+        with redirect_stdout(printed), redirect_stderr(printed):
+            code = main(words)
+    except SystemExit as ended:  # of the parser
+        code = int(ended.code or 0)
+    finally:
+        sys.stdin = kept
+    printed.seek(0)
+    return _said(printed.read().replace(name_of(STANDARD), CELL), is_good=code == 0)
 
 
 def _parse(line: str) -> Namespace:

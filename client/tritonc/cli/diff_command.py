@@ -26,7 +26,7 @@ from tritonc.cli.kernel_flags import (
 )
 from tritonc.cli.posted_file import PostedFile, parameters_of, read_source, specialized
 from tritonc.cli.refusal_words import WRONG_REQUEST, is_wrong_request
-from tritonc.cli.streams import read, write_json
+from tritonc.cli.streams import STANDARD, read, read_python, write_json
 from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Say, Terminal, has_colour, table
 from tritonc.compilation import Compilation
@@ -136,6 +136,7 @@ def _sides(given: Namespace, client: Client, say: Say) -> list[WantedCompilation
     words = (given.a, given.b or given.a)
     changes = (given.before, given.after)
     both: list[str | None] = list(targets) or [None]
+    given.standard = read_python(STANDARD) if STANDARD in words else None  # for both sides
     return [
         _side(word, given, target, pairs, client, say)
         for word, target, pairs in zip(words, (both[0], both[-1]), changes, strict=True)
@@ -156,7 +157,8 @@ def _side(
         source, members = _request(word)
         members |= kernel_members(given)
     else:
-        source, members = read_source(word, given), kernel_members(given)
+        text = given.standard if word == STANDARD else None
+        source, members = read_source(word, given, text), kernel_members(given)
     _change(members, pairs, source, given, client)
     target = members.pop("target", None) if target is None else target
     if pairs and "target" in members:

@@ -6,6 +6,7 @@ import atexit
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -115,6 +116,33 @@ def test_a_sweep_is_a_table(shell: InteractiveShell) -> None:
     assert Tags(shown._repr_html_()).tags.count("tr") == 3
     refused = shell.run_cell_magic("tritonc", f"{line} --space num_warps=1,2 --csv", VECTOR_ADD)
     assert "leave out --id, --csv, --winners" in repr(refused)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("inspect", "add_kernel"),
+        ("explain --target cuda:90 --constexpr BLOCK_SIZE=256", "registers"),
+        ("diff --target cuda:90 --before num_warps=2 --after num_warps=4", "num_warps"),
+        ("prove --contract {contract} --constexpr BLOCK_SIZE=256", "verdict: proved"),
+    ],
+)
+def test_other_commands_print_their_report_of_a_cell(
+    shell: InteractiveShell, tmp_path: Path, line: str, shown: str
+) -> None:
+    contract = tmp_path / "add.contract"
+    sizes = "".join(f"{name}: n_elements\n" for name in ("x_ptr", "y_ptr", "output_ptr"))
+    contract.write_text(f"{sizes}grid: cdiv(n_elements, BLOCK_SIZE)\n")
+
+    report = shell.run_cell_magic("tritonc", line.format(contract=contract), VECTOR_ADD)
+
+    assert shown in repr(report)
+    assert "<stdin>" not in repr(report)
+
+
+def test_a_line_runs_what_needs_no_source(shell: InteractiveShell) -> None:
+    assert "ptxas" in repr(shell.run_line_magic("tritonc", "targets"))
+    assert "--contract" in repr(shell.run_line_magic("tritonc", "prove --help"))
 
 
 def test_a_fault_is_reported_at_its_line(shell: InteractiveShell) -> None:
