@@ -5,6 +5,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { writeLessons } from "./lessons.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const built = join(here, "..", "service", "page", "built");
@@ -42,4 +43,5 @@ await rm(built, { recursive: true, force: true });
 await mkdir(built, { recursive: true });
 await writeFile(join(built, preview), picture);
 for (const file of result.outputFiles) await writeFile(join(built, basename(file.path)), file.contents);
+await writeLessons();
 await writeFile(join(built, "index.html"), index); // last, so that its presence means a complete page

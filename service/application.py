@@ -39,6 +39,7 @@ from service.routes import (
     events,
     inspect,
     launches,
+    lessons,
     pages,
     states,
     system,
@@ -68,6 +69,7 @@ TAGS = [
         "description": "Run, check and time kernels. A launch belongs to its caller.",
     },
     {"name": "batches", "description": "Up to 1,000 jobs in one request."},
+    {"name": "lessons", "description": "Lessons on writing kernels, as on the page."},
     {"name": "page", "description": "States of the web page, which permalinks name."},
     {"name": "system", "description": "Targets, devices, workers, health and metrics."},
 ]
@@ -83,6 +85,7 @@ ROUTES = (
     tensors,
     batches,
     states,
+    lessons,
     system,
     usage,
 )

@@ -124,6 +124,21 @@ export function trialBody(lesson: Lesson, source: string, trial: Trial = {}): Re
   return launchBody(launchOf(lesson, trial), bodyOf(requestOf(lesson, source, trial)), "cpu");
 }
 
+/** Return the body of POST /v1/proofs for a lesson with a contract. */
+export function proofBody(lesson: Lesson, source: string): RequestBody {
+  const { compilation, arguments: given } = trialBody(lesson, source) as { compilation: RequestBody; arguments: RequestBody };
+  const signature = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value && typeof value === "object" ? `*${(value as { dtype: string }).dtype}` : "i32"]));
+  return { ...compilation, signature, contract: lesson.contract };
+}
+
+/** Return the body of POST /v1/sweeps that runs all configurations of the kernel's autotuner at all sizes. */
+export function sweepBody(lesson: Lesson, source: string): RequestBody {
+  const base = trialBody(lesson, source) as { compilation: RequestBody };
+  const { constexprs: _, ...compilation } = base.compilation;
+  const labelled = Object.fromEntries([{}, ...lesson.hidden].map((trial, index) => [index ? `hidden sizes ${index}` : "sizes of the lesson", trialBody(lesson, source, trial).arguments]));
+  return { base: { ...base, compilation }, space: { autotune: true, arguments: labelled } };
+}
+
 /** Return the type of an argument. */
 export function dtypeOf(lesson: Lesson, name: string): string {
   return lesson.dtypes?.[name] ?? (Array.isArray(lesson.arguments[name]) ? "fp32" : "i32");

@@ -2,7 +2,7 @@
 
 import { ask, post } from "./api";
 import { launched, verdictOf, type Launch } from "./launched";
-import { sizesOf, trialBody, type Lesson, type Trial } from "./lesson";
+import { proofBody, sizesOf, sweepBody, trialBody, type Lesson, type Trial } from "./lesson";
 import type { RequestBody } from "./request";
 import { tracedOf, tracing, type Traced } from "./trace";
 
@@ -67,9 +67,7 @@ async function run(lesson: Lesson, source: string, trial: Trial): Promise<Pick<J
 
 /** Return what is not proved for all sizes, null if all is. */
 async function unproved(lesson: Lesson, source: string): Promise<Found | null> {
-  const { compilation, arguments: given } = trialBody(lesson, source) as { compilation: RequestBody; arguments: RequestBody };
-  const signature = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value && typeof value === "object" ? `*${(value as { dtype: string }).dtype}` : "i32"]));
-  const proof = await finished<Proof>("v1/proofs", { ...compilation, signature, contract: lesson.contract });
+  const proof = await finished<Proof>("v1/proofs", proofBody(lesson, source));
   if (proof.problem) return { said: `${proof.problem.title}: ${proof.problem.detail}`, details: [] };
   if (proof.verdict === "proved") return null;
   const details = proof.accesses.flatMap(({ line, argument, kind, bounds, overflow }) =>
@@ -84,10 +82,7 @@ async function unproved(lesson: Lesson, source: string): Promise<Found | null> {
 
 /** Return the configurations of the kernel's autotuner that are wrong, null if there are enough and all are right. */
 async function untuned(lesson: Lesson, source: string): Promise<Found | null> {
-  const base = trialBody(lesson, source) as { compilation: RequestBody };
-  const { constexprs: _, ...compilation } = base.compilation;
-  const labelled = Object.fromEntries([{}, ...lesson.hidden].map((trial, index) => [index ? `hidden sizes ${index}` : "sizes of the lesson", trialBody(lesson, source, trial).arguments]));
-  const sweep = await finished<Sweep>("v1/sweeps", { base: { ...base, compilation }, space: { autotune: true, arguments: labelled } });
+  const sweep = await finished<Sweep>("v1/sweeps", sweepBody(lesson, source));
   if (sweep.problem) return { said: `${sweep.problem.title}: ${sweep.problem.detail}`, details: [] };
   const wrong = sweep.rows.filter(({ verdict }) => verdict !== "passed");
   const named = (values: Record<string, unknown>): string => Object.entries(values).filter(([name]) => !/num_ctas|num_stages/.test(name)).map(([name, value]) => (name === "arguments" ? String(value) : `${name.split(".").at(-1)} ${String(value)}`)).join(", ");

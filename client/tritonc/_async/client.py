@@ -387,6 +387,10 @@ class AsyncClient:
         """Return the names of `triton.language`, with signatures, of a Triton."""
         return await self._document("/v1/language", {} if triton is None else {"triton": triton})
 
+    async def lessons(self) -> dict[str, Any]:
+        """Return the lessons: texts, hints, and the requests that judge a kernel."""
+        return await self._document("/v1/lessons")
+
     async def workers(self) -> dict[str, Any]:
         """Return the workers that are there now, and what each does."""
         return await self._document("/v1/workers")

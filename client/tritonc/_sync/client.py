@@ -380,6 +380,10 @@ class Client:
         """Return the names of `triton.language`, with signatures, of a Triton."""
         return self._document("/v1/language", {} if triton is None else {"triton": triton})
 
+    def lessons(self) -> dict[str, Any]:
+        """Return the lessons: texts, hints, and the requests that judge a kernel."""
+        return self._document("/v1/lessons")
+
     def workers(self) -> dict[str, Any]:
         """Return the workers that are there now, and what each does."""
         return self._document("/v1/workers")

@@ -11,6 +11,7 @@ from tritonc.cli import (
     gate_command,
     get_command,
     key_commands,
+    learn_command,
     list_command,
     lookup_commands,
     prove_command,
@@ -75,6 +76,7 @@ def command_parser() -> argparse.ArgumentParser:
     watch_command.add_command(commands)
     gate_command.add_command(commands)
     upgrade_command.add_command(commands)
+    learn_command.add_command(commands)
     list_command.add_command(commands)
     get_command.add_commands(commands)
     lookup_commands.add_commands(commands)

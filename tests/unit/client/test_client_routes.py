@@ -43,6 +43,7 @@ METHODS = {
     "get_batch_events": "batches.events",
     "get_targets": "targets",
     "get_language": "language",
+    "get_lessons": "lessons",
     "get_devices": "devices",
     "get_workers": "workers",
     "get_system": "system",
