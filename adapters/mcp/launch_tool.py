@@ -69,7 +69,9 @@ async def run_answer(request: Request, run_id: str) -> ToolAnswer:
 def ran_answer(asked: Any, noun: str) -> ToolAnswer:
     """Return the answer for a launch or a program."""
     ran = asked.json
-    head = f"{noun} {ran['id']}: {ran['verdict'] or ran['state']}"
+    serious = ", ".join(_serious(ran))
+    but = f", but incorrect by its flags: {serious}" if serious else ""
+    head = f"{noun} {ran['id']}: {ran['verdict'] or ran['state']}{but}"
     problem, findings = ran["problem"], ran["findings"] or []
     facts: dict[str, Any] = {name: ran[name] for name in ("state", "verdict")} | {"key": ran["id"]}
     if ran["state"] in {"queued", "running"}:
@@ -96,6 +98,11 @@ def ran_answer(asked: Any, noun: str) -> ToolAnswer:
 def _short_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
     members = ("kind", "access", "argument", "file", "line", "message")
     return {name: finding[name] for name in members} | {"message": short(finding["message"])}
+
+
+def _serious(ran: Mapping[str, Any]) -> list[str]:
+    """Return the kinds of flags that make a program incorrect."""
+    return (ran.get("reward") or {}).get("serious") or []
 
 
 def _flags(ran: Mapping[str, Any]) -> list[str]:
@@ -136,6 +143,8 @@ def _timing(timing: Mapping[str, Any] | None) -> str:
 
 
 def _step(ran: Mapping[str, Any], findings: list[Any], noun: str) -> str:
+    if ran["verdict"] == "passed" and _serious(ran):
+        return "have the kernels do the work in each call, as the flags ask, and try again"
     if ran["verdict"] == "passed" and noun == "program":
         return "time it on a GPU, or compile its kernels to see their registers"
     if ran["verdict"] == "passed":

@@ -254,6 +254,7 @@ class _Case:
         assert texts is not None
         compiled = await self._compiled(program, texts)
         self.outcome.reference_kernels = compiled.answered
+        self.outcome.digests |= digests_of(compiled.compiled)
         self.outcome.problem = compiled.problem(REFERENCE)
         # in a thread: the tape may be long
         self._tolerances = await to_thread(

@@ -64,8 +64,8 @@ class Program:
     launches; with cases it is their worst one, and the cases have `outputs` and `findings`. `flags`
     describe how the program computes its result, `kernels` what it launches; `times` are those of a
     GPU, `case_times` those of each case; `reward` summarises the answer: `compiled`, `correct`,
-    `speedup`, `coverage`, `flags`. `sources` are the texts that this client posted, by file, for
-    excerpts.
+    `speedup`, `coverage`, `flags`, and `serious`, those that make it incorrect. `sources` are the
+    texts that this client posted, by file, for excerpts.
     """
 
     id: str
@@ -251,8 +251,9 @@ def _reward(reward: Mapping[str, Any]) -> str:
         value = reward.get(name)
         if value is not None:
             words.append(f"{name} {_said(value)}")
-    flags = reward.get("flags") or ()
-    return f"reward: {', '.join(words)}" + (f"; flags {', '.join(flags)}" if flags else "")
+    lists = {name: reward.get(name) or () for name in ("flags", "serious")}
+    listed = [f"; {name} {', '.join(kinds)}" for name, kinds in lists.items() if kinds]
+    return f"reward: {', '.join(words)}" + "".join(listed)
 
 
 def _said(value: Any) -> str:

@@ -28,7 +28,7 @@ WRONG: dict[str, Any] = PASSED | {
         Finding(kind="out_of_bounds", message="reads x_ptr[4000]", file="user.py", line=10)
     ],
     "flags": [ProgramFlag(kind="no_kernel", message="it launches nothing")],
-    "reward": Reward(compiled=True, correct=False, flags=["no_kernel"]),
+    "reward": Reward(compiled=True, correct=False, flags=["no_kernel"], serious=["no_kernel"]),
 }
 NOT_RECORDABLE: dict[str, Any] = {
     "state": "failed",

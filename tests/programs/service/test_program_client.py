@@ -52,7 +52,7 @@ def test_what_is_wrong_with_one_is_reported_at_its_lines(client: Client, ends: E
         "    x = tl.load(x_ptr + offsets, mask=mask)",
         "program: no_kernel: it launches nothing",
         f"kernel add_kernel (new.py:7): launched 2 times, compilation {'c' * 64}",
-        "reward: compiled yes, correct no; flags no_kernel",
+        "reward: compiled yes, correct no; flags no_kernel; serious no_kernel",
         "verdict: out_of_bounds (403 ms)",
     ]
     with pytest.raises(ProgramFailed, match="out_of_bounds"):
