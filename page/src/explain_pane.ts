@@ -64,7 +64,7 @@ class ExplainPane implements Content {
       const cells = [String(each.total), spills, mostOf({ ...each.by_class, [SPILL]: 0 }, 2)].map((cell) => element("td", {}, cell));
       return element("tr", {}, this.head(each), ...cells, element("td", { className: "code-text", title: text }, text));
     });
-    const heads = ["line", "instructions", "spills", "of", "source"].map((name) => element("th", { scope: "col" }, name));
+    const heads = ["line", "instructions", "spills", "mainly", "source"].map((name) => element("th", { scope: "col" }, name));
     const caption = element("caption", {}, `${total} instructions: ${mostOf(by_class, MOST_CLASSES)}`);
     return element("table", { className: "numbers explained" }, caption, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
   }

@@ -22,7 +22,7 @@ def write_explanation(explanation: Explanation, terminal: Terminal) -> None:
     terminal.text("\n".join(_resources(explanation)))
     costly = explanation.costly_lines()[:MOST_LINES]
     if lines := [_line(explanation, mix) for mix in costly]:
-        terminal.draw(table(["line", "instructions", "spills", "of", "source"], lines))
+        terminal.draw(table(["line", "instructions", "spills", "mainly", "source"], lines))
     terminal.draw(table(_TRIED, _tried(explanation), "compiled side by side, not timed"))
     terminal.text("\n".join(map(one_line, _findings(explanation))))
 
@@ -147,9 +147,9 @@ def _findings(explanation: Explanation) -> Iterator[str]:
     best = explanation.best
     if best is not None:
         grid = "; check the grid" if best.proposal.member == "constexprs" else ""
-        yield f"best: {best.proposal}{grid}; time it before you keep it"
+        yield f"worth timing: {best.proposal}{grid}; it needs fewer resources, but was not timed"
     else:
-        yield "best: as it is; no setting that was tried needs less"
+        yield "worth timing: nothing; no setting that was tried needs fewer resources"
     if not explanation.products:
         yield "tl.dot: none"
     yield from _shown(explanation, explanation.products, "dots")

@@ -83,7 +83,7 @@ class Explanation:
         threads, maxnreg = resources.get("threads"), self.numbers.settings.get("maxnreg")
         if resources.get("backend") != "cuda":
             return None
-        limits = [(MOST_REGISTERS, "the most of a thread")]
+        limits = [(MOST_REGISTERS, "the hardware limit of a thread")]
         if isinstance(threads, int) and threads > 0:
             by_threads = REGISTERS_PER_BLOCK // threads // 8 * 8
             limits.append((by_threads, f"the most with {threads} threads"))

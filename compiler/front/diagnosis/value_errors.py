@@ -179,8 +179,13 @@ def not_callable(_: Match, context: RaisedContext) -> Rewording | None:
             "Pass the sizes as parameters of the kernel.",
         )
     if isinstance(node.func, ast.Attribute):
+        if isinstance(getattr(tl, node.func.attr, None), tl.dtype) and len(node.args) == 1:
+            return Rewording(
+                f"{called} is a type and cannot be called",
+                f"Write tl.cast({source_text(node.args[0])}, {called}).",
+            )
         return Rewording(
-            f"{called} is no method but a value", f"Leave out the parentheses: {called}."
+            f"{called} is a value and cannot be called", f"Leave out the parentheses: {called}."
         )
     return Rewording(
         f"{called} is called like a function",
