@@ -140,6 +140,8 @@ class OutputOrder:
     """Mantissa bits that the expected elements were computed with; None: all of their type's."""
     unwritten: BodyRange | None = None
     expected_unwritten: BodyRange | None = None
+    precise: BodyRange | None = None
+    """The expected elements in fp64, which show how far both sides are off."""
     tolerance: Tolerance = Tolerance()
 
 

@@ -19,7 +19,6 @@ FlagKind = Literal[
     "value_dependent",
     "precomputed",
     "prepared_work",
-    "zeros_match",
     "insensitive_output",
     "right_only_for_its_inputs",
     "side_effect_missing",

@@ -4,7 +4,7 @@ An order that lacks a member, or has one that its task does not know, is refused
 are of one version, so it is a mistake of ours. Standard library only.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -73,13 +73,15 @@ def reader_of(kind: type[_Record]) -> Callable[[Mapping[str, Any]], _Record]:
 
 
 def _inner(hint: Any) -> Callable[[Any], Any] | None:
-    """Return what reads a member that holds records: one, perhaps none, or several by name."""
+    """Return what reads a member that holds records: one, perhaps none, or several."""
     records = [kind for kind in (hint, *get_args(hint)) if _is_record(kind)]
     if not records:
         return None
     read = reader_of(records[0])
     if get_origin(hint) in (dict, Mapping):
         return lambda members: {name: read(item) for name, item in members.items()}
+    if get_origin(hint) in (list, Sequence):
+        return lambda members: [read(item) for item in members]
     return lambda member: None if member is None else read(member)
 
 

@@ -29,6 +29,10 @@ _LARGEST = {
 }
 _LARGEST_OF_SUMS = 5
 """Bits: an error this much larger than one rounding is a bug. Sums accumulate more rounding."""
+_FAR_ABOVE = (32.0, 7)
+"""The factor of an error that is far above the reference's, and the bits that must be wrong."""
+_FAR_ABOVE_IN_HALVES = (4.0, 1)
+"""The same of an output whose own rounding is most of the error."""
 _LEAST_SPREAD = 0.2
 """If only a few elements are far off, the kernel is wrong there, not imprecise."""
 _NAMES = {
@@ -118,6 +122,29 @@ def downgrade(
         message=_message(name, dtype, measured, shown, tolerance),
         measure=_numbers(measured),
     )
+
+
+def downgrade_by_error(
+    name: str, dtype: str, ours: Measured | None, theirs: Measured | None, tolerance: Tolerance
+) -> Finding | None:
+    """Return the finding that an output is much further from fp64 than its reference is.
+
+    No cause needs to be known. `theirs` is the reference's own error, None if it has none.
+    """
+    if ours is None or ours.spread < _LEAST_SPREAD or ours.roundings < _LEAST_ROUNDINGS:
+        return None
+    bits = MANTISSA_BITS[dtype]
+    usual = 0.0 if theirs is None else theirs.error
+    factor, least = _FAR_ABOVE if bits >= MANTISSA_BITS["fp32"] else _FAR_ABOVE_IN_HALVES
+    if ours.error <= max(usual * factor, 2.0 ** (least - bits)):
+        return None
+    known = "no error" if not usual else f"an error of {usual:.1e}"
+    message = (
+        f"{name} differs from a result in fp64 by a relative error of {ours.error:.1e} (root mean "
+        f"square: {-math.log2(ours.error):.1f} of the {bits} bits of {dtype} are right). The "
+        f"reference has {known}. {_used(ours, tolerance)}Compute with the reference's precision."
+    )
+    return Finding(kind=KIND, argument=name, message=message, measure=_numbers(ours))
 
 
 def _numbers(measured: Measured) -> dict[str, float]:

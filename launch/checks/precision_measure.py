@@ -5,6 +5,7 @@ they are no matter of precision.
 """
 
 from dataclasses import dataclass
+from random import SystemRandom
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Measured:
 
 
 MOST_MEASURED = 1 << 20
-"""About how many elements to measure: larger outputs measure every n-th piece, with n odd."""
+"""About how many elements to measure: larger outputs measure a random one of n pieces, n odd."""
 
 
 class PrecisionMeter:
@@ -52,7 +53,8 @@ class PrecisionMeter:
     def __init__(self, dtype: str, tolerance: Tolerance, size: int) -> None:
         self._dtype, self._tolerance = dtype, tolerance
         self._every = -(-size // MOST_MEASURED) | 1
-        self._pieces = 0
+        self._pieces = self._chosen = 0
+        self._random = SystemRandom()
         self._squares = self._expected_squares = self._rounding_squares = 0.0
         self._distance = 0.0
         self._compared = self._beyond = 0
@@ -61,8 +63,11 @@ class PrecisionMeter:
 
     def add(self, actual: Array, expected: Array) -> None:
         """Add the next elements of both sides; all pieces have the same size."""
+        at = self._pieces % self._every
         self._pieces += 1
-        if (self._pieces - 1) % self._every:
+        if at == 0:
+            self._chosen = self._random.randrange(self._every)
+        if at != self._chosen:
             return
         ours, theirs = actual.astype(np.float64), expected.astype(np.float64)
         finite = np.isfinite(ours) & np.isfinite(theirs)

@@ -21,9 +21,14 @@ from compiler.messages.wire import Send
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, stored
-from launch.checks.precision import causes_of, downgrade, reference_bits
+from launch.checks.precision import (
+    causes_of,
+    downgrade,
+    downgrade_by_error,
+    reference_bits,
+)
 from launch.checks.precision_causes import Cause
-from launch.checks.precision_measure import MANTISSA_BITS, PrecisionMeter
+from launch.checks.precision_measure import MANTISSA_BITS, Measured, PrecisionMeter
 from launch.messages import (
     BodyRange,
     ComparedOutput,
@@ -133,6 +138,7 @@ def _compared(
     comparer = Comparer(actual.shape, output.tolerance) if output.expected is not None else None
     meter = precision.meter(output)
     _go_through(ours, theirs, missing, summed, comparer, meter)
+    lost = precision.answer(name, output, comparer, meter) if comparer and meter else None
     result = comparer.result() if comparer else None
     listed = output.returned == "values"
     shown = theirs if listed and result and not result["matches"] else None
@@ -141,8 +147,30 @@ def _compared(
         comparison=result,
         values=values(actual, output.dtype) if listed else None,
         expected=values(shown.elements.reshape(actual.shape), shown.dtype) if shown else None,
-        downgrade=precision.answer(name, output, comparer, meter) if comparer and meter else None,
+        downgrade=lost or _far_off(name, output, ours, theirs, body),
     )
+
+
+def _far_off(
+    name: str,
+    output: OutputOrder,
+    ours: Elements,
+    theirs: Elements | None,
+    body: bytes | memoryview,
+) -> Finding | None:
+    """Return the finding that an output is much further from fp64 than its reference is."""
+    if output.precise is None or theirs is None:
+        return None
+    precise = Elements(np.frombuffer(shared_part(body, output.precise), np.float64), None)
+    errors = [_error(output, side, precise) for side in (ours, theirs)]
+    return downgrade_by_error(name, output.dtype, errors[0], errors[1], output.tolerance)
+
+
+def _error(output: OutputOrder, side: Elements, precise: Elements) -> Measured | None:
+    meter = PrecisionMeter(output.dtype, output.tolerance, side.elements.size)
+    for part in pieces(side.elements.size, PIECE):
+        meter.add(side.numbers(part), precise.numbers(part))
+    return meter.result()
 
 
 def _expected(output: OutputOrder, body: bytes | memoryview) -> Elements | None:

@@ -49,6 +49,10 @@ class LiveTensors:
             self._add(storage, octets)
         return self._keep(id_, self._view(id_))
 
+    def adopt(self, storage: int, octets: torch.Tensor) -> None:
+        """Make bytes the contents of a storage that does not exist yet."""
+        self._add(storage, octets)
+
     def bind(
         self, id_: int, found: torch.Tensor, *, may_copy: bool, may_round: bool = False
     ) -> None:

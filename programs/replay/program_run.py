@@ -88,6 +88,8 @@ class ReplayOptions:
     """Fill unwritten memory with the other poison, in a second replay on a GPU."""
     call: Call = called
     """Calls an ATen op; an experiment also measures its time."""
+    may_round: bool = False
+    """True if results may have another floating-point dtype than the tape's."""
     digest: Digest = digest_on_host
     """Detects inputs that a call changes. Its key must be hidden from the program's kernels."""
 
@@ -134,6 +136,12 @@ class ProgramRun:
         self.inputs_left = self._inputs.end(phase)
         if self._inputs.too_many:
             raise _too_many_changed()
+
+    def begin_calls(self, contents: Mapping[int, torch.Tensor]) -> None:
+        """Begin with the first call, and with these bytes in storages."""
+        self._next = self._needed.ends["inputs"]
+        for storage, octets in contents.items():
+            self.tensors.adopt(storage, octets)
 
     def _written_memory(self) -> Written:
         if self._how.sees_accesses:
@@ -189,9 +197,10 @@ class ProgramRun:
             raise
         except Exception as error:
             raise _stopped_by(op, error, self._how.device) from error
+        may_round = self._how.may_round or op.op in STATISTICS
         for id_, found in zip(op.outputs, results, strict=True):
             if id_ is not None and found is not None:
-                self.tensors.bind(id_, found, may_copy=True, may_round=op.op in STATISTICS)
+                self.tensors.bind(id_, found, may_copy=True, may_round=may_round)
         if op.op in EMPTIES:
             for id_ in op.outputs:
                 self.written.poison(_present(id_), with_numbers=op.phase == "run2")

@@ -45,6 +45,7 @@ from programs.replay.replay_order import (
 )
 from programs.replay.replayed_launches import ReplayedLaunches
 from programs.replay.storage_lifetimes import lifetimes
+from programs.replay.varied_replay import VariedReplay
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
@@ -87,6 +88,8 @@ class _Replay:
         deterministic = None
         try:
             source = self._checked()
+            if self._order.experiment is not None and self._order.experiment.values is not None:
+                return self._varied(source, self._order.experiment)
             first = self._run(launches := self._launches(), source, backwards=False)
             if "determinism" in self._order.checks:
                 second = self._run(launches, source, backwards=True)
@@ -94,14 +97,34 @@ class _Replay:
         except ReplayStopped as stopped:
             self._findings += stopped.findings
             ending = stopped.ending
+        report = self._reported(ending)
+        return replace(report, deterministic=deterministic, op_times_us=self._changes.op_times_us)
+
+    def _reported(self, ending: Ending) -> ReplayReport:
         return ReplayReport(
             ending=ending,
             findings=self._findings,
             peak_bytes=self._needed.peak_bytes,
-            deterministic=deterministic,
             parameters=self._parameters,
-            op_times_us=self._changes.op_times_us,
         )
+
+    def _varied(self, source: Tape | None, experiment: Experiment) -> ReplayReport:
+        """Replay with other values. Raises `ReplayStopped`."""
+        replay = VariedReplay(
+            tape=self._tape,
+            needed=self._needed,
+            launches=self._launches(),
+            source=source,
+            how=ReplayOptions(self._order.seed, until=self._until),
+            memory_bytes=self._order.memory_bytes,
+            send=self._send,
+        )
+        insensitive = replay.study(experiment) if experiment.tolerances else []
+        try:
+            self._findings += replay.run(experiment)
+        except ReplayStopped as stopped:
+            self._findings += stopped.findings
+        return replace(self._reported("finished"), insensitive=insensitive)
 
     def _launches(self) -> ReplayedLaunches:
         return self._changes.launches or KernelLaunches(self._order, self._body, self._tape)

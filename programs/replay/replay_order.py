@@ -9,7 +9,7 @@ from typing import Literal
 
 from compiler.messages.orders import IrBounds, Order
 from compiler.target import Target
-from launch.messages import MOST_BATCH_ELEMENTS, BodyRange, Finding
+from launch.messages import MOST_BATCH_ELEMENTS, BodyRange, Finding, Tolerance
 
 ORDER_DEPENDENT = "order_dependent"
 """The finding that results depend on the order of program instances."""
@@ -35,8 +35,21 @@ class KernelText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherValues:
+    """Other values of inputs, and of some parameters."""
+
+    seed: int
+    """The seed of the values. No tape may know it."""
+    parameters: Sequence[str] = ()
+    """The parameters that get other values, too, by name, if they are all 0 or all 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A change to a replay. Only the first call runs, and no check; outputs are sent as usual."""
+    """A change to a replay: no check runs, and, without `values`, only the first call.
+
+    Outputs are sent as usual.
+    """
 
     noise: Sequence[int] = ()
     """ATen ops, by index, whose results are replaced by noise after they ran."""
@@ -48,6 +61,13 @@ class Experiment:
     """`replaced`: no kernel runs, and `copies` are made instead."""
     copies: Sequence[tuple[int, int, int]] = ()
     """The copies that replace launches: op, written tensor, read tensor."""
+    values: OtherValues | None = None
+    tolerances: Sequence[Tolerance] = ()
+    """With `values`, of a reference: of each output. It also runs in fp64.
+
+    Elements of its outputs that differ by more are sent as unwritten. The first call's outputs of
+    the usual values are sent in fp64 as `precise:<position>`.
+    """
     timed: int = 0
     """Call each ATen op this many times, and measure the least CPU time of a call.
 
@@ -89,6 +109,16 @@ class ReplayOrder(Order):
     experiment: Experiment | None = None
 
 
+@dataclass(frozen=True)
+class InsensitiveOutput:
+    """An output of a reference that something matches which needs no input."""
+
+    position: int
+    what: str
+    difference: float
+    """The largest difference."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReplayReport:
     """The result of a replay. Outputs were sent as `output:<call>:<position>`, in C order.
@@ -113,6 +143,8 @@ class ReplayReport:
 
     The fixed cost of a call is subtracted.
     """
+    insensitive: Sequence[InsensitiveOutput] = ()
+    """Of an experiment with tolerances."""
 
 
 def output_stage(call: int, position: int) -> str:
@@ -123,6 +155,11 @@ def output_stage(call: int, position: int) -> str:
 def unwritten_stage(call: int, position: int) -> str:
     """Return the stage of the bitmap of an output's unwritten elements."""
     return f"unwritten:{call}:{position}"
+
+
+def precise_stage(position: int) -> str:
+    """Return the stage of an output of the first call in fp64."""
+    return f"precise:{position}"
 
 
 def input_stage(call: int, position: int) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from programs.program_record import ProgramFlag
 from programs.worker.program_trials import ProgramTrials
 from programs.worker.torch_share import torch_share
+from programs.worker.value_trial import with_other_values
 
 
 @dataclass(slots=True)
@@ -22,4 +23,6 @@ class ExperimentResults:
 async def make_experiments(trials: ProgramTrials) -> ExperimentResults:
     """Return what experiments show. Raises DeadlinePassed, ZygoteError, NotCompared."""
     torch = await torch_share(trials)
-    return ExperimentResults(flags=list(torch.flags), coverage=1 - torch.share)
+    return ExperimentResults(
+        flags=[*torch.flags, *await with_other_values(trials)], coverage=1 - torch.share
+    )

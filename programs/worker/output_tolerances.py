@@ -25,15 +25,17 @@ class OutputTolerances:
     asked: ToleranceRequest | None = None
     roundings: Mapping[str, Rounding] = field(default_factory=dict)
     """The reference's roundings, by path of the output."""
+    factor: float = 1.0
+    """The ratio to the usual tolerances."""
 
     def of(self, path: str, dtype: str) -> Tolerance:
         """Return the tolerance of the output at `path`, which is compared as `dtype`."""
         coarser = self._coarser(path, dtype)
-        default = default_tolerance(dtype if coarser is None else coarser.dtype)
-        if self.asked is None:
-            return default
-        given = {name: getattr(self.asked, name) for name in ("rtol", "atol", "atol_scale")}
-        return replace(default, **{name: one for name, one in given.items() if one is not None})
+        usual = default_tolerance(dtype if coarser is None else coarser.dtype)
+        if self.asked is not None:
+            given = {name: getattr(self.asked, name) for name in ("rtol", "atol", "atol_scale")}
+            usual = replace(usual, **{name: one for name, one in given.items() if one is not None})
+        return replace(usual, rtol=usual.rtol * self.factor, atol=usual.atol * self.factor)
 
     def expected_bits(self, path: str, dtype: str) -> int | None:
         """Return the mantissa bits of the reference's output; None: those of `dtype`."""

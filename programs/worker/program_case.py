@@ -41,7 +41,7 @@ from worker.launch.gpu.iteration_findings import of_module
 VALUE_DEPENDENT: Final = "value_dependent"
 _FLAGS: Final[dict[str, FlagKind]] = {
     "precision_downgrade": "precision_downgrade",
-    "zeros_match": "zeros_match",
+    "insensitive_output": "insensitive_output",
     "side_effect_missing": "side_effect_missing",
 }
 """The findings of a comparison that are also flags, by their kind."""

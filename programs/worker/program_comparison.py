@@ -42,6 +42,7 @@ _CHANGES_INPUT = (
 )
 _LEAVES_INPUT = "The {call} call leaves {path} unchanged, and the reference changes it in place."
 SIDE_EFFECT_MISSING = "side_effect_missing"
+INSENSITIVE_OUTPUT = "insensitive_output"
 _MOST_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 _DEFAULT_TOLERANCES = OutputTolerances()
@@ -162,7 +163,8 @@ class _Comparison:
             self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
             weak = weak_comparison(f"output {path}", comparison)
             if weak is not None and not self.call:
-                self.compared.findings.append(replace(weak, argument=None))
+                weak = replace(weak, kind=INSENSITIVE_OUTPUT, argument=None)
+                self.compared.findings.append(weak)
             if found.downgrade is not None and not self.call:
                 message = f"Output {found.downgrade.message}"
                 self.compared.findings.append(replace(found.downgrade, message=message))

@@ -21,11 +21,13 @@ from programs.replay.replay_order import (
     CALLS,
     Check,
     Experiment,
+    InsensitiveOutput,
     KernelText,
     ReplayOrder,
     input_stage,
     op_stage,
     output_stage,
+    precise_stage,
     unwritten_stage,
 )
 from programs.tape.output_paths import MOST_PARAMETERS, changeable
@@ -76,6 +78,14 @@ class ReplaySettings:
     experiment: Experiment | None = None
 
 
+class ReportedInsensitivity(Report):
+    """An output of a reference that something matches which needs no input."""
+
+    position: Count
+    what: Annotated[str, Field(max_length=300)]
+    difference: float
+
+
 class ReportedReplay(Report):
     """The report of the child that replayed."""
 
@@ -89,6 +99,7 @@ class ReportedReplay(Report):
     op_times_us: list[Annotated[float, Field(ge=0)]] = Field(
         default_factory=list, max_length=MAX_OPS
     )
+    insensitive: list[ReportedInsensitivity] = Field(default_factory=list, max_length=MAX_OPS)
 
 
 class ReplayFailure(Report):
@@ -130,7 +141,7 @@ async def replay(
     try:
         if outcome.result is not None:
             report = read_report(ReportedReplay, outcome.result)
-            _take(replayed, report, outcome, program.tape, calls=len(CALLS) if is_plain else 1)
+            _take(replayed, report, outcome, program.tape, calls=_calls(settings.experiment))
         elif outcome.failure is not None:
             take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
         else:
@@ -139,6 +150,11 @@ async def replay(
         detail = misreported(str(error))
         replayed.fail(program_problem("replay_crashed", detail, program=program.role))
     return replayed
+
+
+def _calls(experiment: Experiment | None) -> int:
+    """Return the number of calls that a replay makes."""
+    return len(CALLS) if experiment is None or experiment.values is not None else 1
 
 
 async def _run(
@@ -210,7 +226,7 @@ def _stages(tape: Tape) -> set[str]:
         for position in range(_returned(tape, call)):
             names |= {output_stage(call, position), unwritten_stage(call, position)}
         names |= {input_stage(call, position) for position in range(_changeable(tape, call))}
-    return names
+    return names | {precise_stage(position) for position in range(_returned(tape, 0))}
 
 
 def _take(
@@ -225,6 +241,11 @@ def _take(
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     replayed.op_times_us = report.op_times_us
+    replayed.insensitive = [InsensitiveOutput(**one.model_dump()) for one in report.insensitive]
+    stages = {stage.name: stage.body for stage in outcome.stages}
+    for position in range(_returned(tape, 0)):
+        if precise_stage(position) in stages:
+            replayed.precise[position] = stages[precise_stage(position)]
     if report.ending == "finished" and not report.findings and len(replayed.calls) < calls:
         raise Malformed("it finished, but some outputs are missing")
 

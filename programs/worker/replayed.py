@@ -7,7 +7,7 @@ from typing import Any
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.program_record import ProgramProblem
-from programs.replay.replay_order import CALLS
+from programs.replay.replay_order import CALLS, InsensitiveOutput
 from programs.tape.schema import Scalar, TensorMeta
 from programs.worker.gpu.program_times import ProgramTimes
 from worker.launch.launch_reports import ComparedOutput
@@ -81,6 +81,10 @@ class Replayed:
     """The digest of each parameter before the first call; None if no call needs it."""
     op_times_us: Sequence[float] = ()
     """The CPU time of each ATen op, by index, if an experiment measured it."""
+    insensitive: Sequence[InsensitiveOutput] = ()
+    """Outputs of a reference that tell nothing, if an experiment asked for them."""
+    precise: dict[int, Body] = field(default_factory=dict)
+    """The first call's outputs in fp64, by position, if an experiment asked for them."""
     repeats: list[TimedCall] = field(default_factory=list)
     variants: Mapping[int, int] = field(default_factory=dict)
     """The number of the fastest variant, which ran, of each autotuned launch on a GPU, by op."""

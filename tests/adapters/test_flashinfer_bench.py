@@ -205,10 +205,15 @@ def test_a_solution_that_was_not_timed_says_so() -> None:
 
 
 def test_flags_of_a_solution_that_passed_are_in_its_log() -> None:
-    flag = {"kind": "zeros_match", "message": "zeros would match", "file": None, "line": None}
+    flag = {
+        "kind": "insensitive_output",
+        "message": "zeros would match",
+        "file": None,
+        "line": None,
+    }
     evaluation = TRACED.evaluated(TWO, timed(flags=[flag]))["evaluation"]
     assert evaluation["status"] == "PASSED"
-    assert evaluation["log"] == "flag zeros_match: zeros would match"
+    assert evaluation["log"] == "flag insensitive_output: zeros would match"
 
 
 @pytest.mark.parametrize(

@@ -28,4 +28,4 @@ def test_a_program_that_zeros_would_pass_for_is_flagged(programs: httpx.Client) 
     program = evaluate(programs, EXAMPLE["source"], REFERENCE, tolerance={"atol": 1000.0})
 
     assert program["verdict"] == "passed", program
-    assert "zeros_match" in program["reward"]["flags"]
+    assert "insensitive_output" in program["reward"]["flags"]

@@ -1,0 +1,195 @@
+"""Replays a program that passed, and its reference, with other values of inputs.
+
+A program that is right only for its inputs then differs. Elements count where the reference agrees
+with its own run in fp64, so that no program has to match rounding errors.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from math import prod
+
+from launch.checks.precision_measure import MANTISSA_BITS
+from launch.messages import CompareOrder, OutputOrder, Tolerance
+from launch.request.launch_record import Comparison
+from launch.request.verdict import RunEnding
+from programs.program_record import ProgramFlag, ProgramOutput
+from programs.replay.replay_order import Experiment, InsensitiveOutput, OtherValues
+from programs.tape.output_paths import by_path
+from programs.tape.schema import Tape, TensorRef, tensors_of
+from programs.worker.changed_parameters import changed_parameters
+from programs.worker.comparing_child import BodyParts, compare_outputs
+from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.program_comparison import compare, compared_dtype
+from programs.worker.program_trials import ProgramTrials
+from programs.worker.replayed import Replayed, ReplayedCall, ReplayedTensor, is_side_effect
+from worker.pool.shared_bytes import Body
+
+_SEED_BITS = 53
+_FACTOR = 2.0
+"""The ratio of tolerances to those for the usual values."""
+_MOST_FLAGS = 4
+_PRECISE_BYTES = 8
+_VARIED = (
+    "its inputs in another order, with other signs, and a few elements 1,000 times as large",
+    "its inputs in another order, and one in 64 elements 30 times as large",
+)
+
+
+async def with_other_values(trials: ProgramTrials) -> list[ProgramFlag]:
+    """Return the flags of a program, from replays with other values.
+
+    Raises DeadlinePassed, ZygoteError, NotCompared.
+    """
+    passed = trials.passed
+    values = OtherValues(
+        seed=secrets.randbits(_SEED_BITS),
+        parameters=changed_parameters(passed),
+    )
+    tolerances = _tolerances(passed.reference.tape, trials.tolerances)
+    expected = await trials.reference(Experiment(values=values, tolerances=tolerances))
+    flags = [_insensitive(one, passed.reference.tape, tolerances) for one in expected.insensitive]
+    flags += await _imprecise(trials, expected.precise)
+    varies = values.parameters or any(map(tensors_of, passed.reference.tape.inputs))
+    if varies and _ran(expected) and expected.calls:
+        found = await trials.candidate(Experiment(values=values))
+        flags += await _differences(trials, found, expected)
+    return flags
+
+
+def _insensitive(
+    one: InsensitiveOutput, tape: Tape, tolerances: Sequence[Tolerance]
+) -> ProgramFlag:
+    path = _paths(tape)[one.position]
+    given = tolerances[one.position]
+    message = (
+        f"Output {path} tells little: {one.what} matches the expected values within the tolerance "
+        f"(rtol {given.rtol:g}, atol {given.atol:g}); the largest difference is "
+        f"{one.difference:.3g}. Choose other inputs, a smaller tolerance, or `atol_scale: rms`."
+    )
+    return ProgramFlag(kind="insensitive_output", message=message)
+
+
+async def _imprecise(trials: ProgramTrials, precise: Mapping[int, Body]) -> list[ProgramFlag]:
+    """Return the flags of outputs that are far off, compared with what the reference is."""
+    passed, bodies, orders = trials.passed, BodyParts(), {}
+    for position, body in precise.items():
+        path = _paths(passed.reference.tape)[position]
+        ours, theirs = (one.calls[0].get(path) for one in (passed.replayed, passed.expected))
+        if not (isinstance(ours, ReplayedTensor) and isinstance(theirs, ReplayedTensor)):
+            continue
+        if ours.data is None or theirs.data is None or ours.meta.dtype not in MANTISSA_BITS:
+            continue
+        if len(body) != _PRECISE_BYTES * prod(ours.meta.shape):
+            continue
+        orders[path] = OutputOrder(
+            dtype=ours.meta.dtype,
+            shape=list(ours.meta.shape),
+            returned="none",
+            actual=bodies.add(ours.data),
+            expected=bodies.add(theirs.data),
+            precise=bodies.add(body),
+            tolerance=trials.tolerances.of(path, ours.meta.dtype),
+        )
+    if not orders:
+        return []
+    pool = trials.attempt.context.comparing
+    report = await compare_outputs(pool, CompareOrder(outputs=orders), bodies.parts)
+    found = [one.downgrade for one in report.outputs.values() if one.downgrade is not None]
+    return [
+        ProgramFlag(kind="precision_downgrade", message=f"Output {one.message}") for one in found
+    ]
+
+
+async def _differences(
+    trials: ProgramTrials, found: Replayed, expected: Replayed
+) -> list[ProgramFlag]:
+    """Return the flags of a replay with other values that does not match the reference's."""
+    if found.problem is not None or found.ending not in (RunEnding.FINISHED, RunEnding.CRASHED):
+        return []
+    failed = next(iter(found.findings), None)
+    if failed is None:
+        return await _mismatches(trials, found, expected)
+    message = f"With {_VARIED[min(len(found.calls), 1)]}, it fails: {failed.message}"
+    return [_flag(message, failed.file, failed.line)]
+
+
+async def _mismatches(
+    trials: ProgramTrials, found: Replayed, expected: Replayed
+) -> list[ProgramFlag]:
+    pool = trials.attempt.context.comparing
+    tolerances = replace(trials.tolerances, factor=_FACTOR)
+    flags = []
+    for call, (ours, theirs) in enumerate(zip(found.calls, expected.calls, strict=False)):
+        # in a thread: outputs may be large
+        sides = await asyncio.to_thread(_counting, ours, theirs)
+        one, other = Replayed(calls=[sides[0]]), Replayed(calls=[sides[1]])
+        compared = await compare(pool, one, other, tolerances)
+        for path, output in compared.outputs.items():
+            if output.comparison is not None and not output.comparison.matches:
+                flags.append(_flag(_message(call, path, output)))
+    return list(islice(flags, _MOST_FLAGS))
+
+
+def _ran(replayed: Replayed) -> bool:
+    ended = replayed.problem is None and replayed.ending is RunEnding.FINISHED
+    return ended and not replayed.findings
+
+
+def _flag(message: str, file: str | None = None, line: int | None = None) -> ProgramFlag:
+    kept = message[:1000]
+    return ProgramFlag(kind="right_only_for_its_inputs", message=kept, file=file, line=line)
+
+
+def _message(call: int, path: str, output: ProgramOutput) -> str:
+    comparison = output.comparison
+    where = f"With {_VARIED[call]}, output {path} differs from the reference"
+    return f"{where}{'' if comparison is None else _shown(comparison)}."
+
+
+def _shown(comparison: Comparison) -> str:
+    first = comparison.first_mismatch
+    if first is None:
+        return ""
+    place = ", ".join(map(str, first.index))
+    return (
+        f": {comparison.mismatched:,} of {comparison.compared:,} elements, at [{place}] "
+        f"{first.actual} instead of {first.expected}"
+    )
+
+
+def _counting(ours: ReplayedCall, theirs: ReplayedCall) -> tuple[ReplayedCall, ReplayedCall]:
+    """Return both calls' outputs, with elements left out that the reference calls unwritten."""
+    found: dict[str, ReplayedTensor] = {}
+    expected: dict[str, ReplayedTensor] = {}
+    for path, one in ours.items():
+        other = theirs.get(path)
+        if is_side_effect(path) or not isinstance(one, ReplayedTensor):
+            continue
+        if isinstance(other, ReplayedTensor) and one.meta.dtype == compared_dtype(one.meta.dtype):
+            bits = other.unwritten
+            found[path] = replace(one, unwritten=_either(one.unwritten, bits))
+            expected[path] = other
+    return found, expected
+
+
+def _either(one: Body | None, other: Body | None) -> Body | None:
+    if one is None or other is None:
+        return one if other is None else other
+    both = int.from_bytes(bytes(one)) | int.from_bytes(bytes(other))
+    return both.to_bytes(len(one))
+
+
+def _tolerances(tape: Tape, tolerances: OutputTolerances) -> list[Tolerance]:
+    """Return the tolerance of each output of the first call, in order."""
+    outputs = _paths(tape), tensors_of(tape.outputs)
+    return [
+        tolerances.of(path, compared_dtype(tape.tensors[id_].dtype))
+        for path, id_ in zip(*outputs, strict=True)
+    ]
+
+
+def _paths(tape: Tape) -> list[str]:
+    return [path for path, one in by_path(tape.outputs).items() if isinstance(one, TensorRef)]
