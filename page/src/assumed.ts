@@ -3,8 +3,8 @@
 import { element } from "./dom";
 import { EXAMPLES } from "./examples";
 import type { RequestText } from "./page_state";
-import { firstText, isConstexpr } from "./request";
-import type { Kernel } from "./wire";
+import { firstText, isConstexpr, pythonText } from "./request";
+import type { Kernel, Parameter } from "./wire";
 
 /** A parameter with its proposed type, or with an example for its value. */
 export interface Assumed {
@@ -13,19 +13,65 @@ export interface Assumed {
   isConstexpr: boolean;
 }
 
-const HINTS: Readonly<Record<string, string>> = { "16": " divisible by 16", "1": " of 1" };
+const HINTS: Readonly<Record<string, string>> = { "16": " divisible by 16", "1": " equal to 1" };
+
+/** An assumption, or what somebody chose instead, with what else can be chosen: texts, each with its words. */
+export interface Assumption extends Assumed {
+  choices: readonly (readonly [string, string])[];
+  why: string;
+}
+
+const DTYPES = ["fp32", "fp16", "bf16", "fp8e4nv", "fp8e5", "i32", "i64", "i16", "i8", "i1"];
+const SCALARS = ["i32", "i32:16", "i32:1", "i64", "i64:16", "fp32", "fp16", "i1"];
+const POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096].map(String);
+const MOST_FACTOR = 8;
 
 /** Return what a request assumes: what is as proposed, and neither annotated, a default, of an example nor in `typed`. */
 export function assumedIn(kernel: Kernel | null, request: RequestText, typed: ReadonlySet<string>): Assumed[] {
   if (!kernel || request.language !== "python" || EXAMPLES.some((each) => each.request.source === request.source)) return [];
   return kernel.parameters.flatMap((parameter) => {
-    const { name, proposal, annotation } = parameter;
+    const { name } = parameter;
     const isValue = isConstexpr(parameter);
     const text = request[isValue ? "constexprs" : "signature"][name];
-    const isOpen = isValue ? proposal?.confidence === "low" : annotation === null && !proposal?.passed;
-    const isGuess = Boolean(proposal && text) && isOpen && text === firstText(parameter, kernel) && !typed.has(name);
+    const isGuess = Boolean(text) && isOpen(parameter) && text === firstText(parameter, kernel) && !typed.has(name);
     return isGuess ? [{ name, text: text!, isConstexpr: isValue }] : [];
   });
+}
+
+/** Return what a request assumes, and what was chosen instead for the parameters in `changed`, in the kernel's order. */
+export function assumptionsIn(kernel: Kernel | null, request: RequestText, typed: ReadonlySet<string>, changed: ReadonlySet<string>): Assumption[] {
+  const assumed = new Set(assumedIn(kernel, request, typed).map(({ name }) => name));
+  const listed = kernel?.parameters.filter(({ name }) => assumed.has(name) || changed.has(name)) ?? [];
+  return listed.map((parameter) => {
+    const { name, proposal } = parameter;
+    const isValue = isConstexpr(parameter);
+    const text = request[isValue ? "constexprs" : "signature"][name] ?? "";
+    const texts = [...new Set([text, ...choicesOf(parameter, text, firstText(parameter, kernel!))])].filter(Boolean);
+    const why = proposal ? `Line ${proposal.line}: ${name} ${proposal.reason}` : "";
+    return { name, text, isConstexpr: isValue, choices: texts.map((each) => [each, isValue ? each : wordsOfType(each)]), why };
+  });
+}
+
+/** True if nothing but a proposal says what a parameter is. */
+function isOpen(parameter: Parameter): boolean {
+  const { proposal, annotation } = parameter;
+  if (!proposal) return false;
+  return isConstexpr(parameter) ? proposal.confidence === "low" : annotation === null && !proposal.passed;
+}
+
+function choicesOf(parameter: Parameter, text: string, first: string): string[] {
+  if (!isConstexpr(parameter)) return first.startsWith("*") ? [first, first.split(":")[0]!, ...DTYPES.map((dtype) => `*${dtype}:16`)] : [first, ...SCALARS];
+  const values = [first, ...(parameter.proposal?.values ?? []).map(pythonText)];
+  if (["True", "False"].includes(first)) return ["True", "False"];
+  const isNear = (power: string): boolean => Number(power) <= MOST_FACTOR * Number(text) && Number(text) <= MOST_FACTOR * Number(power);
+  return [...values, ...(POWERS.includes(text) ? POWERS.filter(isNear) : [])].sort((a, b) => Number(a) - Number(b));
+}
+
+/** Return a type with its hint in words: `i32, divisible by 16`. */
+function wordsOfType(text: string): string {
+  const [type, hint] = text.split(":");
+  if (text.startsWith("*")) return hint ? type! : `${type}, unaligned`;
+  return hint ? `${type},${HINTS[hint] ?? ""}` : type!;
 }
 
 /** Say it in a line: `assumes *fp32 x_ptr; i32 n divisible by 16; BLOCK=64 (an example)`; "" for nothing. */

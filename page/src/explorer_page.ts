@@ -52,6 +52,8 @@ export class ExplorerPage {
   private readonly notice = element("p", { className: "notice", role: "status", hidden: true });
   private readonly keepButton = button("Keep for comparison", () => this.keepCompiled(), { disabled: true });
   private inspected = "";
+  /** True from a paste over everything until its kernel is shown, or the text is edited. */
+  private isPasted = false;
   private readonly form: RequestForm;
   private readonly editor: SourceEditor;
   private readonly panes: Panes;
@@ -67,10 +69,11 @@ export class ExplorerPage {
       selection: this.selection,
       version: () => this.state.request.triton,
       onChange: (text) => this.sourceChanged(text),
+      onPasteOver: () => (this.isPasted = true),
       onReopen: (state) => void this.open(state, { writes: false }),
       onSubmit: () => void this.compile(),
     });
-    this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser), (was, now) => this.launchOther(was, now));
+    this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser), (was, now) => this.launchOther(was, now), (kernel) => this.reveal(kernel));
     this.panes = new Panes(
       {
         selection: this.selection,
@@ -125,8 +128,9 @@ export class ExplorerPage {
       },
       { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
     );
-    const left = element("div", { className: "left" }, editorBox, this.status.element, this.badge.element, this.notice, this.said, this.form.element);
-    document.body.replaceChildren(this.header.element, element("main", {}, left, this.panes.element), share.element);
+    const left = element("div", { className: "left" }, editorBox, this.form.chips.element, this.status.element, this.badge.element, this.notice, this.said, this.form.element);
+    const right = element("div", { className: "right" }, this.form.assumptions.element, this.panes.element);
+    document.body.replaceChildren(this.header.element, element("main", {}, left, right), share.element);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) void this.compile();
     });
@@ -211,6 +215,7 @@ export class ExplorerPage {
   private sourceChanged(text: string): void {
     if (text === this.state.request.source) return;
     this.state.request.source = text;
+    this.isPasted = false;
     this.inspect();
     this.edited();
     this.outdate("Source");
@@ -229,6 +234,11 @@ export class ExplorerPage {
     this.launches.set(JSON.stringify(was), { launch, contract });
     const own = now && this.launches.get(JSON.stringify(now));
     [this.state.launch, this.state.contract] = [own?.launch ?? null, own?.contract ?? null];
+  }
+
+  /** Scroll the editor to a kernel; the cursor stays. */
+  private reveal({ line }: Kernel): void {
+    this.editor.reveal(line, inspectedLines);
   }
 
   private launchChanged(): void {
@@ -298,6 +308,8 @@ export class ExplorerPage {
       const { state } = this.editor.view;
       this.form.follow(inspection, (line) => inspectedLines.now(state, line));
       this.editor.view.dispatch({ effects: inspectedLines.use.of(null) });
+      if (this.isPasted && this.form.kernel) this.reveal(this.form.kernel);
+      this.isPasted = false;
     } catch {
       // compiling the same shows the errors
     }

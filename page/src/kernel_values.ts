@@ -36,12 +36,12 @@ export function chosenOf(kernels: readonly Kernel[], name: string | null): Kerne
   return kernels.find((kernel) => kernel.name === name) ?? (entries.length === 1 ? entries[0]! : null);
 }
 
-/** Return the jit functions without callers: first what the source launches, not an unused helper. */
+/** Return the jit functions without callers: first what the source launches, last what has no pointer, such as an unused helper. */
 export function entriesOf(kernels: readonly Kernel[]): Kernel[] {
   const called = new Set(kernels.flatMap((kernel) => kernel.calls));
   const entries = kernels.filter((kernel) => !called.has(kernel.name));
-  const ordered = [...entries.filter(({ launched }) => launched), ...entries.filter(({ launched }) => !launched)];
-  return ordered.length ? ordered : [...kernels];
+  const rank = ({ launched, parameters }: Kernel): number => (launched ? 0 : parameters.some(({ proposal }) => proposal?.type.startsWith("*")) ? 1 : 2);
+  return entries.length ? entries.sort((one, other) => rank(one) - rank(other)) : [...kernels];
 }
 
 /** Return true if two kernels have the same name and parameters. */

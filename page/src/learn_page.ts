@@ -115,6 +115,7 @@ export class LearnPage {
       selection: new Selection(),
       version: () => null,
       onChange: (source) => this.wrote(source),
+      onPasteOver: () => undefined,
       onReopen: () => {},
       onSubmit: () => void this.run(),
     });

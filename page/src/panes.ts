@@ -22,15 +22,15 @@ const HEIGHTS: Readonly<Record<string, number>> = { resources: 210, run: 380, se
 /** Panes with tables as wide as all panes together, and the share of their height. */
 const WIDE: ReadonlySet<string> = new Set(["comparison", "matrix"]);
 const SHARE = 0.55;
-const BEFORE_ERROR = "From before the error.";
+const BEFORE_ERROR = "From before the error";
 
 /** The inside of one pane. */
 class Pane implements IContentRenderer {
   readonly element = element("div", { className: "pane" });
   private readonly age = element("span", { className: "age" });
   private content: Content | null = null;
-  /** True while it shows the last compilation that succeeded, since a later one did not come so far. */
-  isOfGood = false;
+  /** Why it shows the last compilation that succeeded: a later one did not come so far; "" if it does not. */
+  before = "";
 
   constructor(
     public kind: string,
@@ -51,13 +51,15 @@ class Pane implements IContentRenderer {
   /** Show the compilation as far as it came to this pane, else the last one that succeeded. */
   show(shown: Shown, good: Compiled | null): void {
     const { compiled } = shown;
-    this.isOfGood = compiled !== null && good !== null && compiled !== good && !compiled.reached(this.kind);
-    this.content?.show(this.isOfGood ? { ...shown, compiled: good } : shown);
+    const isOfGood = compiled !== null && good !== null && compiled !== good && !compiled.reached(this.kind);
+    const isSame = good?.compilation.kernel === compiled?.compilation.kernel;
+    this.before = !isOfGood ? "" : isSame ? BEFORE_ERROR : `${BEFORE_ERROR}: ${good.compilation.kernel ?? "IR"}`;
+    this.content?.show(isOfGood ? { ...shown, compiled: good } : shown);
   }
 
   /** Dim what is of another text or request, and say why. */
   outdate(why: string): void {
-    const said = !isToRead(this.kind) ? "" : this.isOfGood ? BEFORE_ERROR : why;
+    const said = !isToRead(this.kind) ? "" : this.before || why;
     this.element.classList.toggle("outdated", said !== "");
     this.age.textContent = said;
   }
@@ -147,7 +149,7 @@ export class Panes {
 
   /** True if lines of an earlier text are shown, since there are none of the present one. */
   get hasLinesBefore(): boolean {
-    return [...this.opened.values()].some(({ kind, isOfGood }) => isOfGood && BY_NAME.has(kind));
+    return [...this.opened.values()].some(({ kind, before }) => before && BY_NAME.has(kind));
   }
 
   /** Open a pane on request. */

@@ -1,9 +1,11 @@
 // The forms beside the editor: kernel, signature, constexprs, target, Triton and options.
 
-import { assumedIn, sentenceOf } from "./assumed";
+import { assumedIn, assumptionsIn, sentenceOf, type Assumption } from "./assumed";
+import { AssumptionBar } from "./assumption_bar";
 import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
 import { clearErrors, showErrors } from "./field_errors";
+import { KernelChips } from "./kernel_chips";
 import type { RequestText } from "./page_state";
 import { chosenOf, constexprsOf, entriesOf, following, hasSameHead, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
 import { backendOf, choicesOf, pythonText } from "./request";
@@ -30,17 +32,23 @@ export class RequestForm {
   private errors: readonly FieldError[] = [];
   /** The parameters whose type or value somebody typed. */
   private readonly typed = new Set<string>();
-  private readonly assumes = element("p", { className: "assumes", hidden: true });
+  /** The parameters that were changed where they are listed as assumed, which go on to be listed. */
+  private readonly changed = new Set<string>();
+  /** The assumptions of the request, shown above its results. */
+  readonly assumptions = new AssumptionBar((assumption, text) => this.assumeOther(assumption, text));
+  readonly chips = new KernelChips((kernel) => this.choose(kernel));
   private readonly types = element("datalist", { id: "types" }, ...TYPES.map((value) => element("option", { value })));
 
   /**
    * `request` is changed in place; then `onChange` is called: `byUser`, or since the source has other kernels.
-   * `onOther` is called before, where the forms are now of another kernel.
+   * `onOther` is called before, where the forms are now of another kernel. `onChosen` is called when
+   * somebody has chosen a kernel.
    */
   constructor(
     private request: RequestText,
     private readonly onChange: (byUser: boolean) => void,
     private readonly onOther: (was: Kernel, now: Kernel | null) => void,
+    private readonly onChosen: (kernel: Kernel) => void,
   ) {
     this.element.addEventListener("toggle", () => keep("localStorage", FOLDED, this.element.open ? null : "folded"));
     this.draw();
@@ -52,7 +60,7 @@ export class RequestForm {
     this.kernels = [];
     this.last = null;
     this.errors = [];
-    this.typed.clear();
+    this.forgetTyped();
     this.draw();
   }
 
@@ -94,7 +102,7 @@ export class RequestForm {
     this.fillIn(isOpened || Boolean(isEdited) || Boolean(next));
     if (formerly && this.kernel && !isEdited && !next) this.onOther(formerly, this.kernel);
     this.last = this.kernel ?? this.last;
-    if (head !== undefined && this.kernel?.name !== head) this.typed.clear();
+    if (head !== undefined && this.kernel?.name !== head) this.forgetTyped();
     if (this.formKey() !== before) {
       this.draw();
       this.onChange(false);
@@ -151,8 +159,7 @@ export class RequestForm {
     this.element.replaceChildren(
       this.summary,
       this.types,
-      this.assumes,
-      element("div", { className: "row" }, this.language(), this.kernelMenu(), this.target(), this.version()),
+      element("div", { className: "row" }, this.language(), this.target(), this.version()),
       ...(this.request.language === "python"
         ? [this.group("Signature", "signature", "type", "types"), this.group("Constexprs", "constexprs", "value"), ...this.configs()]
         : []),
@@ -171,17 +178,23 @@ export class RequestForm {
     const chosen = Object.entries(options).map(([name, text]) => (SHORT[name] ? `${SHORT[name]}${text}` : `${name}=${text}`));
     const what = language === "python" ? `${this.kernel?.name ?? "kernel"}(${Object.values(signature).map((type) => type || "?").join(", ")})` : language.toUpperCase();
     this.summary.textContent = [what, ...values, ...chosen, target, ...(triton ? [`Triton ${triton}`] : [])].join("  ");
-    this.sayAssumed();
+    const { kernel, request, typed, changed } = this;
+    this.chips.show(language === "python" ? this.entries.sort((one, other) => one.line - other.line) : [], kernel);
+    this.assumptions.show(kernel?.name ?? "", sentenceOf(assumedIn(kernel, request, typed)), assumptionsIn(kernel, request, typed, changed));
   }
 
-  /** Show what is assumed, with a way to the first field of it. */
-  private sayAssumed(): void {
-    const assumed = assumedIn(this.kernel, this.request, this.typed);
-    const [first] = assumed;
-    this.assumes.hidden = !first;
-    if (!first) return this.assumes.replaceChildren();
-    const change = (): void => document.getElementById(`${first.isConstexpr ? "value" : "type"}-${first.name}`)?.focus();
-    this.assumes.replaceChildren(`${sentenceOf(assumed)}. `, button("Change", change, { className: "small" }));
+  /** Write something else than what was assumed. */
+  private assumeOther({ name, isConstexpr }: Assumption, text: string): void {
+    this.typed.add(name);
+    this.changed.add(name);
+    this.request[isConstexpr ? "constexprs" : "signature"][name] = text;
+    this.draw();
+    this.onChange(true);
+  }
+
+  private forgetTyped(): void {
+    this.typed.clear();
+    this.changed.clear();
   }
 
   private language(): HTMLElement {
@@ -193,20 +206,20 @@ export class RequestForm {
     });
   }
 
-  private kernelMenu(): HTMLElement | null {
-    if (this.request.language !== "python") return null;
-    const names = this.entries.map(({ name }) => [name, name] as const);
-    const chosen = menu(names.length ? names : [["", "none found"]], this.kernel?.name ?? "", { id: "kernel" });
-    return this.labelled("Kernel", "/kernel", chosen, (value) => {
-      const was = this.kernel;
+  private choose({ name }: Kernel): void {
+    const was = this.kernel;
+    if (was?.name !== name) {
       if (was) this.values.keep(was, this.request);
-      this.request.kernel = value;
-      this.typed.clear();
+      this.request.kernel = name;
+      this.forgetTyped();
       this.fillIn(false);
       if (was) this.onOther(was, this.kernel);
       this.last = this.kernel;
+      this.errors = [];
       this.draw();
-    });
+      this.onChange(true);
+    }
+    if (this.kernel) this.onChosen(this.kernel);
   }
 
   private target(): HTMLElement {

@@ -4,7 +4,7 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } 
 import { history, historyKeymap, indentWithTab, invertedEffects, isolateHistory, undo } from "@codemirror/commands";
 import { bracketMatching, foldGutter, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintGutter, lintKeymap } from "@codemirror/lint";
-import { Compartment, EditorState, Prec, StateEffect } from "@codemirror/state";
+import { Compartment, EditorState, Prec, StateEffect, type Transaction } from "@codemirror/state";
 import { EditorView, highlightActiveLine, highlightActiveLineGutter, keymap } from "@codemirror/view";
 import { commonExtensions, compiledLines, LinkedLines, typedOverSelection } from "./code_view";
 import { languageCompletion } from "./completion";
@@ -22,6 +22,8 @@ export interface EditorOptions {
   selection: Selection;
   version: () => string | null;
   onChange: (text: string) => void;
+  /** The whole text was replaced by one from the clipboard; called after `onChange`. */
+  onPasteOver: () => void;
   /** A state was opened again, by undo or redo. */
   onReopen: (state: PageState) => void;
   onSubmit: () => void;
@@ -35,6 +37,16 @@ const opensBefore = invertedEffects.of((transaction) =>
 
 /** The lines of the text that was inspected, in the present text. */
 export const inspectedLines = new FollowedLines();
+
+/** The lines that are shown above the `def` of a kernel. */
+const LINES_ABOVE = 3;
+
+function isPasteOver(transaction: Transaction): boolean {
+  let isAll = false;
+  const length = transaction.startState.doc.length;
+  transaction.changes.iterChangedRanges((from, to) => (isAll ||= from === 0 && to === length));
+  return isAll && transaction.isUserEvent("input.paste");
+}
 
 export class SourceEditor {
   readonly view: EditorView;
@@ -80,6 +92,7 @@ export class SourceEditor {
           EditorView.updateListener.of((update) => {
             if (update.docChanged) options.onChange(update.state.doc.toString());
             for (const transaction of update.transactions) {
+              if (isPasteOver(transaction)) options.onPasteOver();
               const again = transaction.effects.find((effect) => effect.is(opened));
               const isAgain = transaction.isUserEvent("undo") || transaction.isUserEvent("redo");
               // the view cannot be changed within its own update
@@ -116,6 +129,14 @@ export class SourceEditor {
     if (now === null) return;
     this.view.dispatch({ selection: { anchor: this.view.state.doc.line(now).from }, userEvent: "select", scrollIntoView: true });
     this.view.focus();
+  }
+
+  /** Scroll to a line, with its decorators. */
+  reveal(number: number, lines: FollowedLines): void {
+    const now = lines.now(this.view.state, number);
+    if (now === null) return;
+    const first = this.view.state.doc.line(Math.max(1, now - LINES_ABOVE));
+    this.view.dispatch({ effects: EditorView.scrollIntoView(first.from, { y: "start" }) });
   }
 
   undo(): void {

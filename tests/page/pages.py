@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Route
+    from playwright.sync_api import FloatRect, Locator, Page, Route
 
 SOURCE = ".left .editor .cm-content"
 PHONE: dict[str, Any] = {
@@ -52,6 +52,13 @@ def add_pane(page: Page, title: str) -> Locator:
     """Open a pane."""
     page.get_by_label("Add a pane").select_option(label=title)
     return pane(page, title)
+
+
+def box_of(shown: Locator) -> FloatRect:
+    """Return where something is shown."""
+    box = shown.bounding_box()
+    assert box is not None
+    return box
 
 
 def text_of(page: Page, title: str) -> str:

@@ -6,10 +6,10 @@ import re
 from functools import partial
 
 import pytest
-from playwright.sync_api import FloatRect, Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visit, compiled
-from tests.page.pages import PHONE, SOURCE, add_pane, click_line, compile_now, pane, text_of
+from tests.page.pages import PHONE, SOURCE, add_pane, box_of, click_line, compile_now, pane, text_of
 from tests.page.test_everywhere import violations
 from tests.waiting import wait_until
 
@@ -300,12 +300,6 @@ def test_panes_are_opened_maximised_and_closed(page: Page) -> None:
     page.get_by_role("button", name="Close LLVM IR").click()
 
     expect(pane(page, "LLVM IR")).to_have_count(0)
-
-
-def box_of(shown: Locator) -> FloatRect:
-    box = shown.bounding_box()
-    assert box is not None
-    return box
 
 
 def test_panes_fill_all_of_their_room_and_a_splitter_moves_their_border(page: Page) -> None:
