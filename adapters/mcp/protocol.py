@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
-from mcp import types
+from mcp import MCPError, types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -18,6 +18,7 @@ from adapters.mcp import tool_arguments as words
 from adapters.mcp.compare_tool import compare
 from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, targets
 from adapters.mcp.launch_tool import launch, program
+from adapters.mcp.prompts import listed_prompts, prompt
 from adapters.mcp.prove_tool import prove
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.sweep_tool import sweep
@@ -146,6 +147,8 @@ def protocol(version: str, max_body_bytes: int) -> StreamableHTTPSessionManager:
         instructions=_INSTRUCTIONS,
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
     )
     # the middleware checks Host and Origin: `service.http.browser`
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -173,6 +176,21 @@ async def _call_tool(
     return types.CallToolResult(
         content=[content], structured_content=dict(said.facts), is_error=said.is_refusal
     )
+
+
+async def _list_prompts(
+    _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=listed_prompts())
+
+
+async def _get_prompt(
+    _context: ServerRequestContext[Any], params: types.GetPromptRequestParams
+) -> types.GetPromptResult:
+    try:
+        return prompt(params.name, params.arguments or {})
+    except ValueError as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from None
 
 
 async def _said(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.integration.service.bodies import good
@@ -104,6 +104,19 @@ async def test_both_generations_of_clients_find_the_tools(system: Deployment, mo
         "sweep",
     ]
     assert "cuda:90" in answered.content[0].text
+
+
+async def test_prompts_of_the_usual_loops_are_offered(system: Deployment) -> None:
+    async with connected(system) as client:
+        prompts = (await client.list_prompts()).prompts
+        got = await client.get_prompt("fix_kernel", {"source": "x = {1: {'target': 2}}"})
+        with pytest.raises(MCPError, match="needs the argument 'source'"):
+            await client.get_prompt("fix_kernel", {})
+
+    assert [prompt.name for prompt in prompts] == ["write_kernel", "fix_kernel", "tune_kernel"]
+    text = got.messages[0].content.text
+    assert "x = {1: {'target': 2}}" in text
+    assert "racecheck" in text
 
 
 async def test_inspect_shows_the_parameters(system: Deployment) -> None:
