@@ -1,9 +1,10 @@
 """Records every ATen op on fake tensors, below autograd."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
@@ -17,8 +18,7 @@ from programs.recorder.torch_patches.fake_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED, VALUE_CHECKS
 from programs.tape.tape_bounds import MAX_DEGREE
 
-_UNWRITTEN = frozenset({"prim.device.default"})
-"""Ops that ask only for what a fake tensor knows, and change nothing."""
+_DEVICE = "prim.device.default"
 _IS_PINNED = "aten.is_pinned.default"
 _VALUE = "aten._local_scalar_dense.default"
 _EQUAL = "aten.equal.default"
@@ -61,8 +61,13 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             raise recording.refusal
         if recording.muted:
             return called_on_fakes(func, args, kwargs)
+        name = str(func)
+        if name == _DEVICE and isinstance(args[0], FakeTensor):
+            return args[0].fake_device  # without a call of FakeTensorMode, as most ops ask for it
+        if name == _IS_PINNED:
+            return recording.tape.is_pinned(args[0])
         try:
-            return self._write(func, str(func), args, kwargs)
+            return self._write(func, name, args, kwargs)
         except NotRecordable as refusal:
             raise recording.noted(refusal) from None
         except Exception as error:
@@ -72,7 +77,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             raise recording.noted(NotRecordable(reason, message_of(error))) from error
 
     def _write(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
-        if name.startswith("profiler.") or name in _UNWRITTEN or name in _IGNORED:
+        if name.startswith(("profiler.", "prim.device.")) or name in _IGNORED:
             return func(*args, **kwargs)
         if not name.startswith("aten."):
             return self._foreign(func, name, args, kwargs)
@@ -80,8 +85,6 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             return self._value(func, args)
         if name == _EQUAL:
             return self._equal(func, args)
-        if name == _IS_PINNED:
-            return self._recording.tape.is_pinned(args[0])
         if name == _CONJUGATED:
             return self._conjugated_copy(args[0])
         if name in _FORBIDDEN:
@@ -98,7 +101,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
 
     def _op(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         recording, tape = self._recording, self._recording.tape
-        leaves = tree_leaves((args, kwargs))
+        leaves = _leaves((*args, *kwargs.values()))
         tensors = [item for item in leaves if isinstance(item, torch.Tensor)]
         for item in leaves:
             if isinstance(item, torch.device):
@@ -120,7 +123,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             recording.values.note(func, args, kwargs, real, returned)
         outputs = [
             tape.tensors.add(item) if isinstance(item, torch.Tensor) else None
-            for item in tree_leaves(returned)
+            for item in _leaves((returned,))
         ]
         if changes or name in VALUE_CHECKS or any(output is not None for output in outputs):
             if name not in ALLOWED:
@@ -188,6 +191,17 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
             raise NotRecordable("unsupported_op", detail)
         with self:
             return implementation(*args, **kwargs)
+
+
+def _leaves(values: Sequence[Any]) -> list[Any]:
+    """Return the values, and those in lists and tuples; ops have no other structures."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _leaves(value)
+        else:
+            found.append(value)
+    return found
 
 
 def _drawn_on(kwargs: Any, tensors: list[Any]) -> torch.device:
