@@ -20,10 +20,13 @@ from compiler.proof.logic import (
     Compound,
     Formula,
     Truth,
+    at_least,
     both,
     conjuncts,
     either,
+    names_of,
     opposite,
+    replaced,
 )
 from compiler.proof.loops import Loops
 from compiler.proof.polynomial import Polynomial, lift, name
@@ -174,7 +177,7 @@ class Evaluator:
             return None
         self._entered.add(path)
         try:
-            return conjuncts(self.path(path))
+            return conjuncts(self.path(path, with_earlier_turns=False))
         finally:
             self._entered.remove(path)
 
@@ -286,8 +289,11 @@ class Evaluator:
 
     # regions
 
-    def path(self, steps: Path) -> Formula:
-        """Return what holds wherever the operations of a path run."""
+    def path(self, steps: Path, *, with_earlier_turns: bool = True) -> Formula:
+        """Return what holds wherever the operations of a path run.
+
+        A turn of a `while` is reached only if its condition held in the turn before.
+        """
         parts: list[Formula] = []
         for kind, operation, which in steps:
             if kind == "for":
@@ -295,11 +301,27 @@ class Evaluator:
             elif kind == "if":
                 condition = self.truth(operation.operands[0])
                 parts.append(condition if which == 0 else opposite(condition))
-            elif kind == "while" and which == 1:
-                parts.append(self.truth(operation.regions[0][0].end.operands[0]))
+            elif kind == "while":
+                if which == 1:
+                    parts.append(self.truth(operation.regions[0][0].end.operands[0]))
+                if with_earlier_turns:
+                    parts.append(self._held_before(operation))
             elif kind == "block":
                 parts.append(self._reached(str(which)))
         return both(*parts)
+
+    def _held_before(self, loop: Operation) -> Formula:
+        """Return that this is the first turn of a `while`, or its condition held in the last one.
+
+        Only for parts in which nothing but the number of the turn differs from turn to turn.
+        """
+        text, known = self.loops.while_turn(loop), self.unknowns.known
+        held = [
+            replaced(part, text, name(text) - 1)
+            for part in conjuncts(self.truth(loop.regions[0][0].end.operands[0]))
+            if not any(loop in known[one].loops for one in names_of(part) - {text} if one in known)
+        ]
+        return either(at_least(0, name(text)), both(*held))
 
     def _reached(self, label: str) -> Formula:
         if label == self.structure.function.regions[0][0].label:
