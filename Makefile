@@ -64,27 +64,30 @@ OURS := $(INSTALL) --no-deps --no-build-isolation -e . -e client
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-help: ## show this
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+help: ##daily show this
+	@for group in daily features servers benchmarks maintenance; do \
+		printf '\n%s\n' "$$group"; \
+		grep -E "^[a-z-]+:.*##$$group " $(MAKEFILE_LIST) | sed -E 's/:.*##[a-z]+ /\t/; s/^/  /' | expand -t 26; \
+	done
 
-run: $(STAMP) ## start tritond on this machine and compile a first kernel
+run: $(STAMP) ##daily start tritond on this machine and compile a first kernel
 	@$(MAKE) --silent $(PAGE) PAGE_BUILD=--or-plain
 	@$(PYTHON) examples/first_run.py
 
-test: $(STAMP) ## the tests of every commit, which need no GPU; `make test-unit` is one suite of them
+test: $(STAMP) ##daily the tests of every commit, which need no GPU; `make test-unit` is one suite of them
 	@$(SIDE_BY_SIDE) $(SUITES:%=test-%)
 
-test-features: $(STAMP) ## the suites of sweeps, programs, proofs and adapters; `make test-sweeps` is one of them
+test-features: $(STAMP) ##daily the suites of sweeps, programs, proofs and adapters; `make test-sweeps` is one of them
 	@$(SIDE_BY_SIDE) $(FEATURES:%=test-%)
 
 $(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
 	$(PYTHON) -m pytest -q $(SELECTED) $(FOLDERS_$*) \
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
-test-slow: $(STAMP) ## tests/slow, tests/differential, those marked slow, and more examples of generated tests
+test-slow: $(STAMP) ##features tests/slow, tests/differential, those marked slow, and more examples of generated tests
 	@$(SIDE_BY_SIDE) slow-crashes slow-others slow-marked
 
-test-all: ## every suite that this machine can run, with all cases (.ci/run takes a third of the longest)
+test-all: ##features every suite that this machine can run, with all cases (.ci/run takes a third of the longest)
 	@.ci/run --all
 
 CRASHES := tests/slow/faults tests/slow/sweeps tests/slow/test_up.py
@@ -101,16 +104,16 @@ slow-others: $(STAMP)
 slow-marked: $(STAMP)
 	$(PYTHON) -m pytest -q -m "slow or hypothesis" --hypothesis-profile=thorough $(FOLDERS)
 
-coverage: $(STAMP) ## branch coverage of all suites, slow tests included, in all processes (takes twice as long)
+coverage: $(STAMP) ##features branch coverage of all suites, slow tests included, in all processes (takes twice as long)
 	rm -rf $(COVERAGE)
 	@$(MEASURED) $(SIDE_BY_SIDE) SELECTED= $(patsubst %,test-%,$(SUITES) $(FEATURES))
 	$(VENV)/bin/coverage combine --quiet
 	$(PYTHON) tests/coverage/table.py
 	$(VENV)/bin/coverage report --format=total --fail-under=$(FLOOR)
 
-page: $(PAGE) ## build the web page (Node 20, or its wheel from PyPI)
+page: $(PAGE) ##daily build the web page (Node 20, or its wheel from PyPI)
 
-test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) $(PASTED)/.loaded ## the web page in a real browser (Debian's chromium; 200 MB for a second Triton)
+test-page: $(VENV)/.page $(PAGE) $(OTHER_TRITON) $(PASTED)/.loaded ##features the web page in a real browser (Debian's chromium; 200 MB for a second Triton)
 	@test -n "$(CHROMIUM)" || { echo "no Chromium is installed here: apt-get install chromium"; exit 1; }
 	TRITOND_TEST_CHROMIUM=$(CHROMIUM) TRITOND_TEST_OTHER_TRITON=$(abspath $(OTHER_TRITON)) \
 		TRITOND_TEST_PASTED=$(abspath $(PASTED)) $(PYTHON) -m pytest tests/page
@@ -120,13 +123,13 @@ $(PASTED)/.loaded: requirements/pasted.txt | $(STAMP)
 	$(VENV)/bin/pip download --quiet --no-cache-dir --no-deps --require-hashes -d $(PASTED) -r requirements/pasted.txt
 	@touch $@
 
-docs: $(STAMP) $(DOCS)/.installed ## build the documentation as a site in .cache/site; a broken link fails
+docs: $(STAMP) $(DOCS)/.installed ##daily build the documentation as a site in .cache/site; a broken link fails
 	$(PYTHON) -c 'import json; from service.composition import composed_app; print(json.dumps(composed_app().openapi()))' \
 		> $(DOCS)/openapi.json
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs --quiet build
 	@echo "The site is at .cache/site/index.html."
 
-dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment and tried there
+dist: $(STAMP) $(PAGE) ##features sdists and wheels, installed into an empty environment and tried there
 	rm -rf $(DIST)
 	$(PYTHON) -m hatchling build -t sdist -d $(abspath $(DIST))
 	cd client && $(abspath $(PYTHON)) -m hatchling build -t sdist -d $(abspath $(DIST))
@@ -136,91 +139,91 @@ dist: $(STAMP) $(PAGE) ## sdists and wheels, installed into an empty environment
 	$(DIST)/environment/$(INSTALL) --no-deps $(DIST)/tritonc-*.whl $(DIST)/tritond-*.whl
 	TRITOND_TEST_DISTRIBUTIONS=$(abspath $(DIST)) $(PYTHON) -m pytest tests/distributions
 
-fuzz: fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs ## random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
+fuzz: fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs ##features random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
 
-fuzz-modules: $(STAMP) ## generated modules, here and directly
+fuzz-modules: $(STAMP) ##features generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
 		$(PYTHON) -m pytest tests/slow/test_generated_modules.py \
 		tests/differential/test_deciding_modules.py --hypothesis-show-statistics
 
-fuzz-torch-modules: $(TORCH)/.installed ## generated modules that use torch, beside a real torch
+fuzz-torch-modules: $(TORCH)/.installed ##features generated modules that use torch, compared with a real torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
 		$(TORCH)/bin/python -m pytest -n0 tests/differential/test_modules_of_torch.py \
 		--hypothesis-show-statistics
 
-fuzz-kernels: $(STAMP) ## random kernels on the CPU device beside an oracle; SEED=7 KERNELS=1 tries one again
+fuzz-kernels: $(STAMP) ##features random kernels on the CPU device, compared with an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.differential.races --kernels $(KERNELS) --seed $(SEED)
 
-fuzz-proofs: $(STAMP) ## proofs of known and random kernels, re-checked with long limits, and with integers of 8 bits: no contradiction (COUNT=5000 SEED=1 SECONDS=3600)
+fuzz-proofs: $(STAMP) ##features proofs of known and random kernels, re-checked with long limits, and with integers of 8 bits: no contradiction (COUNT=5000 SEED=1 SECONDS=3600)
 	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.proofs.random_kernels --kernels $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.proofs.fuzz_proofs known --limit 60 --seconds $(SECONDS)
 	$(PYTHON) -m tests.proofs.fuzz_proofs narrow --count $(COUNT) --seed $(SEED) --seconds $(SECONDS)
 	$(PYTHON) -m tests.proofs.fuzz_proofs random --count $(COUNT) --seed $(SEED) --seconds $(SECONDS)
 
-fuzz-programs: $(TORCH)/.installed ## generated programs beside eager torch
+fuzz-programs: $(TORCH)/.installed ##features generated programs, compared with eager torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
 		$(TORCH)/bin/python -m pytest -n0 tests/programs/generated/test_generated_programs.py
 
-test-toolchains: $(STAMP) $(TRITONS) ## tests with Triton 3.6, 3.7, 3.8 beside 3.9 (200 MB each)
+test-toolchains: $(STAMP) $(TRITONS) ##features tests with Triton 3.6, 3.7, 3.8 next to 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
-test-torch: $(TORCH)/.installed ## references, programs, liger-kernel and a naive evaluator in torch (an environment of 1 GB)
+test-torch: $(TORCH)/.installed ##features references, programs, liger-kernel and a naive evaluator in torch (an environment of 1 GB)
 	TRITOND_TEST_TORCH=1 $(TORCH)/bin/python -m pytest tests/torch_references tests/liger \
 		tests/programs/with_torch tests/programs/generated tests/security/cheats/test_naive.py \
 		tests/differential/test_modules_of_torch.py
 
-test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ## clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)
+test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ##features clients of other evaluators as they are published, and an environment for verifiers (another 1 GB)
 	TRITOND_TEST_EVALUATORS=$(abspath $(EVALUATORS)) PYTHONPATH=$(abspath $(EVALUATORS)/flashinfer) \
 		$(TORCH)/bin/python -m pytest tests/evaluators
 
-test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ## requests made of our OpenAPI document (SCHEMATHESIS_EXAMPLES=30; an environment of 100 MB)
+test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ##features requests made of our OpenAPI document (SCHEMATHESIS_EXAMPLES=30; an environment of 100 MB)
 	TRITOND_TEST_SCHEMATHESIS=$(abspath $(SCHEMATHESIS))/bin/schemathesis \
 		TRITOND_SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PYTHON) -m pytest tests/schemathesis
 
-test-generated-clients: $(STAMP) $(GENERATORS)/.installed ## clients that generators make of our OpenAPI document (Node.js; an environment of 150 MB)
+test-generated-clients: $(STAMP) $(GENERATORS)/.installed ##features clients that generators make of our OpenAPI document (Node.js; an environment of 150 MB)
 	TRITOND_TEST_GENERATORS=$(abspath $(GENERATORS)) $(PYTHON) -m pytest -n0 tests/generated_clients
 
-test-blobs: $(STAMP) $(BLOBS)/.installed ## large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
+test-blobs: $(STAMP) $(BLOBS)/.installed ##servers large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
 	TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest tests/buckets
 
-test-deploy: $(STAMP) $(DEPLOY)/.installed ## the Helm chart, rendered and validated, and its alerts (Debian's prometheus; an environment of 130 MB)
+test-deploy: $(STAMP) $(DEPLOY)/.installed ##servers the Helm chart, rendered and validated, and its alerts (Debian's prometheus; an environment of 130 MB)
 	@command -v promtool > /dev/null || { echo "no promtool is installed here: apt-get install --no-install-recommends prometheus"; exit 1; }
 	TRITOND_TEST_DEPLOY=$(abspath $(DEPLOY)) $(PYTHON) -m pytest -q tests/deploy
 
-test-images: $(STAMP) $(IMAGES)/base.tar ## build the images on a stand-in for their base, and run them (Debian, as root; 15 GB)
+test-images: $(STAMP) $(IMAGES)/base.tar ##servers build the images on a stand-in for their base, and run them (Debian, as root; 15 GB)
 	TRITOND_TEST_IMAGES=$(abspath $(IMAGES)) $(PYTHON) -m pytest -n0 --timeout 1800 tests/images
 
-test-slurm: $(STAMP) $(SLURM)/.installed ## workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)
+test-slurm: $(STAMP) $(SLURM)/.installed ##servers workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)
 	TRITOND_TEST_SLURM=$(abspath $(SLURM)) $(PYTHON) -m pytest -n0 tests/slurm
 
-test-systemd: $(STAMP) ## deploy/systemd as systemd reads it (apt-get install systemd)
+test-systemd: $(STAMP) ##servers deploy/systemd as systemd reads it (apt-get install systemd)
 	TRITOND_TEST_SYSTEMD=1 $(PYTHON) -m pytest -n0 tests/systemd
 
-test-servers: $(STAMP) ## stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
+test-servers: $(STAMP) ##servers stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
 	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
-test-fleet: $(STAMP) $(BLOBS)/.installed ## stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
+test-fleet: $(STAMP) $(BLOBS)/.installed ##servers stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
 	TRITOND_TEST_FLEET=1 TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest -n0 tests/fleet tests/slow/releases
 
-test-otel: $(STAMP) $(OTEL)/.installed ## traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
+test-otel: $(STAMP) $(OTEL)/.installed ##servers traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
 	TRITOND_TEST_OTEL=$(abspath $(OTEL)) $(PYTHON) -m pytest tests/otel
 
-test-exports: $(STAMP) $(EXPORTS)/.installed ## exported code with gcc, g++, nvcc, rustc, cuda-python
+test-exports: $(STAMP) $(EXPORTS)/.installed ##features exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
 
-test-gpu: $(VENV)/.gpu ## launches on a real NVIDIA GPU; fails where there is none
+test-gpu: $(VENV)/.gpu ##daily launches on a real NVIDIA GPU; fails where there is none
 	$(PYTHON) tests/gpu/make_cubins.py
 	$(PYTHON) -m pytest tests/gpu --require-gpu
 
-gpu: $(VENV)/.gpu ## install the requirements of `make run` for launches on this machine's NVIDIA GPUs
+gpu: $(VENV)/.gpu ##daily install the requirements of `make run` for launches on this machine's NVIDIA GPUs
 
-torch: $(VENV)/.torch ## install torch for `make run`, which then records and runs PyTorch programs
+torch: $(VENV)/.torch ##daily install torch for `make run`, which then records and runs PyTorch programs
 
-lint: $(STAMP) ## formatting, lint, types (the page's too, where there is a Node), import contracts, workflows
+lint: $(STAMP) ##daily formatting, lint, types (the page's too, where there is a Node), import contracts, workflows
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style lint-page
 
 lint-types:
@@ -237,57 +240,57 @@ lint-style:
 lint-page:
 	@page/build.sh --types
 
-format: $(STAMP) ## format the code and mend what lint can mend
+format: $(STAMP) ##daily format the code and fix what lint can fix
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-page-tables: $(STAMP) ## write the page's copies of the tables of stages and targets (page/src)
+page-tables: $(STAMP) ##maintenance write the page's copies of the tables of stages and targets (page/src)
 	$(PYTHON) -m page.tables
 
-errors-page: $(STAMP) ## write docs/reference/errors.md from the table of problems
+errors-page: $(STAMP) ##maintenance write docs/reference/errors.md from the table of problems
 	$(PYTHON) -m tests.unit.documents.errors_page
 
-client: $(STAMP) ## write the blocking client from that for asyncio (client/tritonc/_async)
+client: $(STAMP) ##maintenance write the blocking client from that for asyncio (client/tritonc/_async)
 	$(PYTHON) client/generate_sync.py
 
-bench: $(STAMP) ## the benchmarks of benchmarks/README.md
+bench: $(STAMP) ##benchmarks the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
 
-fuzz-http: $(STAMP) ## 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
+fuzz-http: $(STAMP) ##features 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
 	$(PYTHON) -m tests.raw_fuzz $(FUZZ_ARGS)
 
-fuzz-cost: $(STAMP) ## requests at the limits of each two fields: CPU, loop steps, memory, bytes (COST_ARGS="--only proof --seed 1")
+fuzz-cost: $(STAMP) ##features requests at the limits of each two fields: CPU, loop steps, memory, bytes (COST_ARGS="--only proof --seed 1")
 	$(PYTHON) -m tests.cost_fuzz $(COST_ARGS)
 
-golden: $(STAMP) ## answers to fifty requests, compared with those of tests/golden/answers.json
+golden: $(STAMP) ##features answers to fifty requests, compared with those of tests/golden/answers.json
 	$(PYTHON) -m tests.golden compare tests/golden/answers.json
 
-soak: $(STAMP) ## nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
+soak: $(STAMP) ##servers nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
 	$(PYTHON) -m tests.soak $(SOAK_ARGS)
 
-corpus: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages beside triton.compile (hours; CORPUS_ARGS="--most 20")
+corpus: $(STAMP) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, compared with triton.compile (hours; CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus $(CORPUS_ARGS)
 
-corpus-numpy: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages told in NumPy (CORPUS_ARGS="--most 20")
+corpus-numpy: $(STAMP) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, translated to NumPy (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.numpy_coverage $(CORPUS_ARGS)
 
-corpus-proofs: $(STAMP) $(CORPUS)/.installed ## kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
+corpus-proofs: $(STAMP) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks:. $(PYTHON) benchmarks/proofs_of_corpus.py $(CORPUS_ARGS)
 
-public-files: $(STAMP) $(CORPUS)/.installed ## whole files of PyPI packages posted, beside triton.compile (hours; PUBLIC_ARGS="--files 4 --kernels 2")
+public-files: $(STAMP) $(CORPUS)/.installed ##benchmarks whole files of PyPI packages, compared with triton.compile (hours; PUBLIC_ARGS="--files 4 --kernels 2")
 	PYTHONPATH=benchmarks:. $(PYTHON) -m public_files $(PUBLIC_ARGS)
 
-corpus-autotuners: $(STAMP) ## autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
+corpus-autotuners: $(STAMP) ##benchmarks autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
 
-lock: ## write requirements/*.txt anew, with the newest versions that are permitted
+lock: ##maintenance write requirements/*.txt again, with the newest versions that are permitted
 	rm -rf .cache/lock && python3 -m venv .cache/lock
 	.cache/lock/$(LOCKED) -r requirements/lock.txt
 	.cache/lock/bin/python requirements/lock.py .cache/lock/bin/uv
 	rm -rf .cache/lock
 
-clean: ## remove the environment and everything else that was made here
+clean: ##daily remove the environment and everything else that make created here
 	rm -rf $(VENV) page/node_modules service/page/built .cache .tritond .mypy_cache .ruff_cache .pytest_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
