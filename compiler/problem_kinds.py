@@ -31,7 +31,7 @@ _COMPILATIONS: Final = {
     Slug.SYNTAX_ERROR: _failed(
         "source", "The source cannot be parsed",
         "Python cannot parse the source or one of `files`.",
-        "Mend the line that `file` and `line` name.",
+        "Fix the line that `file` and `line` name.",
         "user.py:3: '(' was never closed",
     ),
     Slug.UNKNOWN_KERNEL: _failed(
@@ -74,7 +74,7 @@ _COMPILATIONS: Final = {
     Slug.COMPILE_ERROR: _failed(
         "source", "The kernel does not compile",
         "Triton or Python refuses a line of the kernel.",
-        "Mend the line that `file` and `line` name; `diagnostics` have hints.",
+        "Fix the line that `file` and `line` name; `diagnostics` have hints.",
         "user.py:7:34: arange's range must be a power of 2",
     ),
     Slug.LOWERING_FAILED: _failed(
@@ -86,7 +86,7 @@ _COMPILATIONS: Final = {
     Slug.ASSEMBLER_FAILED: _failed(
         "source", "The assembler refused the generated code",
         "ptxas or LLVM's assembler refuses the code, most often inline assembly.",
-        "Read the diagnostics; mend `inline_asm_elementwise`, or name another target.",
+        "Read the diagnostics; fix `inline_asm_elementwise`, or name another target.",
         "ptxas: line 41: Unknown modifier '.foo'",
     ),
     Slug.COMPILER_CRASHED: _failed(
@@ -185,7 +185,7 @@ _PROGRAMS: Final = {
     Slug.NOT_RECORDABLE: _failed(
         "source", "The program cannot be recorded",
         "The program does what a recording cannot hold; `reason` says what.",
-        "Mend the line that `file` and `line` name: `reason` is one of a closed list.",
+        "Fix the line that `file` and `line` name: `reason` is one of a closed list.",
         "The program reads the value of a tensor, and a recording has none: aten.item",
     ),
     Slug.RECORD_TIMEOUT: _failed(
