@@ -118,7 +118,7 @@ def _like(written: Mapping[str, Any], *, is_autotuned: bool, kind: Kind) -> Mapp
     if kind == "launches":
         raise RequestRejected(FieldError(at, "a launch has its arguments; heuristics know them"))
     if not is_autotuned:
-        message = "is what heuristics are evaluated for, only beside `autotune`"
+        message = "is what heuristics are evaluated for, only with `autotune`"
         raise RequestRejected(FieldError(at, message))
     if not isinstance(like, dict) or len(like) > MAX_AXES:
         message = f'must be an object of at most {MAX_AXES} scalars by name, such as {{"K": 512}}'

@@ -24,7 +24,7 @@ _HINTS = (
     (r"unterminated (f-)?string", "The string is not closed on its line."),
     (r"unterminated triple-quoted", "The triple-quoted string is never closed."),
     (r"invalid non-printable character|invalid character",
-     "This character was probably pasted from a web page or a document: type it anew."),
+     "This character was probably pasted from a web page or a document: type it again."),
     (r"Missing parentheses in call to 'print'", "Write print(...) with parentheses."),
     (r"non-default argument follows default argument|parameter without a default follows",
      "Parameters without a default come before those with one."),

@@ -87,7 +87,7 @@ async def _no_such_device(
     message = (
         "no worker has ever run programs on such a device. Available: "
         f"{offered or 'only the CPU device'}. "
-        "To run programs on a worker's GPUs, install a CUDA build of torch beside its Triton"
+        "To run programs on a worker's GPUs, install a CUDA build of torch next to its Triton"
     )
     return RequestRejected(FieldError("/device", message))
 
@@ -162,7 +162,7 @@ async def _refusal(state: ServiceState) -> RequestRejected | ProblemRaised:
     if await _is_being_tried(state):
         return _try_again()
     message = (
-        "no worker of this deployment records programs. Install torch beside a worker's Triton (a "
+        "no worker of this deployment records programs. Install torch next to a worker's Triton (a "
         "CPU build is enough; in a checkout: `make torch`) and restart that worker. "
         "GET /v1/targets shows under `programs` where programs are recorded, and "
         "GET /v1/system shows under `recording` why not"

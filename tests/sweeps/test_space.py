@@ -97,7 +97,7 @@ def test_the_kernel_of_a_launch_is_swept_in_its_compilation() -> None:
             "/space/2",
             "is variant 0 again; each variant once",
         ),
-        ({"like": {"K": 1}, "target": ["cuda:90"]}, (), "/space/like", "only beside `autotune`"),
+        ({"like": {"K": 1}, "target": ["cuda:90"]}, (), "/space/like", "only with `autotune`"),
         ({"autotune": True, "like": 7}, (), "/space/like", "must be an object"),
         ({"autotune": True, "like": {"K": [1]}}, (), "/space/like/K", "[1] is no number"),
         ({"variants": [{"what": 7}]}, (), "/space/variants/0/what", "unknown axis"),

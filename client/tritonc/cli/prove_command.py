@@ -65,7 +65,7 @@ def add_command(commands: Any) -> None:
     add("source", metavar="FILE", help="Python file with the kernel, IR, or -")
     add("--contract", metavar="PATH", help="file with the contract, or -")
     add("--request", metavar="PATH", help="launch request with `cases`, to infer a contract from")
-    text = "keep the inferred contract beside FILE"
+    text = "keep the inferred contract next to FILE"
     add("--write-contract", action="store_true", help=text)
     add("--check", **WORDS, metavar="CHECK", help="bounds, overflow (default: both), races")
     add("--limit", **PAIRS, help="largest sizes: size=1073741824, elements=68719476736")
@@ -293,6 +293,6 @@ def _report(given: Namespace, proof: Proof, cases: int, terminal: Terminal) -> N
     if proof.is_inferred and proof.contract:
         kept = "kept" if given.write_contract else "--write-contract keeps it"
         several = f"{cases} cases" if cases > 1 else "1 case: give 3 whose sizes differ"
-        terminal.text(f"contract (inferred from {several}; {kept} beside the kernel)")
+        terminal.text(f"contract (inferred from {several}; {kept} next to the kernel)")
         terminal.text("\n".join(f"  {line}" for line in proof.contract.splitlines()))
     terminal.text(proof.render(name_of(given.source)))

@@ -104,7 +104,7 @@ def _beside(parts: list[ast.expr], kinds: ValueKinds, line: int) -> Iterator[tup
         others = {kinds.of(other) for other in parts if other is not part}
         if others & {"int", "float"}:
             kind = "float" if "float" in others else "int"
-            yield part, Clue(kind, line, f"stands beside {kind}s", Strength.LIKELY)
+            yield part, Clue(kind, line, f"is used with {kind}s", Strength.LIKELY)
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:

@@ -188,7 +188,7 @@ async def test_a_program_is_run_or_refused_with_the_reason(system: Deployment) -
     # no worker of this deployment has torch
     assert answered.is_error
     text = answered.content[0].text
-    assert "Install torch beside a worker's Triton" in text
+    assert "Install torch next to a worker's Triton" in text
     assert "Next: leave the source as it is; ask the operator" in text
 
 

@@ -58,7 +58,7 @@ def test_a_deployment_that_records_no_programs_says_where_they_are(http: httpx.C
     assert offered == [False] * len(offered)
     assert answer.status_code == 422
     assert "no worker of this deployment records programs" in answer.json()["detail"]
-    assert "Install torch beside a worker's Triton" in answer.json()["detail"]
+    assert "Install torch next to a worker's Triton" in answer.json()["detail"]
 
 
 def test_a_worker_that_has_just_started_is_to_be_asked_again(

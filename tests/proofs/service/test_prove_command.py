@@ -57,7 +57,7 @@ def test_a_contract_is_inferred_shown_and_kept(
 ) -> None:
     assert prove(system, str(kernel), "--write-contract") == 1
     out = capsys.readouterr().out
-    assert "contract (inferred from 3 cases; kept beside the kernel)" in out
+    assert "contract (inferred from 3 cases; kept next to the kernel)" in out
     assert "rows.py:9  tl.store(x_ptr + row * stride + cols" in out
     assert "REFUTED: program_id(0) * stride wraps at line 9" in out
     assert "replayed on the CPU device: writes x_ptr[-2,14" in out

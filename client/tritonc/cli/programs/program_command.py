@@ -43,7 +43,7 @@ def add_command(commands: Any) -> None:
     """Add `program`, and `tape` as a shortcut, to the parser's commands."""
     parser = commands.add_parser(
         "program",
-        help="run code that launches kernels beside a reference, or show its recording",
+        help="run code that launches kernels, compared with a reference, or show its recording",
         epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )
