@@ -26,7 +26,8 @@ from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
 exit codes:
-  0  success; for launches and programs: the verdict is passed, or not_checked without reference
+  0  success; for launches and programs: the verdict is passed, or not_checked without reference,
+     and no serious flag makes a program that passed incorrect
   1  the kernel did not compile or run, or the verdict of the launch or program is not good
   2  the request is wrong: unknown option, type, target, file or key, or no permission
   3  the service is unreachable, or cannot serve now

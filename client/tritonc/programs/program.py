@@ -15,6 +15,8 @@ from tritonc.members import read_members
 from tritonc.programs.timed_program import ProgramTimes
 from tritonc.service_errors import TritoncError
 
+PASSED = "passed"
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramFlag:
@@ -115,13 +117,20 @@ class Program:
     def good(self) -> bool:
         """True if it ran all cases without any finding against it.
 
-        A program that stops after recording or compiling is good if that succeeded.
+        One that passed with a serious flag is not good. A program that stops after recording or
+        compiling is good if that succeeded.
         """
         if self.state != "completed" or self.counts.get("failed"):
             return False
         if self.verdict is None:
             return all(kernel.problem is None for kernel in self.kernels)
-        return self.verdict in GOOD
+        return self.verdict in GOOD and not self._against
+
+    @property
+    def _against(self) -> str:
+        """The serious flags of a program that passed, separated by commas."""
+        kinds = (self.reward or {}).get("serious") or ()
+        return ", ".join(kinds) if self.verdict == PASSED else ""
 
     def raise_unless_good(self) -> "Program":
         """Return this program if its verdict is good, otherwise raise ProgramFailed."""
@@ -212,7 +221,8 @@ class Program:
         counts = ", ".join(f"{count} {word}" for word, count in self.counts.items())
         model = (self.device or {}).get("model")
         where = f" on the {model}" if model else ""
-        return f"verdict: {self.verdict}{where}{took}{f'; {counts}' if self.cases else ''}"
+        but = f" (incorrect by its flags: {self._against})" if self._against else ""
+        return f"verdict: {self.verdict}{but}{where}{took}{f'; {counts}' if self.cases else ''}"
 
 
 class ProgramFailed(TritoncError):

@@ -30,6 +30,10 @@ WRONG: dict[str, Any] = PASSED | {
     "flags": [ProgramFlag(kind="no_kernel", message="it launches nothing")],
     "reward": Reward(compiled=True, correct=False, flags=["no_kernel"], serious=["no_kernel"]),
 }
+FLAGGED: dict[str, Any] = PASSED | {
+    "flags": WRONG["flags"],
+    "reward": WRONG["reward"],
+}
 NOT_RECORDABLE: dict[str, Any] = {
     "state": "failed",
     "problem": program_problem(

@@ -19,6 +19,7 @@ from programs.service.program_examples import TAPE, TAPE_TEXT
 from tests.integration.service.running import Deployment
 from tests.programs.service.conftest import GPU, TIMED, ScriptedRecorder
 from tests.programs.service.ended_programs import (
+    FLAGGED,
     NOT_RECORDABLE,
     PASSED,
     REFERENCE,
@@ -97,6 +98,16 @@ def test_the_command_fails_for_a_program_that_is_not(
         "reward: compiled no, correct no",
         "failed: not_recordable",
     ]
+
+
+def test_a_program_that_passed_with_a_serious_flag_is_not_good(
+    tritonc: Callable[..., Ran], ends: Ends
+) -> None:
+    ends(**FLAGGED)
+    done = tritonc("program", "run", "new.py")
+
+    assert done.returncode == 1
+    assert "verdict: passed (incorrect by its flags: no_kernel)" in done.stdout
 
 
 @pytest.mark.parametrize(
