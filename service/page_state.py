@@ -47,6 +47,9 @@ class RequestText(_Part):
 
     language: Literal["python", "ttir", "ttgir"] = Field(description="of `source`")
     source: _Source = Field(description="what the editor holds")
+    files: Annotated[dict[_Name, _Source], Field(max_length=64, fail_fast=True)] = Field(
+        default={}, description="modules that the source imports, by path"
+    )
     kernel: _Name | None = Field(description="null: the only one there is")
     signature: _Texts = Field(description="types by parameter, as typed")
     constexprs: _Texts = Field(description="values by parameter, as typed")

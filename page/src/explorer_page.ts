@@ -8,6 +8,7 @@ import { button, element, idle, settled } from "./dom";
 import { keepDraft, type Draft } from "./drafts";
 import type { Example } from "./examples";
 import { errorsIn } from "./field_errors";
+import { FileTabs, neededFiles } from "./file_tabs";
 import { Filters } from "./filters";
 import type { Change } from "./found";
 import { Header } from "./header";
@@ -54,6 +55,7 @@ export class ExplorerPage {
   private inspected = "";
   /** True from a paste over everything until its kernel is shown, or the text is edited. */
   private isPasted = false;
+  private readonly files: FileTabs;
   private readonly form: RequestForm;
   private readonly editor: SourceEditor;
   private readonly panes: Panes;
@@ -73,6 +75,8 @@ export class ExplorerPage {
       onReopen: (state) => void this.open(state, { writes: false }),
       onSubmit: () => void this.compile(),
     });
+    this.files = new FileTabs(editorBox, (files) => this.filesChanged(files));
+    this.files.open(state.request.files ?? {});
     this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser), (was, now) => this.launchOther(was, now), (kernel) => this.reveal(kernel));
     this.panes = new Panes(
       {
@@ -128,7 +132,7 @@ export class ExplorerPage {
       },
       { live: this.live.element, filters: this.filters.element, keep: this.keepButton },
     );
-    const left = element("div", { className: "left" }, editorBox, this.form.chips.element, this.status.element, this.badge.element, this.notice, this.said, this.form.element);
+    const left = element("div", { className: "left" }, this.files.element, editorBox, this.files.panel, this.form.chips.element, this.status.element, this.badge.element, this.notice, this.said, this.form.element);
     const right = element("div", { className: "right" }, this.form.assumptions.element, this.panes.element);
     document.body.replaceChildren(this.header.element, element("main", {}, left, right), share.element);
     document.addEventListener("keydown", (event) => {
@@ -160,6 +164,7 @@ export class ExplorerPage {
       if (writes) this.editor.write(before, state);
       beginRun(this.editor.view);
       this.form.open(this.state.request);
+      this.files.open(this.state.request.files ?? {});
     } finally {
       this.opening -= 1;
     }
@@ -217,6 +222,12 @@ export class ExplorerPage {
     this.state.request.source = text;
     this.isPasted = false;
     this.inspect();
+    this.edited();
+    this.outdate("Source");
+  }
+
+  private filesChanged(files: Record<string, string>): void {
+    this.state.request.files = files;
     this.edited();
     this.outdate("Source");
   }
@@ -370,11 +381,18 @@ export class ExplorerPage {
     const placed = new Set(errorsIn(compilation.diagnostics).filter((each) => !unplaced.includes(each)).map(({ pointer }) => pointer));
     const said = compilation.diagnostics.filter((each) => !errorsIn([each]).some(({ pointer }) => placed.has(pointer)));
     if (compiled.request.source === this.editor.text) showInEditor(this.editor.view, compilation.diagnostics);
-    this.said.replaceChildren(...listed(this.editor.view, said, placed.size ? null : compilation.problem));
+    this.said.replaceChildren(...this.needs(compiled), ...listed(this.editor.view, said, placed.size ? null : compilation.problem));
     this.panes.show({ compiled, kept: this.kept });
     this.panes.outdate(age);
     if (!age) void this.prove().catch(() => undefined); // the pane says why there is none
     void this.linkSource(compiled);
+  }
+
+  /** Offer the files that the kernel needs. */
+  private needs({ compilation }: Compiled): HTMLElement[] {
+    return neededFiles(compilation).map((path) =>
+      element("li", { className: "error" }, `This kernel needs ${path}. `, button(`Add ${path}`, () => this.files.add(path), { className: "small" })),
+    );
   }
 
   /** Say what was changed since a compilation was asked for, "" for nothing. */

@@ -2,7 +2,7 @@
 
 import { ask, post } from "./api";
 import type { RequestText } from "./page_state";
-import type { RequestBody } from "./request";
+import { filesOf, type RequestBody } from "./request";
 import type { Inspection, Toolchain } from "./wire";
 
 /** Return the toolchains of the deployment. Raises ProblemAnswered. */
@@ -16,10 +16,11 @@ export function inspectionOf({ language, source }: RequestText): Promise<Inspect
 }
 
 /** Return an inspection with the configurations that code makes: it runs in the sandbox. Raises ProblemAnswered. */
-export async function withConfigs(inspection: Inspection, { source, target, triton }: RequestText): Promise<Inspection> {
+export async function withConfigs(inspection: Inspection, request: RequestText): Promise<Inspection> {
+  const { source, target, triton } = request;
   const kernel = inspection.kernels.find(({ configs }) => configs.some(({ expression }) => expression))?.name;
   if (!kernel) return inspection;
-  const { autotune } = await inspected({ source, kernel, target, ...(triton ? { triton } : {}) });
+  const { autotune } = await inspected({ source, ...filesOf(request), kernel, target, ...(triton ? { triton } : {}) });
   return { ...inspection, autotune };
 }
 

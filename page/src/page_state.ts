@@ -13,6 +13,8 @@ export type Language = "python" | "ttir" | "ttgir";
 export interface RequestText {
   language: Language;
   source: string;
+  /** Modules that the source imports, by path. */
+  files?: Record<string, string>;
   kernel: string | null;
   signature: Record<string, string>;
   constexprs: Record<string, string>;

@@ -16,6 +16,7 @@ export function bodyOf(request: RequestText, functions: readonly string[] = []):
   const body: RequestBody = { target: request.target.trim() };
   if (request.language === "python") {
     body.source = request.source;
+    Object.assign(body, filesOf(request));
     if (request.kernel) body.kernel = request.kernel;
     body.signature = typed(request.signature);
     body.constexprs = Object.fromEntries(
@@ -27,6 +28,12 @@ export function bodyOf(request: RequestText, functions: readonly string[] = []):
   );
   if (request.triton) body.triton = request.triton;
   return body;
+}
+
+/** Return the member `files` of a body; none without a file. A file without text waits for it. */
+export function filesOf({ files }: RequestText): { files?: Record<string, string> } {
+  const texts = Object.entries(files ?? {}).filter(([, text]) => text.trim());
+  return texts.length ? { files: Object.fromEntries(texts) } : {};
 }
 
 function typed(texts: Record<string, string>): Record<string, string> {
@@ -102,8 +109,8 @@ export function asCurl(body: RequestBody, base: string): string {
 
 /** The body as a tritonc command, with the source in a file. */
 export function asCommand(body: RequestBody, base: string): string {
-  const { source, ir, signature, constexprs, options, target, kernel, triton } = body as {
-    source?: string; ir?: { language: string; text: string }; signature?: Record<string, string>;
+  const { source, ir, files = {}, signature, constexprs, options, target, kernel, triton } = body as {
+    source?: string; files?: Record<string, string>; ir?: { language: string; text: string }; signature?: Record<string, string>;
     constexprs?: Record<string, unknown>; options?: Record<string, unknown>; target: string; kernel?: string; triton?: string;
   };
   const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
@@ -120,10 +127,15 @@ export function asCommand(body: RequestBody, base: string): string {
     ...pairs("--option", options),
     ...(triton ? [`--triton ${quoted(triton)}`] : []),
   ];
-  const text = ir?.text ?? source ?? "";
-  let end = "KERNEL";
-  while (text.includes(end)) end += "_";
-  return `cat > ${file} <<'${end}'\n${text}${text.endsWith("\n") ? "" : "\n"}${end}\n${words.join(" \\\n  ")}\n`;
+  const paths = Object.keys(files);
+  if (paths.length) words.push(["--file", ...paths.map((path) => quoted(`${path}=${path}`))].join(" "));
+  const writes = [...Object.entries(files), [file, ir?.text ?? source ?? ""] as const].map(([path, text]) => {
+    let end = "KERNEL";
+    while (text.includes(end)) end += "_";
+    const folder = path.includes("/") ? `mkdir -p ${quoted(path.slice(0, path.lastIndexOf("/")))} && ` : "";
+    return `${folder}cat > ${path === file ? file : quoted(path)} <<'${end}'\n${text}${text.endsWith("\n") ? "" : "\n"}${end}\n`;
+  });
+  return `${writes.join("")}${words.join(" \\\n  ")}\n`;
 }
 
 /** The body as a Python program. */

@@ -42,6 +42,8 @@ export interface Compilation {
   diagnostics: Diagnostic[];
   assumptions: { file: string; line: number; message: string }[];
   stdout: string;
+  /** The modules without which it failed, by their dotted names. */
+  needs?: string[];
   problem: Problem | null;
 }
 

@@ -1,0 +1,95 @@
+// Further files of the source, such as a module that the kernel imports: a tab for each, and one for the source.
+
+import { python } from "@codemirror/lang-python";
+import { history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { EditorState } from "@codemirror/state";
+import { EditorView, keymap } from "@codemirror/view";
+import { commonExtensions, typedOverSelection } from "./code_view";
+import { button, element, field } from "./dom";
+import type { Compilation } from "./wire";
+
+type Files = Record<string, string>;
+
+const POSTED_AS = /^Post its file in `files` as "([^"]+)"/;
+const NEW_FILE = "module.py";
+
+/** Return the paths of the files without which a compilation failed. */
+export function neededFiles({ problem, needs, diagnostics }: Compilation): string[] {
+  if (problem?.slug !== "missing_module") return [];
+  const advised = diagnostics.flatMap(({ hint }) => POSTED_AS.exec(hint ?? "")?.[1] ?? []);
+  return [...new Set([...(needs ?? []).map((module) => `${module.replaceAll(".", "/")}.py`), ...advised])];
+}
+
+export class FileTabs {
+  readonly element = element("div", { className: "chips", role: "group", "aria-label": "Files" });
+  readonly panel = element("div", { className: "editor file", hidden: true });
+  private files: Files = {};
+  /** The path of the file that is shown; null for the source. */
+  private shown: string | null = null;
+  private view: EditorView | null = null;
+
+  /** `source` is the element of the source's editor, which is hidden while a file is shown. */
+  constructor(
+    private readonly source: HTMLElement,
+    private readonly onChange: (files: Files) => void,
+  ) {}
+
+  /** Take the files of another state. */
+  open(files: Files): void {
+    this.files = { ...files };
+    this.show(null);
+  }
+
+  /** Add a file without text, if there is none of this path, and show it. */
+  add(path: string): void {
+    if (!(path in this.files)) this.files[path] = "";
+    this.show(path);
+    this.view?.focus();
+  }
+
+  private show(path: string | null): void {
+    this.shown = path;
+    [this.source.hidden, this.panel.hidden] = [path !== null, path === null];
+    this.view?.destroy();
+    this.view = null;
+    if (path === null) this.panel.replaceChildren();
+    else this.fill(path);
+    this.draw();
+  }
+
+  private draw(): void {
+    const tab = (name: string, path: string | null): HTMLElement => button(name, () => this.show(path), { className: "chip", "aria-pressed": String(path === this.shown) });
+    const add = button("Add file", () => this.add(NEW_FILE), { className: "chip", title: "A module that the kernel imports" });
+    this.element.replaceChildren(tab("kernel", null), ...Object.keys(this.files).map((path) => tab(path, path)), add);
+  }
+
+  private fill(path: string): void {
+    const name = element("input", { value: path, spellcheck: false, title: "Its path, as it is imported: pkg/config.py for pkg.config" });
+    const disk = element("input", { type: "file", accept: ".py", "aria-label": "Open a file of this computer" });
+    const code = element("div", { className: "code" });
+    name.addEventListener("change", () => this.rename(path, name.value.trim()));
+    disk.addEventListener("change", () => void disk.files?.[0]?.text().then((text) => this.view?.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } })));
+    const controls = element("div", { className: "controls" }, field("Path", name, "beside"), disk, button("Remove file", () => this.remove(path), { className: "small" }));
+    this.panel.replaceChildren(controls, code);
+    const changed = EditorView.updateListener.of((update) => {
+      if (!update.docChanged) return;
+      this.files[path] = update.state.doc.toString();
+      this.onChange({ ...this.files });
+    });
+    const extensions = [commonExtensions(path), typedOverSelection, history(), keymap.of([...historyKeymap, indentWithTab]), python(), changed];
+    this.view = new EditorView({ parent: code, state: EditorState.create({ doc: this.files[path] ?? "", extensions }) });
+  }
+
+  private rename(path: string, now: string): void {
+    if (!now || now in this.files) return;
+    this.files = Object.fromEntries(Object.entries(this.files).map(([each, text]) => [each === path ? now : each, text]));
+    this.onChange({ ...this.files });
+    this.show(now);
+  }
+
+  private remove(path: string): void {
+    delete this.files[path];
+    this.onChange({ ...this.files });
+    this.show(null);
+  }
+}
