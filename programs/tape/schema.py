@@ -241,14 +241,19 @@ def variant_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> int:
     It is the first, and in the second call the last, so that errors in either show. `left_out` are
     variants that do not compile, which an autotuner would leave out as well.
     """
-    ready = [
+    ready = variants_on_cpu(launch, left_out)
+    if not ready:
+        return 0
+    return ready[-1 if launch.phase == "run2" else 0]
+
+
+def variants_on_cpu(launch: TapeLaunch, left_out: Collection[int] = ()) -> list[int]:
+    """Return the numbers of the variants that the CPU device can run, without those `left_out`."""
+    return [
         number
         for number, variant in enumerate(launch.variants)
         if not variant.unprepared and number not in left_out
     ]
-    if not ready:
-        return 0
-    return ready[-1 if launch.phase == "run2" else 0]
 
 
 Op = AtenOp | TapeLaunch | Seeding

@@ -34,6 +34,11 @@ from programs.worker.record_child import NotRecorded, ProgramTape
 from programs.worker.replayed import Replayed
 from programs.worker.scratch_memory import launch_without_allocator
 from programs.worker.tape_flags import tape_flags
+from programs.worker.tried_configurations import (
+    TriedConfigurations,
+    has_further,
+    try_configurations,
+)
 from programs.worker.tuned_kernels import tuned_warnings
 from worker.launch.comparison import NotCompared
 from worker.launch.gpu.iteration_findings import of_module
@@ -144,15 +149,42 @@ class _Case:
             if outcome.problem is not None:
                 return
         replayed = await self._replayed(recorded, compiled)
-        outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers)
         if replayed.ending is RunEnding.FINISHED:
             # in a thread: the tape may be long
             drawn = await to_thread(drawn_on_cuda, compiled.tape, compiled.effects())
             outcome.warnings += [drawn] if drawn is not None else []
         await self._take(recorded, compiled, replayed, reference)
+        tried = None
         if program is not None and kernels is not None and reference is not None:
             both = (compiled, replayed), (kernels, reference)
-            await self._experiment(PassedProgram(recorded, *both[0], program, *both[1]))
+            passed = PassedProgram(recorded, *both[0], program, *both[1])
+            tried = await self._try_configurations(passed)
+            await self._experiment(passed)
+        ran = {} if tried is None else tried.ran
+        outcome.warnings += tuned_warnings(compiled.tape, compiled.numbers, ran)
+
+    async def _try_configurations(self, passed: PassedProgram) -> TriedConfigurations | None:
+        """Run the configurations that neither call ran, once for all trials, if it passed."""
+        attempt, outcome = self._attempt, self.outcome
+        if (
+            outcome.verdict is not Verdict.PASSED
+            or attempt.trial
+            or not has_further(passed.kernels)
+        ):
+            return None
+        jobs = attempt.kernel_jobs(attempt.recordings.texts)
+        with attempt.spent.on("configurations"):
+            every = await compile_kernels(
+                passed.kernels.tape, jobs, attempt.compiles, all_variants=True, on_cpu=True
+            )
+            outcome.digests |= digests_of(every.compiled)
+            found = await try_configurations(
+                ProgramTrials(attempt, passed, self._tolerances), every
+            )
+        outcome.findings += found.findings
+        outcome.problem = found.problem
+        outcome.verdict = None if found.problem else found.verdict or outcome.verdict
+        return found
 
     async def _experiment(self, passed: PassedProgram) -> None:
         """Make experiments, once for all trials, if the program passed."""

@@ -139,9 +139,7 @@ class ProgramKernels:
         for index, op in enumerate(self.tape.ops):
             if not isinstance(op, TapeLaunch) or len(op.variants) < 2:
                 continue
-            uses = self.variants.get(index, ())
-            fail = [number for number, use in enumerate(uses) if self._is_left_out(use)]
-            numbers[index] = variant_on_cpu(op, fail if len(uses) == len(op.variants) else ())
+            numbers[index] = variant_on_cpu(op, self.numbers_left_out(index))
         chosen = {
             index: self.variants[index][number]
             for index, number in numbers.items()
@@ -150,6 +148,20 @@ class ProgramKernels:
         compiled = {key: _for_cpu(kernel) for key, kernel in self.compiled.items()}
         launches = {**self.of_launch, **chosen}
         return replace(self, compiled=compiled, numbers=numbers, of_launch=launches)
+
+    def numbers_left_out(self, index: int) -> list[int]:
+        """Return the numbers of a launch's variants that do not compile, if all were asked for."""
+        op, uses = self.tape.ops[index], self.variants.get(index, ())
+        assert isinstance(op, TapeLaunch)
+        if len(uses) != len(op.variants):
+            return []
+        return [number for number, use in enumerate(uses) if self._is_left_out(use)]
+
+    def with_variants(self, numbers: Mapping[int, int]) -> "ProgramKernels":
+        """Return these kernels with other variants of some launches, by their index."""
+        chosen = {index: self.variants[index][number] for index, number in numbers.items()}
+        of_launch = {**self.of_launch, **chosen}
+        return replace(self, numbers={**self.numbers, **numbers}, of_launch=of_launch)
 
     @property
     def lacks_variants(self) -> bool:
