@@ -4,20 +4,10 @@ Each is a replay of a tape with a change that no tape can foresee. Only programs
 pass pay for them.
 """
 
-from dataclasses import dataclass, field
-
-from programs.program_record import ProgramFlag
+from programs.worker.experiment_results import ExperimentResults
 from programs.worker.program_trials import ProgramTrials
 from programs.worker.torch_share import torch_share
 from programs.worker.value_trial import with_other_values
-
-
-@dataclass(slots=True)
-class ExperimentResults:
-    """The flags that experiments raise, and the share of the work that torch does not do."""
-
-    flags: list[ProgramFlag] = field(default_factory=list)
-    coverage: float | None = None
 
 
 async def make_experiments(trials: ProgramTrials) -> ExperimentResults:

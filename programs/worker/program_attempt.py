@@ -79,6 +79,8 @@ class ProgramAttempt:
     spent: SpentTime
     trial: int = 0
     """The number of the trial. Each has other seeds."""
+    is_followed: bool = True
+    """True if events are sent."""
     _kept: bool = False
     """True once tapes are stored."""
     _recorded: dict[InputsRequest | None, RecordedCase] = field(default_factory=dict)
@@ -86,6 +88,12 @@ class ProgramAttempt:
     def again(self, trial: int) -> "ProgramAttempt":
         """Return this attempt for another trial, which uses the same recordings."""
         return replace(self, trial=trial)
+
+    def on_cpu(self, limit_s: float) -> "ProgramAttempt":
+        """Return this attempt on the CPU device, within `limit_s`. It sends no events."""
+        deadline = Deadline(min(limit_s, self.deadline.left_s / 2), what="replay on the CPU")
+        context = replace(self.context, gpu=None)
+        return replace(self, context=context, deadline=deadline, is_followed=False)
 
     @property
     def seed(self) -> int:
@@ -229,6 +237,8 @@ class ProgramAttempt:
 
     async def report(self, kind: str, data: Mapping[str, Any]) -> None:
         """Send an event to the program's followers. If the store refuses it, they miss it."""
+        if not self.is_followed:
+            return
         try:
             await self.context.events.append(self.claim.id, self.claim.token, kind, data)
         except StoreUnavailable as error:

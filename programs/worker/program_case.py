@@ -8,6 +8,7 @@ from typing import Final
 
 from compiler.compilation import amended
 from compiler.diagnostic import USER_FILE
+from jobs.deadline import DeadlinePassed
 from launch.messages import Finding
 from launch.request.verdict import RunEnding, Verdict
 from programs.flag_kinds import FlagKind
@@ -55,6 +56,12 @@ _EQUAL_INPUTS = (
     "twice. A result cached from the first call would go unnoticed. Draw inputs without a seed of "
     "your own, for instance with torch.randn."
 )
+_NO_EXPERIMENTS = (
+    "No experiments were made, so nothing shows how much of the work torch does, except the times: "
+    "they need a replay on the CPU device, but {why}"
+)
+_CPU_BESIDE_GPU_S = 60.0
+"""Limit of the experiments on a program that ran on a GPU."""
 _MOST_KEPT = 20
 """Limit of findings about kernels that could keep state."""
 
@@ -120,6 +127,23 @@ class _Case:
             await self._run(recorded, compiled)
         else:
             await self._run_on(gpu, recorded, compiled)
+            if outcome.verdict is Verdict.PASSED and recorded.reference and not attempt.trial:
+                await self._experiment_beside_gpu(inputs)
+
+    async def _experiment_beside_gpu(self, inputs: InputsRequest | None) -> None:
+        """Make experiments on the CPU device, if the program passes there, too."""
+        attempt, outcome = self._attempt, self.outcome
+        try:
+            there = await do_case(attempt.on_cpu(_CPU_BESIDE_GPU_S), inputs)
+        except DeadlinePassed:
+            why = f"it takes more than {_CPU_BESIDE_GPU_S:g} s there"
+        else:
+            if there.experiments is not None:
+                outcome.flags += there.experiments.flags
+                return
+            problem = there.problem
+            why = f"the verdict is {there.verdict}" if problem is None else problem.detail
+        outcome.warnings.append(_NO_EXPERIMENTS.format(why=why or "unknown"))
 
     async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
         attempt = self._attempt
@@ -194,7 +218,7 @@ class _Case:
         with attempt.spent.on("experiments"):
             found = await make_experiments(ProgramTrials(attempt, passed, self._tolerances))
         outcome.flags += found.flags
-        outcome.coverage_by_work = found.coverage
+        outcome.experiments = found
 
     async def _replayed(self, recorded: RecordedCase, compiled: ProgramKernels) -> Replayed:
         """Replay the candidate, unless Triton would refuse one of its launches."""

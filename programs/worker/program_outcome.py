@@ -25,6 +25,7 @@ from programs.program_record import (
 )
 from programs.receipt import MOST_VALUES, ReceiptValue
 from programs.tape.schema import Tape, TapeLaunch
+from programs.worker.experiment_results import ExperimentResults
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.record_child import ProgramTape
@@ -49,8 +50,8 @@ class CaseOutcome:
     reference_peak_bytes: int | None = None
     times: ProgramTimes | None = None
     reference_times: ProgramTimes | None = None
-    coverage_by_work: float | None = None
-    """The share of the work that torch does not do, as experiments measure it."""
+    experiments: ExperimentResults | None = None
+    """The results of experiments, if they were made on the CPU device."""
     warnings: list[str] = field(default_factory=list)
     problem: ProgramProblem | None = None
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -66,6 +67,11 @@ class CaseOutcome:
         if self.times is None or self.reference_times is None:
             return None
         return speedup_of(self.times, self.reference_times)
+
+    @property
+    def coverage_by_work(self) -> float | None:
+        """The share of the work that torch does not do, if experiments measured it."""
+        return self.experiments.coverage if self.experiments is not None else None
 
     @property
     def timed(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import pytest
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import ProgramFlag
+from programs.worker.experiment_results import ExperimentResults
 from programs.worker.program_outcome import CaseOutcome, with_cases
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.record_child import ProgramTape
@@ -52,7 +53,8 @@ def test_a_case_that_was_not_recorded_says_nothing_of_the_kernels() -> None:
 
 
 def test_the_coverage_of_cases_is_the_mean_of_those_that_have_one() -> None:
-    runs = [CaseOutcome(coverage_by_work=share) for share in (0.5, 1.0, None)]
+    shares = [ExperimentResults(coverage=share) for share in (0.5, 1.0)]
+    runs = [CaseOutcome(experiments=found) for found in (*shares, None)]
     program = with_cases(JOB, ["a", "b", "c"], runs)
 
     assert (program.coverage, program.coverage_measure) == (0.75, "work")
