@@ -4,14 +4,12 @@ Noise is finite, and has the magnitude of what it replaces. Integers stay betwee
 largest one, so that indices stay legal.
 """
 
-from itertools import pairwise
-
 import torch
 
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.overload_effects import written_tensors
 from programs.tape.schema import AtenOp, Tape, TensorMeta
-from programs.tape.tensor_extents import covers_storage
+from programs.tape.tensor_extents import covers_storage, may_overlap
 
 _PIECE = 1 << 20
 """The elements that are replaced at a time, which bounds the memory of noise."""
@@ -39,7 +37,7 @@ class Noise:
             return
         if covers_storage(meta, self._tape.storages[meta.storage]):
             self._fill(_typed(self._tensors.octets(meta.storage), found.dtype))
-        elif _overlaps(meta):
+        elif may_overlap(meta.shape, meta.strides):
             self._fill_overlapping(meta, found.dtype)
         else:
             elements = found.reshape(-1).clone()
@@ -116,16 +114,3 @@ def _as_real(elements: torch.Tensor) -> torch.Tensor:
     if not elements.is_complex():
         return elements
     return torch.view_as_real(elements.resolve_conj()).reshape(-1)
-
-
-def _overlaps(meta: TensorMeta) -> bool:
-    """Return True if two indices may name one place."""
-    axes = sorted((s, e) for s, e in zip(meta.strides, meta.shape, strict=True) if e > 1)
-    if axes and axes[0][0] < 1:
-        return True
-    reached = 0
-    for (stride, extent), (further, _) in pairwise(axes):
-        reached += stride * (extent - 1)
-        if further <= reached:
-            return True
-    return False

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from programs.replay.operators import GeneratorOf, TensorOf, changes_geometry, flat, prepared
-from programs.tape.overload_effects import makes_views
+from programs.tape.overload_effects import draws, makes_views, written_tensors
 from programs.tape.schema import AtenOp, TensorRef
+from programs.tape.tensor_extents import may_overlap
 
 _SHORT_S = 50e-6
 _MORE_OF_SHORT = 7
@@ -45,17 +46,23 @@ class OpTimes:
     def call(
         self, op: AtenOp, tensor: TensorOf, device: torch.device, generator: GeneratorOf
     ) -> list[Any]:
-        """Call an op several times. What it changes in place, it changes each time.
+        """Call an op several times, and leave what one call leaves.
 
-        A shape changes once, as the next call would not find it.
+        What draws, changes a shape, or writes one place several times, is called once.
         """
-        least = 1 if changes_geometry(op.op) else self._repeats
+        changed = [tensor(id_) for id_ in written_tensors(op)]
+        overlaps = any(may_overlap(one.shape, one.stride()) for one in changed)
+        is_single = changes_geometry(op.op) or draws(op) or overlaps
+        least = 1 if is_single else self._repeats
         is_repeated = self._is_short and least > 1
         call = prepared(op, tensor, device, generator)
+        before = [one.clone() for one in changed] if least > 1 else []
         times: list[float] = []
         while len(times) < least or (
             is_repeated and len(times) < least * _MORE_OF_SHORT and min(times) < _SHORT_S
         ):
+            for one, content in zip(changed if times else (), before, strict=False):
+                one.copy_(content)
             began = time.thread_time()
             results = call()
             times.append(time.thread_time() - began)

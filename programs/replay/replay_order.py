@@ -69,10 +69,7 @@ class Experiment:
     the usual values are sent in fp64 as `precise:<position>`.
     """
     timed: int = 0
-    """Call each ATen op this many times, and measure the least CPU time of a call.
-
-    Ops in place then change their arguments as often, so results mean nothing.
-    """
+    """Call each ATen op this many times, and measure the least CPU time of a call."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import Tape, TensorMeta
@@ -43,6 +44,19 @@ def covers_storage(tensor: TensorMeta, storage_bytes: int) -> bool:
             return False
         expected *= extent
     return not tensor.offset and expected * element_bytes(tensor) == storage_bytes
+
+
+def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return True if two indices may name one place."""
+    axes = sorted((s, e) for s, e in zip(strides, shape, strict=True) if e > 1)
+    if axes and axes[0][0] < 1:
+        return True
+    reached = 0
+    for (stride, extent), (further, _) in pairwise(axes):
+        reached += stride * (extent - 1)
+        if further <= reached:
+            return True
+    return False
 
 
 def check_tensors(tape: Tape) -> None:

@@ -12,7 +12,7 @@ from programs.worker.value_trial import with_other_values
 
 async def make_experiments(trials: ProgramTrials) -> ExperimentResults:
     """Return what experiments show. Raises DeadlinePassed, ZygoteError, NotCompared."""
-    torch = await torch_share(trials)
-    return ExperimentResults(
-        flags=[*torch.flags, *await with_other_values(trials)], coverage=1 - torch.share
-    )
+    flags = await with_other_values(trials)
+    is_insensitive = any(flag.kind == "insensitive_output" for flag in flags)
+    torch = await torch_share(trials, is_insensitive=is_insensitive)
+    return ExperimentResults([*torch.flags, *flags], 1 - torch.share)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from programs.program_record import ProgramFlag
 from programs.replay.replay_order import Experiment
-from programs.tape.launch_copies import Copy, launch_copies
+from programs.tape.launch_copies import launch_copies
 from programs.tape.noisable_ops import noisable_ops
 from programs.tape.overload_effects import name_of
 from programs.tape.schema import AtenOp, ProgramLine, Tape, TapeLaunch
@@ -21,7 +21,7 @@ from worker.launch.comparison import NotCompared
 MOST_BY_TORCH = 0.25
 """The share of the reference's CPU time that torch may take without a flag."""
 _NEGLIGIBLE = 0.02
-"""The share that needs no further experiment."""
+"""The share of an op that counts without an experiment of its own."""
 _WORTH_A_LINE = 0.1
 """The least share of the work of a line that is named, unless it is the largest."""
 _MOST_TRIED = 16
@@ -29,7 +29,7 @@ _MOST_TRIED = 16
 _FEW = 1e-4
 """The share of elements that get noise, so that a kernel which looks at some sees none."""
 _REPEATS = 3
-_LEAST_US = 8.0
+_LEAST_US = 12.0
 """The least CPU time that shares are measured by; less is within the error of the measurement."""
 
 
@@ -41,51 +41,58 @@ class TorchShare:
     flags: Sequence[ProgramFlag] = ()
 
 
-async def torch_share(trials: ProgramTrials) -> TorchShare:
-    """Return the share of torch. Raises DeadlinePassed, ZygoteError, NotCompared."""
+async def torch_share(trials: ProgramTrials, *, is_insensitive: bool) -> TorchShare:
+    """Return the share of torch. Raises DeadlinePassed, ZygoteError, NotCompared.
+
+    Where torch computes nothing, kernels are needed unless an output is insensitive.
+    """
     tape = trials.passed.kernels.tape
     launches = [op for op in tape.ops if isinstance(op, TapeLaunch) and op.phase == "run"]
     ops = noisable_ops(tape)
     if not launches:
-        return TorchShare(1.0, await _of_torch_alone(trials, ops))
-    needless = await _needless(trials)
+        times = await _times(trials.candidate, tape, [])
+        found = {op: times[op] for op in ops}
+        return TorchShare(1.0, list(_flags(tape, found, sum(times.values()), 1.0)))
+    if not ops and not is_insensitive:
+        return TorchShare(0.0)
+    replacing, needless = await _replacing(trials)
     if needless is not None:
         message = (
             f"the outputs match the reference if its kernels {needless}, so they need no kernel: "
             "compute the result in a kernel"
         )
         return TorchShare(1.0, [_flag(message, launches[0].place)])
-    if not ops:
-        return TorchShare(0.0)
-    return await _measured(trials, ops)
+    return await _measured(trials, ops, replacing)
 
 
-async def _of_torch_alone(trials: ProgramTrials, ops: Sequence[int]) -> list[ProgramFlag]:
-    """Return the flags of a program without launches."""
-    times = await _candidate_times(trials)
-    total = sum(times.values())
-    return list(_flags(trials.passed.kernels.tape, {op: times[op] for op in ops}, total, 1.0))
+async def _replacing(trials: ProgramTrials) -> tuple[Sequence[Replayed], str | None]:
+    """Return replays without kernels, the most natural first, and a reason to need none.
+
+    All of them measure the time of ops.
+    """
+    kernels, found = trials.passed.kernels, list[Replayed]()
+    choices = [*launch_copies(kernels.tape, kernels.effects()), ()]
+    for copies in choices:
+        experiment = Experiment(launches="replaced", copies=copies, timed=_REPEATS)
+        found.append(await trials.candidate(experiment))
+        if await trials.matches(found[-1]):
+            return found, "are replaced by copies of what they read" if copies else "are left out"
+    return found, None
 
 
-async def _needless(trials: ProgramTrials) -> str | None:
-    """Return what may replace all kernels without a mismatch; None if nothing may."""
-    kernels = trials.passed.kernels
-    if await trials.matches(await trials.candidate(Experiment(launches="replaced"))):
-        return "are left out"
-    for copies in launch_copies(kernels.tape, kernels.effects()):
-        experiment = Experiment(launches="replaced", copies=copies)
-        if await trials.matches(await trials.candidate(experiment)):
-            return "are replaced by copies of what they read"
-    return None
-
-
-async def _measured(trials: ProgramTrials, ops: Sequence[int]) -> TorchShare:
-    measured = await _candidate_times(trials)
+async def _measured(
+    trials: ProgramTrials, ops: Sequence[int], replacing: Sequence[Replayed]
+) -> TorchShare:
+    tape = trials.passed.kernels.tape
+    measured = await _times(trials.candidate, tape, replacing)
     times = {op: measured[op] for op in ops}
-    reference = await _times(trials.reference, trials.passed.reference.tape)
+    total = sum(times.values())
+    if not total:
+        return TorchShare(0.0)
+    reference = await _times(trials.reference, trials.passed.reference.tape, [])
     needed = max(_LEAST_US, sum(reference.values()))
-    if sum(times.values()) <= _NEGLIGIBLE * needed:
-        return TorchShare(sum(times.values()) / needed)
+    if total <= MOST_BY_TORCH * needed:
+        return TorchShare(total / needed)
     if not await _follows(trials, ops):
         return TorchShare(0.0)
     live = await _live(trials, times, needed)
@@ -93,31 +100,31 @@ async def _measured(trials: ProgramTrials, ops: Sequence[int]) -> TorchShare:
     share = min(1.0, sum(found.values()) / needed)
     if share <= MOST_BY_TORCH:
         return TorchShare(share)
-    return TorchShare(share, list(_flags(trials.passed.kernels.tape, found, needed, share)))
-
-
-async def _candidate_times(trials: ProgramTrials) -> Mapping[int, float]:
-    """Return the CPU time of each op of the program's first call, in microseconds."""
-    kernels = trials.passed.kernels
-    copies = next(iter(launch_copies(kernels.tape, kernels.effects())), ())
-    return await _times(trials.candidate, kernels.tape, copies)
+    return TorchShare(share, list(_flags(tape, found, needed, share)))
 
 
 async def _times(
-    replay: Callable[[Experiment], Awaitable[Replayed]], tape: Tape, copies: Sequence[Copy] = ()
+    replay: Callable[[Experiment], Awaitable[Replayed]], tape: Tape, made: Sequence[Replayed]
 ) -> Mapping[int, float]:
-    """Return the CPU time of each op of a first call. Raises NotCompared if nothing tells it.
+    """Return the CPU time of each op of a first call, in microseconds.
 
-    Kernels do not run, unless an op fails without what they compute.
+    `made` are replays that measured it. Kernels do not run, unless an op fails without what they
+    compute. Raises NotCompared if no replay ends.
     """
-    cheap = Experiment(launches="replaced", copies=copies, timed=_REPEATS)
-    for experiment in (cheap, Experiment(timed=_REPEATS), Experiment(timed=1)):
-        replayed = await replay(experiment)
+    for replayed in made:
         if is_finished(replayed):
-            times = enumerate(replayed.op_times_us)
-            return {index: time for index, time in times if tape.ops[index].phase == "run"}
+            return _of_run(replayed, tape)
+    without = Experiment(launches="replaced", timed=_REPEATS)
+    for experiment in (without, Experiment(timed=_REPEATS), Experiment(timed=1)):
+        if is_finished(replayed := await replay(experiment)):
+            return _of_run(replayed, tape)
     message = "The time of torch's ops could not be measured. Post the program again."
     raise NotCompared(message)
+
+
+def _of_run(replayed: Replayed, tape: Tape) -> Mapping[int, float]:
+    times = enumerate(replayed.op_times_us)
+    return {index: time for index, time in times if tape.ops[index].phase == "run"}
 
 
 async def _follows(trials: ProgramTrials, ops: Collection[int]) -> bool:

@@ -114,3 +114,17 @@ def test_noise_reaches_the_elements_of_overlapping_views() -> None:
     changed = noisy != plain
     assert int(changed[:34].sum()) == 34
     assert torch.equal(noisy[34:], plain[34:])
+
+
+def test_measuring_leaves_what_one_call_leaves() -> None:
+    made = TapeMaker()
+    made.phase = "inputs"
+    given = [made.op("randn.default", {"list": [64]}) for _ in range(2)]
+    results = []
+    for phase, one in zip(("run", "run2"), given, strict=True):
+        made.phase = phase
+        total = made.op("mul.Tensor", t(one), t(one))
+        results.append(made.op("add_.Tensor", t(total), t(one), into=total))
+    tape = made.json(given[:1], results[:1], given[1:], results[1:])
+    timed = replayed(tape, experiment=Experiment(timed=3))
+    assert same_bits(timed.outputs(0), replayed(tape).outputs(0))

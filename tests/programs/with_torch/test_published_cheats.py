@@ -110,7 +110,8 @@ def test_what_is_right_for_one_distribution_is_wrong_in_a_case_of_another(
     programs: httpx.Client,
 ) -> None:
     asked = ("torch.relu(x)", "torch.rand(64, 64)")
-    assert reported(of_task(programs, asked, "return scale(x, 1.0)")) == ("passed", BY_TORCH)
+    shown = BY_TORCH | {"right_only_for_its_inputs", "insensitive_output"}
+    assert reported(of_task(programs, asked, "return scale(x, 1.0)")) == ("passed", shown)
 
     other = "import torch\ndef get_inputs():\n    return [torch.randn(64, 64)]\n"
     cases = [{"name": "of both signs", "inputs": {"source": other}}]
