@@ -48,7 +48,7 @@ class ExplainPane implements Content {
   private draw(compiled: Compiled, explanation: Explanation | null, instructions: InstructionCounts | null): void {
     const { compilation, request } = compiled;
     const { target, state } = compilation;
-    if (!explanation) return this.say(`Explain: none for ${target}${state === "succeeded" ? "" : ", since the compilation did not reach it"}.`);
+    if (!explanation) return this.say(state === "succeeded" ? `${target} has nothing to explain.` : "Nothing to explain: the compilation stopped at an earlier error.");
     const shown = [...guessBadge(compiled.assumed), limitsOf(compilation)];
     if (instructions) shown.push(this.linesShown(instructions, request.language === "python" ? request.source.split("\n") : []));
     shown.push(this.findingsShown(explanation), element("p", { className: "faint" }, OTHERS));

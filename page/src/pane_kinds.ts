@@ -49,7 +49,12 @@ export interface PaneContext extends ProofContext, SeeContext {
   filters: Filters;
   /** Keep a compilation for comparison no longer. */
   forget(index: number): void;
+  /** Compile for another target. */
+  compileFor(target: string): void;
 }
+
+/** Acts of panes that show a compilation, where it can be changed. */
+type ReadingActs = Pick<PaneContext, "forget" | "compileFor">;
 
 /** Panes that send their own requests, which depend on the forms. */
 const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, proof, run, see };
@@ -62,11 +67,11 @@ export function isToRead(kind: string): boolean {
 /** Return the content of a pane. */
 export function contentOf(kind: string, context: PaneContext): Content {
   const act = ACTING[kind];
-  return act ? act(context) : reading(kind, TITLES.get(kind)!, context.selection, context.filters, context.forget);
+  return act ? act(context) : reading(kind, TITLES.get(kind)!, context.selection, context.filters, context);
 }
 
 /** Return the content of a pane that only shows the compilation. */
-export function reading(kind: string, title: string, selection: Selection, filters: Filters, forget: PaneContext["forget"] | null = null): Content {
+export function reading(kind: string, title: string, selection: Selection, filters: Filters, acts: ReadingActs | null = null): Content {
   switch (kind) {
     case "passes":
       return passes(selection);
@@ -75,8 +80,8 @@ export function reading(kind: string, title: string, selection: Selection, filte
     case "explain":
       return explain(selection);
     case "comparison":
-      return comparison(forget);
+      return comparison(acts && ((index) => acts.forget(index)));
     default:
-      return text(kind, title, selection, filters);
+      return text(kind, title, selection, filters, acts && ((target) => acts.compileFor(target)));
   }
 }

@@ -6,7 +6,7 @@ import { element, settled } from "./dom";
 import type { Compiled } from "./compiled";
 import type { Change } from "./found";
 import { contentOf, isToRead, TITLES, type Content, type PaneContext, type Shown } from "./pane_kinds";
-import { groupActions, tabOf } from "./pane_heads";
+import { groupActions, tabOf, type PaneText } from "./pane_heads";
 import { BY_NAME } from "./stages";
 import { describeSplitters, listenForArrows } from "./splitters";
 
@@ -31,6 +31,7 @@ class Pane implements IContentRenderer {
   private content: Content | null = null;
   /** Why it shows the last compilation that succeeded: a later one did not come so far; "" if it does not. */
   before = "";
+  private compiled: Compiled | null = null;
 
   constructor(
     public kind: string,
@@ -54,7 +55,16 @@ class Pane implements IContentRenderer {
     const isOfGood = compiled !== null && good !== null && compiled !== good && !compiled.reached(this.kind);
     const isSame = good?.compilation.kernel === compiled?.compilation.kernel;
     this.before = !isOfGood ? "" : isSame ? BEFORE_ERROR : `${BEFORE_ERROR}: ${good.compilation.kernel ?? "IR"}`;
-    this.content?.show(isOfGood ? { ...shown, compiled: good } : shown);
+    this.compiled = isOfGood ? good : compiled;
+    this.content?.show({ ...shown, compiled: this.compiled });
+  }
+
+  /** Return its text: the whole artifact, or the words that it shows; null while there are none. */
+  async asText(): Promise<PaneText | null> {
+    const { compiled, kind } = this;
+    const name = compiled?.compilation.kernel ?? "kernel";
+    if (!BY_NAME.has(kind)) return this.content && { name: `${name}-${kind}.txt`, text: this.content.element.innerText };
+    return compiled?.has(kind) ? { name: kind === "numpy" ? `${name}_numpy.py` : `${name}.${kind}`, text: await compiled.text(kind) } : null;
   }
 
   /** Dim what is of another text or request, and say why. */
@@ -110,11 +120,12 @@ export class Panes {
       className: "dock",
       theme: { name: "tritond", className: "dock-theme", gap: 5 },
       disableFloatingGroups: true,
-      noPanelsOverlay: "emptyGroup",
+      noPanelsOverlay: "watermark",
+      createWatermarkComponent: () => ({ element: element("p", { className: "no-pane faint" }, "No pane is open. Choose one at “Add pane”."), init: () => {} }),
       createComponent: ({ id, name }) => this.created(id, name),
       defaultTabComponent: "title",
       createTabComponent: () => tabOf(),
-      createRightHeaderActionComponent: (group) => groupActions(group),
+      createRightHeaderActionComponent: (group) => groupActions(group, async (id) => (await this.opened.get(id)?.asText()) ?? null),
     });
     const keepLayout = settled(() => keep("localStorage", LAYOUT, JSON.stringify(dock.toJSON())), 500);
     listenForArrows(this.element);

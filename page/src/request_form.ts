@@ -109,6 +109,13 @@ export class RequestForm {
     }
   }
 
+  /** Ask for another target. */
+  compileFor(target: string): void {
+    this.request.target = target;
+    this.draw();
+    this.onChange(true);
+  }
+
   /** The names of all jit functions of the source. */
   get functions(): string[] {
     return this.kernels.map((kernel) => kernel.name);

@@ -5,16 +5,20 @@ import { EditorView } from "@codemirror/view";
 import { ProblemAnswered } from "./api";
 import { commonExtensions, compiledLines, LinkedLines, readOnly } from "./code_view";
 import type { Compiled } from "./compiled";
-import { element } from "./dom";
+import { button, element } from "./dom";
 import { filtered, tableOfLeft, type Filters } from "./filters";
 import { hoverTexts, operationTell } from "./hover_texts";
 import { languageOf } from "./languages";
 import { layoutTell } from "./layout_hover";
 import type { Selection } from "./line_links";
+import { COMMON_TARGETS, STANDARD_TARGET } from "./targets";
 import type { Content, Shown } from "./pane_kinds";
 
-/** Return the content of a pane for the artifact `name`. */
-export function text(name: string, title: string, selection: Selection, filters: Filters): Content {
+/** The targets of the stages that only one vendor's have. */
+const TARGETS: Readonly<Record<string, string>> = { amdgcn: COMMON_TARGETS.find((target) => target.startsWith("hip"))!, ptx: STANDARD_TARGET, sass: STANDARD_TARGET };
+
+/** Return the content of a pane for the artifact `name`; `compileFor` compiles for another target, where that is possible. */
+export function text(name: string, title: string, selection: Selection, filters: Filters, compileFor: ((target: string) => void) | null): Content {
   const said = element("p", { className: "faint" }, "Nothing compiled yet.");
   const code = element("div", { className: "code", hidden: true });
   const linked = new LinkedLines(selection);
@@ -33,7 +37,11 @@ export function text(name: string, title: string, selection: Selection, filters:
   const show = async (compiled: Compiled): Promise<void> => {
     if (!compiled.has(name)) {
       const { target, state } = compiled.compilation;
-      return say(`${title}: none for ${target}${state === "succeeded" ? "" : ", since the compilation did not reach it"}.`);
+      const other = TARGETS[name];
+      if (state !== "succeeded") return say(`No ${title}: the compilation stopped at an earlier error.`);
+      say(`${target} has no ${title}. `);
+      if (other && compileFor) said.append(button(`Compile for ${other}`, () => compileFor(other), { className: "small" }));
+      return;
     }
     if (!view.state.doc.length) say("Loading …");
     const content = await compiled.text(name);

@@ -45,7 +45,7 @@ def test_a_pane_shows_an_artifact(page: Page, title: str) -> None:
 
 def test_amd_assembly_is_shown_for_an_amd_target(page: Page) -> None:
     shown = add_pane(page, "AMD assembly")
-    expect(shown).to_contain_text("none for cuda:90")
+    expect(shown).to_contain_text("cuda:90 has no AMD assembly.")
     page.get_by_label("Target", exact=True).select_option("hip:gfx942")
     compile_now(page)
 
@@ -300,6 +300,49 @@ def test_panes_are_opened_maximised_and_closed(page: Page) -> None:
     page.get_by_role("button", name="Close LLVM IR").click()
 
     expect(pane(page, "LLVM IR")).to_have_count(0)
+
+
+def test_after_all_panes_are_closed_an_added_one_is_alone(page: Page) -> None:
+    for title in ("TTIR", "PTX", "Resources"):
+        page.get_by_role("button", name=f"Close {title}").click()
+    expect(page.locator(".panes")).to_contain_text("No pane is open.")
+    shown = add_pane(page, "PTX")
+
+    expect(shown.locator(".cm-line").first).to_be_visible()
+    expect(page.locator(".dv-groupview")).to_have_count(1)
+    assert box_of(shown)["width"] > box_of(page.locator(".panes"))["width"] - 20
+
+
+def test_adding_an_open_pane_brings_it_to_the_front(page: Page) -> None:
+    add_pane(page, "PTX")
+
+    expect(page.get_by_role("tab", name="PTX")).to_have_count(1)
+
+
+def test_amd_s_assembly_is_one_click_away(page: Page) -> None:
+    shown = add_pane(page, "AMD assembly")
+    expect(shown).to_contain_text("cuda:90 has no AMD assembly.")
+    shown.get_by_role("button", name="Compile for hip:gfx942").click()
+
+    expect(shown).to_contain_text("s_load_dword")
+    pane(page, "PTX").get_by_role("button", name="Compile for cuda:90").click()
+    expect(pane(page, "PTX")).to_contain_text(".visible .entry")
+
+
+def test_the_text_of_a_pane_is_copied_and_downloaded_whole(page: Page) -> None:
+    text_of(page, "PTX")
+    page.get_by_role("button", name="Copy PTX").click()
+    expect(page.get_by_role("button", name="Copy PTX")).to_have_text("✓")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download PTX").click()
+
+    assert ".version" in copied
+    assert download.value.suggested_filename == "add_kernel.ptx"
+    assert download.value.path().read_text() == copied
+    page.get_by_role("button", name="Copy Resources").click()
+    expect(page.get_by_role("button", name="Copy Resources")).to_have_text("✓")
+    assert "Registers" in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_panes_fill_all_of_their_room_and_a_splitter_moves_their_border(page: Page) -> None:
