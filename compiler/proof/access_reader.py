@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from compiler.proof.evaluator import Evaluator
-from compiler.proof.logic import TRUE, Formula, at_least, both
-from compiler.proof.polynomial import lift, name
+from compiler.proof.logic import TRUE, Formula, at_least, both, equal
+from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MOST_ACCESSES, ProofLimitReached, Unsupported
 from compiler.proof.ranges import Range
 from compiler.proof.structure import Structure
@@ -106,7 +109,11 @@ def _of_pointer(evaluator: Evaluator, operation: Operation, kind: AccessKind) ->
 
 
 def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind) -> SymbolicAccess:
-    """Read an access by descriptor. A device keeps coordinates inside of its shape."""
+    """Read an access by descriptor. A device keeps coordinates inside of its shape.
+
+    A coordinate has a name, which is an element's of the block only in the condition of the
+    address: what a block's begin is made of is not shown to fit by what is inside of the shape.
+    """
     made_by = operation.operands[0].made_by
     if made_by is None or made_by.name != "tt.make_tensor_descriptor":
         raise Unsupported(
@@ -115,7 +122,7 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
     base, *rest = made_by.operands
     sizes, strides = rest[: len(rest) // 2], rest[len(rest) // 2 :]
     inside: list[Formula] = []
-    offset = lift(0)
+    offset, coordinates = lift(0), []
     with evaluator.collecting() as checks:
         path = evaluator.path(evaluator.structure.paths[operation])
         for size, stride in zip(sizes, strides, strict=True):
@@ -124,14 +131,33 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
                 at_least(coordinate),
                 at_least(evaluator.integer(size), coordinate + 1),
             ]
+            coordinates.append(coordinate)
             offset = offset + coordinate * evaluator.integer(stride)
         pointer: SymbolicPointer = evaluator.pointer(base).moved(offset)
     with evaluator.collecting() as coordinate_checks:
         _read_coordinates(evaluator, operation)
+        element = _element_of_block(evaluator, operation, coordinates)
+    cases = tuple(replace(one, condition=both(one.condition, element)) for one in pointer.cases)
     return SymbolicAccess(
-        operation, kind, pointer, path, both(*inside),
+        operation, kind, SymbolicPointer(cases), path, both(*inside),
         frozenset(coordinate_checks - checks), frozenset(checks),
     )  # fmt: skip
+
+
+def _element_of_block(
+    evaluator: Evaluator, operation: Operation, coordinates: Sequence[Polynomial]
+) -> Formula:
+    """Return that coordinates are those of an element of the block, where its rows are no list."""
+    if operation.name in ("tt.descriptor_gather", "tt.descriptor_scatter"):
+        return TRUE
+    is_load = operation.name == "tt.descriptor_load"
+    starts = operation.operands[1 if is_load else 2 :]
+    shape = shape_of((operation.results[0] if is_load else operation.operands[1]).type)
+    if not len(starts) == len(shape) == len(coordinates):
+        return TRUE
+    begins = [evaluator.integer(one) for one in starts]
+    at = lanes(evaluator.unknowns, shape)
+    return both(*(equal(c, begin + i) for c, begin, i in zip(coordinates, begins, at, strict=True)))
 
 
 def _read_coordinates(evaluator: Evaluator, operation: Operation) -> None:

@@ -40,7 +40,7 @@ _TACTICS = (
     "simplify", "propagate-values", "solve-eqs", "simplify", "ackermannize_bv", "bit-blast", "sat",
 )  # fmt: skip
 GUESS_EFFORT = 150_000
-SHARE_AT_ONCE = 0.5
+SHARE_AT_ONCE = 0.8
 """Of all effort, which one question about all addresses may take beside it."""
 MOST_ROUNDS = 4
 """Questions without products, each of which learns from the one before."""

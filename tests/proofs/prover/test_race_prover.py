@@ -81,3 +81,20 @@ def test_an_index_that_may_be_loaded_twice_races() -> None:
     found = race(body, CONTRACT + "values x_ptr: 0 .. n\n", x_ptr="*i32")
     assert found.verdict == "refuted"
     assert found.witness.message.endswith("write y_ptr[0]")
+
+
+def test_tiles_that_a_descriptor_stores_do_not_race() -> None:
+    body = """def kernel(y_ptr, m, n, BLOCK: tl.constexpr):
+    tiles = tl.make_tensor_descriptor(y_ptr, [m, n], [n, 1], [BLOCK, BLOCK])
+    at = tl.program_id(0) * BLOCK, tl.program_id(1) * STEP
+    tiles.store([at[0], at[1]], tl.zeros((BLOCK, BLOCK), tl.float32))
+"""
+    contract = "y_ptr: m * n\nn % 4 == 0\ngrid: cdiv(m, BLOCK), cdiv(n, BLOCK)\n"
+    types = {"y_ptr": "*fp32", "m": "i32", "n": "i32"}
+    verdicts = []
+    for step in ("BLOCK", "(BLOCK - 8)"):
+        made = report_of(
+            body.replace("STEP", step), types, contract, {"BLOCK": 64}, checks=["bounds", "races"]
+        )
+        verdicts += [made.accesses[0].answers[check].verdict for check in ("bounds", "race")]
+    assert verdicts == ["proved", "proved", "proved", "refuted"]
