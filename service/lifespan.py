@@ -198,7 +198,7 @@ def _service_state(
         lists=OwnLists(redis),
         invalidate=partial(invalidate, redis),
         metrics=Metrics(traffic, bucket),
-        receipt_key=receipt_key(settings.receipt_key),
+        receipt_key=receipt_key(settings.receipt_key_file),
         stores={store: store(redis) for store in stores},
     )
 

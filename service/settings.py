@@ -53,7 +53,7 @@ class ServiceSettings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     allowed_hosts: str = ""
     """Host names, comma-separated, that requests may use if no API key is needed."""
-    receipt_key: Path | None = None
+    receipt_key_file: Path | None = None
     """The file of the key that signs receipts; it is made if it does not exist."""
     serious_flags: str | None = Field(default=None, max_length=4096)
     """Flags of programs, comma-separated, that make one incorrect; `none`: none of them."""

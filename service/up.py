@@ -30,7 +30,7 @@ RECONCILE_S = 5.0
 QUICK_DEATH_S = 10.0
 MAX_QUICK_DEATHS = 3
 RESTART_AFTER_S = 0.5
-RECEIPT_KEY = "TRITOND_RECEIPT_KEY"
+RECEIPT_KEY = "TRITOND_RECEIPT_KEY_FILE"
 OF_THE_SERVICE = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_API_KEY", RECEIPT_KEY})
 """Secrets that only the service needs. Workers run untrusted code and never get them."""
 

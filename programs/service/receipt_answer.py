@@ -21,7 +21,7 @@ async def receipt_answer(
     """
     key = state.receipt_key
     if key is None:
-        detail = "This service signs no receipts: its operator can set TRITOND_RECEIPT_KEY"
+        detail = "This service signs no receipts: its operator can set TRITOND_RECEIPT_KEY_FILE"
         raise ProblemRaised("not_found", detail)
     result = await state.jobs.result(program_id)
     if result is None:

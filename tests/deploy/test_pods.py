@@ -65,6 +65,24 @@ def test_an_authority_of_the_store_is_mounted_where_its_url_can_name_it():
         }
 
 
+def test_the_key_of_receipts_is_in_pods_of_the_service_alone():
+    found = pods("team", "--set", "receiptKey.secret=receipts")
+
+    files = {name: environment(pod).get("TRITOND_RECEIPT_KEY_FILE") for name, pod in found.items()}
+    volumes = {
+        name: volume["secret"]
+        for name, pod in found.items()
+        for volume in pod["spec"]["volumes"]
+        if volume["name"] == "receipts"
+    }
+    assert {name: file for name, file in files.items() if file} == {
+        "tritond": "/etc/tritond-receipts/key.pem"
+    }
+    assert volumes.keys() == {"tritond"}
+    assert volumes["tritond"]["secretName"] == "receipts"
+    assert volumes["tritond"]["defaultMode"] == 0o440
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_credential_is_of_a_secret(profile: str):
     for name, pod in pods(profile).items():

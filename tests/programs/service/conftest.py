@@ -213,7 +213,7 @@ class ScriptedRecorder:
 def recording(system: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Yield a service with API keys and without a worker."""
     folder = tmp_path_factory.mktemp("programs")
-    key = {"TRITOND_RECEIPT_KEY": str(folder / "receipt-key.pem")}
+    key = {"TRITOND_RECEIPT_KEY_FILE": str(folder / "receipt-key.pem")}
     with without_worker(system, folder, **QUOTAS, **key) as deployment:
         yield deployment
 

@@ -25,7 +25,7 @@ collect_ignore_glob = [] if os.environ.get("TRITOND_TEST_TORCH") else ["test_*.p
 def recording_deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Yield a deployment that records programs."""
     folder = tmp_path_factory.mktemp("programs")
-    deployment = Deployment(folder, TRITOND_RECEIPT_KEY=str(folder / "receipt-key.pem"))
+    deployment = Deployment(folder, TRITOND_RECEIPT_KEY_FILE=str(folder / "receipt-key.pem"))
     deployment.start_store()
     deployment.start_service()
     deployment.start_worker()

@@ -13,7 +13,8 @@ SCHEMA = json.loads(
     (Path(__file__).parents[3] / "deploy/helm/tritond/values.schema.json").read_text()
 )
 OF_THE_CHART = set(
-    "REDIS_URL CACHE_URL BLOBS_URL DRAIN_S HOST PORT ADMIN_KEY SLOTS SANDBOX".split()
+    "REDIS_URL CACHE_URL BLOBS_URL DRAIN_S HOST PORT ADMIN_KEY RECEIPT_KEY_FILE SLOTS "
+    "SANDBOX".split()
 )
 """Settings that other values make. The sandbox cannot be switched off in a cluster."""
 

@@ -73,7 +73,7 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_workers_do_not_learn_where_the_key_is() -> None:
-    assert "TRITOND_RECEIPT_KEY" in OF_THE_SERVICE
+    assert "TRITOND_RECEIPT_KEY_FILE" in OF_THE_SERVICE
 
 
 def test_no_key_is_needed(tmp_path: Path) -> None:
