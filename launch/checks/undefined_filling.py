@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Filling:
     """Other values than zeros for undefined lanes of the operations with these `numbers`.
 
-    Neighbouring lanes and programs differ; another `rotation` gives each lane another value.
+    Lanes and programs differ; another `rotation` gives each lane another value.
     """
 
     numbers: Collection[int]

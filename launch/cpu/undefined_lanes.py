@@ -13,6 +13,8 @@ from launch.checks.undefined_filling import Filling, UndefinedLane
 from launch.cpu.programs import ProgramInstances
 
 Shape = tuple[int, ...]
+_MIXING = np.uint64(0x9E3779B97F4A7C15)
+"""Gives lanes that a mask leaves out at regular distances different values."""
 
 
 class UndefinedLanes:
@@ -45,10 +47,11 @@ class UndefinedLanes:
         """Return values of `dtype` for each program and a tile of `shape`, None for zeros."""
         if self._filling is None or number not in self._filling.numbers:
             return None
-        numbers = self._programs.numbers + self._filling.rotation
-        order = np.arange(prod(shape)) + numbers[:, None]
+        size = prod(shape)
+        order = np.arange(size) + size * self._programs.numbers[:, None]
         choices = _choices(np.dtype(dtype))
-        found: Array = choices[order % len(choices)].reshape(-1, *shape)
+        mixed = (order.astype(np.uint64) * _MIXING >> np.uint64(33)).astype(np.int64)
+        found: Array = choices[(mixed + self._filling.rotation) % len(choices)].reshape(-1, *shape)
         return found
 
 

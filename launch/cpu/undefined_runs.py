@@ -24,8 +24,10 @@ from launch.messages import Finding, RunOrder
 
 _MOST_NAMED = 5
 """Operations that are tried alone, after all together made a difference."""
-_FEW_LANES = 3
-"""With fewer undefined lanes than values to try, each value is tried in a run of its own."""
+_VALUES = 3
+"""The values to try."""
+_FEW_LANES = 8
+"""With fewer undefined lanes, each of them gets each value, in runs of their own."""
 _SHARE = 0.25
 """The share of the time limit that the first run may have taken."""
 _MORE = 4
@@ -46,7 +48,7 @@ def undefined_values(
     if not numbers or (order.limit_s is not None and took_s > _SHARE * order.limit_s):
         return []
     fewest = min(first.undefined[number].count for number in numbers)
-    for rotation in range(_FEW_LANES if fewest < _FEW_LANES else 1):
+    for rotation in range(_VALUES if fewest < _FEW_LANES else 1):
         told = _difference(form, order, memory, first, Filling(numbers, rotation))
         if told is not None:
             return _findings(form, order, memory, first, Filling(numbers, rotation), told)
