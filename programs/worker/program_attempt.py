@@ -63,6 +63,8 @@ class ProgramContext:
     sources: LRUCache[KernelSource]
     tapes: LRUCache[ProgramTape]
     references: ReferenceReplayCache
+    reference_us: LRUCache[float]
+    """The CPU time of the ops of references, from experiments."""
     gpu: ProgramGpu | None = None
     """The GPU that programs run on; None: the CPU device."""
 

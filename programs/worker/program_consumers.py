@@ -36,6 +36,8 @@ NO_TORCH = "torch is not installed in this worker's environment"
 IS_BEING_TESTED = "recording is being tested"
 MOST_TAPES_BYTES = 256 << 20
 """Limit of the cached tapes of references, by their size in memory."""
+MOST_TIMES_BYTES = 1 << 20
+"""Limit of the cached times of references."""
 
 MOST_REFERENCES_BYTES = 1 << 30
 """Limit of the cached outputs of references on GPUs."""
@@ -89,6 +91,7 @@ class ProgramConsumers:
         self._programs, self._events = Programs(redis), Events(redis)
         self._sources = LRUCache[KernelSource]()
         self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
+        self._reference_us = LRUCache[float](MOST_TIMES_BYTES)
         self._references = ReferenceReplayCache(MOST_REFERENCES_BYTES)
 
     @property
@@ -177,6 +180,7 @@ class ProgramConsumers:
             batch_elements=children.batch_elements,
             sources=self._sources,
             tapes=self._tapes,
+            reference_us=self._reference_us,
             references=self._references,
             gpu=gpu,
         )

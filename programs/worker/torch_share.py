@@ -4,9 +4,11 @@ A part of the program is torch's if outputs follow noise in its results. It is w
 time, compared with that of the reference's ops. A kernel that copies could be replaced by a copy.
 """
 
+from asyncio import to_thread
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from programs.program_record import ProgramFlag
 from programs.replay.replay_order import Experiment
@@ -29,6 +31,8 @@ _MOST_TRIED = 16
 _FEW = 1e-4
 """The share of elements that get noise, so that a kernel which looks at some sees none."""
 _REPEATS = 3
+_ENTRY_BYTES = 256
+"""The size of a known time, with its key."""
 _LEAST_US = 12.0
 """The least CPU time that shares are measured by; less is within the error of the measurement."""
 
@@ -89,8 +93,7 @@ async def _measured(
     total = sum(times.values())
     if not total:
         return TorchShare(0.0)
-    reference = await _times(trials.reference, trials.passed.reference.tape, [])
-    needed = max(_LEAST_US, sum(reference.values()))
+    needed = max(_LEAST_US, await _reference_us(trials))
     if total <= MOST_BY_TORCH * needed:
         return TorchShare(total / needed)
     if not await _follows(trials, ops):
@@ -101,6 +104,21 @@ async def _measured(
     if share <= MOST_BY_TORCH:
         return TorchShare(share)
     return TorchShare(share, list(_flags(tape, found, needed, share)))
+
+
+async def _reference_us(trials: ProgramTrials) -> float:
+    """Return the CPU time of the reference's ops, measured once for many candidates."""
+    attempt, program = trials.attempt, trials.passed.reference
+    known = attempt.context.reference_us
+    # in a thread: the tape may be long
+    digest = await to_thread(lambda: sha256(program.text).hexdigest())
+    key = f"{attempt.job.namespace}/{digest}"
+    found = known.get(key)
+    if found is None:
+        times = await _times(trials.reference, program.tape, [])
+        found = sum(times.values())
+        known.put(key, found, _ENTRY_BYTES)
+    return found
 
 
 async def _times(
