@@ -164,8 +164,14 @@ def program_job(
         timeout_s=request.timeout_s,
         deadline_s=request.deadline_s,
         priority=request.priority,
-        serious_flags=serious_flags,
+        serious_flags=_serious(request, serious_flags),
     )
+
+
+def _serious(request: ProgramRequest, chosen: tuple[FlagKind, ...]) -> tuple[FlagKind, ...]:
+    if request.prepared_work == "allowed" or "prepared_work" in chosen:
+        return chosen
+    return (*chosen, "prepared_work")
 
 
 def _source_of(texts: PostedTexts, entry: EntryRequest | None, role: str) -> ProgramSource:

@@ -194,6 +194,11 @@ class ProgramRequest(PostedTexts):
         "values of inputs. The recorded program never sees it. Default: drawn by the service, and "
         "answered",
     )
+    prepared_work: Literal["allowed", "refused"] = Field(
+        default="allowed",
+        description="`refused`: the flag `prepared_work`, of a program whose `__init__` does what "
+        "the reference does in its call, makes it incorrect",
+    )
     device: Annotated[Json, ReadLater(lambda: RequestDevice)] = Field(
         default="auto",
         description='"auto" (a GPU that programs run on if there is one, else the CPU device), '

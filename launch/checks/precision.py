@@ -33,6 +33,8 @@ _FAR_ABOVE = (32.0, 7)
 """The factor of an error that is far above the reference's, and the bits that must be wrong."""
 _FAR_ABOVE_IN_HALVES = (4.0, 1)
 """The same of an output whose own rounding is most of the error."""
+_WRONG = 0.1
+"""A relative error that no loss of precision explains."""
 _LEAST_SPREAD = 0.2
 """If only a few elements are far off, the kernel is wrong there, not imprecise."""
 _NAMES = {
@@ -136,7 +138,7 @@ def downgrade_by_error(
     bits = MANTISSA_BITS[dtype]
     usual = 0.0 if theirs is None else theirs.error
     factor, least = _FAR_ABOVE if bits >= MANTISSA_BITS["fp32"] else _FAR_ABOVE_IN_HALVES
-    if ours.error <= max(usual * factor, 2.0 ** (least - bits)):
+    if not max(usual * factor, 2.0 ** (least - bits)) < ours.error < _WRONG:
         return None
     known = "no error" if not usual else f"an error of {usual:.1e}"
     message = (

@@ -81,11 +81,17 @@ def _other(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tens
 def _integers(found: torch.Tensor, drawn: torch.Generator) -> torch.Tensor | None:
     flat = found.reshape(-1)
     low, high = int(flat.min()), int(flat.max())
-    if flat.numel() < 2 or (found.ndim == 1 and low < high and bool((flat.diff() >= 0).all())):
+    if flat.numel() < 2 or (found.ndim == 1 and low < high and _are_offsets(flat)):
         return None
     if low < high:
         return flat[_order(flat.numel(), drawn)].reshape(found.shape)
     return torch.randint(1, high + 1, found.shape, generator=drawn) if high > 0 else None
+
+
+def _are_offsets(flat: torch.Tensor) -> bool:
+    """Return True for an ascending vector, other than that of indices in order."""
+    steps = flat.to(torch.int64).diff()
+    return bool((steps >= 0).all()) and not bool((steps == 1).all())
 
 
 def _floats(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tensor:

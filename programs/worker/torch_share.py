@@ -18,6 +18,7 @@ from programs.tape.overload_effects import name_of
 from programs.tape.schema import AtenOp, ProgramLine, Tape, TapeLaunch
 from programs.worker.program_trials import ProgramTrials, is_finished
 from programs.worker.replayed import Replayed
+from programs.worker.value_trial import ValueTrial
 from worker.launch.comparison import NotCompared
 
 MOST_BY_TORCH = 0.25
@@ -45,7 +46,7 @@ class TorchShare:
     flags: Sequence[ProgramFlag] = ()
 
 
-async def torch_share(trials: ProgramTrials, *, is_insensitive: bool) -> TorchShare:
+async def torch_share(trials: ProgramTrials, others: ValueTrial) -> TorchShare:
     """Return the share of torch. Raises DeadlinePassed, ZygoteError, NotCompared.
 
     Where torch computes nothing, kernels are needed unless an output is insensitive.
@@ -57,9 +58,9 @@ async def torch_share(trials: ProgramTrials, *, is_insensitive: bool) -> TorchSh
         times = await _times(trials.candidate, tape, [])
         found = {op: times[op] for op in ops}
         return TorchShare(1.0, list(_flags(tape, found, sum(times.values()), 1.0)))
-    if not ops and not is_insensitive:
+    if not ops and not others.is_insensitive:
         return TorchShare(0.0)
-    replacing, needless = await _replacing(trials)
+    replacing, needless = await _replacing(trials, others)
     if needless is not None:
         message = (
             f"the outputs match the reference if its kernels {needless}, so they need no kernel: "
@@ -69,17 +70,20 @@ async def torch_share(trials: ProgramTrials, *, is_insensitive: bool) -> TorchSh
     return await _measured(trials, ops, replacing)
 
 
-async def _replacing(trials: ProgramTrials) -> tuple[Sequence[Replayed], str | None]:
+async def _replacing(
+    trials: ProgramTrials, others: ValueTrial
+) -> tuple[Sequence[Replayed], str | None]:
     """Return replays without kernels, the most natural first, and a reason to need none.
 
-    All of them measure the time of ops.
+    All of them measure the time of ops. A kernel is needed if outputs of other values follow it:
+    with its weights, a fresh batch norm is no copy.
     """
     kernels, found = trials.passed.kernels, list[Replayed]()
     choices = [*launch_copies(kernels.tape, kernels.effects()), ()]
     for copies in choices:
         experiment = Experiment(launches="replaced", copies=copies, timed=_REPEATS)
         found.append(await trials.candidate(experiment))
-        if await trials.matches(found[-1]):
+        if await trials.matches(found[-1]) and not await others.follow(experiment):
             return found, "are replaced by copies of what they read" if copies else "are left out"
     return found, None
 

@@ -6,10 +6,11 @@ with its own run in fp64, so that no program has to match rounding errors.
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
+from typing import Self
 
 from launch.checks.precision_measure import MANTISSA_BITS
 from launch.messages import CompareOrder, OutputOrder, Tolerance
@@ -21,8 +22,7 @@ from programs.tape.output_paths import by_path
 from programs.tape.schema import Tape, TensorRef, tensors_of
 from programs.worker.changed_parameters import changed_parameters
 from programs.worker.comparing_child import BodyParts, compare_outputs
-from programs.worker.output_tolerances import OutputTolerances
-from programs.worker.program_comparison import compare, compared_dtype
+from programs.worker.program_comparison import ComparedProgram, compare, compared_dtype
 from programs.worker.program_trials import ProgramTrials
 from programs.worker.replayed import Replayed, ReplayedCall, ReplayedTensor, is_side_effect
 from worker.pool.shared_bytes import Body
@@ -38,32 +38,59 @@ _VARIED = (
 )
 
 
-async def with_other_values(trials: ProgramTrials) -> list[ProgramFlag]:
-    """Return the flags of a program, from replays with other values.
+@dataclass(frozen=True, slots=True)
+class ValueTrial:
+    """Other values of a program that passed, and what both programs make of them."""
 
-    Raises DeadlinePassed, ZygoteError, NotCompared.
-    """
-    passed = trials.passed
-    values = OtherValues(
-        seed=secrets.randbits(_SEED_BITS),
-        parameters=changed_parameters(passed),
-    )
-    tolerances = _tolerances(passed.reference.tape, trials.tolerances)
-    expected = await trials.reference(Experiment(values=values, tolerances=tolerances))
-    flags = [_insensitive(one, passed.reference.tape, tolerances) for one in expected.insensitive]
-    flags += await _imprecise(trials, expected.precise)
-    varies = values.parameters or any(map(tensors_of, passed.reference.tape.inputs))
-    if varies and _ran(expected) and expected.calls:
-        found = await trials.candidate(Experiment(values=values))
-        flags += await _differences(trials, found, expected)
-    return flags
+    trials: ProgramTrials
+    values: OtherValues
+    expected: Replayed
+    found: Replayed | None
+    """None if nothing varies, or the reference cannot tell."""
+
+    @classmethod
+    async def of(cls, trials: ProgramTrials) -> Self:
+        """Replay both with other values. Raises DeadlinePassed, ZygoteError."""
+        seed = secrets.randbits(_SEED_BITS)
+        values = OtherValues(seed=seed, parameters=changed_parameters(trials.passed))
+        experiment = Experiment(values=values, tolerances=_tolerances(trials))
+        expected = await trials.reference(experiment)
+        inputs = trials.passed.reference.tape.inputs
+        varies = values.parameters or any(map(tensors_of, inputs))
+        tells = varies and _ran(expected) and expected.calls
+        found = await trials.candidate(Experiment(values=values)) if tells else None
+        return cls(trials, values, expected, found)
+
+    @property
+    def is_insensitive(self) -> bool:
+        """True if an output of the reference tells little."""
+        return bool(self.expected.insensitive)
+
+    async def flags(self) -> list[ProgramFlag]:
+        """Return the flags of the program. Raises DeadlinePassed, ZygoteError, NotCompared."""
+        expected = self.expected
+        found = [_insensitive(one, self.trials) for one in expected.insensitive]
+        found += await _imprecise(self.trials, expected.precise)
+        if self.found is not None:
+            found += await _differences(self.trials, self.found, expected)
+        return found
+
+    async def follow(self, experiment: Experiment) -> bool:
+        """Return True if the first call's outputs change with an experiment. Raises as `flags`."""
+        if self.found is None or not self.found.calls:
+            return False
+        changed = await self.trials.candidate(replace(experiment, values=self.values))
+        if not changed.calls:
+            return True
+        # in a thread: outputs may be large
+        masked = await asyncio.to_thread(_counting, self.found.calls[0], self.expected.calls[0])
+        sides = await asyncio.to_thread(_counting, changed.calls[0], masked[0])
+        return not await _match(self.trials, *sides)
 
 
-def _insensitive(
-    one: InsensitiveOutput, tape: Tape, tolerances: Sequence[Tolerance]
-) -> ProgramFlag:
-    path = _paths(tape)[one.position]
-    given = tolerances[one.position]
+def _insensitive(one: InsensitiveOutput, trials: ProgramTrials) -> ProgramFlag:
+    path = _paths(trials.passed.reference.tape)[one.position]
+    given = _tolerances(trials)[one.position]
     message = (
         f"Output {path} tells little: {one.what} matches the expected values within the tolerance "
         f"(rtol {given.rtol:g}, atol {given.atol:g}); the largest difference is "
@@ -119,18 +146,26 @@ async def _differences(
 async def _mismatches(
     trials: ProgramTrials, found: Replayed, expected: Replayed
 ) -> list[ProgramFlag]:
-    pool = trials.attempt.context.comparing
-    tolerances = replace(trials.tolerances, factor=_FACTOR)
     flags = []
     for call, (ours, theirs) in enumerate(zip(found.calls, expected.calls, strict=False)):
         # in a thread: outputs may be large
         sides = await asyncio.to_thread(_counting, ours, theirs)
-        one, other = Replayed(calls=[sides[0]]), Replayed(calls=[sides[1]])
-        compared = await compare(pool, one, other, tolerances)
-        for path, output in compared.outputs.items():
+        for path, output in (await _compared(trials, *sides)).outputs.items():
             if output.comparison is not None and not output.comparison.matches:
                 flags.append(_flag(_message(call, path, output)))
     return list(islice(flags, _MOST_FLAGS))
+
+
+async def _match(trials: ProgramTrials, ours: ReplayedCall, theirs: ReplayedCall) -> bool:
+    return all((await _compared(trials, ours, theirs)).matches)
+
+
+async def _compared(
+    trials: ProgramTrials, ours: ReplayedCall, theirs: ReplayedCall
+) -> ComparedProgram:
+    pool = trials.attempt.context.comparing
+    tolerances = replace(trials.tolerances, factor=_FACTOR)
+    return await compare(pool, Replayed(calls=[ours]), Replayed(calls=[theirs]), tolerances)
 
 
 def _ran(replayed: Replayed) -> bool:
@@ -182,11 +217,12 @@ def _either(one: Body | None, other: Body | None) -> Body | None:
     return both.to_bytes(len(one))
 
 
-def _tolerances(tape: Tape, tolerances: OutputTolerances) -> list[Tolerance]:
-    """Return the tolerance of each output of the first call, in order."""
+def _tolerances(trials: ProgramTrials) -> list[Tolerance]:
+    """Return the tolerance of each output of the reference's first call, in order."""
+    tape = trials.passed.reference.tape
     outputs = _paths(tape), tensors_of(tape.outputs)
     return [
-        tolerances.of(path, compared_dtype(tape.tensors[id_].dtype))
+        trials.tolerances.of(path, compared_dtype(tape.tensors[id_].dtype))
         for path, id_ in zip(*outputs, strict=True)
     ]
 

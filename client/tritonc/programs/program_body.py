@@ -32,6 +32,8 @@ class ProgramMembers(TypedDict, total=False):
     """`determinism`; on the CPU device also `initcheck` and `racecheck`."""
     seed: int
     """Decides the values of inputs; without it the service draws one, and answers it."""
+    prepared_work: str
+    """`refused`: work that `__init__` does for the call makes a program incorrect."""
     device: str | Mapping[str, str]
     """`auto` (a GPU if programs run on one), `cpu`, `gpu`, or `{"target": "cuda:90"}`."""
     timing: Mapping[str, Any]

@@ -45,6 +45,13 @@ def test_a_program_without_cases_is_its_only_case() -> None:
     assert case.inputs.source == FUNCTION_EXAMPLE["inputs"]["source"]
 
 
+def test_prepared_work_that_is_refused_is_serious() -> None:
+    refused = queued(EXAMPLE | {"prepared_work": "refused"})
+
+    assert "prepared_work" in refused.serious_flags
+    assert "prepared_work" not in queued(EXAMPLE).serious_flags
+
+
 def test_what_may_be_called_is_resolved() -> None:
     job = queued(EXAMPLE)
 

@@ -129,3 +129,36 @@ def test_sorted_vectors_and_symmetric_matrices_stay_so() -> None:
 
 def test_some_elements_become_large() -> None:
     assert float(changed(torch.ones(64).uniform_(1, 2)).abs().max()) >= 1000
+
+
+PREPARING = EXAMPLE["source"].replace(
+    "    def forward(self, x, y):\n",
+    """    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn(64, 64))
+        self.inverse = torch.linalg.inv(self.w.detach()).contiguous().cuda()
+
+    def forward(self, x, y):
+        y = self.inverse
+""",
+)
+INVERTING = """import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn(64, 64))
+
+    def forward(self, x, y):
+        return x + torch.linalg.inv(self.w)
+
+def get_inputs():
+    return [torch.randn(64, 64), torch.randn(64, 64)]
+"""
+
+
+def test_work_before_the_call_is_information_that_may_be_refused(programs: httpx.Client) -> None:
+    for answer, is_correct in (("allowed", True), ("refused", False)):
+        program = evaluate(programs, PREPARING, INVERTING, device="cpu", prepared_work=answer)
+        assert "prepared_work" in kinds(program)
+        assert program["reward"]["correct"] is is_correct
