@@ -156,7 +156,7 @@ export class ArrayPicture {
     const [shownRows, shownColumns] = this.shown();
     const isCut = shownRows < rows || shownColumns < columns;
     const what = this.shape.length === 1 && rows > 1 ? `, in rows of ${columns}` : this.shape.length > 2 ? ", its matrices side by side" : "";
-    const cut = isCut ? `; cut: the first ${shownRows} of ${rows} rows and ${shownColumns} of ${columns} columns are drawn` : "";
+    const cut = isCut ? ` (first ${shownRows} of ${rows} rows, ${shownColumns} of ${columns} columns shown)` : "";
     return `${this.name} [${this.shape.join(", ")}]${what}${cut}`;
   }
 

@@ -41,7 +41,7 @@ class ComparisonPane implements Content {
   private closeCode = (): void => {};
 
   constructor(private readonly forget: ((index: number) => void) | null) {
-    this.controls = element("div", { className: "controls" }, this.stages, field("from", this.from, "beside"), field("to", this.to, "beside"), field("unchanged, with names and locations", this.asIs, "inline"));
+    this.controls = element("div", { className: "controls" }, this.stages, field("from", this.from, "beside"), field("to", this.to, "beside"), field("Raw names and locations", this.asIs, "inline"));
     this.beside = element("div", { className: "compared-texts" }, this.controls, this.said, this.code);
     this.element = element("div", { className: "body comparison" }, element("div", { className: "compared-beside" }, this.tables, this.beside));
     for (const control of [this.from, this.to, this.stages, this.asIs]) control.addEventListener("change", () => this.redraw());

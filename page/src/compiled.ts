@@ -7,6 +7,7 @@ import type { RequestText } from "./page_state";
 import { proved, type Proof } from "./proof";
 import type { RequestBody } from "./request";
 import { BY_NAME, STAGES } from "./stages";
+import { PRODUCTS } from "./targets";
 import type { Compilation, Explanation, LinesEntry, Pass } from "./wire";
 
 /** The machine instructions of a kernel; those of no source line have neither file nor line. */
@@ -127,12 +128,21 @@ export class Compiled {
   }
 }
 
+/** Usual failures in words, before their line. */
+const FAILURES: Readonly<Record<string, (name: string, target: string) => string>> = {
+  syntax_error: () => "Syntax error",
+  compile_error: (name, target) => `${name} does not compile for ${PRODUCTS.get(target)?.split(",")[0] ?? target}`,
+};
+
 /** Return the result in words, and the state. */
 export function outcomeOf({ compilation, cacheStatus }: Compiled): { text: string; state: string } {
+  const line = compilation.problem?.line;
+  const name = compilation.kernel ?? "kernel";
+  const failure = FAILURES[compilation.problem?.slug ?? ""]?.(name, compilation.target);
+  if (failure) return { text: `${failure}${line ? `, line ${line}` : ""}.`, state: compilation.state };
   const ran = compilation.state === "succeeded" ? "compiled in" : "after";
   const took = compilation.timings_ms ? `, ${ran} ${Math.round(compilation.timings_ms.total ?? 0)} ms` : "";
   const why = compilation.problem ? `: ${compilation.problem.title}` : "";
-  const name = compilation.kernel ?? "kernel";
   const kept = cacheStatus.includes("hit") ? ", from the cache" : "";
   return { text: `${name} for ${compilation.target} ${compilation.state}${why}${took}${kept}`, state: compilation.state };
 }

@@ -46,7 +46,7 @@ export class EmbeddedPage {
       const state = await stateOf(this.digest);
       const source = this.open(state);
       const kept = state.panes.includes("comparison") ? await Promise.all(keptIn(state).map((each) => compiledOf(each, () => {}))) : [];
-      const compiled = await compiledOf(state.request, ({ stage }) => this.say(stage ? `Compiling, ${stage} is made …` : "Compiling …", "running"));
+      const compiled = await compiledOf(state.request, ({ stage }) => this.say(stage ? `Compiling: ${stage} …` : "Compiling …", "running"));
       const { text, state: how } = outcomeOf(compiled);
       this.say(text, how);
       for (const content of this.contents) content.show({ compiled, kept });

@@ -14,7 +14,7 @@ const MOST_FINDINGS = 6;
 const MOST_CLASSES = 6;
 /** The class of the instructions that store and load spilled values. */
 const SPILL = "local";
-const OTHERS = "The Matrix pane, tritonc explain and a sweep compile other settings side by side.";
+const OTHERS = "To compare settings, open Matrix.";
 
 type Place = Pick<Finding, "file" | "line">;
 
@@ -73,8 +73,8 @@ class ExplainPane implements Content {
     const products = matrix_products.length ? matrix_products : [saying("no tl.dot")];
     const parts = [
       this.part("Matrix units and TMA", tma.message ? [saying(tma.message), ...products] : products),
-      this.part("Accesses of single elements of up to 4 bytes", not_vectorised),
-      this.part("Accesses of lanes that are far apart", uncoalesced),
+      this.part("Unvectorised accesses", not_vectorised),
+      this.part("Uncoalesced accesses", uncoalesced),
       this.part("Layout conversions", layout_conversions),
     ];
     return element("table", { className: "numbers explained" }, ...parts);

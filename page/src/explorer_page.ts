@@ -205,11 +205,11 @@ export class ExplorerPage {
 
   /** Open a state instead of what stands here, and offer the way back. */
   private replace(state: PageState): void {
-    const name = this.form.kernel?.name ?? "what was here";
+    const name = this.form.kernel?.name ?? "what was here before";
     leaveLink();
     void this.open(state).then(() => {
       this.keepDraft();
-      this.notify("Undo (Ctrl+Z) brings it back, with its forms.", [`Back to ${name}`, () => this.editor.undo()]);
+      this.notify(`Opened. Ctrl+Z restores ${name}, with its forms.`, [`Back to ${name}`, () => this.editor.undo()]);
     });
   }
 
@@ -335,6 +335,7 @@ export class ExplorerPage {
   /** Compile, and show the result once `ready`. */
   private async compile(ready?: Promise<void>): Promise<void> {
     if (this.inspected !== this.state.request.source) await this.inspectNow();
+    if (!this.state.request.source.trim()) return this.sayEmpty();
     const signal = this.live.begin(JSON.stringify(this.body()));
     if (!signal) return; // the same is under way
     this.status.wait();
@@ -357,6 +358,13 @@ export class ExplorerPage {
     }
   }
 
+  private sayEmpty(): void {
+    this.live.stop();
+    this.panes.outdate("The editor is empty.");
+    this.said.replaceChildren();
+    this.status.say("The editor is empty. Paste a Triton kernel or choose an example.", "changed");
+  }
+
   /** Show why there is no result: nothing of an earlier one may look current. */
   private refused(error: unknown): void {
     const problem = error instanceof ProblemAnswered ? error.problem : null;
@@ -366,7 +374,7 @@ export class ExplorerPage {
     this.keepButton.disabled = true;
     this.editor.linked.link(null, new Map());
     showInEditor(this.editor.view, []);
-    this.status.say(isOfFields ? "Not compiled: a field below needs a change." : wordsOf(error), "failed");
+    this.status.say(isOfFields ? "Not compiled: fix the red field below." : wordsOf(error), "failed");
     this.said.replaceChildren(...(problem?.errors?.length ? listed(this.editor.view, [], { ...problem, errors: unplaced }) : []));
     if (problem?.slug === "unauthorized") this.header.askForKey();
     else if (isPassing(error)) this.live.again();

@@ -26,7 +26,7 @@ export function clearErrors(root: ParentNode): void {
 export function errorsIn(diagnostics: readonly Diagnostic[]): FieldError[] {
   return diagnostics.flatMap(({ stage, message }) => {
     const name = stage === "request" ? PARAMETER.exec(message)?.[1] : undefined;
-    return name ? [{ pointer: message.startsWith("constexpr") ? `/constexprs/${name}` : `/signature/${name}`, message: `${name} has no ${message.startsWith("constexpr") ? "value" : "type"} yet.` }] : [];
+    return name ? [{ pointer: message.startsWith("constexpr") ? `/constexprs/${name}` : `/signature/${name}`, message: `Give ${name} a ${message.startsWith("constexpr") ? "value" : "type"}.` }] : [];
   });
 }
 

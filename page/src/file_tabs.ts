@@ -22,7 +22,7 @@ export function neededFiles({ problem, needs, diagnostics }: Compilation): strin
 
 export class FileTabs {
   readonly element = element("div", { className: "chips", role: "group", "aria-label": "Files" });
-  readonly panel = element("div", { className: "editor file", hidden: true });
+  readonly panel = element("div", { className: "file", hidden: true });
   private files: Files = {};
   /** The path of the file that is shown; null for the source. */
   private shown: string | null = null;

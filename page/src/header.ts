@@ -31,7 +31,7 @@ export class Header {
 
   constructor(act: HeaderActions, { live, filters, keep }: Controls) {
     this.key = new KeyField(() => act.keyChanged());
-    const add = menu([["", "Add a pane"], ...KINDS], "", { "aria-label": "Add a pane" });
+    const add = menu([["", "Add pane"], ...KINDS], "", { "aria-label": "Add pane" });
     add.addEventListener("change", () => {
       act.addPane(add.value);
       add.value = "";

@@ -14,7 +14,7 @@ const CELL_PX = 8;
 /** Return the drawn map with a caption, which describes the cell under the pointer. */
 export function heatMap(name: string, map: MismatchMap): HTMLElement {
   const [down, across] = [map.mismatched.length, map.mismatched[0]?.length ?? 0];
-  const label = `Where ${name} differs: ${map.rows} rows by ${map.columns} columns, in ${down} by ${across} cells`;
+  const label = `Where ${name} differs: ${map.rows} × ${map.columns} elements in ${down} × ${across} cells`;
   // whole pixels of the screen, so that no cell is drawn blurred
   const cell = Math.max(2, Math.floor(CELL_PX * devicePixelRatio));
   const canvas = element("canvas", { width: across * cell, height: down * cell, className: "heat", role: "img", "aria-label": label });

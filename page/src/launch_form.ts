@@ -96,7 +96,7 @@ function input(value: string, what: string, change: (typed: string) => void, pla
 
 function choice(choices: string[], value: string, what: string, change: (chosen: string) => void): HTMLElement {
   const all = choices.includes(value) ? choices : [value, ...choices];
-  const control = menu(all.map((each) => [each, each] as const), value);
+  const control = menu(all.map((each) => [each, each === "none" ? "uninitialised" : each] as const), value);
   control.addEventListener("change", () => change(control.value));
   return field(what, control);
 }

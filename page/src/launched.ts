@@ -110,6 +110,7 @@ export function runsOf(launch: Launch): Run[] {
 
 /** Return the result of a run in words. */
 export function verdictOf({ verdict, problem }: Run): string {
+  if (verdict === "not_checked") return "ran; no reference to compare with";
   return verdict?.replaceAll("_", " ") ?? (problem ? "failed" : "not run");
 }
 

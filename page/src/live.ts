@@ -88,7 +88,7 @@ export class StatusLine {
       this.ticks = window.setInterval(() => this.tick(), 100);
       this.cancel.hidden = false;
     }
-    const at = stage ? `, ${BY_NAME.get(stage)?.title ?? stage} is made` : "";
+    const at = stage ? `: ${BY_NAME.get(stage)?.title ?? stage}` : "";
     this.write(queuePosition ? `Queued, ${queuePosition} in line` : `Compiling${at} …`, "running");
   }
 

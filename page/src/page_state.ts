@@ -63,8 +63,8 @@ const LINK = /^#(sha256:[0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{16})$/;
 const SHORT = 32;
 const NO_LINK: Problem = {
   slug: "not_found",
-  title: "This link leads nowhere",
-  detail: "Its end is cut off or changed. Ask for it again, or go on with what is here.",
+  title: "This link is unknown or expired",
+  detail: "Its end is cut off or changed. Ask for it again.",
 };
 
 function initialState(): PageState {
@@ -103,7 +103,7 @@ export async function stateOf(name: string): Promise<PageState> {
     return whole((await (await ask(`v1/states/${name}`)).json()) as PageState);
   } catch (error) {
     if (!(error instanceof ProblemAnswered) || error.problem.slug !== "not_found") throw error;
-    throw new ProblemAnswered({ ...NO_LINK, detail: "Nothing was stored here under it, or it was not opened for a year. Go on with what is here." });
+    throw new ProblemAnswered({ ...NO_LINK, detail: "A link expires when it is not opened for a year." });
   }
 }
 

@@ -46,7 +46,7 @@ class PassesPane implements Content {
 
   constructor(selection: Selection) {
     this.linked = new LinkedLines(selection);
-    const controls = element("div", { className: "controls" }, field("also passes without changes", this.all, "inline"), field("with names and locations as they are", this.asIs, "inline"));
+    const controls = element("div", { className: "controls" }, field("Show unchanged passes", this.all, "inline"), field("Raw names and locations", this.asIs, "inline"));
     this.stage = element("div", { className: "body", hidden: true }, controls, element("div", { className: "beside-list" }, this.list, this.code));
     this.element = element("div", { className: "body" }, this.said, this.stage);
     this.all.addEventListener("change", () => this.draw());

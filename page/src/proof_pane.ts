@@ -11,7 +11,7 @@ import { argumentsOf, casesOf, CHECKS, isWhole, launchOfWitness, patched, proved
 import type { RunContext } from "./run_pane";
 import { wordsOf } from "./text_pane";
 
-const NOTHING = "Say what every launch keeps, or infer it from the launch of the Run pane and its cases: best three, with different primes as sizes.";
+const NOTHING = "State what holds for every launch (sizes, strides, grid), or infer it from your runs. Three runs with different prime sizes work best.";
 const PLACEHOLDER = "sizes rows\nx_ptr: rows * stride\nn_cols <= stride\ngrid: rows";
 const TONES: Readonly<Record<string, string>> = { proved: "good", refuted: "bad" };
 
@@ -59,7 +59,7 @@ class ProofPane implements Content {
       "div",
       { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Proof for all sizes" },
       element("div", { className: "controls" }, this.start, this.infer),
-      field("Contract: what every launch keeps", this.contract),
+      field("Contract: what holds for every launch", this.contract),
       this.found.element,
     );
   }
@@ -106,7 +106,7 @@ class ProofPane implements Content {
     const errors = error instanceof ProblemAnswered ? (error.problem.errors ?? []) : [];
     const unplaced = showErrors(this.element, errors);
     this.said.replaceChildren();
-    this.say(errors.length && !unplaced.length ? "Not proved: the contract needs a change." : wordsOf(error), "bad");
+    this.say(errors.length && !unplaced.length ? "Not proved: fix the contract." : wordsOf(error), "bad");
   }
 
   private look(found: Proof | null): void {
@@ -114,7 +114,7 @@ class ProofPane implements Content {
     if (!found) return this.say(this.context.contract() ? "Not proved, since it is not compiled." : NOTHING, "faint");
     if (found.problem) return this.say(`${found.problem.title}: ${found.problem.detail}`, "bad");
     const isProved = isWhole(found);
-    this.say(isProved ? "Proved for all sizes that keep the contract." : (found.reason ?? `${found.verdict ?? found.state}: see below.`), isProved ? "good" : found.verdict === "refuted" ? "bad" : "faint");
+    this.say(isProved ? "Proved for all sizes allowed by the contract." : (found.reason ?? wordsOfVerdict(found)), isProved ? "good" : found.verdict === "refuted" ? "bad" : "faint");
     const rechecked = recheckedText(found.accesses);
     this.said.replaceChildren(...(rechecked ? [element("p", { className: "faint" }, rechecked)] : []), ...found.accesses.map((each) => this.accessShown(each)));
   }
@@ -151,8 +151,8 @@ class ProofPane implements Content {
     }, { className: "small" });
     const counts = instructions.map((each) => each && Object.values(each).reduce((sum, count) => sum + count, 0));
     const costs = ([["registers", registers], ["instructions", counts]] as const).filter(([, pair]) => pair.length === 2 && !pair.includes(null));
-    const cost = costs.map(([what, [before, after]]) => `${before} to ${after} ${what}`).join(", ");
-    return element("div", {}, element("p", {}, `This proves it${cost ? `, with ${cost} on ${target}` : ""}: `, apply), element("pre", { tabIndex: 0 }, patch));
+    const cost = costs.map(([what, [before, after]]) => `${what} ${before === after ? "unchanged" : `${before} → ${after}`}`).join(", ");
+    return element("div", {}, element("p", {}, `Fix, proved.${cost ? ` Cost on ${target}: ${cost}.` : ""} `, apply), element("pre", { tabIndex: 0 }, patch));
   }
 
   private say(text: string, tone: string): void {
@@ -160,9 +160,15 @@ class ProofPane implements Content {
   }
 }
 
+/** Return a verdict that gives no reason in words: how many accesses it is about. */
+function wordsOfVerdict({ verdict, state, accesses }: Proof): string {
+  const refuted = accesses.filter(({ bounds }) => bounds?.verdict === "refuted").length;
+  return refuted ? `Out of bounds is possible: ${refuted} access${refuted === 1 ? "" : "es"}, refuted below.` : `${verdict ?? state}, see the accesses below.`;
+}
+
 /** Return an answer's reason, or what it was proved under. */
 function said(check: string, { verdict, proved_under, reason, expression, line, replay }: Answer): string {
-  if (verdict === "proved") return proved_under.length ? ` under ${proved_under.join(", ")}` : "";
+  if (verdict === "proved") return proved_under.length ? `, given ${proved_under.join(", ")}` : "";
   if (verdict !== "refuted") return `: ${reason ?? "no reason given"}`;
   const sizes = Object.entries(replay?.sizes ?? {}).map(([name, value]) => `${name} = ${value.toLocaleString("en")}`);
   const what = check === "overflow" ? `wraps${line === null ? "" : ` at line ${line}`}` : "leaves its buffer";

@@ -51,7 +51,7 @@ function shownOf({ compilation, assumed: guesses }: Compiled): HTMLElement[] {
 /** Return the numbers that decide how fast a kernel can be, and what limits it. */
 export function limitsOf({ resources, target }: Compilation): HTMLElement {
   const facts = factsOf(resources ?? {}, target);
-  if (!facts.length) return element("p", { className: "faint" }, "Not known, since there is no code for a GPU.");
+  if (!facts.length) return element("p", { className: "faint" }, "Available once the kernel compiles.");
   return element("dl", { className: "first" }, ...facts.map(factShown));
 }
 
@@ -61,10 +61,10 @@ function factsOf(resources: NonNullable<Compilation["resources"]>, target: strin
   const registers = number("registers") ?? number("vgpr");
   if (registers !== null) {
     const most = MOST_REGISTERS.find(([targets]) => targets.test(target))![1];
-    facts.push({ name: target.startsWith("hip") ? "VGPRs" : "Registers", value: String(registers), note: `a thread, of ${most}`, share: registers / most, isHigh: registers > 0.75 * most });
+    facts.push({ name: target.startsWith("hip") ? "VGPRs" : "Registers", value: String(registers), note: `per thread, max ${most}`, share: registers / most, isHigh: registers > 0.75 * most });
   }
   const spills = (number("spill_store_bytes") ?? 0) + (number("spill_load_bytes") ?? 0);
-  facts.push({ name: "Spills", value: String(spills), note: spills ? "bytes a thread go to slow memory" : "all fits into registers", share: null, isHigh: spills > 0 });
+  facts.push({ name: "Spills", value: String(spills), note: spills ? "bytes per thread spilled to local memory" : "none", share: null, isHigh: spills > 0 });
   const [shared, limit] = [number("shared_bytes"), number("shared_limit_bytes")];
   if (shared !== null) facts.push({ name: "Shared memory", value: bytes(shared), note: limit ? `of ${bytes(limit)}` : "", share: limit ? shared / limit : null, isHigh: Boolean(limit && shared > 0.9 * limit) });
   const occupancy = resources.occupancy as Occupancy | null | undefined;

@@ -4,6 +4,7 @@ import { USER_FILE } from "./line_links";
 import type { LineHeat, LineNote } from "./line_notes";
 import { toneOf, unwrittenIn, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
 import type { Traced } from "./trace";
+import { written } from "./value_text";
 
 /** Return the notes of a run; `kernel` is the line of the kernel's definition. */
 export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNote[] {
@@ -49,6 +50,6 @@ function wherefrom(name: string, { index, actual, expected }: Mismatch, trace: T
   const at = String(index);
   const writes = trace?.accesses.filter(({ argument, op, indices }) => argument === name && op !== "load" && indices.some((each) => String(each) === at));
   const last = writes?.at(-1);
-  const by = last ? `program (${last.program.join(", ")}) leaves ` : "";
-  return { line: last?.line ?? null, words: `${by}${name}[${index.join(", ")}] = ${String(actual)} where ${String(expected)} is expected` };
+  const by = last ? `program (${last.program.join(", ")}) writes ` : "";
+  return { line: last?.line ?? null, words: `${by}${name}[${index.join(", ")}] = ${written(actual)}, expected ${written(expected)}` };
 }

@@ -3,6 +3,7 @@
 import { button, element } from "./dom";
 import { heatMap } from "./heat_map";
 import { timeOf, toneOf, unwrittenIn, verdictOf, type Finding, type Launch, type Output, type Run } from "./launched";
+import { written } from "./value_text";
 
 type GoTo = (line: number) => void;
 
@@ -27,8 +28,8 @@ export function outcome(run: Run, goTo: GoTo): HTMLElement[] {
 export function circumstances({ device, timings_ms, stdout }: Launch): HTMLElement[] {
   const shown: HTMLElement[] = [];
   if (device && timings_ms) {
-    const where = device.interpreter ? "the CPU device" : (device.model ?? "a GPU");
-    shown.push(element("p", { className: "faint" }, `On ${where}, ${Math.round(timings_ms.total ?? 0)} ms from queue to verdict.`));
+    const where = device.interpreter ? "the CPU" : (device.model ?? "a GPU");
+    shown.push(element("p", { className: "faint" }, `Ran on ${where} in ${((timings_ms.total ?? 0) / 1000).toFixed(1)} s.`));
   }
   if (device && !device.interpreter) shown.push(element("p", { className: "faint" }, "A GPU shows no races between program instances: run on the CPU to look for them."));
   if (stdout) shown.push(element("pre", { tabIndex: 0 }, stdout));
@@ -78,7 +79,7 @@ function outputShown(name: string, { summary, comparison }: Output, verdict: str
     const unwritten = unwrittenIn(name, comparison);
     const different = comparison.mismatched - comparison.unwritten;
     const first = unwritten ? null : comparison.first_mismatch;
-    const where = first ? `, the first at [${first.index.join(", ")}]: ${String(first.actual)} where ${String(first.expected)} is expected` : "";
+    const where = first ? `, the first at [${first.index.join(", ")}]: ${written(first.actual)}, expected ${written(first.expected)}` : "";
     if (comparison.matches) shown.append(element("p", { className: "good" }, "matches the reference"));
     // an aborted run leaves elements unwritten, and that is no matter of the grid
     if (unwritten && verdict === "mismatch") shown.append(element("p", { className: "bad" }, unwritten));

@@ -22,7 +22,7 @@ import { wordsOf } from "./text_pane";
 import { tracedOf, tracing, type Traced } from "./trace";
 import type { FieldError } from "./wire";
 
-const NOT_RUN = "Not run: a field needs a change.";
+const NOT_RUN = "Not run: fix the red field.";
 /** Where a launch holds its compile request, which other forms show. */
 const COMPILATION = "/compilation";
 
@@ -63,7 +63,7 @@ class RunPane implements Content {
   private readonly said = element("div", {});
   private readonly status = element("p", { role: "status", className: "faint" });
   private readonly found = new Found(this.status, this.said);
-  private readonly device = menu([["cpu", "CPU"], ["auto", "GPU, if there is one"]], "cpu", { "aria-label": "Device" });
+  private readonly device = menu([["cpu", "CPU"], ["auto", "GPU (CPU if none)"]], "cpu", { "aria-label": "Device" });
   private readonly start = button("Run", () => void this.go(), { className: "primary run" });
   private readonly grid = element("input", { spellcheck: false, title: "Numbers or expressions, such as cdiv(n_elements, BLOCK_SIZE)" });
   private readonly profiles = element("input", { type: "checkbox", title: "Run once more under a profiler, to show at which lines warps stall" });

@@ -27,7 +27,7 @@ class Frame {
     field("Read-only", this.address),
     this.panes,
     this.html,
-    element("p", { className: "faint" }, "Pages of this service may embed the frame, and pages of the origins that the operator allows (TRITOND_EMBED_ORIGINS)."),
+    element("p", { className: "faint" }, "Works on this site, and on sites that the operator lists in TRITOND_EMBED_ORIGINS."),
   );
   private digest = "";
 

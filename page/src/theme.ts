@@ -4,7 +4,7 @@ import { keep, kept } from "./browser_storage";
 import { menu } from "./dom";
 
 const CHOICE = "tritond-theme";
-const CHOICES = [["auto", "System colours"], ["light", "Light"], ["dark", "Dark"]] as const;
+const CHOICES = [["auto", "Theme: system"], ["light", "Theme: light"], ["dark", "Theme: dark"]] as const;
 
 /** Return the menu; the choice is stored in this browser. */
 export function themeMenu(): HTMLSelectElement {

@@ -24,6 +24,7 @@ export interface Problem {
   title: string;
   detail: string;
   status?: number;
+  line?: number | null;
   errors?: FieldError[] | null;
 }
 

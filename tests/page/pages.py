@@ -50,7 +50,7 @@ def pane(page: Page, title: str) -> Locator:
 
 def add_pane(page: Page, title: str) -> Locator:
     """Open a pane."""
-    page.get_by_label("Add a pane").select_option(label=title)
+    page.get_by_label("Add pane").select_option(label=title)
     return pane(page, title)
 
 

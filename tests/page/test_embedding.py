@@ -161,4 +161,4 @@ def test_it_works_under_a_path_of_a_proxy_and_on_a_phone(visit: Visit, up: Trito
 def test_what_is_not_there_is_said(visit: Visit) -> None:
     reader = visit("e/sha256:" + "0" * 64, waits=False, refused=True)
 
-    expect(reader.locator("#state.failed")).to_contain_text("This link leads nowhere")
+    expect(reader.locator("#state.failed")).to_contain_text("This link is unknown or expired")

@@ -92,7 +92,7 @@ def test_a_wait_shows_its_stage_and_seconds_and_can_be_cancelled(visit: Visit) -
     page = visit()
     write(page, slow_kernel(200))
     page.get_by_label("N", exact=True).fill("2048")
-    expect(page.locator("#state.running")).to_have_text(re.compile("is made …"))
+    expect(page.locator("#state.running")).to_have_text(re.compile("Compiling: "))
     expect(page.locator(".clock")).to_have_text(re.compile(r"^\d+(\.\d)? s$"))
     with page.expect_request(lambda sent: sent.method == "DELETE"):
         page.get_by_role("button", name="Cancel").click()
@@ -179,14 +179,14 @@ def test_a_parameter_without_a_type_says_so_at_its_field(visit: Visit) -> None:
     compiled(page, "failed")
 
     expect(page.get_by_label("y_ptr", exact=True)).to_have_accessible_description(
-        "y_ptr has no type yet."
+        "Give y_ptr a type."
     )
     expect(page.get_by_label("Diagnostics").get_by_role("listitem")).to_have_count(0)
 
 
 def test_a_wrong_field_of_a_launch_says_so_there(visit: Visit) -> None:
     page = visit(refused=True)
-    page.get_by_label("Add a pane").select_option(label="Run")
+    page.get_by_label("Add pane").select_option(label="Run")
     run = pane(page, "Run")
     shape = run.get_by_role("group", name="x_ptr").get_by_label("shape")
     shape.fill("0.5")
@@ -195,7 +195,7 @@ def test_a_wrong_field_of_a_launch_says_so_there(visit: Visit) -> None:
 
     expect(shape).to_have_attribute("aria-invalid", "true")
     expect(run.get_by_label("Grid")).to_have_accessible_description(re.compile("takes 2 arguments"))
-    expect(run.get_by_role("status")).to_have_text("Not run: a field needs a change.")
+    expect(run.get_by_role("status")).to_have_text("Not run: fix the red field.")
 
 
 def test_every_example_runs_green_at_the_first_click_with_a_picture(visit: Visit) -> None:
@@ -216,7 +216,7 @@ def test_every_example_runs_green_at_the_first_click_with_a_picture(visit: Visit
 
 def test_what_was_never_written_is_asked_about(visit: Visit) -> None:
     page = visit()
-    page.get_by_label("Add a pane").select_option(label="Run")
+    page.get_by_label("Add pane").select_option(label="Run")
     run = pane(page, "Run")
     run.get_by_label("Grid").fill("2")
     run.get_by_role("button", name="Run", exact=True).click()

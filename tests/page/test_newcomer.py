@@ -22,7 +22,7 @@ def test_puzzle_1_wrong_and_right_two_block_sizes_and_a_link_that_shows_the_same
     page = open_lesson(visit, "add_ten")
     write_body(page, "    i = tl.arange(0, B0)\n    tl.store(z_ptr + i, tl.load(x_ptr + i))")
     expect(run(page)).to_have_text("Not solved yet: mismatch.")
-    expect(note_below(page, "tl.store(z_ptr")).to_contain_text("program (0, 0, 0) leaves z_ptr[0]")
+    expect(note_below(page, "tl.store(z_ptr")).to_contain_text("program (0, 0, 0) writes z_ptr[0]")
     expect(page.locator(".steps").get_by_role("status")).to_have_text("2 accesses.")
     page.get_by_role("button", name="Start over").click()
     take_solution(page)

@@ -146,7 +146,7 @@ def test_passes_are_listed_with_the_lines_that_each_added_and_removed(page: Page
     expect(second).to_have_attribute("aria-pressed", "true")
     expect(shown.locator(".cm-changedLine, .cm-deletedChunk").first).to_be_attached()
     changed = listed.count()
-    shown.get_by_label("also passes without changes").check()
+    shown.get_by_label("Show unchanged passes").check()
     assert listed.count() > changed
 
 
@@ -167,7 +167,7 @@ def test_two_block_sizes_are_compared_side_by_side(page: Page) -> None:
     shown.get_by_label("Stage").select_option("ttir")
     expect(shown.locator(".diff-removed").first).to_contain_text("1024")
     expect(shown.locator(".diff-added").first).to_contain_text("512")
-    shown.get_by_label("unchanged, with names and locations").check()
+    shown.get_by_label("Raw names and locations").check()
     expect(shown.locator(".cm-merge-a .cm-changedLine").first).to_contain_text("1024")
     expect(shown.locator(".cm-merge-b .cm-changedLine").first).to_contain_text("512")
 
@@ -246,7 +246,7 @@ def test_what_differs_in_names_and_places_alone_is_no_difference(page: Page) -> 
     shown.get_by_label("Stage").select_option("ttir")
 
     expect(shown).to_contain_text("Both are the same.")
-    shown.get_by_label("unchanged, with names and locations").check()
+    shown.get_by_label("Raw names and locations").check()
     expect(shown.locator(".cm-changedLine").first).to_be_attached()
 
 
@@ -274,7 +274,7 @@ def test_the_assembly_is_that_of_the_target(page: Page) -> None:
     page.get_by_label("Target", exact=True).select_option("hip:gfx942")
     expect(pane(page, "AMD assembly")).to_contain_text("s_load_dword")
     expect(page.get_by_role("tab", name="PTX")).to_have_count(0)
-    expect(pane(page, "Resources")).to_contain_text(re.compile(r"VGPRs\d+a thread, of 512"))
+    expect(pane(page, "Resources")).to_contain_text(re.compile(r"VGPRs\d+per thread, max 512"))
     page.get_by_label("Target", exact=True).select_option("cuda:90")
 
     expect(pane(page, "PTX")).to_contain_text(".visible .entry")

@@ -29,7 +29,7 @@ BADGE = ".proof-badge:not([hidden])"
 def test_a_witness_fills_the_run_pane_and_a_full_proof_gives_a_badge(visit: Visit) -> None:
     page = visit()
     proof = add_pane(page, "Proof")
-    contract = proof.get_by_label("Contract: what every launch keeps")
+    contract = proof.get_by_label("Contract: what holds for every launch")
     contract.fill(ADD.format(extent="n_elements - 1"))
     proof.get_by_role("button", name="Prove", exact=True).click()
     expect(proof.get_by_role("status")).to_contain_text("refuted")
@@ -67,7 +67,7 @@ def test_an_overflow_has_a_fix_to_apply_and_a_mistake_its_place(visit: Visit) ->
     page.get_by_label("BLOCK", exact=True).fill("64")
     compile_now(page)
     proof = add_pane(page, "Proof")
-    contract = proof.get_by_label("Contract: what every launch keeps")
+    contract = proof.get_by_label("Contract: what holds for every launch")
     contract.fill("x_ptr: (")
     proof.get_by_role("button", name="Prove", exact=True).click()
     expect(proof.locator(".field-error")).to_contain_text("line 1, column 9")
@@ -85,7 +85,7 @@ def test_an_overflow_has_a_fix_to_apply_and_a_mistake_its_place(visit: Visit) ->
 
 def test_a_matrix_has_the_verdict_of_each_kernel_for_the_contract(visit: Visit) -> None:
     page = visit()
-    contract = add_pane(page, "Proof").get_by_label("Contract: what every launch keeps")
+    contract = add_pane(page, "Proof").get_by_label("Contract: what holds for every launch")
     contract.fill(ADD.format(extent="min(n_elements, 400)"))
     matrix = add_pane(page, "Matrix")
     matrix.get_by_label("Vary").select_option("BLOCK_SIZE")

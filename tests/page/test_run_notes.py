@@ -91,9 +91,9 @@ def test_what_differs_first_stands_at_the_line_that_wrote_it(visit: Visit) -> No
         start(run, "mismatch")
 
     expect(note_below(page, "tl.store(output_ptr")).to_contain_text(
-        "program (0, 0, 0) leaves output_ptr[0] = "
+        "program (0, 0, 0) writes output_ptr[0] = "
     )
-    expect(note_below(page, "tl.store(output_ptr")).to_contain_text("is expected (1000 differ)")
+    expect(note_below(page, "tl.store(output_ptr")).to_contain_text("(1000 differ)")
     # one launch is judged and drawn
     expect(pane(page, "See").get_by_role("status")).to_have_text("3 accesses.")
     asked = json.loads(launched.value.post_data or "")

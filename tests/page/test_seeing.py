@@ -134,7 +134,7 @@ def test_big_arrays_are_cut_with_a_word_about_it(visit: Visit) -> None:
     see = small_vector_add(page, 10_000)
 
     expect(see.get_by_role("status")).to_contain_text("64 of 313 programs are drawn.")
-    expect(see.locator("figcaption").first).to_contain_text("cut: the first 128 of 313 rows")
+    expect(see.locator("figcaption").first).to_contain_text("(first 128 of 313 rows")
 
 
 def test_the_picture_is_for_everybody(visit: Visit) -> None:

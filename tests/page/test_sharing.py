@@ -83,7 +83,7 @@ def test_a_shared_state_survives_a_reload_and_an_edit_leaves_it_as_it_is(visit: 
 def test_a_link_to_nothing_says_so(visit: Visit) -> None:
     page = visit("#sha256:" + "0" * 64, waits=False, refused=True)
 
-    expect(page.get_by_role("status").nth(1)).to_contain_text("This link leads nowhere")
+    expect(page.get_by_role("status").nth(1)).to_contain_text("This link is unknown or expired")
     expect(page.locator("#state")).to_contain_text("add_kernel for cuda:90 succeeded")
 
 
