@@ -11,6 +11,7 @@ from triton.compiler.compiler import make_backend
 
 from compiler.proof.binding import SizeLimits
 from compiler.proof.prove import KernelProof, prove
+from compiler.proof.structure import name_arguments
 from compiler.target import Target
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.task import generic_form
@@ -64,11 +65,13 @@ def proof_of(
     contract: str,
     constexprs: dict[str, Any] | None = None,
     limits: SizeLimits | None = None,
+    checks: Sequence[str] = ("bounds", "overflow"),
 ) -> KernelProof:
     """Return the proof of a kernel, without any replay."""
     constants = constexprs or {}
-    generic, _ = generic_form(ttir_of(body, signature, constants), TARGET, "ttir")
-    return prove(module_of(generic), read_contract(contract), constants, limits or SizeLimits())
+    module = module_of(generic_form(ttir_of(body, signature, constants), TARGET, "ttir")[0])
+    name_arguments(module, parameters_of(HEAD + body, "kernel", signature))
+    return prove(module, read_contract(contract), constants, limits or SizeLimits(), checks)
 
 
 def report_of(

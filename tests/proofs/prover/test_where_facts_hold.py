@@ -6,12 +6,8 @@ import pytest
 
 from compiler.proof.binding import SizeLimits
 from compiler.proof.obligations import Conclusion
-from compiler.proof.prove import KernelProof, prove
-from compiler.proof.structure import name_arguments
-from compiler.ttir_to_numpy.generic_form import module_of
-from compiler.ttir_to_numpy.task import generic_form
-from launch.contract.text import read_contract
-from tests.proofs.compiled_ttir import TARGET, ttir_of
+from compiler.proof.prove import KernelProof
+from tests.proofs.compiled_ttir import proof_of
 
 
 @dataclass(frozen=True)
@@ -25,11 +21,7 @@ class Kernel:
 
     def proof(self, *checks: str, limits: SizeLimits | None = None) -> KernelProof:
         """Return the answers to checks."""
-        text = ttir_of(self.body, self.signature, self.constexprs)
-        module = module_of(generic_form(text, TARGET, "ttir")[0])
-        name_arguments(module, list(self.signature))
-        contract = read_contract(self.contract)
-        return prove(module, contract, self.constexprs, limits or SizeLimits(), checks)
+        return proof_of(self.body, self.signature, self.contract, self.constexprs, limits, checks)
 
     def last(self, check: str) -> Conclusion:
         """Return the answer about the last access of the text."""
