@@ -51,6 +51,8 @@ export class ArrayPicture {
   private gap = 1;
   private fitted = "";
   private marked = -1;
+  /** The first row and column that are drawn of an array that is too large. */
+  private origin: [number, number] = [0, 0];
   private drawn: Drawn = { before: new Map(), now: [], colour: "" };
 
   constructor(
@@ -75,6 +77,9 @@ export class ArrayPicture {
     const fitting = (this.drawn.values ? wraps : []).map((wrap) => layoutOf(this.shape, wrap)).find(({ rows, columns }) => columns * VALUE_WIDTH <= width && rows <= MOST_ROWS_WITH_VALUES);
     this.hasValues = fitting !== undefined;
     this.layout = fitting ?? layoutOf(this.shape, WRAPPED_AT);
+    this.origin = [0, 0]; // rows of another width begin elsewhere
+    const first = this.drawn.now.find((index) => isInside(index, this.shape));
+    if (first) this.follow(numberOf(first, this.shape));
     const [rows, columns] = this.shown();
     const side = Math.max(4, Math.min(rows > FEW_ROWS ? 9 : 14, Math.floor(width / columns)));
     this.cell = (this.hasValues ? [VALUE_WIDTH, VALUE_HEIGHT] : [side, side]).map((each) => Math.floor(each * ratio)) as [number, number];
@@ -90,6 +95,8 @@ export class ArrayPicture {
   /** Draw a step; `label` describes it in words. */
   draw(drawn: Drawn, label: string): void {
     this.drawn = drawn;
+    const first = drawn.now.find((index) => isInside(index, this.shape));
+    if (first) this.follow(numberOf(first, this.shape));
     this.canvas.setAttribute("aria-label", label);
     this.paint();
   }
@@ -145,7 +152,8 @@ export class ArrayPicture {
 
   /** Mark an element, and tell of it. */
   mark(number: number): void {
-    if (number < 0 || number >= sizeOf(this.shape) || !this.placeOf(number)) return;
+    if (number < 0 || number >= sizeOf(this.shape)) return;
+    this.follow(number);
     this.marked = number;
     this.paint();
     this.tell(this.name, indexOf(number, this.shape));
@@ -154,9 +162,10 @@ export class ArrayPicture {
   private caption(): string {
     const { rows, columns } = this.layout;
     const [shownRows, shownColumns] = this.shown();
-    const isCut = shownRows < rows || shownColumns < columns;
+    const [top, left] = this.origin;
+    const parts = ([["rows", top, shownRows, rows], ["columns", left, shownColumns, columns]] as const).filter(([, , shown, all]) => shown < all);
     const what = this.shape.length === 1 && rows > 1 ? `, in rows of ${columns}` : this.shape.length > 2 ? ", its matrices side by side" : "";
-    const cut = isCut ? ` (first ${shownRows} of ${rows} rows, ${shownColumns} of ${columns} columns shown)` : "";
+    const cut = parts.length ? ` (${parts.map(([name, from, shown, all]) => `${name} ${from} to ${from + shown - 1} of ${all}`).join(", ")} shown)` : "";
     return `${this.name} [${this.shape.join(", ")}]${what}${cut}`;
   }
 
@@ -164,8 +173,28 @@ export class ArrayPicture {
     return [Math.min(this.layout.rows, MOST_ROWS), Math.min(this.layout.columns, MOST_COLUMNS)];
   }
 
-  /** Row and column of an element, null if it is not drawn. */
+  /** Draw the part of an array that has an element, if the array is too large to be drawn whole. */
+  private follow(number: number): void {
+    const [place, shown, all] = [this.rowAndColumn(number), this.shown(), [this.layout.rows, this.layout.columns]];
+    const origin = place.map((at, axis) => {
+      const [from, size] = [this.origin[axis]!, shown[axis]!];
+      return at >= from && at < from + size ? from : Math.min(Math.floor(at / size) * size, all[axis]! - size);
+    });
+    if (origin.join() === this.origin.join()) return;
+    this.origin = origin as [number, number];
+    this.words.textContent = this.caption();
+  }
+
+  /** Where an element is drawn, null if it is not. */
   private placeOf(number: number): [number, number] | null {
+    const [row, column] = this.rowAndColumn(number);
+    const [top, left] = this.origin;
+    const [rows, columns] = this.shown();
+    const isShown = row >= top && row < top + rows && column >= left && column < left + columns;
+    return isShown ? [row - top, column - left] : null;
+  }
+
+  private rowAndColumn(number: number): [number, number] {
     const [down, across] = this.layout.matrix;
     let row = Math.floor(number / across);
     let column = number % across;
@@ -173,12 +202,12 @@ export class ArrayPicture {
       column += Math.floor(row / down) * (across + 1);
       row %= down;
     }
-    const [rows, columns] = this.shown();
-    return row < rows && column < columns ? [row, column] : null;
+    return [row, column];
   }
 
   /** The element drawn there, null if there is none. */
-  private numberAt(row: number, column: number): number | null {
+  private numberAt(drawnRow: number, drawnColumn: number): number | null {
+    const [row, column] = [drawnRow + this.origin[0], drawnColumn + this.origin[1]];
     const [down, across] = this.layout.matrix;
     const isStacked = this.shape.length > 2;
     const matrix = isStacked ? Math.floor(column / (across + 1)) : 0;

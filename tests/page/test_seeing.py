@@ -10,8 +10,8 @@ from tests.page.pages import PHONE, SOURCE, add_pane, pane, source_of, write
 from tests.page.test_everywhere import violations
 
 
-def small_vector_add(page: Page, elements: int = 100) -> Locator:
-    """Open the pane with a launch of the first example: blocks of 32 elements."""
+def small_vector_add(page: Page, elements: int = 100, block: int = 32) -> Locator:
+    """Open the pane with a launch of the first example, in blocks of so many elements."""
     run = add_pane(page, "Run")
     for name in ("x_ptr", "y_ptr", "output_ptr"):
         run.get_by_role("group", name=name).get_by_label("shape").fill(str(elements))
@@ -20,7 +20,7 @@ def small_vector_add(page: Page, elements: int = 100) -> Locator:
     size = page.get_by_label("BLOCK_SIZE", exact=True)
     if not size.is_visible():
         page.locator(".forms > summary").click()  # folded on a phone
-    size.fill("32")
+    size.fill(str(block))
     see = add_pane(page, "See")
     see.get_by_role("button", name="See", exact=True).click()
     return see
@@ -129,12 +129,26 @@ def test_what_is_wrong_far_behind_is_found(visit: Visit) -> None:
     expect(see.get_by_role("caption")).to_have_text("32 lanes, 0 masked, 16 out of bounds")
 
 
+def test_a_step_beyond_the_cut_of_a_big_array_moves_the_part_that_is_drawn(visit: Visit) -> None:
+    page = visit()
+    see = small_vector_add(page, 10_000, block=1024)
+    caption = see.locator("figcaption").filter(has_text="x_ptr")
+    expect(caption).to_contain_text("(rows 0 to 127 of 313 shown)")
+    steps = see.get_by_role("slider")
+    steps.press("End")
+    steps.press("ArrowLeft")
+    steps.press("ArrowLeft")
+
+    expect(see).to_contain_text("program (9, 0, 0), load of x_ptr")
+    expect(caption).to_contain_text("(rows 185 to 312 of 313 shown)")
+
+
 def test_big_arrays_are_cut_with_a_word_about_it(visit: Visit) -> None:
     page = visit()
     see = small_vector_add(page, 10_000)
 
     expect(see.get_by_role("status")).to_contain_text("64 of 313 programs are drawn.")
-    expect(see.locator("figcaption").first).to_contain_text("(first 128 of 313 rows")
+    expect(see.locator("figcaption").first).to_contain_text("(rows 0 to 127 of 313 shown)")
 
 
 def test_the_picture_is_for_everybody(visit: Visit) -> None:
