@@ -67,7 +67,7 @@ def random_kernel_to_prove(seed: str, number: int, *, is_narrow: bool) -> Kernel
         name=f"seed {seed}, kernel {number}",
         source=f"{kernel.body}{kernel.signature}",
         text=ttir_of(kernel.body, kernel.signature, kernel.constants),
-        parameters=list(kernel.signature),
+        parameters=kernel.parameters,
         contract=kernel.contract,
         constants=kernel.constants,
         limits=limits,

@@ -54,10 +54,19 @@ class RandomKernel:
     """A kernel, its types, its constants and its contract."""
 
     body: str
-    signature: dict[str, str]
+    signature: dict[str, Any]
     constants: dict[str, Any]
     contract: str
     limits: SizeLimits
+
+    @property
+    def parameters(self) -> list[str]:
+        """Return the names of its arguments in TTIR, where each item of a tuple is one."""
+        items = (
+            (name, [""] if isinstance(kind, str) else range(len(kind)))
+            for name, kind in self.signature.items()
+        )
+        return [f"{name}.{item}".rstrip(".") for name, each in items for item in each]
 
 
 class Writer:

@@ -1,10 +1,11 @@
 """Random kernels of a larger language than `random_kernels`, for the re-checks to contradict.
 
-They have a second buffer, descriptors, atomic additions, tuples, `while` loops, loops that count
-down, early returns, and offsets that are joined bit by bit.
+They have a second buffer, descriptors, atomic additions, tuples (of arguments, too), `while`
+loops, loops that count down, early returns, and offsets that are joined bit by bit.
 """
 
 import random
+from typing import Any
 
 from tests.proofs.random_kernels import (
     BLOCKS,
@@ -27,6 +28,8 @@ class LargerWriter(Writer):
     def kernel(self) -> RandomKernel:
         """Return the kernel with a contract."""
         pick = self._drawn
+        has_tuple = pick.random() < 0.15
+        self._integers += ["q[0]", "q[1]"] * has_tuple
         ways = [
             self._name, self._name, self._access, self._loop, self._branch, self._loaded,
             self._descriptor, self._while, self._loop_down, self._return, self._joined, self._pair,
@@ -34,13 +37,19 @@ class LargerWriter(Writer):
         for _ in range(pick.randint(1, 5)):
             pick.choice(ways)()
         self._access()
-        body = "def kernel(x_ptr, y_ptr, i_ptr, n, m, s, t, B: tl.constexpr):\n" + "\n".join(
+        further = ", q" * has_tuple
+        body = f"def kernel(x_ptr, y_ptr, i_ptr, n, m, s, t{further}, B: tl.constexpr):\n"
+        body += "\n".join(
             ["    pid = tl.program_id(0)", "    r = tl.arange(0, B)", *self._lines, ""]
         )
         kinds = pick.choice(KINDS)
-        signature = {"x_ptr": "*fp32", "y_ptr": pick.choice(("*fp32", "*i32", "*fp16"))}
+        signature: dict[str, Any] = {
+            "x_ptr": "*fp32",
+            "y_ptr": pick.choice(("*fp32", "*i32", "*fp16")),
+        }
         signature |= {"i_ptr": pick.choice(("*i32", "*i64", "*i8", "*u8"))}
         signature |= {name: pick.choice(kinds) for name in (*SCALARS, "t")}
+        signature |= {"q": ("i32", pick.choice(kinds))} if has_tuple else {}
         constants = {"B": pick.choice(BLOCKS)}
         contract = self._contract() + f"y_ptr: {pick.choice(EXTENTS)}\n"
         contract += pick.choice(("", "t <= n\n", "t < m\n", "t = n * m\n", "any t\n"))
