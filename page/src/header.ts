@@ -6,6 +6,7 @@ import { EXAMPLES, type Example } from "./examples";
 import { KeyField } from "./key_field";
 import { mark } from "./mark";
 import { KINDS } from "./pane_kinds";
+import { systemDialog } from "./system_dialog";
 import { themeMenu } from "./theme";
 
 export interface HeaderActions {
@@ -36,6 +37,7 @@ export class Header {
       act.addPane(add.value);
       add.value = "";
     });
+    const system = systemDialog();
     this.element = element(
       "header",
       {},
@@ -50,7 +52,8 @@ export class Header {
       element("span", { className: "space" }),
       this.key.element,
       themeMenu(),
-      element("nav", { "aria-label": "More" }, ...links()),
+      element("nav", { "aria-label": "More" }, ...links(), system.link),
+      system.element,
     );
   }
 
@@ -94,5 +97,5 @@ function ago(at_ms: number): string {
 }
 
 function links(): HTMLElement[] {
-  return Object.entries({ Learn: "learn", API: "docs", System: "v1/system" }).map(([name, href]) => element("a", { href }, name));
+  return Object.entries({ Learn: "learn", API: "docs" }).map(([name, href]) => element("a", { href }, name));
 }

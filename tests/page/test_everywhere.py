@@ -125,6 +125,19 @@ def test_it_fits_a_phone(visit: Visit) -> None:
     assert violations(page) == []
 
 
+def test_the_state_of_the_deployment_is_shown_in_words(visit: Visit) -> None:
+    page = visit()
+    page.get_by_role("link", name="System").click()
+    system = page.get_by_role("dialog", name="System")
+
+    expect(system.get_by_role("row", name="default toolchain")).to_be_visible()
+    expect(system).to_contain_text("seccomp")
+    assert "{" not in system.inner_text()
+    assert violations(page) == []
+    system.get_by_role("button", name="Close").click()
+    expect(system).to_be_hidden()
+
+
 def test_only_this_service_is_asked(visit: Visit, up: TritondUp) -> None:
     page = visit(waits=False)
     asked: list[str] = []
