@@ -33,6 +33,8 @@ from programs.tape.output_paths import input_path
 from programs.tape.schema import Tape, TupleOf
 
 _UNCHANGED = OtherValues(seed=0)
+_MOST_NAMED = 200
+"""Limit of the characters of an input's path."""
 
 
 @dataclass(frozen=True)
@@ -166,5 +168,5 @@ def _told(
         if other.numel() == first.numel():
             difference = (first.double() - other.double()).abs()
             if bool((difference <= allowed).all()):
-                return name, float(difference.max())
+                return name[:_MOST_NAMED], float(difference.max())
     return None

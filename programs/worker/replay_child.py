@@ -241,6 +241,8 @@ def _take(
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     replayed.op_times_us = report.op_times_us
+    if any(one.position >= _returned(tape, 0) for one in report.insensitive):
+        raise Malformed("it names an output that the program does not return")
     replayed.insensitive = [InsensitiveOutput(**one.model_dump()) for one in report.insensitive]
     stages = {stage.name: stage.body for stage in outcome.stages}
     for position in range(_returned(tape, 0)):
