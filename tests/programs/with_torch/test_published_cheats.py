@@ -183,8 +183,6 @@ def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
                 "return fused(x, self.weight)"), "not_recordable", "random_state"),
         (source("import threading\nthreading.Timer(0.1, fused, (x, self.weight)).start()\n"
                 "return torch.empty_like(x)"), "not_recordable", "program_error"),
-        (source("return Lazy.of(lambda: fused(x, self.weight), x)")
-         .replace("CACHE = {}", LAZY), "not_recordable", "program_error"),
         (source("graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n"
                 "    y = fused(x, self.weight)\nreturn y"), "not_recordable", "cuda_graph"),
         (KERNELS + "        out = torch.empty_like(x)\n        try:\n"
@@ -193,7 +191,7 @@ def test_a_subclass_of_an_own_copy_of_the_reference_is_torch_s_work(
     ],
     ids=["the reference imported", "the reference in a module", "unwritten memory",
          "results by address", "results by first value", "a known seed",
-         "work after the return", "a lazy result", "a graph",
+         "work after the return", "a graph",
          "a fallback of a kernel that does not compile"],
 )  # fmt: skip
 def test_what_benchmarks_believed_is_refused(
@@ -221,6 +219,14 @@ def test_tricks_that_find_nothing_to_skip_are_judged_by_what_they_do(
     """Each call has its own inputs, and its ops are replayed one after the other."""
     program = evaluate(programs, source(forward), REFERENCE)
     assert (reported(program), program["coverage"]) == (("passed", set()), 1)
+
+
+def test_the_work_of_a_lazy_result_belongs_to_the_call(programs: httpx.Client) -> None:
+    """Its launches are on the tape of the call, so a clock that stops before them stops late."""
+    text = source("return Lazy.of(lambda: fused(x, self.weight), x)").replace("CACHE = {}", LAZY)
+    program = evaluate(programs, text, REFERENCE)
+    assert reported(program) == ("passed", {"dead_launch"})
+    assert program["tape"]["launches"] > 1
 
 
 def test_work_in_a_stream_that_no_clock_of_the_caller_s_looks_at_is_a_race(
