@@ -262,10 +262,10 @@ def _count_of(b: Polynomial, value: Value) -> int | None:
 
 def _shli(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
     a, b = _integers(e, operation, indices)
-    count = _count_of(b, value)
-    if count is None:
+    if b.constant is None or b.constant < 0:
         return _some_bits(e, value, operation, a, b)
-    return e.check(operation, value, a * (1 << count))
+    # `arith.shli %a, %c31 : i8` shifts by more bits than there are: only 0 fits then
+    return e.check(operation, value, a * (1 << min(int(b.constant), _bits(value))))
 
 
 def _shrsi(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:

@@ -84,7 +84,7 @@ class BitArithmetic:
 def _shift_left(a: Bits, b: Bits) -> Made:
     """Only a shift by a constant is a product; another one is about bits."""
     made = a << b
-    is_product = z3.is_bv_value(b) and b.as_long() < a.size()
+    is_product = z3.is_bv_value(b) and b.as_signed_long() >= 0
     return made, (made >> b) != a if is_product else FALSE
 
 

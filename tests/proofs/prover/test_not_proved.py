@@ -27,6 +27,15 @@ def test_a_counter_that_wraps_is_not_exact_after_the_loop() -> None:
     assert store.answers["overflow"].verdict == "possible"
 
 
+@pytest.mark.filterwarnings("ignore:Value 20 exceeds the maximum bitwidth")
+def test_a_shift_by_more_bits_than_there_are_is_not_exact() -> None:
+    body = """def kernel(y_ptr, m):
+    tl.store(y_ptr, 0.0, mask=(m.to(tl.int16) << 20) == 0)
+"""
+    [store] = report_of(body, {"y_ptr": "*fp32", "m": "i32"}, "y_ptr: 1\nm <= 1\n").accesses
+    assert store.answers["overflow"].verdict == "refuted"
+
+
 def test_races_are_not_proved_for_no_sizes() -> None:
     body = "def kernel(y_ptr, n):\n    tl.store(y_ptr + n - 1, 0.0)\n"
     contract = "y_ptr: n\ngrid: n\nn <= 5\nn >= 10\n"

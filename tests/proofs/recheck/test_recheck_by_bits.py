@@ -90,6 +90,14 @@ def test_a_mask_whose_integer_wraps_is_a_violation() -> None:
     assert outcomes(report, "bounds") == ["agrees"]
 
 
+@pytest.mark.filterwarnings("ignore:Value 20 exceeds the maximum bitwidth")
+def test_a_shift_by_more_bits_than_there_are_keeps_only_zero() -> None:
+    body = """def kernel(y_ptr, n, m):
+    tl.store(y_ptr, 1.0, mask=(m.to(tl.int16) << 20) == 0)
+"""
+    assert outcomes(rechecked(body, ONE, "y_ptr: 1\nm <= 1\n"), "overflow") == ["violated"]
+
+
 def test_an_integer_of_a_mask_may_wrap_after_the_last_turn_of_a_loop() -> None:
     body = """def kernel(y_ptr, n, m):
     at = n
