@@ -26,7 +26,6 @@ class FailedPart(Enum):
 _OF_VERDICTS = {
     "mismatch": FailedPart.VALUES,
     "nondeterministic": FailedPart.VALUES,
-    "deadlock": FailedPart.TIME,
     "timeout": FailedPart.TIME,
     "invalid_reference": FailedPart.ELSEWHERE,
     "not_checked": FailedPart.ELSEWHERE,

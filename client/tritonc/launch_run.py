@@ -155,7 +155,8 @@ def _finding(
 ) -> Iterator[str]:
     file, line = finding.file or "", finding.line or 0
     place = ":".join(filter(None, [names.get(file, file), str(line or "")]))
-    yield f"{place or 'kernel'}: {finding.kind}: {finding.message}"
+    message = finding.message.removeprefix(f"line {line}: ")  # of a reference: the place has it
+    yield f"{place or 'kernel'}: {finding.kind}: {message}"
     yield from excerpt_lines(sources, file, line)
 
 

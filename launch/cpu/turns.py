@@ -60,6 +60,7 @@ class Turns:
     ) -> None:
         self._programs, self._checker = programs, checker
         self._allocations, self._locations, self._all_run = allocations, locations, all_run
+        self._started = 0
 
     def run(self, numbers: Iterable[Array], begin: Callable[[Array], Any]) -> None:
         """Run the programs with these `numbers`, or those until a load fails. Raises `Stopped`."""
@@ -76,6 +77,7 @@ class Turns:
 
     def _begun(self, started: Any) -> _Suspended | None:
         """Return a program after its first rounds, None if it has ended."""
+        self._started += 1
         if not isinstance(started, GeneratorType):
             return None
         for _ in range(_FIRST_ROUNDS):
@@ -111,7 +113,8 @@ class Turns:
             if self._goes_on(one):
                 left.append(one)
             changed |= not left or left[-1] is not one or self._contents(one) != before
-        if not changed and self._all_run and left:
+        # a program that is alone waits for no other: it is a loop without an end
+        if not changed and self._all_run and left and self._started > 1:
             raise Stopped(stuck([self._waiting(one) for one in left]))
         return left
 

@@ -14,7 +14,6 @@ class Verdict(StrEnum):
     OUT_OF_BOUNDS = "out_of_bounds"
     MISALIGNED_ACCESS = "misaligned_access"
     ASSERTION_FAILED = "assertion_failed"
-    DEADLOCK = "deadlock"
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
@@ -55,7 +54,6 @@ OF_FINDINGS = frozenset(
         Verdict.OUT_OF_BOUNDS,
         Verdict.MISALIGNED_ACCESS,
         Verdict.ASSERTION_FAILED,
-        Verdict.DEADLOCK,
         Verdict.RACE,
         Verdict.UNINITIALIZED,
         Verdict.INPUT_MODIFIED,
@@ -64,6 +62,8 @@ OF_FINDINGS = frozenset(
 """The verdicts that are kinds of findings."""
 FALSE_PROMISE = "false_promise"
 """The finding of a hint that does not hold. Its verdict depends on what relies on the hint."""
+DEADLOCK = "deadlock"
+"""The finding that no program instance that is left can go on: it would end as a timeout."""
 TUNING_SIDE_EFFECT = "tuning_side_effect"
 """The finding that an autotuned kernel's first call gives another result than later ones."""
 CHECK_INCOMPLETE = "check_incomplete"
@@ -110,6 +110,7 @@ def _applying(evidence: Evidence) -> set[Verdict]:
     asked = "determinism" in evidence.checks
     holds = {
         Verdict.INVALID_REFERENCE: evidence.reference_failed,
+        Verdict.TIMEOUT: DEADLOCK in evidence.findings,
         Verdict.MISMATCH: not all(evidence.matches) or TUNING_SIDE_EFFECT in evidence.findings,
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
         Verdict.PASSED: bool(evidence.matches) and CHECK_INCOMPLETE not in evidence.findings,

@@ -187,6 +187,8 @@ ALSO_SHOWING = [
     ["devices"],
     ["system"],
     ["usage"],
+    ["learn"],
+    ["learn", "add_ten"],
 ]
 """Further commands, some of which show no text of such a server, but a reason."""
 SHOWING_NOTHING = {"completion", "watch"}

@@ -197,9 +197,7 @@ class References:
                 "the reference needs more memory than a process of a launch may have"
             )
         first = failure.diagnostics[0] if failure.diagnostics else None
-        line = first.line if first else None
-        message = failure.message.removeprefix(f"line {line}: ")  # the finding has its line
-        return no_reference(message + advice, line)
+        return no_reference(failure.message + advice, first.line if first else None)
 
 
 def _stages(run: PreparedRun, kinds: Sequence[str]) -> Iterator[str]:

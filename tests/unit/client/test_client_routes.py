@@ -12,6 +12,7 @@ METHODS = {
     "get_compilation": "get",
     "delete_compilation": "cancel",
     "get_request": "request",
+    "get_why": "why",
     "get_sass": "sass",
     "get_numpy": "numpy",
     "get_lines": "lines",

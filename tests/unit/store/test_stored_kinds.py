@@ -42,6 +42,7 @@ WRITTEN_ALWAYS = {LaunchJob: {"allocations", "arguments", "source"}}
 READ_OTHERWISE = {
     "adapters.compiler_explorer.compiling": "answers of the service that it is a part of",
     "adapters.evaluators.flashinfer_tasks": "an id that a client sends",
+    "service.routes.lessons": "a file of this package",
     "worker.launch.gpu.profile_lines": "what a child of this worker sent",
 }
 

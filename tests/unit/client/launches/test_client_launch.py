@@ -126,7 +126,7 @@ def test_a_service_that_stays_away_is_reported_after_some_repetitions(
         tritond.will_be_down()
 
     with pytest.raises(ServerUnavailable, match="refused"):
-        client.launch(SOURCE, **ADD)
+        client.launch(SOURCE, **ADD, wait_s=0)
 
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0]
 

@@ -43,7 +43,7 @@ def test_a_store_out_of_bounds_explains_what_is_never_written(client: Client, tr
 
 
 def test_a_report_names_the_file_of_a_reference(client: Client, tritond: FakeTritond):
-    wrong = {"kind": "invalid_reference", "message": "ValueError", "line": 2}
+    wrong = {"kind": "invalid_reference", "message": "line 2: ValueError", "line": 2}
     findings = [wrong | {"file": "reference.py"}]
     tritond.will_answer(launch(verdict="invalid_reference", findings=findings))
 

@@ -15,7 +15,6 @@ RULES: dict[Verdict, dict[str, Any]] = {
     Verdict.OUT_OF_BOUNDS: {"findings": frozenset({"out_of_bounds"})},
     Verdict.MISALIGNED_ACCESS: {"findings": frozenset({"misaligned_access"})},
     Verdict.ASSERTION_FAILED: {"findings": frozenset({"assertion_failed"})},
-    Verdict.DEADLOCK: {"findings": frozenset({"deadlock"})},
     Verdict.TIMEOUT: {"ending": RunEnding.TIMEOUT},
     Verdict.OUT_OF_MEMORY: {"ending": RunEnding.OUT_OF_MEMORY},
     Verdict.CRASHED: {"ending": RunEnding.CRASHED},
@@ -32,7 +31,7 @@ RULES: dict[Verdict, dict[str, Any]] = {
 def test_the_order_of_precedence_is_that_of_the_api():
     assert [str(verdict) for verdict in Verdict] == (
         "invalid_reference does_not_fit illegal_access out_of_bounds misaligned_access "
-        "assertion_failed deadlock timeout out_of_memory crashed race uninitialized mismatch "
+        "assertion_failed timeout out_of_memory crashed race uninitialized mismatch "
         "input_modified nondeterministic passed not_checked"
     ).split()
 
@@ -90,3 +89,7 @@ def test_the_worst_stands_first_in_the_order(verdicts: list[Verdict]):
     order = list(Verdict)
 
     assert order.index(worst(verdicts)) == min(order.index(verdict) for verdict in verdicts)
+
+
+def test_a_deadlock_is_a_timeout_that_is_known_at_once():
+    assert verdict_of(Evidence(findings=frozenset({"deadlock"}))) is Verdict.TIMEOUT
