@@ -99,8 +99,8 @@ _TOOLS: Mapping[str, _Tool] = {
         is_read_only=False,
     ),
     "program": _Tool(
-        "Run PyTorch host code that launches Triton kernels, and compare it with a reference. "
-        "Returns a verdict, findings with their lines, and on a GPU the speed-up.",
+        "Run PyTorch code that launches kernels, and compare it with a reference. Returns a "
+        "verdict, findings with their lines, and on a GPU the speed-up.",
         words.ProgramArguments,
         program,
         is_read_only=False,

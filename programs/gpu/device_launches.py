@@ -169,7 +169,7 @@ class _Described:
     def _buffer(self, id_: int) -> dict[str, Any]:
         """Describe a pointer to the beginning of a tensor, whatever its dtype."""
         tensor = self._tensors.get(id_)
-        if tensor.device.type == "cpu":
+        if tensor.device.type != self._tensors.device.type:
             message = "a kernel gets pinned memory, which programs can have on the CPU device alone"
             raise JobFailed("unsupported_op", message)
         self.addresses.append(tensor.data_ptr())

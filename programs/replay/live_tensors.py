@@ -16,7 +16,7 @@ class LiveTensors:
     """Tensors by their index in the tape, and the storages that they lie in."""
 
     def __init__(self, tape: Tape, device: torch.device) -> None:
-        self._tape, self._device = tape, device
+        self._tape, self.device = tape, device
         self._tensors: dict[int, torch.Tensor] = {}
         self._octets: dict[int, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
@@ -45,7 +45,7 @@ class LiveTensors:
         storage = self._tape.tensors[id_].storage
         if storage not in self._octets:
             count = self._tape.storages[storage]
-            octets = torch.empty(count, dtype=torch.uint8, device=self._device)
+            octets = torch.empty(count, dtype=torch.uint8, device=self.device)
             self._add(storage, octets)
         return self._keep(id_, self._view(id_))
 
@@ -103,7 +103,7 @@ class LiveTensors:
 
     def _copy(self, id_: int, found: torch.Tensor) -> None:
         made = self.make(id_)
-        if self._device.type != "meta":
+        if self.device.type != "meta":
             made.copy_(found)
 
     def _lies_as_recorded(self, found: torch.Tensor, meta: TensorMeta) -> bool:

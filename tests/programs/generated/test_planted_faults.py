@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from programs.replay import program_run
 from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.kernel_launch import _Described
+from programs.replay.operators import called
+from programs.replay.program_run import ProgramRun
 from tests.programs.generated.comparing import DISAGREES, compared
 from tests.programs.generated.generating import Program, generated
 from tests.programs.with_torch.recording_process import RecordingProcess
@@ -44,15 +47,20 @@ def planted(recorder: RecordingProcess, monkeypatch: pytest.MonkeyPatch) -> Plan
 
 
 def test_an_op_in_place_that_is_done_on_a_copy_is_found(planted: PlantedFault) -> None:
-    called = program_run.called
+    call = ProgramRun._call
 
-    def on_copies(op: Any, tensor: Any, *more: Any) -> list[Any]:
-        if op.op != "aten.add_.Scalar" and op.op != "aten.add_.Tensor":
-            return called(op, tensor, *more)
+    def on_copies(run: ProgramRun, op: Any) -> None:
+        kept = run._how
+        if op.op in ("aten.add_.Scalar", "aten.add_.Tensor"):
+            run._how = replace(kept, call=copying)
+        call(run, op)
+        run._how = kept
+
+    def copying(op: Any, tensor: Any, *more: Any) -> list[Any]:
         called(op, lambda id_: tensor(id_).clone(), *more)
         return [tensor(op.outputs[0])]
 
-    planted.fault(program_run, "called", on_copies)
+    planted.fault(ProgramRun, "_call", on_copies)
 
     assert planted.is_found("in place")
 
