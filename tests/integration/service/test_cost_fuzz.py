@@ -25,7 +25,9 @@ PRODUCTS = (
     "compilation: an error of 60,000 characters",
 )
 DRAWN = 6
-"""Generated cases, always the same ones."""
+"""Generated cases, the same ones until an operation is added."""
+SLOWER = 2.0
+"""Four suites share two cores here. `make fuzz-cost` holds all cases to the bars themselves."""
 COST = ProcessCost(cpu_ms=5, step_ms=0, step="", growth_bytes=0)
 ROW = Row("a request", 202, "completed", 0, 1, 1000, 0, 1000, 5, COST, COST, 0, 0)
 
@@ -49,7 +51,7 @@ def test_some_requests_at_their_limits_are_within_all_bars(
 
     assert len(chosen) == len(PRODUCTS) + DRAWN
     for case in chosen:
-        assert runner.measure(case).violations() == [], case.name
+        assert runner.measure(case).violations(slower=SLOWER) == [], case.name
 
 
 def test_every_operation_has_a_case(every: list[Case]) -> None:
