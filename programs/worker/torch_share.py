@@ -63,8 +63,8 @@ async def torch_share(trials: ProgramTrials, others: ValueTrial) -> TorchShare:
     replacing, needless = await _replacing(trials, others)
     if needless is not None:
         message = (
-            f"the outputs match the reference if its kernels {needless}, so they need no kernel: "
-            "compute the result in a kernel"
+            f"the outputs still match the reference if the kernels {needless}, so no kernel is "
+            "needed for them: compute the result in a kernel"
         )
         return TorchShare(1.0, [_flag(message, launches[0].place)])
     return await _measured(trials, ops, replacing)
@@ -195,8 +195,9 @@ def _flags(
         part = time / needed if needed else 0.0
         if number == 0 or part >= _WORTH_A_LINE:
             message = (
-                f"outputs follow what torch computes in {share:.0%} of the reference's CPU time, "
-                f"{min(1.0, part):.0%} by {name} here: compute it in a kernel of this program"
+                f"torch does {share:.0%} of the work that the outputs depend on (CPU time, as a "
+                f"share of the reference's), {min(1.0, part):.0%} by {name} here: compute it in a "
+                "kernel of this program"
             )
             yield _flag(message, place)
 
