@@ -1,4 +1,4 @@
-"""Measures how long a program takes to be recorded, beside eager torch and torch's fake tensors.
+"""Measures how long a program takes to be recorded, compared with eager torch and its fake tensors.
 
 Run it in the environment of torch: `.cache/torch/bin/python benchmarks/recording.py`. It prints
 microseconds of CPU time for each ATen op, of 24,600 small ones.

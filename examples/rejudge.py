@@ -6,7 +6,7 @@ PUBLIC is `receipt_key.public` of `GET /v1/system` of the service that gave the 
 is needed here: a worker of this machine records, compiles and replays the program in its sandbox,
 with a store of its own. Then each statement of the receipt is compared with what was seen here.
 
-Exit status: 0 if no statement differs, 1 if one does, 2 if the file is no receipt of this key.
+Exit status: 0 if no statement differs, 1 if one does, 2 if this key signed no such file.
 """
 
 import argparse
@@ -47,7 +47,7 @@ REPEATED, DIFFERS, NOT_HERE = "repeated", "DIFFERS", "not repeated"
 
 
 class NoReceipt(Exception):
-    """The file is no receipt, or its signature is of another key."""
+    """The file is not a receipt, or another key signed it."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def verified(text: bytes, public: str) -> dict[str, Any]:
         payload = base64.b64decode(receipt.payload)
         key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public))
     except ValueError as error:
-        raise NoReceipt(f"this is no receipt, or no public key: {error}") from None
+        raise NoReceipt(f"expected a receipt and a public key: {error}") from None
     for signature in receipt.signatures:
         try:
             key.verify(base64.b64decode(signature.sig), signed_bytes(payload))

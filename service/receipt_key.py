@@ -88,6 +88,6 @@ def _make(path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
-        pass
+        pass  # another service of this deployment has made the key meanwhile: it counts
     finally:
         draft.unlink()

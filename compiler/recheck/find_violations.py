@@ -41,7 +41,7 @@ _TACTICS = (
 )  # fmt: skip
 GUESS_EFFORT = 150_000
 SHARE_AT_ONCE = 0.8
-"""Of all effort, which one question about all addresses may take beside it."""
+"""The share of the effort that one question about all addresses may take in addition."""
 MOST_ROUNDS = 4
 """Questions without products, each of which learns from the one before."""
 MOST_PAIRS = 400
