@@ -59,6 +59,8 @@ class JobOrder(Generic[Job]):
     membership: Membership | None = None
     listing: Listing | None = None
     """The list of its caller that shows it; None for a job that another job needs."""
+    equal_name: str = ""
+    """A living job that was submitted with the same name is joined instead; "" joins none."""
     payload: bytes | None = None
     """The job as it is queued, if it is written already: a long one takes a thread."""
 
@@ -120,6 +122,7 @@ class JobClient:
             request_id=request_id(),
             traceparent=tracing.traceparent(),
             listing=order.listing,
+            equal_name=order.equal_name,
         )
 
     async def submit_when_there_is_room(

@@ -73,6 +73,12 @@ class KeyedPost:
             await self.state.idempotency.release(self.caller.id, self.key)
             raise
 
+    async def name(self, job_id: str) -> None:
+        """Make the key, if there is one, the name of the job that the made one was joined to."""
+        if self.key is not None:
+            digest = await self.state.threads.run(_digest_of, self.body)
+            await self.state.idempotency.replace(self.caller.id, self.key, job_id, digest)
+
     async def _first_use(self, key: str) -> str:
         if not _KEY.fullmatch(key):
             detail = f"{_NAME} must have 1 to 255 visible ASCII characters"

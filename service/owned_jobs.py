@@ -53,6 +53,8 @@ class OwnedJobs(Generic[Stored]):
     submit: SubmitOwned
     find: Callable[[ServiceState, str, str], Awaitable[Stored | None]]
     """Finds the stored data of a job by its id and its caller's id."""
+    runs_equal_once: bool = False
+    """True if equal requests without a `seed` share a run while it is queued or running."""
     scope: str = "launch"
     """The scope that an API key needs for them."""
 

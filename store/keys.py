@@ -46,6 +46,7 @@ SWEEP_ROWS: Final = "tritond:sweep-rows:"  # <sweep id>: hash index -> row as JS
 SWEEP_JOBS: Final = "tritond:sweep-jobs:"  # <sweep id>: hash index -> job that it waits for
 LIVING_SWEEPS: Final = "tritond:living-sweeps:"  # <caller>: zset sweep id -> when it began, ms
 LISTED: Final = "tritond:listed:"  # <collection>:<caller>: zset job or batch id -> ms
+EQUAL: Final = "tritond:equal:"  # <SHA-256 of caller and job>: id of the job that equal ones join
 IDEMPOTENCY: Final = "tritond:idempotency:"  # <caller>:<SHA-256 of the client's key>: JSON
 EVALUATION_SEEDS: Final = "tritond:evaluation-seeds"  # bytes that seeds of tasks follow from
 EVALUATION: Final = "tritond:evaluation:"  # <caller>:<evaluator>:<SHA-256 of the task's name>: JSON

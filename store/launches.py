@@ -96,6 +96,11 @@ class Idempotency:
         found = read_stored(_KeptUse, first or value)
         return FirstUse(found.launch_id, found.body_digest)
 
+    async def replace(self, caller: str, key: str, job_id: str, body_digest: str) -> None:
+        """Make `key` the name of another job, as its own was joined to that one."""
+        value = orjson.dumps(_KeptUse(job_id, body_digest))
+        await self._redis.set(_name(caller, key), value, ex=KEY_LIFE_S)
+
     async def release(self, caller: str, key: str) -> None:
         """Forget `key`: what it was used for was refused, and may be mended."""
         await self._redis.delete(_name(caller, key))

@@ -3,12 +3,13 @@
 Nothing here parses, compiles or runs the posted source.
 """
 
+import hashlib
 import secrets
 
 from jobs.submission import JobOrder
 from launch.request.initializer import SEED_BITS
 from programs.flag_kinds import chosen_kinds
-from programs.program_job import program_job
+from programs.program_job import ProgramJob, program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
 from programs.request_checks import character_count, check_program
@@ -68,10 +69,17 @@ async def submit_program(
         queued_ms=int(request.deadline_s * 1000),
         membership=membership,
         listing=Listing("programs"),
+        # the plan of a batch has the ids of its items, which join each other before they come here
+        equal_name=_equal_name(job) if request.seed is None and membership is None else "",
     )
     submitted = await state.client.submit(order, waiting=waiting)
-    await state.store(Programs).create(program_id, caller.id)
+    await state.store(Programs).create(submitted.job_id, caller.id)
     return submitted
 
 
-PROGRAMS = OwnedJobs(PROGRAM, "programs", submit_program, _find)
+def _equal_name(job: ProgramJob) -> str:
+    """Return the name that equal jobs of one caller share, whatever their ids and drawn seeds."""
+    return hashlib.sha256(PROGRAM.written(job.model_copy(update={"id": "", "seed": 0}))).hexdigest()
+
+
+PROGRAMS = OwnedJobs(PROGRAM, "programs", submit_program, _find, runs_equal_once=True)

@@ -1,11 +1,12 @@
 """Submits and cancels the jobs of a batch.
 
-Each item is submitted, or refused with its own problem. Equal compilations share one job. Items
-without a priority queue behind all interactive work.
+Each item is submitted, or refused with its own problem. Equal compilations share one job, and so do
+equal programs that name no seed. Items without a priority queue behind all interactive work.
 """
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,7 +40,6 @@ from store.jobs.types import Membership, Priority, interest_of_batch
 from store.stored import read_stored
 
 COMPILATIONS = "compilations"
-"""The only kind of batch whose items may share a job."""
 AT_ONCE = 32
 READ_AT_ONCE = 4
 MOST_ERRORS = 2_000
@@ -85,7 +85,7 @@ class _KnownAtOnce:
 
     def refuse(self, indices: Sequence[int], error: Exception) -> None:
         """End the items with the problem of `error`."""
-        self.errors += len(error.errors) if isinstance(error, RequestRejected) else 0
+        self.errors += len(indices) * len(error.errors) if isinstance(error, RequestRejected) else 0
         self.ended.append(EndedItems(indices, "refused", refusal(error)))
 
 
@@ -212,16 +212,19 @@ async def _submit_owned(
     owned: OwnedJobs[Any],
 ) -> _KnownAtOnce:
     known = _KnownAtOnce()
-    ids = [_item_id(batch_id, index) for index in range(len(requests))]
-    await state.batches.create(
-        batch_id, caller.id, owned.collection, [PlannedItem(id_) for id_ in ids]
-    )
+    groups = [[index] for index in range(len(requests))]
+    if owned.runs_equal_once:
+        groups = await state.threads.run(_equal_items, requests)
+    ids = {index: _item_id(batch_id, group[0]) for group in groups for index in group}
+    plan = [PlannedItem(ids[index]) for index in range(len(requests))]
+    await state.batches.create(batch_id, caller.id, owned.collection, plan)
     # an item waits for the others: its deadline starts when it is queued
     defaults = {"priority": "batch", "deadline_s": float(MAX_DEADLINE_S)}
 
     texts = FileDigests(state, caller, state.settings.max_batch_bytes)
 
-    async def submit(index: int) -> None:
+    async def submit(indices: Sequence[int]) -> None:
+        index = indices[0]
         if index % READ_AT_ONCE == 0:
             await asyncio.sleep(0)  # an item that is refused at once waits for nothing else
             check_wanted()
@@ -229,13 +232,24 @@ async def _submit_owned(
             known.check()
             whole = await texts.filled(_with_defaults(requests[index], **defaults))
             request = parse_value(whole, owned.request)
-            membership = replace(_membership(batch_id, [index]), of_batch_alone=True)
+            membership = replace(_membership(batch_id, indices), of_batch_alone=True)
             await owned.submit(state, request, caller, ids[index], membership=membership)
         except _REFUSALS as error:
-            known.refuse([index], error)
+            known.refuse(indices, error)
 
-    await gather_limited(AT_ONCE, range(len(requests)), submit)
+    await gather_limited(AT_ONCE, groups, submit)
     return known
+
+
+def _equal_items(requests: Sequence[object]) -> list[list[int]]:
+    """Return the indices of all items, those of equal requests without a seed together."""
+    groups: dict[object, list[int]] = {}
+    for index, body in enumerate(requests):
+        group: object = index
+        if isinstance(body, dict) and body.get("seed") is None:
+            group = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).digest()
+        groups.setdefault(group, []).append(index)
+    return list(groups.values())
 
 
 def _item_id(batch_id: str, index: int) -> str:

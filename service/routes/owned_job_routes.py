@@ -38,7 +38,12 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
     keyed = KeyedPost.of(request, state, caller, body)
 
     async def submit(*, waiting: Waiting | None) -> Submitted:
-        queue = partial(jobs.submit, state, posted, caller, waiting=waiting)
+        async def queue(job_id: str) -> Submitted:
+            submitted = await jobs.submit(state, posted, caller, job_id, waiting=waiting)
+            if submitted.job_id != job_id:
+                await keyed.name(submitted.job_id)
+            return submitted
+
         return await keyed.make(queue, partial(jobs.joined, state, caller))
 
     submitted, record = await state.client.submit_and_wait(submit, Deadline(wait.seconds))

@@ -61,6 +61,7 @@ class JobProducer:
         request_id: str = "",
         traceparent: str = "",
         listing: Listing | None = None,
+        equal_name: str = "",
     ) -> Submitted:
         """Have the job done: answer from a recent result, join the living job, or create it.
 
@@ -73,7 +74,8 @@ class JobProducer:
         other.
 
         With `keeps_payload` it is kept as long as the result is, for `kept_payload`. `listing` is
-        the list of its caller in which it is from then on.
+        the list of its caller in which it is from then on. A living job that was submitted with the
+        same `equal_name` is joined in place of `job_id`: `Submitted` has the id of that job.
 
         Errors: `QueueFull`, `QueueBytesFull`, `CallerQueueFull`, `CallerBytesFull`,
         `GpuTimeSpent`, `StoreUnavailable`.
@@ -91,6 +93,7 @@ class JobProducer:
             *(limits.living_bytes, limits.kept_bytes_per_caller, int(keeps_payload)),
             *(request_id, int(device_class_of(lane) is not None), traceparent),
             *((listing.collection, listing.life_s * 1000, MOST_LISTED) if listing else ("", 0, 0)),
+            equal_name,
         ]
         return self._submitted(job_id, lane, await self._submit(args=args))
 
@@ -110,8 +113,10 @@ class JobProducer:
                 raise GpuTimeSpent(lane, float(answer[1]), int(answer[2]))
             case b"hit":
                 return Submitted(job_id, SubmitOutcome.HIT, answer[1])
-        outcome = SubmitOutcome(answer[0].decode())
-        return Submitted(job_id, outcome, is_older=answer[1:] == [b"1"])
+            case b"join":
+                is_older, joined = answer[1:]
+                return Submitted(joined.decode(), SubmitOutcome.JOIN, is_older=is_older == b"1")
+        return Submitted(job_id, SubmitOutcome(answer[0].decode()))
 
     async def cancel(
         self, job_id: str, caller: str, record: bytes, keep_s: int = KEPT_S

@@ -7,8 +7,10 @@
 -- or "", 16 for how many ms it may wait, 17 most bytes of all jobs, 18 most bytes that are kept of the
 -- caller's, 19 whether the payload is kept with the result 0|1, 20 the id of the request that it is for,
 -- 21 whether it runs on a GPU 0|1, 22 the span of that request (W3C traceparent) or "", 23 the collection in
--- which it is listed for the caller or "", 24 for how many ms, 25 most jobs of such a list.
--- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for} | {"miss"}
+-- which it is listed for the caller or "", 24 for how many ms, 25 most jobs of such a list, 26 the name that
+-- equal jobs of other ids share while one of them is alive, or "".
+-- Answers {"hit", record} | {"join", "1" if the attempt that runs is not the refresh asked for, the id of the
+-- joined job} | {"miss"}
 -- | {"queue_full"} | {"caller_queue_full"} | {"bytes_full"} | {"caller_bytes_full"}
 -- | {"gpu_time_spent", GPU seconds an hour, seconds until there are some}.
 
@@ -122,6 +124,9 @@ local function create()
   enqueue(id, { lane = lane, priority = priority, deadline_ms = deadline_ms }, false)
   note_interests()
   list_for_caller(true)
+  if ARGV[26] ~= "" then
+    redis.call("SET", K.EQUAL .. ARGV[26], id, "PX", ARGV[10])
+  end
   return { "miss" }
 end
 
@@ -154,10 +159,14 @@ local function join()
   end
   note_interests()
   list_for_caller(false)
-  return { "join", older and "1" or "0" }
+  return { "join", older and "1" or "0", id }
 end
 
 redis.call("SET", K.KEPT_LIMIT, ARGV[18])
+local equal = ARGV[26] ~= "" and redis.call("GET", K.EQUAL .. ARGV[26])
+if equal and redis.call("EXISTS", K.JOB .. equal) == 1 then
+  id = equal
+end
 if redis.call("EXISTS", K.JOB .. id) == 1 then
   return join()
 end

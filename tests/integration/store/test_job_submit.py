@@ -135,6 +135,19 @@ async def test_a_second_refresh_joins_the_running_one(submit, worker):
     assert await worker().renew("vector-add", claim.token) == Heartbeat.OK
 
 
+async def test_equal_jobs_of_other_ids_join_the_living_one(submit, worker):
+    await submit("first", equal_name="equal")
+
+    joined = await submit("second", equal_name="equal")
+
+    assert joined == Submitted("first", SubmitOutcome.JOIN)
+    claim = await worker().claim(["compile:triton-3.9.0"])
+    assert claim.id == "first"
+    assert await worker().claim(["compile:triton-3.9.0"]) is None
+    await worker().finish("first", claim.token, b"ok", reusable=True, keep_s=60)
+    assert (await submit("third", equal_name="equal")).outcome == SubmitOutcome.MISS
+
+
 async def test_the_queue_of_a_lane_is_bounded(submit):
     for n in range(50):
         await submit(f"job-{n}", caller=f"caller-{n % 5}")

@@ -45,10 +45,28 @@ def test_every_item_has_a_program_or_a_problem(
     )
 
 
+def test_equal_items_without_a_seed_share_a_run(
+    alice: httpx.Client, recorder: ScriptedRecorder
+) -> None:
+    seeded = EXAMPLE | {"seed": 7}
+    refused = EXAMPLE | {"device": "gpu"}
+    batch = post(alice, EXAMPLE, seeded, EXAMPLE, seeded, refused, refused)
+    for _ in range(3):
+        recorder.do(verdict=Verdict.PASSED)
+
+    over = alice.get(batch["url"], params={"wait": 30}).json()
+
+    assert over["counts"]["completed"] == 4
+    assert over["counts"]["refused"] == 2
+    first, second, equal, fourth, *_ = (item["url"] for item in over["items"])
+    assert equal == first
+    assert len({first, second, fourth}) == 3
+
+
 def test_what_is_left_of_a_batch_is_cancelled(
     alice: httpx.Client, recorder: ScriptedRecorder
 ) -> None:
-    batch = post(alice, EXAMPLE, EXAMPLE)
+    batch = post(alice, EXAMPLE, EXAMPLE | {"trials": 2})
     recorder.do()
 
     cancelled = alice.delete(batch["url"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from launch.request.verdict import Verdict
 from programs.program_job import new_program, program_problem
 from programs.program_record import Reward
 from programs.program_request import EXAMPLE
@@ -36,11 +37,40 @@ def test_a_program_is_queued_for_workers_that_record(
 def test_each_program_has_a_seed_of_its_own_unless_the_request_names_one(
     alice: httpx.Client, recorder: ScriptedRecorder
 ) -> None:
-    drawn = {alice.post(PROGRAMS, json=EXAMPLE).json()["seed"] for _ in range(2)}
+    others = [EXAMPLE | {"trials": trials} for trials in (1, 2)]
+    drawn = {alice.post(PROGRAMS, json=body).json()["seed"] for body in others}
     named = alice.post(PROGRAMS, json=EXAMPLE | {"seed": 7}).json()
 
     assert len(drawn) == 2
     assert named["seed"] == 7
+
+
+def test_equal_programs_share_a_run_until_it_is_over(
+    alice: httpx.Client, bob: httpx.Client, recorder: ScriptedRecorder
+) -> None:
+    first, equal = (alice.post(PROGRAMS, json=EXAMPLE).json() for _ in range(2))
+    of_bob = bob.post(PROGRAMS, json=EXAMPLE).json()
+    seeds = [alice.post(PROGRAMS, json=EXAMPLE | {"seed": 7}).json() for _ in range(2)]
+
+    assert (equal["id"], equal["seed"]) == (first["id"], first["seed"])
+    assert len({first["id"], of_bob["id"], *(program["id"] for program in seeds)}) == 4
+    for _ in range(4):
+        recorder.do(verdict=Verdict.PASSED)
+    assert alice.get(first["url"]).json()["verdict"] == "passed"
+    assert alice.post(PROGRAMS, json=EXAMPLE).json()["id"] != first["id"]
+
+
+def test_a_key_names_the_run_that_its_program_joined(
+    alice: httpx.Client, recorder: ScriptedRecorder
+) -> None:
+    first = alice.post(PROGRAMS, json=EXAMPLE).json()
+    key = {"Idempotency-Key": "joined"}
+    assert alice.post(PROGRAMS, json=EXAMPLE, headers=key).json()["id"] == first["id"]
+
+    recorder.do(verdict=Verdict.PASSED)
+
+    again = alice.post(PROGRAMS, json=EXAMPLE, headers=key, params={"wait": 30}).json()
+    assert (again["id"], again["verdict"]) == (first["id"], "passed")
 
 
 def test_the_service_takes_a_source_that_is_no_python(alice: httpx.Client) -> None:
@@ -143,7 +173,8 @@ def test_a_key_whose_program_was_refused_can_be_used_again(alice: httpx.Client) 
 
 
 def test_a_caller_has_only_so_many_that_wait(alice: httpx.Client) -> None:
-    answers = [alice.post(PROGRAMS, json=EXAMPLE) for _ in range(4)]
+    bodies = [EXAMPLE | {"seed": seed} for seed in range(4)]
+    answers = [alice.post(PROGRAMS, json=body) for body in bodies]
 
     assert [answer.status_code for answer in answers] == [202, 202, 202, 429]
     assert answers[-1].json()["slug"] == "too_many_requests"
