@@ -5,6 +5,7 @@
 
 import hashlib
 import json
+import logging
 from typing import Any
 
 import orjson
@@ -15,6 +16,8 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 Parts = list[tuple[str, Any]]
 """The inputs of a key, by label."""
+_SHOWN_DIGITS = 12
+logger = logging.getLogger(__name__)
 
 
 def labelled_digest(level: str, parts: Parts) -> str:
@@ -24,7 +27,23 @@ def labelled_digest(level: str, parts: Parts) -> str:
         kind, data = ("raw", part) if isinstance(part, bytes) else ("json", _canonical_json(part))
         # lengths keep neighbours apart: ("ab", "c") and ("a", "bc") differ
         pieces += [f"{len(label)}:{label}:{kind}:{len(data)}:".encode(), data]
-    return hashlib.sha256(b"".join(pieces)).hexdigest()
+    key = hashlib.sha256(b"".join(pieces)).hexdigest()
+    if logger.isEnabledFor(logging.DEBUG):
+        _log_parts(level, key, pieces[4:])
+    return key
+
+
+def _log_parts(level: str, key: str, pieces: list[bytes]) -> None:
+    """Log the digest of each part, so that two logs show which part made two keys differ.
+
+    Never the parts: they hold the caller's source.
+    """
+    heads, parts = pieces[::2], pieces[1::2]
+    digests = [
+        f"{head.split(b':')[1].decode()}={hashlib.sha256(part).hexdigest()[:_SHOWN_DIGITS]}"
+        for head, part in zip(heads, parts, strict=True)
+    ]
+    logger.debug("key %s of a %s: %s", key, level, " ".join(digests))
 
 
 def _canonical_json(part: Any) -> bytes:

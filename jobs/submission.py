@@ -16,7 +16,7 @@ from jobs import tracing
 from jobs.backoff import Backoff
 from jobs.deadline import Deadline
 from jobs.kind import Job, JobKind
-from jobs.work_context import request_id
+from jobs.work_context import job_id, request_id
 from store.errors import CallerBytesFull, JobLost, QueueFull, StoreUnavailable
 from store.jobs.producer import JobProducer
 from store.jobs.types import Membership, Priority, SubmitOutcome, Submitted, Waiting
@@ -106,8 +106,8 @@ class JobClient:
 
     async def submit(self, order: JobOrder[Job], *, waiting: Waiting | None = None) -> Submitted:
         """Submit a job. Raises QueueFull, StoreUnavailable."""
-        kind, job = order.kind, order.job
-        return await self.jobs.submit(
+        kind, job, needed_by = order.kind, order.job, job_id()
+        submitted = await self.jobs.submit(
             order.job_id,
             lane=kind.lane_of(job),
             priority=order.priority,
@@ -124,6 +124,11 @@ class JobClient:
             listing=order.listing,
             equal_name=order.equal_name,
         )
+        logger.debug(
+            "job %s: submitted as a %s, %s, for request %s of job %s",
+            *(order.job_id, kind.noun, submitted.outcome, request_id(), needed_by),
+        )
+        return submitted
 
     async def submit_when_there_is_room(
         self, order: JobOrder[Job], *, waiting: Waiting | None = None

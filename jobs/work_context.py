@@ -23,6 +23,11 @@ def request_id() -> str:
     return str(WORK.get().get(REQUEST_ID, ""))
 
 
+def job_id() -> str:
+    """Return the id of the job that this work is for; "-" where there is none."""
+    return str(WORK.get().get(KEY, "-"))
+
+
 def caller_id() -> str:
     """Return the id of the caller that this work is for; "" where there is none."""
     return str(WORK.get().get(CALLER_ID, ""))

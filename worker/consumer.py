@@ -68,7 +68,7 @@ class Attempt(Generic[Job]):
         is_on_gpu = device_class_of(claim.lane) is not None
         used_s = self.used.gpu_s if is_on_gpu else self.used.children_s
         with tracing.span("finish", {}):
-            return await self.attempts.finish(
+            counts = await self.attempts.finish(
                 claim.id,
                 claim.token,
                 end.record,
@@ -76,6 +76,11 @@ class Attempt(Generic[Job]):
                 keep_s=end.keep_s,
                 used_ms=round(used_s * 1000),
             )
+        logger.debug(
+            "job %s: finished with a record of %d bytes, kept %d s%s",
+            *(claim.id, len(end.record), end.keep_s, "" if counts else "; the claim was lost"),
+        )
+        return counts
 
     def _written(self, record: BaseModel) -> bytes:
         self.metrics.ended(getattr(record, "problem", None))
@@ -204,6 +209,10 @@ class Consumer:
             }
         )
         attempt = Attempt(claim, handler.kind, job, attempts, metrics, used)
+        logger.debug(
+            "job %s: claimed from %s after %d ms, delivery %d, for request %s",
+            *(claim.id, claim.lane, attempt.queue_ms, claim.deliveries, claim.request_id),
+        )
         metrics.queue_wait.labels(claim.lane).observe(attempt.queue_ms / 1000)
         began_s = claim.started_at_ms / 1000
         tracing.past_span("queue", claim.submitted_at_ms / 1000, began_s, claim.traceparent)

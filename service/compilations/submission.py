@@ -5,6 +5,7 @@ record whose key is known without reading the request, then a record under the k
 and last a job. This module does not know how a job is done, and of HTTP only its vocabulary.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from compiler.toolchain import Toolchain
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline
 from jobs.submission import IsGone, JobOrder, WaitingClient
+from jobs.work_context import request_id
 from service import VERSION
 from service.caller import Caller
 from service.compilations.answer import Answer, AnswerTooLarge, Cache, RenderedAnswer
@@ -43,6 +45,7 @@ from store.records import Hit
 
 MAX_EVICTIONS = 3
 LISTING = Listing("compilations", LIFE_S)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
         state.metrics.memory_hits += 1
         state.compilations.note_use(cached.key)
         state.lists.note(LISTING, post.caller.id, cached.key)
+        logger.debug("job %s: hit in memory, for request %s", cached.key, request_id())
         return cached
     generation = state.invalidations.generation
     # join equal concurrent requests, but never across a refresh or purge
@@ -80,6 +84,7 @@ async def answer_request(state: ServiceState, post: CompilePost, wait_s: float) 
         state.lists.note(LISTING, post.caller.id, answer.key)
     if answer.cache is not None:
         state.metrics.compilations.labels(answer.cache).inc()
+    logger.debug("job %s: answered as %s, for request %s", answer.key, answer.state, request_id())
     return rendered
 
 
@@ -95,6 +100,7 @@ async def _find_or_compile(
     with _included_fits():
         hit = await state.compilations.hit_of_alias(name, limit_bytes=MAX_ANSWER_BYTES)
     if hit is not None:
+        logger.debug("job %s: hit by the body's alias, for request %s", hit.key, request_id())
         return _answer_of(hit)
     body = await with_texts(state, post.caller, post.body, state.settings.max_body_bytes)
     post = replace(post, body=body)
@@ -150,6 +156,7 @@ async def _find_or_enqueue(
     evictions = 0
     while True:
         if not order.refresh and (hit := await _hit(state, job.key, request.include)):
+            logger.debug("job %s: hit by its key, for request %s", job.key, request_id())
             return _answer_of(hit)
         submit = partial(state.client.submit, order)
         submitted, record = await state.client.submit_and_wait(submit, deadline, client)

@@ -7,6 +7,7 @@ It also sends no JSON answer of more than `MAX_ANSWER_BYTES`, whatever a route h
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from random import getrandbits
@@ -33,6 +34,7 @@ _AROUND_BYTES = 64 << 10
 """Bytes that a route may add around the records that it has counted."""
 _AT_END = "tritond.at_end"
 _ADDED = "tritond.added_headers"
+logger = logging.getLogger(__name__)
 _SANE = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 
 
@@ -68,6 +70,7 @@ class RequestIdMiddleware:
         WORK.set(state)
         if (connection := state.get(CONNECTION)) is not None:
             IS_WANTED.set(lambda: not connection.is_lost)
+        logger.debug("request %s: received %s %s", request_id, scope["method"], scope["path"])
         sending = _Sending(scope, receive, send)
         began_s = perf_counter()
         try:
@@ -83,7 +86,12 @@ class RequestIdMiddleware:
         finally:
             for end in scope["state"].get(_AT_END, ()):
                 end()
-            self._traffic.note(scope, sending.status, perf_counter() - began_s, sending.sent_bytes)
+            took_s, size_bytes = perf_counter() - began_s, sending.sent_bytes
+            self._traffic.note(scope, sending.status, took_s, size_bytes)
+            logger.debug(
+                "request %s: answered %d, %d bytes, after %.1f ms",
+                *(request_id, sending.status, size_bytes, took_s * 1000),
+            )
 
 
 class _Sending:

@@ -1,5 +1,6 @@
 """Shared handlers of launches, programs and proofs: post, read, cancel and follow one."""
 
+import logging
 import time
 from functools import partial
 from typing import TypeVar
@@ -9,6 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from jobs.deadline import Deadline
 from jobs.kind import state_of_record
+from jobs.work_context import request_id
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.file_digests import with_texts
 from service.http.body import read_body
@@ -24,6 +26,7 @@ from store.jobs.types import Submitted, Waiting
 SCOPE = "launch"
 """The scope that an API key needs for both."""
 _Stored = TypeVar("_Stored")
+logger = logging.getLogger(__name__)
 
 
 async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
@@ -49,7 +52,11 @@ async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
     submitted, record = await state.client.submit_and_wait(submit, Deadline(wait.seconds))
     if record is None:
         record = await jobs.read(state, submitted.job_id)
-    is_over = state_of_record(record) in OVER_STATES
+    state_now = state_of_record(record)
+    logger.debug(
+        "job %s: answered as %s, for request %s", submitted.job_id, state_now, request_id()
+    )
+    is_over = state_now in OVER_STATES
     headers = {"Location": jobs.url_of(submitted.job_id), "Server-Timing": server_timing(started)}
     if not is_over:
         headers["Retry-After"] = str(RETRY_AFTER_S)

@@ -37,8 +37,16 @@ async def announcing(claim: Claim, events: Events) -> AsyncIterator[OnStage]:
     """Yield the function that takes each reached stage; announce all before the context ends."""
     stages: asyncio.Queue[SentStage | None] = asyncio.Queue()
     announcements = asyncio.create_task(_announce_all(claim, events, stages))
+
+    def reached(stage: SentStage) -> None:
+        logger.debug(
+            "job %s: stage %s, %.1f ms, %d bytes",
+            *(claim.id, stage.name, stage.ms, len(stage.body)),
+        )
+        stages.put_nowait(stage)
+
     try:
-        yield stages.put_nowait
+        yield reached
         stages.put_nowait(None)
         await announcements
     finally:

@@ -5,6 +5,7 @@ So a compilation that stops earlier uses it too.
 """
 
 import json
+import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +22,7 @@ from worker.compile.reports import BackReport, FrontReport
 from worker.pool.child_outcome import SentStage
 
 _ASKS = {"asks": True}
+logger = logging.getLogger(__name__)
 _BackReport = TypeVar("_BackReport", bound=BackReport)
 
 
@@ -58,7 +60,7 @@ class ResultCache:
     async def front(self, key: str) -> FrontReport | CachedFact | None:
         """Return a front result and take its stages, or a fact about it, or None."""
         hit = await self._hit(self.fronts, key, FrontOrder.stages)
-        self.progress.lookups.append(("front", "miss" if hit is None else "hit"))
+        self._note("front", key, hit)
         if hit is None:
             return None
         value = json.loads(hit.record)
@@ -76,7 +78,7 @@ class ResultCache:
     ) -> _BackReport | None:
         """Return a back result and take its stages, or None."""
         hit = await self._hit(self.backs, key, stages)
-        self.progress.lookups.append(("back", "miss" if hit is None else "hit"))
+        self._note("back", key, hit)
         if hit is None:
             return None
         report = read_stored(model, hit.record)
@@ -84,6 +86,11 @@ class ResultCache:
             return None
         self._take(hit, report.timings_ms)
         return report
+
+    def _note(self, level: str, key: str, hit: Hit | None) -> None:
+        outcome = "miss" if hit is None else "hit"
+        self.progress.lookups.append((level, outcome))
+        logger.debug("job %s: %s %s under %s", self.job.key, level, outcome, key)
 
     def keep_front(self, key: str, report: FrontReport) -> None:
         """Keep the front end's result, and what the source printed, for other jobs."""

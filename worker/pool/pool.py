@@ -13,6 +13,7 @@ from typing import Any
 
 from jobs.backoff import Backoff
 from jobs.deadline import Deadline
+from jobs.work_context import job_id
 from worker import PIPELINE, job_account
 from worker.pool.child_outcome import (
     KEPT_TASKS,
@@ -199,7 +200,11 @@ class Pool:
                     replace(job, more_s=None), min(deadline.left_s, REUSED_CHILD_LIMIT_S), keep=True
                 )
             spares.start_job(profile)
+            task = job.header.get("task")
+            _log.debug("job %s: %s child started on %s", job_id(), profile, task)
             outcome = await asyncio.shield(child.outcome)
+            took_ms = (time.monotonic() - began) * 1000
+            _log.debug("job %s: %s child ended: %s, %d ms", job_id(), task, outcome.ending, took_ms)
         finally:
             usage = outcome.usage if outcome is not None else None
             job_account.charge_child(usage, time.monotonic() - began)

@@ -49,6 +49,7 @@ def with_keys(tmp_path_factory: pytest.TempPathFactory, bucket: Path) -> Iterato
         "TRITOND_MEMORY_CACHE_BYTES": "0",  # so that each blob comes from the bucket
         "AWS_SECRET_ACCESS_KEY": SECRET_OF_BUCKET,
         "GOOGLE_SERVICE_ACCOUNT_KEY": SECRET_OF_BUCKET,
+        "TRITOND_LOG": "debug",
         "AZURE_STORAGE_ACCOUNT_KEY": SECRET_OF_BUCKET,
     }
     deployment = Deployment(tmp_path_factory.mktemp("with-keys"), **settings)

@@ -5,6 +5,7 @@ Runs in the worker, which never imports CUDA.
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jobs.work_context import job_id
 from worker.cancellation import run_to_end
 from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
@@ -30,6 +32,7 @@ _OUTPUT_BYTES = 64 << 10
 """Limit on the kept output of kernels."""
 _LAST_WORDS_BYTES = 4 << 10
 _MOST_PRINTED_BYTES = 8 << 20
+logger = logging.getLogger(__name__)
 
 
 class LauncherError(Exception):
@@ -186,7 +189,11 @@ class LauncherProcess:
 
         A program beside the first has as long again, from when it begins.
         """
-        protocol = LauncherProtocol(order.nonce)
+        outcome = await self._outcome_of(LauncherProtocol(order.nonce), deadline_s)
+        logger.debug("job %s: run on GPU %d ended: %s", job_id(), self._ordinal, outcome.ending)
+        return outcome
+
+    async def _outcome_of(self, protocol: LauncherProtocol, deadline_s: float) -> LaunchOutcome:
         ending: tuple[LaunchEnding, str] | None = None
         try:
             async with asyncio.timeout(deadline_s) as deadline:
