@@ -4,7 +4,7 @@ The determinism check runs it a second time.
 """
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -26,7 +26,6 @@ from launch.buffers.element_types import readable
 from launch.checks import finding
 from launch.checks.checked_memory import AccessChecker, TooManyAccesses, Trace
 from launch.checks.steps import Steps
-from launch.checks.touched_memory import TouchedMemory
 from launch.checks.undefined_filling import Filling, UndefinedLane
 from launch.checks.written_memory import WrittenElements
 from launch.messages import (
@@ -53,8 +52,6 @@ class RunOptions:
     """The most rounds of all loops, which also end at `TooManyAccesses`."""
     until: float | None = None
     """The `time.monotonic` deadline for running programs one by one in a search for races."""
-    touched: Collection[int] = ()
-    """The allocations whose accessed bytes to record."""
     filling: Filling | None = None
     """The values of lanes that have none, None: zeros."""
 
@@ -67,7 +64,6 @@ class KernelRun:
     written_elements: WrittenElements
     access_checker: AccessChecker
     stopped: Finding | None
-    touched: TouchedMemory | None = None
     further: Sequence[Finding] = ()
     """Faults of the same program after a load that failed, which is `stopped`."""
     is_exact: bool = False

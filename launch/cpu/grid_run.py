@@ -31,7 +31,6 @@ from launch.checks.own_order import OwnOrder
 from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import OrderScreen, RaceScreen
 from launch.checks.races import Races
-from launch.checks.touched_memory import TouchedMemory
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.arguments import arguments_of
@@ -110,7 +109,7 @@ def races_within_programs(
     total = math.prod(order.grid)
     some = range(total) if total <= _MOST_ALONE else (0, total // 2, total - 1)
     numbers = np.array(some, np.int64)
-    how = replace(how, touched=(), until=None, max_accesses=_MOST_ACCESSES_ALONE)
+    how = replace(how, until=None, max_accesses=_MOST_ACCESSES_ALONE)
     launch = GridLaunch(form, order, memory, how, 0, numbers)
     with suppress(TooManyAccesses):
         launch.run()
@@ -124,7 +123,7 @@ def races_in_other_orders(
 
     Long launches run only their first programs: on a GPU, the others may be late.
     """
-    how = replace(how, touched=(), until=None, max_accesses=_MOST_REORDERED_ACCESSES)
+    how = replace(how, until=None, max_accesses=_MOST_REORDERED_ACCESSES)
     programs = np.arange(math.prod(order.grid), dtype=np.int64)
     if first.access_checker.accesses > _MOST_REORDERED_ACCESSES // 2:
         share = _MOST_REORDERED_ACCESSES // 2 / first.access_checker.accesses
@@ -266,7 +265,6 @@ class GridLaunch:
         self._written_elements = WrittenElements(self._allocations, found)
         has_bytes = "initcheck" in how.checks
         self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
-        self._touched = TouchedMemory(self._allocations, how.touched) if how.touched else None
         watches_races = "racecheck" in how.checks
         self._own_order = OwnOrder(form.pipelined) if watches_races and form.repeats else None
         self._access_checker = self._new_access_checker()
@@ -318,7 +316,6 @@ class GridLaunch:
             self._written_elements,
             self._access_checker,
             faults[0] if faults else None,
-            self._touched,
             further,
             self._exact_from == 0,
             self._undefined.first,
@@ -405,9 +402,7 @@ class GridLaunch:
             (RaceScreen if suspects_races else OrderDependence)(self._allocations),
         )
         locator = Locator(self._space, self._allocations)
-        return ProgramMemory(
-            self._programs, locator, self._access_checker, suspicion, self._touched
-        )
+        return ProgramMemory(self._programs, locator, self._access_checker, suspicion)
 
     def _step(self, number: int, value: Any) -> None:
         """Record a value of a program if the trace wants its values."""

@@ -16,8 +16,6 @@ from launch.checks.checked_memory import AccessChecker
 from launch.checks.finding import Stopped
 from launch.checks.owner_table import PossibleRace
 from launch.checks.race_screen import OrderScreen
-from launch.checks.touched_memory import TouchedMemory
-from launch.checks.written_memory import Cells
 from launch.cpu import atomic_updates
 from launch.cpu.located import LocatedLanes
 from launch.cpu.locator import Locator
@@ -41,10 +39,9 @@ class ProgramMemory:
         locator: Locator,
         access_checker: AccessChecker,
         suspicion: OrderScreen,
-        touched: TouchedMemory | None = None,
     ) -> None:
         self._programs, self._locator = programs, locator
-        self._access_checker, self._suspicion, self._touched = access_checker, suspicion, touched
+        self._access_checker, self._suspicion = access_checker, suspicion
         self.is_exact = False
         self._batch: Array | None = None
         self._owners: Array | None = None
@@ -75,7 +72,6 @@ class ProgramMemory:
         for lanes in self._locator.located(pointer, live):
             if not self.is_exact and self._suspicion.wants_loads(lanes.allocation):
                 self._look_at_load(lanes)
-            self._touch(Access.LOAD, lanes, partial(lanes.cells, lanes.shape))
             if rest is None and lanes.live is not None:
                 rest = _as_bits(None, pointer.dtype)
             found = rest = lanes.loaded(_NOTHING if rest is None else rest)
@@ -104,7 +100,6 @@ class ProgramMemory:
             return
         for lanes in self._locator.located(pointer, live):
             wide, given = lanes.spread(values)
-            self._touch(Access.STORE, lanes, partial(lanes.cells, wide))
             if self.is_exact:
                 lanes.put(given, wide)
                 continue
@@ -193,7 +188,6 @@ class ProgramMemory:
             return found
         for lanes in self._locator.located(pointer, live, in_rows=False):
             cells = lanes.cells(wide).reshape(-1)
-            self._touch(Access.ATOMIC, lanes, partial(np.asarray, cells))
             if not self.is_exact:
                 owner, size = self._owner(lanes, wide), pointer.dtype.itemsize
                 if owner is not None and lanes.live is None:
@@ -264,10 +258,6 @@ class ProgramMemory:
         shape = lanes.shape
         size, owner = lanes.elements.itemsize, self._owner(lanes, shape)
         self._suspicion.load(lanes.allocation, partial(lanes.cells, shape), size, owner)
-
-    def _touch(self, access: Access, lanes: LocatedLanes, cells: Cells) -> None:
-        if self._touched is not None:
-            self._touched.note(lanes.allocation, access, cells, lanes.elements.itemsize)
 
     def _owner(self, lanes: LocatedLanes, shape: Shape) -> Array | None:
         """Return the owners of the live lanes in the form of `OrderScreen`."""

@@ -136,7 +136,7 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
     def _value(self, func: Any, args: Any) -> Any:
         """Return the value of a tensor that depends on no data. Raises torch's error for others."""
         if args[0].device.type == "cuda":
-            self._recording.tape.streams.wait_for_current()
+            self._recording.tape.copies.wait()
         known = self._recording.values.of(args[0])
         if known is None:
             return func(*args)

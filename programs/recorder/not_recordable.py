@@ -11,7 +11,7 @@ REASONS = {
     "inline_cuda": "The program compiles code in a language other than Triton",
     "random_state": "The program reads or sets the state of a random generator",
     "generator": "The program makes more random generators than a tape can hold",
-    "stream": "The program uses CUDA streams in a way that a tape cannot express",
+    "stream": "The program uses CUDA streams, or copies that do not block, as no tape can express",
     "other_device": "The program uses a device other than cuda:0 and the CPU",
     "unsupported_op": "The program calls an op that a tape cannot hold",
     "unsupported_tensor": "The program makes a tensor that a tape cannot hold",

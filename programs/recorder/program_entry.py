@@ -86,10 +86,10 @@ def _calls(recording: Recording, module: Any, called: Callable[..., Any]) -> dic
     }
     tape.phase = "run"
     members["outputs"] = tape.structure(_plain(called(*first)))
-    tape.streams.end_call("run")
+    tape.copies.end_call()
     tape.phase = "run2"
     members["outputs2"] = tape.structure(_plain(called(*second)))
-    tape.streams.end_call("run2")
+    tape.copies.end_call()
     return members
 
 
@@ -159,7 +159,7 @@ def _script(recording: Recording, program: ProgramFiles, names: list[str] | None
     recording.tape.phase = "run"
     module = program.load("__main__")
     recording.triton_changes.loaded()
-    recording.tape.streams.end_call("run")
+    recording.tape.copies.end_call()
     left = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     if names is None:
         found = _tensors_in(left) or {}

@@ -13,9 +13,9 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from programs.recorder.host_copies import HostCopies
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record_order import RecordOrder
-from programs.recorder.stream_clocks import StreamClocks
 from programs.recorder.tensor_table import TensorTable, device_name, type_name
 from programs.recorder.user_lines import UserLines
 from programs.tape.schema import Phase
@@ -40,7 +40,7 @@ class TapeWriter:
         self.tensors = TensorTable(order.max_tensors)
         self.kernels: dict[str, dict[str, Any]] = {}
         self.ops: list[dict[str, Any]] = []
-        self.streams = StreamClocks()
+        self.copies = HostCopies()
         self._bounds = order
         self._lines = lines
         self._constants: dict[str, str] = {}
@@ -52,16 +52,16 @@ class TapeWriter:
         """Append an op, with its phase and the user's line."""
         if len(self.ops) >= self._bounds.max_ops:
             raise NotRecordable("too_many_ops", f"a tape holds at most {self._bounds.max_ops}")
-        self.streams.take(op, self.tensors.tensors)
-        op["phase"] = self.phase
         place = self._lines.innermost()
+        self.copies.take(op, self.tensors.tensors, place)
+        op["phase"] = self.phase
         op["line"] = None if place is None else f"{place[0]}:{place[1]}"
         self.ops.append(op)
 
     def is_pinned(self, tensor: Any) -> bool:
         """Return True if the memory of a tensor is pinned."""
         known = self.tensors.find(tensor)
-        return known is not None and self.streams.is_pinned(self.tensors.tensors[known][-1])
+        return known is not None and self.copies.is_pinned(self.tensors.tensors[known][-1])
 
     def number(self, tensor: Any) -> int:
         """Return the number of a tensor that an op takes. Raises `NotRecordable`."""
@@ -148,7 +148,6 @@ class TapeWriter:
             "constants": self._constants,
             "seed": self._bounds.seed,
             **members,
-            **self.streams.put(self.ops),
             "ops": self.ops,
         }
         text = json.dumps(tape, separators=(",", ":"), allow_nan=False).encode()

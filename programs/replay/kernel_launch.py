@@ -5,7 +5,7 @@ A pointer may reach all of its tensor's storage, as in torch, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from launch.buffers.allocation import Allocation, part
 from launch.buffers.element_types import Array, stored
 from launch.checks.checked_memory import TooManyAccesses
 from launch.checks.kernel_run import KernelRun, RunOptions
-from launch.checks.touched_memory import TouchedBytes
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import Finding, RunOrder
@@ -35,7 +34,6 @@ from programs.tape.schema import (
     TapeLaunch,
     TensorRef,
 )
-from programs.tape.stream_order import unordered
 
 _ACCESSES_RATIO = 4
 """The limit of a backward run's accesses, as a multiple of the first run's."""
@@ -50,9 +48,6 @@ class KernelLaunches:
         self._names = kernels_by_op(tape, order.launches)
         self._grids = _grids(order, tape, list(self._names))
         self._forms: dict[str, RunForm] = {}
-        looks = "racecheck" in order.checks
-        self._shared: Collection[int] = unordered(tape).keys() if looks else ()
-        """Storages that ops may use in no defined order."""
         self._written: dict[str, frozenset[str]] = {}
         """The paths of the arguments that each kernel may write, by kernel."""
         self._effects: dict[str, KernelEffects | None] = {}
@@ -78,7 +73,6 @@ class KernelLaunches:
             described.places, _allocations(self._written[name], arguments), tensors, written
         )
         order = self._run_order(kernel, arguments, self._grids.get(index, launch.grid))
-        how = replace(how, touched=memory.places_in(self._shared))
         try:
             ran = self._ran(index, form, order, memory, how)
         except RecursionError:
@@ -88,7 +82,7 @@ class KernelLaunches:
         findings = list(ran.access_checker.findings)
         if launch.tunes and not (how.backwards or findings or ran.stopped):
             findings += self._tuned(index, form, order, memory)
-        return LaunchReport(findings, ran.stopped, memory.touched(ran, how.touched), ran.further)
+        return LaunchReport(findings, ran.stopped, ran.further)
 
     def _tuned(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory
@@ -207,20 +201,6 @@ class StorageMemory:
             self._written.elements(place.storage, stored(place.dtype).itemsize)
             for place in self._places
         ]
-
-    def places_in(self, storages: Collection[int]) -> list[int]:
-        """Return the numbers of the places in these storages."""
-        return [number for number, place in enumerate(self._places) if place.storage in storages]
-
-    def touched(self, ran: KernelRun, places: Collection[int]) -> Mapping[int, TouchedBytes]:
-        """Return the bytes that a run touched in these places, by storage."""
-        found: dict[int, TouchedBytes] = {}
-        if ran.touched is None:
-            return found
-        for number in places:
-            storage, own = self._places[number].storage, ran.touched.of(number)
-            found[storage] = found[storage].joined(own) if storage in found else own
-        return found
 
     def keep_written(self, ran: KernelRun) -> None:
         """Note the elements that a run wrote."""

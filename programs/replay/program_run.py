@@ -23,7 +23,6 @@ from programs.replay.random_generators import RandomGenerators
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.replayed_launches import ReplayedLaunches, Written
 from programs.replay.storage_lifetimes import START, Lifetimes
-from programs.replay.stream_races import StreamRaces
 from programs.replay.written_storages import EMPTIES, WrittenStorages
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.output_paths import by_path
@@ -116,7 +115,6 @@ class ProgramRun:
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
-        self._streams = StreamRaces(tape) if "racecheck" in how.checks else None
         self._take(given)
 
     def run(self, phase: Phase) -> None:
@@ -131,8 +129,6 @@ class ProgramRun:
                     self._free(self._next - 1)
                 self._step(self._next, self._tape.ops[self._next])
                 self._next += 1
-        if self._streams is not None:
-            self._add(self._streams.note_return(phase))
         self.inputs_left = self._inputs.end(phase)
         if self._inputs.too_many:
             raise _too_many_changed()
@@ -168,8 +164,6 @@ class ProgramRun:
         for storage in gone:
             self.tensors.free(storage)
         self.written.free(gone)
-        if self._streams is not None:
-            self._streams.free(gone)
 
     def _step(self, index: int, op: Op) -> None:
         if self._how.before_op is not None:
@@ -177,8 +171,6 @@ class ProgramRun:
         match op:
             case AtenOp():
                 self._call(op)
-                if self._streams is not None:
-                    self._add(self._streams.note(index, op))
             case TapeLaunch():
                 self._launch(index, op)
             case Seeding():
@@ -224,8 +216,6 @@ class ProgramRun:
         ran = self._launches.run(index, self.tensors, self.written, how)
         for found in ran.findings:
             self._add(found)
-        if self._streams is not None:
-            self._add(self._streams.note(index, op, ran.touched))
         if ran.stopped is not None:
             raise ReplayStopped(ran.stopped, further=ran.further)
 

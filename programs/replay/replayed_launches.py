@@ -1,11 +1,10 @@
 """The interface that runs a tape's launches: on the CPU device, or as cubins on a GPU."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from launch.checks.kernel_run import RunOptions
-from launch.checks.touched_memory import TouchedBytes
 from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
@@ -25,8 +24,6 @@ class LaunchReport:
 
     findings: Sequence[Finding] = ()
     stopped: Finding | None = None
-    touched: Mapping[int, TouchedBytes] = field(default_factory=dict)
-    """The bytes that it touched in storages that ops of several streams may share."""
     further: Sequence[Finding] = ()
     """Findings that followed from a failed load of the same launch, `stopped`."""
 

@@ -13,7 +13,6 @@ from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
     Op,
     Phase,
-    Seeding,
     Tape,
     TapeLaunch,
     TensorRef,
@@ -37,8 +36,7 @@ def inputs_only(tape: Tape) -> Tape:
     if any(isinstance(op, TapeLaunch) for op in ops):
         raise InvalidTape("/inputs", "inputs are made with kernels: make them with torch only")
     outputs = TupleOf(tuple(TensorRef(id_) for id_ in _inputs(tape)))
-    apart = [op if isinstance(op, Seeding) else replace(op, stream=0, after=()) for op in ops]
-    return replace(tape, ops=tuple(apart), outputs=outputs, outputs2=TupleOf(()), ends={})
+    return replace(tape, ops=tuple(ops), outputs=outputs, outputs2=TupleOf(()))
 
 
 def inputs_text(tape: Tape, text: bytes) -> bytes:
@@ -108,10 +106,10 @@ def _inputs(tape: Tape) -> Iterator[int]:
 
 
 def _op(said: dict[str, Any], number: _Number) -> dict[str, Any]:
-    """Return an ATen op or a seed with renumbered tensors, in the default stream."""
+    """Return an ATen op or a seed with renumbered tensors."""
     if "o" not in said:
         return said
-    return {name: value for name, value in said.items() if name not in ("stream", "after")} | {
+    return said | {
         "a": [_value(value, number) for value in said["a"]],
         "k": {name: _value(value, number) for name, value in said.get("k", {}).items()},
         "o": [None if id_ is None else number[id_] for id_ in said["o"]],

@@ -14,7 +14,6 @@ from programs.tape.tape_bounds import (
     MAX_GRID,
     MAX_OPS,
     MAX_RANK,
-    MAX_STREAMS,
     MAX_TENSORS,
     MAX_VARIANTS,
 )
@@ -96,21 +95,6 @@ _UNPREPARED: Schema = {
         "description": "its `pre_hook` was not recorded, so it is compiled, but never run",
     }
 }
-_ORDER: Schema = {
-    "stream": {
-        **_INDEX,
-        "maximum": MAX_STREAMS - 1,
-        "description": "default: the default stream",
-    },
-    "after": _list(
-        _INDEX,
-        maxItems=MAX_STREAMS,
-        description=(
-            "ops that its stream, or the host, waited for since the stream's previous op: the last "
-            "finished op of each other stream"
-        ),
-    ),
-}
 _ATEN = _object(
     {
         "op": {"type": "string", "pattern": r"^aten\.\w+\.\w+$"},
@@ -118,7 +102,7 @@ _ATEN = _object(
         "o": _list({"type": ["integer", "null"], "minimum": 0}),
         "phase": _PHASE,
     },
-    {"k": _by_name(_ARGUMENT, "by keyword"), "line": _PLACE, **_ORDER},
+    {"k": _by_name(_ARGUMENT, "by keyword"), "line": _PLACE},
 )
 _SEED = _object(
     {"op": {"const": "seed"}, "seed": {"type": "integer"}, "phase": _PHASE},
@@ -156,7 +140,6 @@ _LAUNCH = _object(
             "description": "number of ops before it that a `pre_hook` did; default: 0",
         },
         "line": _PLACE,
-        **_ORDER,
     },
 )
 _KERNEL = _object(
@@ -197,10 +180,6 @@ TAPE_SCHEMA: Mapping[str, Any] = {
         },
         {
             "init_inputs": _list(_STRUCTURE),
-            "ends": _by_name(
-                _list(_INDEX, maxItems=MAX_STREAMS),
-                "by call, the last finished op of each stream when it returns",
-            ),
         },
     ),
 }

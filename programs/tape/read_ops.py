@@ -28,13 +28,12 @@ from programs.tape.tape_bounds import (
     MAX_NAME_CHARS,
     MAX_OPS,
     MAX_PARAMETERS,
-    MAX_STREAMS,
     MAX_VARIANTS,
 )
 
 _LAUNCH_FIELDS = ("op", "kernel", "grid", "args", "constexprs", "options", "phase")
 _LAUNCH_OPTIONAL = (
-    "variants", "reset_to_zero", "restore_value", "line", "stream", "after", "allocator",
+    "variants", "reset_to_zero", "restore_value", "line", "allocator",
     "tunes", "hook_ops",
 )  # fmt: skip
 _VARIANT_FIELDS = ("grid", "constexprs", "options")
@@ -93,7 +92,7 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
 
 
 def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
-    found = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line", "stream", "after"))
+    found = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line"))
     op = fields.text(found["op"], f"{where}/op", MAX_NAME_CHARS)
     if not _OVERLOAD.fullmatch(op):
         raise InvalidTape(f"{where}/op", f"{fields.shown(op)} is not the name of an ATen overload")
@@ -115,7 +114,6 @@ def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
         ),
         read_phase(found["phase"], where),
         read_place(found.get("line"), where),
-        *_order(found, where),
     )
 
 
@@ -124,7 +122,6 @@ def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
     name = fields.text(found["kernel"], f"{where}/kernel", MAX_NAME_CHARS)
     own = _variant({name: found[name] for name in _VARIANT_FIELDS}, where, values)
     variants = fields.a_list(found.get("variants", []), f"{where}/variants", MAX_VARIANTS)
-    stream, after = _order(found, where)
     return TapeLaunch(
         kernel=name,
         grid=own.grid,
@@ -141,23 +138,10 @@ def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
         restore_value=_names(found.get("restore_value", []), f"{where}/restore_value"),
         phase=read_phase(found["phase"], where),
         place=read_place(found.get("line"), where),
-        stream=stream,
-        after=after,
         has_allocator=fields.boolean(found.get("allocator", False), f"{where}/allocator"),
         tunes=fields.boolean(found.get("tunes", False), f"{where}/tunes"),
         hook_ops=fields.integer(found.get("hook_ops", 0), f"{where}/hook_ops", 0, MAX_OPS - 1),
     )
-
-
-def _order(found: Mapping[str, Any], where: str) -> tuple[int, tuple[int, ...]]:
-    """Return the stream of an op, and the ops that it waited for."""
-    stream = fields.integer(found.get("stream", 0), f"{where}/stream", 0, MAX_STREAMS - 1)
-    return stream, waited_for(found.get("after", []), f"{where}/after")
-
-
-def waited_for(raw: Any, where: str) -> tuple[int, ...]:
-    """Return the indices of ops: no more than there may be streams. Raises `InvalidTape`."""
-    return fields.integers(raw, where, MAX_STREAMS, 0, MAX_OPS - 1)
 
 
 def _variant(raw: Any, where: str, values: ValueReader) -> LaunchVariant:

@@ -11,11 +11,10 @@ from typing import Any
 
 from programs.tape import json_fields as fields
 from programs.tape.checks.check_ops import check_ops
-from programs.tape.checks.check_order import check_order
 from programs.tape.invalid_tape import InvalidTape
-from programs.tape.read_ops import read_kernels, read_op, read_phase, waited_for
+from programs.tape.read_ops import read_kernels, read_op
 from programs.tape.read_values import ValueReader, a_device
-from programs.tape.schema import PHASES, Phase, Structure, Tape, TensorMeta
+from programs.tape.schema import Structure, Tape, TensorMeta
 from programs.tape.tape_bounds import (
     MAX_ARGUMENTS,
     MAX_CONSTANT_BYTES,
@@ -43,6 +42,10 @@ def read_tape(raw: bytes) -> Tape:
     Raises `InvalidTape`, which names the first fault.
     """
     found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
+    if "ends" in found:
+        raise InvalidTape(
+            "/ends", "tapes of several CUDA streams are not read any more: record the program again"
+        )
     if fields.integer(found["tape"], "/tape") != VERSION:
         raise InvalidTape("/tape", f"its version is {found['tape']}, not {VERSION}")
     storages = fields.integers(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
@@ -66,12 +69,10 @@ def read_tape(raw: bytes) -> Tape:
         outputs=_structure(found["outputs"], "/outputs", values),
         outputs2=_structure(found["outputs2"], "/outputs2", values),
         ops=tuple([read_op(op, f"/ops/{index}", values) for index, op in enumerate(ops)]),
-        ends=_ends(found.get("ends", {})),
     )
     check_tensors(tape)
     check_constants(tape)
     check_ops(tape)
-    check_order(tape)
     return tape
 
 
@@ -127,13 +128,6 @@ def _params(raw: Any, values: ValueReader) -> tuple[tuple[str, int], ...]:
             raise InvalidTape(where, "a parameter is its name and the index of its tensor")
         params.append((fields.name(pair[0], where), values.tensor(pair[1], where).id))
     return tuple(params)
-
-
-def _ends(raw: Any) -> Mapping[Phase, tuple[int, ...]]:
-    return {
-        read_phase(call, "/ends"): waited_for(ops, f"/ends/{call}")
-        for call, ops in fields.a_dict(raw, "/ends", len(PHASES)).items()
-    }
 
 
 def _structures(raw: Any, where: str, values: ValueReader) -> tuple[Structure, ...]:

@@ -167,13 +167,6 @@ class AtenOp:
     outputs: tuple[int | None, ...]
     phase: Phase
     place: ProgramLine | None
-    stream: int = 0
-    """The CUDA stream that it runs in if one of its tensors is on CUDA; 0: the default stream."""
-    after: tuple[int, ...] = ()
-    """Ops that its stream, or the host, has waited for since the stream's previous op.
-
-    For each other stream, this is the last finished op; all earlier ops there have finished, too.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +213,6 @@ class TapeLaunch:
     restore_value: tuple[str, ...]
     phase: Phase
     place: ProgramLine | None
-    stream: int = 0
-    """As of an `AtenOp`."""
-    after: tuple[int, ...] = ()
-    """As of an `AtenOp`."""
     has_allocator: bool = False
     """True if the program had called `triton.set_allocator`."""
     tunes: bool = False
@@ -300,11 +289,6 @@ class Tape:
     outputs: Structure
     outputs2: Structure
     ops: tuple[Op, ...]
-    ends: Mapping[Phase, tuple[int, ...]] = field(default_factory=dict)
-    """By call, the last op of each stream that has finished for its caller when it returns.
-
-    Empty if all ops run in one stream, and no copy is asynchronous to the host.
-    """
 
 
 def generators_of(op: Op) -> tuple[int, ...]:

@@ -26,8 +26,6 @@ MAX_PARAMETERS = 512
 """The parameters of one kernel, and the options of one launch."""
 MAX_GENERATORS = 1_000
 """The program's own generators: each has a state of some kilobytes in a replay."""
-MAX_STREAMS = 64
-"""CUDA streams. Each op keeps the progress of each other stream."""
 MAX_MODULE_PARAMETERS = 100_000
 MAX_VARIANTS = 48
 MAX_ARGUMENTS = 100_000

@@ -109,18 +109,7 @@ def _phase(tape: Tape, flow: Flow, phase: Phase) -> Iterator[_Line]:
 
 
 def _op_line(tape: Tape, flow: Flow, index: int, op: Op, place: str) -> str:
-    order = _order(tape, op)
-    return f"  {place:{_PLACE_CHARS}} {_op(tape, op)}{order}{_remarks(tape, flow, index, op)}"
-
-
-def _order(tape: Tape, op: Op) -> str:
-    """Return the stream of an op, and the lines that this stream waited for."""
-    if isinstance(op, Seeding):
-        return ""
-    places = [place for index in op.after if (place := tape.ops[index].place) is not None]
-    lines = dict.fromkeys(f"{place.file}:{place.line}" for place in places)
-    waited = f"  after {', '.join(list(lines)[:_MAX_LISTED])}" if lines else ""
-    return (f"  in stream {op.stream}" if op.stream else "") + waited
+    return f"  {place:{_PLACE_CHARS}} {_op(tape, op)}{_remarks(tape, flow, index, op)}"
 
 
 def _remarks(tape: Tape, flow: Flow, index: int, op: Op) -> str:

@@ -4,7 +4,7 @@ Triton's JIT specializes on a tensor's dtype, and on its address being a multipl
 from the tape: torch aligns memory to 512 bytes, and offsets are recorded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler.constexpr import Value
@@ -24,6 +24,8 @@ from launch.request.bound_arguments import (
 from launch.request.element import ITEM_BYTES
 from launch.request.scalar import dtype_of
 from programs.tape.schema import (
+    COPIES,
+    AtenOp,
     DtypeName,
     KernelArgument,
     LaunchValue,
@@ -34,7 +36,6 @@ from programs.tape.schema import (
     TensorMeta,
     TensorRef,
 )
-from programs.tape.stream_order import pinned_storages
 
 ALIGNED_BYTES = 512
 """The alignment of torch's CUDA allocator."""
@@ -108,10 +109,19 @@ def _argument(name: str, tape: Tape, value: LaunchValue, storages: dict[int, int
     raise _misfit(name, f"is a {type(value).__name__}, which no kernel takes at run time")
 
 
+def _pinned_storages(tape: Tape) -> Iterator[int]:
+    """Yield the storages on the CPU that kernels can access."""
+    for op in tape.ops:
+        if isinstance(op, AtenOp):
+            is_pinned = op.kwargs.get("pin_memory") is True
+            if is_pinned or (op.op in COPIES and op.kwargs.get("non_blocking") is True):
+                yield from (tape.tensors[id_].storage for id_ in op.outputs if id_ is not None)
+
+
 def _buffer(
     name: str, tape: Tape, tensor: TensorMeta, dtype: str, storages: dict[int, int]
 ) -> Buffer:
-    if tensor.device != "cuda" and tensor.storage not in pinned_storages(tape):
+    if tensor.device != "cuda" and tensor.storage not in _pinned_storages(tape):
         raise _misfit(
             name, "is a tensor on the CPU: a kernel cannot access it, move it to the GPU first"
         )

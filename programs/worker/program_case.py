@@ -16,7 +16,6 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.cuda_draws import drawn_on_cuda
-from programs.tape.stream_warnings import stream_warnings
 from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from programs.worker.gpu.program_iterations import compare_iterations
@@ -117,12 +116,6 @@ class _Case:
         if recorded.reference is not None and await to_thread(recorded.makes_equal_inputs):
             outcome.warnings.append(_EQUAL_INPUTS)
         gpu = attempt.runs_on
-        outcome.warnings += await to_thread(
-            stream_warnings,
-            recorded.candidate.tape,
-            compiled.effects(),
-            on_gpu=gpu is not None,
-        )
         if gpu is None:
             await self._run(recorded, compiled)
         else:

@@ -14,8 +14,6 @@ from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
-from programs.tape.stream_order import unordered
-from programs.tape.tape_bounds import MAX_STREAMS
 from tests.programs.unit.tape_maker import TapeMaker, t
 
 FACTOR, MOST_GROWTH = 8, 24
@@ -99,20 +97,3 @@ def test_the_time_to_read_ttir_grows_with_its_length() -> None:
 
     times = [min(seconds(loops) for _ in range(3)) for loops in (2000, 16000)]
     assert times[1] < 8 * 4 * times[0] + 0.05
-
-
-def test_looking_for_an_order_is_linear_in_ops() -> None:
-    def spent_s(count: int) -> float:
-        maker = TapeMaker()
-        x = made = maker.tensor()
-        for index in range(count):
-            after = [index - 1] if index else []
-            maker.order = {"stream": index % MAX_STREAMS, "after": after}
-            made = maker.op("add.Scalar", t(x), 1.0)
-        tape = maker.tape([x], [made])
-        started = time.process_time()
-        unordered(tape)
-        return time.process_time() - started
-
-    few = min(spent_s(500) for _ in range(3))
-    assert min(spent_s(4_000) for _ in range(3)) < 40 * few

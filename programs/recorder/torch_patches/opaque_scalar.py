@@ -117,9 +117,9 @@ def _known_or(real: Callable[..., Any], unread: Callable[..., Any]) -> Callable[
 
 
 def _wait(recording: Recording, *tensors: Any) -> None:
-    """Make the host wait for values on CUDA, which are copied in the current stream."""
+    """Make the host wait for values on CUDA, and so for all earlier copies."""
     if any(tensor.device.type == "cuda" for tensor in tensors):
-        recording.tape.streams.wait_for_current()
+        recording.tape.copies.wait()
 
 
 def _known(recording: Recording, tensor: Any) -> Any | None:

@@ -38,7 +38,7 @@ def _measuring(how: str) -> Callable[..., Any]:
         function()
         recording = current()
         if recording is not None:
-            recording.tape.streams.wait_for_all()
+            recording.tape.copies.wait()
         if quantiles is None or len(quantiles) == 1:
             return opaque_time(how)
         return [opaque_time(how) for _ in quantiles]

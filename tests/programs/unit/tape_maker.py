@@ -13,7 +13,7 @@ READS_A_WRITES_OUT = {"k0": KernelEffects(frozenset({"a"}), frozenset({"out"}))}
 
 
 class TapeMaker:
-    """`phase` and `order` apply to the next ops; each op adds one to `line`."""
+    """`phase` applies to the next ops; each op adds one to `line`."""
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
@@ -21,8 +21,6 @@ class TapeMaker:
         self.ops: list[dict[str, Any]] = []
         self.params: list[Any] = []
         self.phase = "run"
-        self.order: dict[str, Any] = {}
-        self.ends: dict[str, list[int]] | None = None
         self.line = 10
 
     def tensor(self, size: int = 64, of: int | None = None) -> int:
@@ -66,7 +64,7 @@ class TapeMaker:
 
     def _add(self, op: dict[str, Any]) -> None:
         self.line += 1
-        more = {"phase": self.phase, "line": f"user.py:{self.line}", **self.order}
+        more = {"phase": self.phase, "line": f"user.py:{self.line}"}
         self.ops.append({**op, **more})
 
     def json(
@@ -88,7 +86,6 @@ class TapeMaker:
             "outputs": {"tuple": [t(id_) for id_ in outputs]},
             "outputs2": {"tuple": [t(id_) for id_ in outputs2]},
             "ops": self.ops,
-            **({} if self.ends is None else {"ends": self.ends}),
         }
 
     def tape(

@@ -44,6 +44,7 @@ def replaced(path: str, value: Any) -> Json:
     ("path", "value", "where", "what"),
     [
         ("tape", 2, "/tape", "its version is 2, not 1"),
+        ("ends", {"run": [0]}, "/ends", "tapes of several CUDA streams are not read any more"),
         ("tape", True, "/tape", "not an integer"),
         ("extra", 1, "", "'extra' is not a field"),
         ("torch", "2\n", "/torch", "not a name"),

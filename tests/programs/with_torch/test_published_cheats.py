@@ -232,11 +232,12 @@ def test_the_work_of_a_lazy_result_belongs_to_the_call(programs: httpx.Client) -
     assert program["tape"]["launches"] > 1
 
 
-def test_work_in_a_stream_that_no_clock_of_the_caller_s_looks_at_is_a_race(
+def test_work_in_a_stream_that_no_clock_of_the_caller_s_looks_at_is_refused(
     programs: httpx.Client,
 ) -> None:
     aside = "with torch.cuda.stream(torch.cuda.Stream()):\n    return fused(x, self.weight)"
-    assert reported(evaluate(programs, source(aside), REFERENCE)) == ("race", set())
+    program = evaluate(programs, source(aside), REFERENCE)
+    assert (program["state"], program["problem"]["reason"]) == ("failed", "stream")
 
 
 @pytest.mark.parametrize(
