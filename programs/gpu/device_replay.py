@@ -17,7 +17,7 @@ from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
 from programs.gpu.iteration_outputs import Checked
 from programs.gpu.op_fault import OpFault, op_fault
 from programs.gpu.program_context import GpuProgramContext
-from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
+from programs.gpu.program_order import MOST_CHANGED, ProgramOrder, ProgramTimingOrder
 from programs.gpu.program_timing import TimedProgram, timed
 from programs.gpu.replay_outputs import KeptOutputs, OutputIndex, SentOutputs, named
 from programs.gpu.variant_choice import VariantChoice
@@ -62,6 +62,8 @@ class DeviceReplay:
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
         self._inputs_left: list[str] = []
+        self._unexplained: set[int] = set()
+        """The storages that calls changed, although none of their ops may write them."""
         self._op: int | None = None
         """The op that is running; `START` while calls are timed."""
 
@@ -86,6 +88,7 @@ class DeviceReplay:
             "peak_bytes": self._needed.peak_bytes,
             "parameters": self._parameters,
             "inputs_left": self._inputs_left,
+            "changed_storages": sorted(self._unexplained)[:MOST_CHANGED],
             "module_state": self._launches.module_state(),
             "variants": {str(op): number for op, number in self._launches.chosen.items()},
         }
@@ -200,6 +203,7 @@ class DeviceReplay:
         for call, phase in enumerate(CALLS):
             run.run(phase)
             self._op = None
+            self._unexplained |= run.unexplained
             yield run, call
 
     def _begun(self, *, other_poison: bool = False) -> ProgramRun:
@@ -209,7 +213,7 @@ class DeviceReplay:
             device=self._context.torch_device,
             sees_accesses=False,
             other_poison=other_poison,
-            digest=lambda octets: self._timing.digests([octets]),
+            digests=self._timing.digests,
         )
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)

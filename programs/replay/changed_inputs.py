@@ -1,10 +1,12 @@
 """Finds inputs, parameters and buffers that a call changes in place, which are results, too.
 
-Digests show the changes. Only the contents of changed ones are kept, after their last use.
+Digests show the changes. Only the contents of changed ones are kept, after their last use. On a GPU
+digests also cover all other live memory, which a kernel could reach behind an address that it
+loads.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
@@ -14,35 +16,49 @@ from programs.replay.storage_lifetimes import changed_tensors
 from programs.tape.output_paths import changeable
 from programs.tape.schema import Phase, Tape
 
-Digest = Callable[[torch.Tensor], object]
-"""Returns a value that is equal only for equal bytes of a storage, within this process."""
+Digests = Callable[[Sequence[torch.Tensor]], Sequence[object]]
+"""Returns values that are equal only for equal bytes of storages, within this process."""
 
 
 class ChangedInputs:
     """Watches what `changeable` lists, in one call after the other."""
 
-    def __init__(self, tape: Tape, tensors: LiveTensors, digest: Digest) -> None:
-        self._tape, self._tensors, self._digest_of = tape, tensors, digest
+    def __init__(
+        self, tape: Tape, tensors: LiveTensors, digests: Digests, *, watches_all: bool
+    ) -> None:
+        """With `watches_all`, also watch all memory that no op of a call may write."""
+        self._tape, self._tensors, self._digests_of = tape, tensors, digests
+        self._watches_all = watches_all
+        self._written: frozenset[int] = frozenset()
         self._before: dict[int, object] = {}
+        self.unexplained: set[int] = set()
+        """The storages that some call changed, although none of its ops may write them."""
         self._kept: dict[int, bytes] = {}
         self._left_bytes = MOST_OUTPUT_BYTES
         self.too_many = False
         """True if the changed ones exceed the limit of what is compared."""
 
     def begin(self, phase: Phase) -> None:
-        """Digest the memory that an op of the next call may write."""
+        """Digest the memory that an op of the next call may write, or all memory."""
         self._before, self._kept = {}, {}
         if phase not in CALLS:
             return
-        written = _may_be_written(self._tape, phase)
-        for storage in {self._storage(id_) for id_ in _watched(self._tape, phase)} & written:
-            if self._tensors.has(storage):
-                self._before[storage] = self._digest(storage)
+        self._written = may_be_written(self._tape, phase)
+        watched = {self._storage(id_) for id_ in _watched(self._tape, phase)} & self._written
+        if self._watches_all:
+            watched |= set(range(len(self._tape.storages))) - self._written
+        there = sorted(storage for storage in watched if self._tensors.has(storage))
+        self._before = dict(zip(there, self._digests(there), strict=True))
 
     def leave(self, storages: Iterable[int], phase: Phase) -> None:
         """Check storages after their last use, before they are freed."""
-        gone = {one for one in storages if one in self._before}
-        changed = {one for one in gone if self._digest(one) != self._before.pop(one)}
+        gone = [one for one in storages if one in self._before]
+        if not gone:
+            return
+        pairs = zip(gone, self._digests(gone), strict=True)
+        changed = {one for one, digest in pairs if digest != self._before.pop(one)}
+        self.unexplained |= changed - self._written
+        changed &= self._written
         if not changed:
             return
         for position, id_ in enumerate(_watched(self._tape, phase)):
@@ -67,19 +83,20 @@ class ChangedInputs:
     def _storage(self, id_: int) -> int:
         return self._tape.tensors[id_].storage
 
-    def _digest(self, storage: int) -> object:
-        return self._digest_of(self._tensors.octets(storage))
+    def _digests(self, storages: Sequence[int]) -> Sequence[object]:
+        return self._digests_of([self._tensors.octets(one) for one in storages])
 
 
-def digest_on_host(octets: torch.Tensor) -> bytes:
-    """Return the digest of bytes on the CPU."""
-    return hashlib.blake2b(octets.numpy()).digest()
+def digests_on_host(octets: Sequence[torch.Tensor]) -> list[bytes]:
+    """Return the digests of bytes on the CPU."""
+    return [hashlib.blake2b(one.numpy()).digest() for one in octets]
 
 
 def _watched(tape: Tape, phase: Phase) -> list[int]:
     return [id_ for _, id_ in changeable(tape, 0 if phase == CALLS[0] else 1)]
 
 
-def _may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
+def may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
+    """Return the storages that the ops of a phase may write."""
     ids = [id_ for op in tape.ops if op.phase == phase for id_ in changed_tensors(op)]
     return frozenset([tape.tensors[id_].storage for id_ in ids])

@@ -20,6 +20,8 @@ _CHUNK_ELEMENTS = 1 << 26
 """Elements to compare at a time, which bounds the additional memory."""
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _LARGEST = 8
+_FREED = 0xFF
+"""NaN in every float."""
 
 
 class PoisonedStorages:
@@ -70,9 +72,14 @@ class PoisonedStorages:
         return holds.cpu().numpy() if bool(holds.any()) else None
 
     def free(self, storages: Iterable[int]) -> None:
-        """Forget freed storages."""
+        """Forget storages before they are freed, and overwrite them, so that no kernel finds them.
+
+        torch keeps their memory mapped.
+        """
         for storage in storages:
             self._with_numbers.pop(storage, None)
+            if self._tensors.has(storage):
+                self._tensors.octets(storage).fill_(_FREED)
 
     def _fill(self, octets: torch.Tensor, dtype: str, *, with_numbers: bool) -> None:
         octets.fill_(poison_of(stored(COMPLEX.get(dtype, dtype)), other=self._other))

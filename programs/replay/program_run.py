@@ -15,7 +15,7 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
-from programs.replay.changed_inputs import ChangedInputs, Digest, digest_on_host
+from programs.replay.changed_inputs import ChangedInputs, Digests, digests_on_host
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, STATISTICS, Call, called
 from programs.replay.poisoned_storages import PoisonedStorages
@@ -89,8 +89,8 @@ class ReplayOptions:
     """Calls an ATen op; an experiment also measures its time."""
     may_round: bool = False
     """True if results may have another floating-point dtype than the tape's."""
-    digest: Digest = digest_on_host
-    """Detects inputs that a call changes. Its key must be hidden from the program's kernels."""
+    digests: Digests = digests_on_host
+    """Detects memory that a call changes. Its key must be hidden from the program's kernels."""
 
 
 class ProgramRun:
@@ -109,7 +109,9 @@ class ProgramRun:
         self.tensors = LiveTensors(tape, how.device)
         self.generators = RandomGenerators(tape, how.device)
         self.written = self._written_memory()
-        self._inputs = ChangedInputs(tape, self.tensors, how.digest)
+        self._inputs = ChangedInputs(
+            tape, self.tensors, how.digests, watches_all=not how.sees_accesses
+        )
         self.inputs_left: Mapping[int, bytes] = {}
         """The inputs, parameters and buffers that the last call changed in place, by position."""
         self.findings: list[Finding] = []
@@ -139,6 +141,11 @@ class ProgramRun:
         for storage, octets in contents.items():
             self.tensors.adopt(storage, octets)
 
+    @property
+    def unexplained(self) -> frozenset[int]:
+        """The storages that calls changed on a GPU, although none of their ops may write them."""
+        return frozenset(self._inputs.unexplained)
+
     def _written_memory(self) -> Written:
         if self._how.sees_accesses:
             return WrittenStorages(self._tape, self.tensors)
@@ -161,9 +168,9 @@ class ProgramRun:
 
     def _free(self, index: int) -> None:
         gone = self._needed.freed_after.get(index, ())
+        self.written.free(gone)
         for storage in gone:
             self.tensors.free(storage)
-        self.written.free(gone)
 
     def _step(self, index: int, op: Op) -> None:
         if self._how.before_op is not None:

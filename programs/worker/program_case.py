@@ -259,6 +259,7 @@ class _Case:
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
         outcome.warnings += compiled.left_out_warnings + _untimed("The program", replayed)
+        outcome.findings += replayed.kept
         outcome.findings += _kept_by_modules(replayed, attempt.recordings.texts)
         if reference is not None and kernels is not None:
             self._take_reference(reference)

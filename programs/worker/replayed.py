@@ -90,6 +90,8 @@ class Replayed:
     """The number of the fastest variant, which ran, of each autotuned launch on a GPU, by op."""
     module_states: Sequence[Mapping[str, Any]] = ()
     """State that its kernels' modules could keep between runs on a GPU."""
+    kept: Sequence[Finding] = ()
+    """Findings about memory on a GPU that a call changed, although none of its ops may write it."""
     times: ProgramTimes | None = None
     """Its times on a GPU, if it was timed."""
     untimed: str = ""

@@ -3,7 +3,7 @@
 No user Python runs in a launcher, but its tape may be forged, so its reports are checked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from launch.messages import Finding
@@ -11,6 +11,8 @@ from launch.request.verdict import RunEnding
 from programs.gpu.program_order import COMPARE
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
+from programs.replay.replay_order import CALLS
+from programs.tape.output_paths import changeable
 from programs.tape.schema import Op, Tape
 from programs.worker.gpu.device_reports import (
     DeviceReferenceReport,
@@ -37,10 +39,13 @@ from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
+from worker.launch.gpu.iteration_findings import STATE_KEPT
 from worker.pool.shared_bytes import Body
 
 _Sent = TypeVar("_Sent")
 _INPUT, _OP = "input:", "op-"
+_MOST_NAMED = 3
+_MOST_PATH_CHARS = 100
 
 
 def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
@@ -182,9 +187,38 @@ def _take_numbers(
     replayed.parameters = report.parameters
     replayed.state = state_of(tape)
     replayed.variants = {_number(op): number for op, number in report.variants.items()}
+    replayed.kept = _state_kept(tape, report.changed_storages)
     replayed.module_states = [state.model_dump() for state in report.module_state.values()]
     replayed.times = _times(tape, said)
     replayed.untimed = note_of(said) if replayed.times is None else ""
+
+
+def _state_kept(tape: Tape, changed: Sequence[int]) -> list[Finding]:
+    """Return a finding about storages that a call changed without an op that may write them."""
+    if any(storage >= len(tape.storages) for storage in changed):
+        raise Malformed("a call changed a storage that the tape does not have")
+    if not changed:
+        return []
+    named = ", ".join(_described(tape, storage) for storage in changed[:_MOST_NAMED])
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    message = (
+        f"A call changed memory that none of its ops takes: {named}{more}. A kernel reached it "
+        "behind an address that it loaded or computed, and could keep results there."
+    )
+    return [Finding(kind=STATE_KEPT, message=message)]
+
+
+def _described(tape: Tape, storage: int) -> str:
+    """Return the name of a storage for messages: a parameter, an input, or where it was made."""
+    for call in range(len(CALLS)):
+        for path, id_ in changeable(tape, call):
+            if tape.tensors[id_].storage == storage:
+                return path[:_MOST_PATH_CHARS]
+    for op in tape.ops:
+        ids = (id_ for id_ in getattr(op, "outputs", ()) if id_ is not None)
+        if op.place is not None and any(tape.tensors[id_].storage == storage for id_ in ids):
+            return f"a tensor made in line {op.place.line} of {op.place.file}"
+    return "a constant"
 
 
 def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from programs.gpu.program_order import MOST_CHANGED
 from programs.worker.replay_child import ReportedReplay
 from worker.compile.reports import Count, Report
 from worker.gpu.supervisor.launcher_protocol import MOST_ITERATIONS
@@ -48,6 +49,10 @@ class DeviceReport(ReportedReplay):
     repeats: Annotated[list[_Iteration], Field(max_length=MOST_ITERATIONS)] = Field(
         default_factory=list
     )
+    changed_storages: Annotated[list[Count], Field(max_length=MOST_CHANGED)] = Field(
+        default_factory=list
+    )
+    """Memory that a call changed, although none of its ops may write it."""
 
 
 class DeviceReferenceReport(DeviceReport):

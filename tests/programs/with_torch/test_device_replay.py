@@ -13,7 +13,7 @@ import pytest
 from programs.gpu.program_order import (
     ProgramTimingOrder,
 )
-from tests.gpu.program_tapes import program, t
+from tests.gpu.program_tapes import TapeOnGpu, program, t
 from tests.programs.with_torch.stand_in_program_gpu import (
     COUNT,
     Gpu,
@@ -88,6 +88,7 @@ def test_an_input_that_was_changed_in_place_is_sent(gpu: Gpu) -> None:
     result = gpu.run(program(call, [[COUNT], [COUNT]]))
 
     assert result["inputs_left"] == ["0:0", "1:0"]
+    assert result["changed_storages"] == []
     assert gpu.sent["output:input:0:0"] == bytes(4 * COUNT)
     assert "output:input:0:1" not in gpu.sent
 
@@ -155,6 +156,25 @@ def test_a_variable_of_a_kernels_module_is_reported_and_whether_it_changed(
 
     reported = {"name": "runs", "size_bytes": 4, "changed": counts}
     assert result["module_state"]["scale"]["variables"] == [reported]
+
+
+def test_memory_that_a_kernel_reaches_behind_an_address_is_reported(gpu: Gpu) -> None:
+    places: list[int] = []
+    gpu.kernel("note", lambda pointers: places.append(pointer(pointers, 0)))
+    gpu.kernel("keeps", lambda _: floats(places[-1]).fill(len(gpu.stages)))
+    tape = TapeOnGpu()
+    kept = tape.full([COUNT], 0.0, "fp32")
+    tape.launch_kernel("note", kernel("note", x="*fp32"), {"x": t(kept)})
+    for phase in ("run", "run2"):
+        tape.phase = phase
+        out = tape.full([COUNT], 1.0, "fp32")
+        tape.launch_kernel("keeps", kernel("keeps", out="*fp32"), {"out": t(out)})
+        tape.made("clone.default", [COUNT], t(kept))  # keeps it alive, but does not write it
+        tape.returned[phase] = [out]
+
+    result = gpu.run(tape.order())
+
+    assert result["changed_storages"] == [tape.tensors[kept][-1]]
 
 
 def test_a_module_that_cannot_be_read_is_reported(gpu: Gpu) -> None:

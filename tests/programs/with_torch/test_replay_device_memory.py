@@ -72,3 +72,13 @@ def test_memory_that_was_not_poisoned_counts_as_written() -> None:
     tensors.make(0).fill_(float("nan"))
 
     assert PoisonedStorages(tape, tensors).unwritten(0) is None
+
+
+def test_memory_is_overwritten_before_it_is_freed() -> None:
+    tape = a_tape("fp32", [64], [1], 0, 256)
+    tensors = LiveTensors(tape, CPU)
+    made = tensors.make(0).fill_(1.0)
+
+    PoisonedStorages(tape, tensors).free([0])
+
+    assert made.isnan().all()

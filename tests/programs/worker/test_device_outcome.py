@@ -191,3 +191,14 @@ def test_what_modules_of_kernels_could_keep_is_reported():
 
     (finding,) = of_module(kept, {"user.py": "x = 1\nseen = 2\n"})
     assert (finding.kind, finding.file, finding.line) == ("state_kept", "user.py", 2)
+
+
+def test_memory_that_a_call_changed_without_an_op_is_reported():
+    (finding,) = finished(changed_storages=[TAPE.tensors[TAPE.inputs[0].id].storage]).kept
+
+    assert finding.kind == "state_kept"
+    assert "inputs[0]" in finding.message
+
+
+def test_a_changed_storage_that_the_tape_does_not_have_is_misreported():
+    assert finished(changed_storages=[999]).problem.slug == "replay_crashed"
