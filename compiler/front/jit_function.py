@@ -47,6 +47,8 @@ def asking_for_modules(loaded: Loaded, kernel: Any = None) -> Iterator[None]:
         is_new = len(loaded.assumptions.needs) > needs
         if is_new or (needs and (kernel is None or _may_lack_a_name(loaded, kernel))):
             raise module_errors.of_needs(failure, loaded) from failure
+        if loaded.assumptions.absent is not None:
+            failure.needs = []  # the caller listed it as absent
         raise
 
 

@@ -202,4 +202,7 @@ def _caused_by(
         found = used.diagnostic("error", message, hint=hint)
         return Failure("compile_error", "frontend", f"line {found.line}: {message}", [found])
     note = used.diagnostic("note", f"{name!r} is used here")
-    return Failure(failure.slug, failure.stage, failure.message, [*failure.diagnostics, note])
+    used_here = [*failure.diagnostics, note]
+    caused = Failure(failure.slug, failure.stage, failure.message, used_here)
+    caused.needs = failure.needs
+    return caused

@@ -26,23 +26,44 @@ def missing_module(place: Span, module: str) -> str:
     """
     if module.split(".", maxsplit=1)[0] == _TRITON:
         return _of_triton(module)
-    node = _import_at(place)
-    wanted = (_import_text(node, module) if node is not None else module).replace(".", "/")
-    if isinstance(node, ast.ImportFrom) and _is_used_as_module(node.names[0], place):
-        wanted = f"{wanted}/{node.names[0].name}"
+    wanted = _needed_module(place, module).replace(".", "/")
     return f'Post its file in `files` as "{wanted}.py", or put what is needed into the source.'
+
+
+def needs_of(error: ImportError, place: Span) -> list[str]:
+    """Return the module to post for an import that found none; none for Triton's and Python's."""
+    if (helpers := _helpers_of_torch(error)) is not None:
+        return [helpers]
+    top = str(error.name).split(".", maxsplit=1)[0]
+    if top == _TRITON or top in sys.stdlib_module_names:
+        return []
+    return [_needed_module(place, str(error.name))]
+
+
+def _needed_module(place: Span, module: str) -> str:
+    """Return the whole name of the module that the import at `place` needs."""
+    node = _import_at(place)
+    wanted = _import_text(node, module) if node is not None else module.removeprefix(f"{PACKAGE}.")
+    if isinstance(node, ast.ImportFrom) and _is_used_as_module(node.names[0], place):
+        return f"{wanted}.{node.names[0].name}"
+    return wanted
 
 
 def missing_helpers(error: ImportError) -> str | None:
     """Return advice on a module of torch's with functions for kernels, None for other imports."""
-    name = str(error.name)
-    wanted = name if name in FOR_KERNELS else f"{name}.{_wanted_name(error)}"
-    if wanted not in FOR_KERNELS:
+    wanted = _helpers_of_torch(error)
+    if wanted is None:
         return None
     return (
         f'Post the file of your torch in `files` as "{wanted.replace(".", "/")}.py"; `tritonc` '
         "does so where it is installed next to torch."
     )
+
+
+def _helpers_of_torch(error: ImportError) -> str | None:
+    name = str(error.name)
+    wanted = name if name in FOR_KERNELS else f"{name}.{_wanted_name(error)}"
+    return wanted if wanted in FOR_KERNELS else None
 
 
 def missing_name(error: ImportError, place: Span) -> str | None:

@@ -62,7 +62,10 @@ def of_definition(
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
     notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]
     detail = f"line {found.line}: {message} (so {wanted!r} is missing)"
-    return Failure(slug, "frontend", detail, [found, *reversed(notes)])
+    failure = Failure(slug, "frontend", detail, [found, *reversed(notes)])
+    if slug == "missing_module" and isinstance(error, ImportError):
+        failure.needs = import_errors.needs_of(error, _span(cause))
+    return failure
 
 
 def _chain_of_definitions(
@@ -95,7 +98,9 @@ def check_executed(loaded: Loaded) -> None:
     if loaded.failed is not None:
         failure = of_definition(loaded.failed, "", loaded.dropped)
         message = failure.message.removesuffix(" (so '' is missing)")
-        raise Failure(failure.slug, failure.stage, message, failure.diagnostics)
+        ended = Failure(failure.slug, failure.stage, message, failure.diagnostics)
+        ended.needs = failure.needs
+        raise ended
 
 
 def of_needs(failure: Failure, loaded: Loaded) -> Failure:

@@ -61,17 +61,17 @@ MISTAKES = {
     "a file that is not there": (
         kernel("from .helpers import one"),
         {"other.py": ONE},
-        ("missing_module", "user.py", 1, '`files` as "helpers.py"'),
+        ("missing_module", "user.py", 1, '`files` as "helpers.py"', "helpers"),
     ),
     "a file of a package that is not there": (
         kernel("from mypkg.ops.helpers import one"),
         {"helpers.py": ONE},
-        ("missing_module", "user.py", 1, '`files` as "mypkg/ops/helpers.py"'),
+        ("missing_module", "user.py", 1, '`files` as "mypkg/ops/helpers.py"', "mypkg.ops.helpers"),
     ),
     "a file that a file needs": (
         kernel("from pkg import one"),
         {"pkg/__init__.py": "from .sub import one\n"},
-        ("missing_module", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"'),
+        ("missing_module", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"', "pkg.sub"),
     ),
     "a name that the file does not define": (
         kernel("from helpers import won", "won()"),
@@ -108,15 +108,16 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("text", "files", "reported"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_with_files_is_explained(
-    children: Children, text: str, files: dict[str, str], reported: tuple[str, str, int, str]
+    children: Children, text: str, files: dict[str, str], reported: tuple[Any, ...]
 ) -> None:
     failure = compile_with(children, text, files).failure
 
     assert failure is not None
     error = failure["diagnostics"][0]
-    slug, file, line, hint = reported
+    slug, file, line, hint, *needs = reported
     assert (failure["slug"], error["file"], error["line"]) == (slug, file, line)
     assert hint in str(error["hint"])
+    assert failure["needs"] == needs
 
 
 def test_a_function_among_the_constexprs_that_is_not_there_is_named(children: Children) -> None:
