@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from vector_add import TOOLCHAIN, job
 
 from compiler.compilation import (
     Compilation,
@@ -13,6 +12,7 @@ from compiler.compilation import (
 )
 from compiler.diagnostic import Diagnostic
 from compiler.problem import failure_problem
+from tests.unit.compiler.vector_add import TOOLCHAIN, job
 
 
 def test_a_new_compilation_has_every_field_of_an_answer():

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from vector_add import job
 
 from compiler.job import CompileJob
 from compiler.specialization import SpecializedParameter
+from tests.unit.compiler.vector_add import job
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "as it is": {},

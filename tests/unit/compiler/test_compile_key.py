@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_add import TOOLCHAIN, VECTOR_ADD, key
+
+from tests.unit.compiler.vector_add import TOOLCHAIN, VECTOR_ADD, key
 
 CONSTEXPRS = {"BLOCK_SIZE": 1024, "ACTIVATION": "relu", "EVEN": True}
 

@@ -1,7 +1,6 @@
-"""Lists of our packages are complete, and no two test files have the same name."""
+"""Lists of our packages are complete."""
 
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -24,10 +23,3 @@ def test_types_and_imports_of_every_package_are_checked():
 
     assert set(PROJECT["tool"]["mypy"]["packages"]) == checked
     assert set(PROJECT["tool"]["importlinter"]["root_packages"]) == checked
-
-
-def test_no_two_files_of_tests_have_one_name():
-    # pytest imports test files by base name, so two of one name in a run are an error.
-    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
-
-    assert [name for name, count in names.items() if count > 1] == []

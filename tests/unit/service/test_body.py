@@ -1,10 +1,10 @@
 """Reading a body: bounded, and only JSON."""
 
 import pytest
-from asgi import request
 
 from service.http.body import read_body
 from service.http.problems import ProblemRaised
+from tests.unit.service.asgi import request
 
 JSON = {"Content-Type": "application/json"}
 

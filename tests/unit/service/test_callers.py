@@ -3,13 +3,13 @@
 from typing import cast
 
 import pytest
-from asgi import request
 
 from service.caller import ANONYMOUS, Caller, Callers
 from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight
 from service.http.problems import ProblemRaised
 from service.request_rate import RequestRate
 from store.api_keys import ApiKey, ApiKeys
+from tests.unit.service.asgi import request
 
 COMPILER = ApiKey("k1", "ci", ("compile",), "team-a")
 ADMIN = ApiKey("k2", "operator", ("admin",), "")

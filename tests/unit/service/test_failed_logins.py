@@ -1,11 +1,11 @@
 """Guessed API keys: a burst is answered, then one a second; other callers are not slowed down."""
 
 import pytest
-from asgi import request
-from test_callers import COMPILER, FakeApiKeys, callers
 
 from service.caller import FAILURES_AT_ONCE, MAX_ADDRESSES, FailedLogins
 from service.http.problems import ProblemRaised
+from tests.unit.service.asgi import request
+from tests.unit.service.test_callers import COMPILER, FakeApiKeys, callers
 
 
 class Clock:

@@ -1,10 +1,10 @@
 """The waiting time that a request asks for, and errors about it."""
 
 import pytest
-from asgi import request
 
 from service.http.problems import ProblemRaised
 from service.http.query import Wait, requested_wait
+from tests.unit.service.asgi import request
 
 
 @pytest.mark.parametrize(

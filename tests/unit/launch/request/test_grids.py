@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from launch_of_add import errors
 
 from compiler.rejection import RequestRejected
 from launch.request.grid import parse_grid
+from tests.unit.launch.request.launch_of_add import errors
 
 VALUES = {"n": 1000, "BLOCK": 64, "NUM_SMS": 132, "big": 2**40, "x": 1.5, "flag": True}
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from launch_of_add import LAUNCH
 
 from compiler.rejection import RequestRejected
 from launch.request.case import with_seeds
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
 from launch.request.request_part import read
+from tests.unit.launch.request.launch_of_add import LAUNCH
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text(max_size=8)

@@ -5,12 +5,12 @@ import random
 from typing import Any
 
 import pytest
-from launch_of_add import errors, request
 
 from compiler.rejection import RequestRejected
 from launch.request.argument_binding import bind_arguments
 from launch.request.case import cases_of, seeds_of, with_seeds
 from launch.request.initializer import bind_init, with_seed
+from tests.unit.launch.request.launch_of_add import errors, request
 
 DIGEST = "sha256:" + "0f" * 32
 

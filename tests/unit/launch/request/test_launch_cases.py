@@ -3,12 +3,20 @@
 from typing import Any
 
 import pytest
-from launch_of_add import COMPILATION, LAUNCH, OUTPUT, SIGNATURE, X, errors, resolved
 
 from launch.request import argument_binding
 from launch.request.case import Case, merge_arguments
 from launch.request.launch_request import LaunchRequest
 from launch.request.launch_resolution import resolve_launch
+from tests.unit.launch.request.launch_of_add import (
+    COMPILATION,
+    LAUNCH,
+    OUTPUT,
+    SIGNATURE,
+    X,
+    errors,
+    resolved,
+)
 
 
 def cases(*changes: dict[str, Any], **launch: Any) -> list[Case]:

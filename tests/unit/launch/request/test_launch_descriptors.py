@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from launch_of_add import errors
 
 from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments
+from tests.unit.launch.request.launch_of_add import errors
 
 
 def bound(**arguments: Any) -> BoundArguments:

@@ -1,11 +1,19 @@
 """Resolved launches: device, target, grid, and arguments together with a signature."""
 
 import pytest
-from launch_of_add import COMPILATION, OUTPUT, SIGNATURE, X, errors, request, resolved
 
 from launch.request.hint_check import HintViolated
 from launch.request.launch_request import DeviceClass
 from launch.request.launch_resolution import grid_values, resolve_launch
+from tests.unit.launch.request.launch_of_add import (
+    COMPILATION,
+    OUTPUT,
+    SIGNATURE,
+    X,
+    errors,
+    request,
+    resolved,
+)
 from tests.unit.launch.request.test_launch_request import KEY, read
 
 

@@ -4,11 +4,18 @@ from typing import Any
 
 import orjson
 import pytest
-from launch_of_add import COMPILATION, LAUNCH, OUTPUT, errors, request, resolved
 
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from launch.request.launch_resolution import resolve_launch
 from service.http.body import parse_body
+from tests.unit.launch.request.launch_of_add import (
+    COMPILATION,
+    LAUNCH,
+    OUTPUT,
+    errors,
+    request,
+    resolved,
+)
 
 
 def read(**changes: Any) -> LaunchRequest:
