@@ -1,3 +1,4 @@
+# Runs in: service, worker
 """Programs: PyTorch host code that launches kernels, recorded as a tape, replayed and judged.
 
 Start here. The path of a program, from POST to verdict:

@@ -1,3 +1,4 @@
+# Runs in: service, worker
 """Proofs: a kernel's accesses, for all sizes that keep a contract. A feature with jobs of its own.
 
 `service/` reads a request, infers a contract from cases where none is given, and queues a job.

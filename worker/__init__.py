@@ -1,3 +1,4 @@
+# Runs in: worker, child with user code, child without
 """Workers: run untrusted code in pools of sandboxed processes, and feed them jobs.
 
 The first module that a worker and its zygotes load, so that the digest here is older than all of

@@ -1,1 +1,2 @@
+# Runs in: service
 """Compiler Explorer's API on top of our own, so that its editor plug-ins work here."""

@@ -1,3 +1,4 @@
+# Runs in: client
 """tritonc: compile and run Triton GPU kernels on a tritond service, without a GPU of your own."""
 
 from tritonc_version import __version__

@@ -1,3 +1,4 @@
+# Runs in: child with user code, child without
 """The back end: TTIR or other IR to machine code, and facts that only Triton's own code knows.
 
 Runs in back children. No user Python ever runs beside it. Standard library and Triton only.

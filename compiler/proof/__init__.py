@@ -1,3 +1,4 @@
+# Runs in: service, worker, child without
 """Proofs about a kernel's TTIR for all sizes: accesses in bounds, integers that do not wrap.
 
 `prove` is the way in. `evaluator` reads addresses and masks backwards as polynomials over symbolic

@@ -1,1 +1,2 @@
+# Runs in: service, worker
 """Compile requests: parsed, measured, and resolved against a toolchain."""

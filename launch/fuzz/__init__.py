@@ -1,3 +1,4 @@
+# Runs in: worker
 """Generates further cases of one launch from its request and a seed. Runs nothing.
 
 Generates only cases that the request shows to be legal. Anything uncertain keeps its value, and the

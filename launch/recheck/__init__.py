@@ -1,3 +1,4 @@
+# Runs in: worker, child without
 """Re-checks of what the prover calls `proved`, in children that share no code with it.
 
 A re-check never proves anything: it looks for launches that keep a contract and break what was

@@ -1,1 +1,2 @@
+# Runs in: service
 """Proofs over HTTP."""

@@ -1,1 +1,2 @@
+# Runs in: worker
 """Proofs as a worker does them. Reads no IR: children do."""

@@ -1,3 +1,4 @@
+# Runs in: service
 """Batches: up to 1,000 compilations, launches, or jobs of a feature in one request.
 
 Start here: `batch_submission.py` submits each item in the same way as a single request.

@@ -1,3 +1,4 @@
+# Runs in: service
 """Compilations: from a request to its answer.
 
 Start here: `submission.py` is the whole policy of a POST, from the cheapest answer to a new job.

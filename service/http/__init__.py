@@ -1,1 +1,2 @@
+# Runs in: service
 """HTTP itself: bodies, query strings, problems, middleware, bounds of connections."""

@@ -1,1 +1,2 @@
+# Runs in: service
 """The routes, one resource a file."""

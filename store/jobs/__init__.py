@@ -1,3 +1,4 @@
+# Runs in: service, worker
 """The job protocol: how callers, workers and reapers share work without ever losing or doubling it.
 
 A job is one piece of work with an id that says what it is (for a compilation: its compile key), so

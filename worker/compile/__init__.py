@@ -1,3 +1,4 @@
+# Runs in: worker
 """Compile jobs, inspections and derivations, run in sandboxed children.
 
 Start here: `compile_job.py` handles one claimed job, and `compile.py` runs its children.

@@ -1,3 +1,4 @@
+# Runs in: worker
 """Launches: from a claimed job to its record.
 
 Start here: `do_launch.py` does one job, `cases/cases.py` each of its cases.

@@ -1,3 +1,4 @@
+# Runs in: worker, child with user code, child without, launcher
 """Zygotes and their sandboxed children: start one, give it a task, read its result, reap it.
 
 Start here: `pool.py` runs one task in one child, as the worker sees it.

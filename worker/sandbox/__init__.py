@@ -1,3 +1,4 @@
+# Runs in: worker, child with user code, child without, launcher
 """The sandbox of one child, applied irrevocably before the child reads its job.
 
 Start here: `profile.py` says what each kind of child may do, and `apply.py` enforces it.

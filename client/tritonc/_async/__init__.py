@@ -1,1 +1,2 @@
+# Runs in: client
 """The client's requests, for asyncio."""

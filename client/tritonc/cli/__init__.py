@@ -1,1 +1,2 @@
+# Runs in: client
 """The command `tritonc`. It uses the public client, like any other program."""

@@ -1,1 +1,2 @@
+# Runs in: client
 """Programs, which launch kernels: their requests and answers."""

@@ -1,1 +1,2 @@
+# Runs in: client
 """Sweeps: their requests, and the resulting tables."""

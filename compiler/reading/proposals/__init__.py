@@ -1,3 +1,4 @@
+# Runs in: child with user code
 """Proposes a type for each parameter of a kernel, from its use in the text.
 
 `propose.py` decides; `uses.py` collects what each use implies. `address_roots.py` follows addresses

@@ -1,3 +1,4 @@
+# Runs in: service, worker, child without, launcher
 """Checks of a tape that need no torch: of its ops' names, results, shared storages and arguments.
 
 User code ran beside the writer of the tape, so the tape may be forged. Each shape, stride and dtype

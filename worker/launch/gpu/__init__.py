@@ -1,3 +1,4 @@
+# Runs in: worker
 """Launches on the GPUs of this machine, from a claimed job to their outcome. Never imports CUDA.
 
 Start here: `gpu_consumer.py` takes the jobs of one GPU, and `gpu_run.py` does each run.

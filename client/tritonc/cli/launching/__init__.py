@@ -1,1 +1,2 @@
+# Runs in: client
 """`tritonc launch`: runs a launch given by flags and a request file, and reports it."""
