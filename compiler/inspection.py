@@ -14,6 +14,7 @@ from compiler.autotune import AutotuneReading
 from compiler.compilation import AssumedValue
 from compiler.diagnostic import Diagnostic
 from compiler.key import inspection_key
+from compiler.languages import PythonLanguage
 from compiler.problem import Problem
 from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import (
@@ -169,6 +170,8 @@ class InspectedKernel(BaseModel):
     heuristics: list[str]
     calls: list[str]
     gluon: bool
+    """True if `language` is gluon."""
+    language: PythonLanguage = "triton"
     launched: bool = False
     launch: InspectedLaunch | None = None
     assumed: list[AssumedValue] = Field(default_factory=list)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from compiler.languages import SourceLanguage
 from compiler.request.compile_request import MAX_TEXT_CHARS
 from compiler.stages import TextStage
 
@@ -45,7 +46,7 @@ class _Part(BaseModel):
 class RequestText(_Part):
     """A compile request as it stands in the forms."""
 
-    language: Literal["python", "ttir", "ttgir"] = Field(description="of `source`")
+    language: SourceLanguage = Field(description="of `source`")
     source: _Source = Field(description="what the editor holds")
     files: Annotated[dict[_Name, _Source], Field(max_length=64, fail_fast=True)] = Field(
         default={}, description="modules that the source imports, by path"

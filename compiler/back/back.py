@@ -84,7 +84,7 @@ class _Lowering:
 
         def lower(module: Any, changes: Mapping[str, Any]) -> None:
             options = self.backend.parse_options({**given, **changes})
-            stages = triton_api.stages_of(self.backend, options, gluon=self.language == "glir")
+            stages = triton_api.stages_of(self.backend, options, self.language)
             stages[name](module, self.metadata | vars(options))
 
         return failing_operation.FailedStage(
@@ -139,7 +139,7 @@ def lowered(
         raise Failure(
             "compile_error", language, message, [diagnostic("error", language, message)]
         ) from error
-    stages = triton_api.stages_of(backend, options, gluon=language == "glir")
+    stages = triton_api.stages_of(backend, options, language)
     metadata = {"target": backend.target, **vars(options)}
     sources = {f"/kernel/{path}": files[path] for path in files}
     lowering = _Lowering(backend, options, language, text, stages, metadata, send, sources)

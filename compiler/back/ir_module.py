@@ -8,9 +8,10 @@ import re
 from typing import Any
 
 from compiler.diagnostic import Diagnostic, Failure, diagnostic
+from compiler.languages import BY_IR
 from compiler.messages.orders import BackOrder, IrBounds
 
-_SHOWN = {"source": "frontend", "glir": "ttgir"}
+_SHOWN = {"source": "frontend"} | {ir: known.shown_stage for ir, known in BY_IR.items()}
 _TENSOR = re.compile(r"(?:tensor|memdesc)<\s*((?:\d+\s*x\s*)+)")
 _MOST_DIGITS = 18
 
@@ -49,14 +50,14 @@ _TARGET = re.compile(r'ttg\.target"? = "([^"]*)"')
 
 
 def options_of(module: Any, language: str) -> dict[str, int]:
-    """Return the options that TTGIR and Gluon IR carry, which win over the request's."""
-    return {} if language == "ttir" else _attributes(module)
+    """Return the options that the module carries, which win over the request's."""
+    return _attributes(module) if BY_IR[language].carries_options else {}
 
 
 def check_lowerable(module: Any, target: Any, language: str) -> None:
     """Raise `Failure` (`compile_error`) for a module that cannot be lowered as it is."""
     threads = module.get_int_attr(_THREADS_PER_WARP)
-    if language == "ttgir" and "num_warps" not in _attributes(module):
+    if BY_IR[language].carries_options and "num_warps" not in _attributes(module):
         message = (
             f"the module does not say {_OF_OPTIONS['num_warps']}, as every TTGIR module does: "
             'if it is TTIR, post it with "language": "ttir"'
@@ -74,7 +75,8 @@ def check_lowerable(module: Any, target: Any, language: str) -> None:
 def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
     """Return the module's attributes that contradict `order`."""
     language, options = order.language, order.options
-    wins = "the option holds, TTIR has none yet" if language == "ttir" else "the module's holds"
+    has_options = BY_IR[language].carries_options
+    wins = "the module's holds" if has_options else "the option holds, TTIR has none yet"
     found = [
         diagnostic(
             "note",
@@ -90,7 +92,7 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
     own_line = next((line for line in lines if line.startswith(("module", '"builtin.module"'))), "")
     made_for = _TARGET.search(own_line)
     asked_for = str(order.target)
-    if language != "ttir" and made_for is not None and made_for[1] != asked_for:
+    if has_options and made_for is not None and made_for[1] != asked_for:
         message = (
             f"the module was made for {made_for[1]} and is compiled for {asked_for}, which may "
             "lack its instructions: TTIR can be compiled for any target, TTGIR for its own"

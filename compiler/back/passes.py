@@ -164,7 +164,7 @@ def passes(order: PassesOrder, body: bytes, send: Send) -> None:
     ir_module.check_size(text, language, order.ir_bounds)
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     options = backend.parse_options({**order.options})
-    stages = triton_api.stages_of(backend, options, gluon=language == "glir")
+    stages = triton_api.stages_of(backend, options, language)
     trace, error = _Trace(), None
     module = _parsed(text, backend, order)
     metadata = {"target": backend.target, **vars(options)}

@@ -6,8 +6,9 @@ import base64
 import gc
 import subprocess
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,14 @@ from triton.backends.compiler import GPUTarget, Language
 from triton.backends.nvidia import compiler as nvidia_compiler
 from triton.compiler import ASTSource, code_generator, make_backend
 from triton.compiler.errors import CompilationError
-from triton.experimental.gluon._runtime import GluonASTSource
+from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 from triton.experimental.gluon._runtime import jit as gluon_jit
 from triton.runtime import cache, jit
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
+from compiler.languages import BY_IR, BY_NAME
+from compiler.languages import Language as KernelLanguage
 from compiler.target import Target
 
 if TYPE_CHECKING:
@@ -39,8 +42,28 @@ INSTALLED = str(Path(triton.__file__).parent)
 VIRTUAL = "/triton"
 LAUNCHABLE = (JITFunction, Autotuner, Heuristics)
 """Classes whose method `run` launches a kernel."""
-JIT_DECORATORS = (jit.jit, gluon_jit)
-"""The functions that turn a function into a kernel: `@triton.jit`, `@gluon.jit`."""
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """Triton's front end for one language."""
+
+    decorator: Callable[..., Any]
+    """It turns a function into a kernel."""
+    function: type
+    """The class of the kernel."""
+    source: Callable[..., Any]
+    """It makes what `triton.compile` takes: a kernel with its specialization."""
+    pipeline: Any
+    """The argument that chooses the stages of a backend."""
+
+
+FRONT_ENDS: Mapping[str, FrontEnd] = {
+    "gluon": FrontEnd(gluon_jit, GluonJITFunction, GluonASTSource, Language.GLUON),
+    "triton": FrontEnd(jit.jit, JITFunction, ASTSource, Language.TRITON),
+}
+"""By the names in `compiler.languages`; a class before the one that it derives from."""
+JIT_DECORATORS = tuple(front_end.decorator for front_end in FRONT_ENDS.values())
 SCRATCH_INPUT = "scratch.ptx"
 TELLS_MEMORY_LAYOUTS = hasattr(gluon_ir, "get_layout_view")
 """It has linear forms of layouts of memory; Triton 3.6 aborts when it is asked for one."""
@@ -56,10 +79,16 @@ def target_of(target: Target) -> Any:
     return GPUTarget(target.backend, target.arch, target.warp_size)
 
 
-def stages_of(backend: Any, options: Any, *, gluon: bool) -> dict[str, Callable[..., Any]]:
-    """Return the backend's lowering stages, in order, by artifact name."""
+def language_of(function: Any) -> KernelLanguage:
+    """Return the language that a jit function is written in."""
+    names = (name for name, known in FRONT_ENDS.items() if isinstance(function, known.function))
+    return BY_NAME[next(names)]
+
+
+def stages_of(backend: Any, options: Any, ir: str) -> dict[str, Callable[..., Any]]:
+    """Return the backend's stages that lower `ir`, in order, by artifact name."""
     stages: dict[str, Callable[..., Any]] = {}
-    backend.add_stages(stages, options, Language.GLUON if gluon else Language.TRITON)
+    backend.add_stages(stages, options, FRONT_ENDS[BY_IR[ir].pipeline].pipeline)
     return stages
 
 
@@ -67,8 +96,8 @@ def source_of(
     function: Any, signature: dict[str, Any], constexprs: dict[Any, Any], attrs: dict[Any, Any]
 ) -> Any:
     """Return what `triton.compile` takes: the function with its specialization."""
-    kind = GluonASTSource if function.is_gluon() else ASTSource
-    return kind(function, signature, constexprs, attrs)
+    front_end = FRONT_ENDS[language_of(function).name]
+    return front_end.source(function, signature, constexprs, attrs)
 
 
 def make_ir(source: Any, backend: Any, options: Any, context: Any) -> Any:

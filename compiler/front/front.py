@@ -71,7 +71,7 @@ def _front(
     assumptions = loaded.assumptions_of(function, order.kernel)
     return FrontReport(
         kernel=function.__name__,
-        language="glir" if function.is_gluon() else "ttir",
+        language=triton_api.language_of(function).ir,
         locations=made.locations,
         parameters=specialization.parameters,
         constexprs={
@@ -96,7 +96,8 @@ def _lower(
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     parsed = backend.parse_options(dict(order.options))
     options = hidden.hide(parsed)
-    stages = triton_api.stages_of(backend, options, gluon=function.is_gluon())
+    language = triton_api.language_of(function)
+    stages = triton_api.stages_of(backend, options, language.ir)
     context = contexts.new_context(backend)
     started = perf_counter()
     module = _make_ir(function, specialization, backend, options, context, loaded)
@@ -105,7 +106,7 @@ def _lower(
     ir_module.check_size(source, "source", order.ir_bounds)
     timings_ms = {"source": spent_ms(started)}
     send({"kind": "stage", "stage": "source", "ms": timings_ms["source"]}, source.encode())
-    if order.stop_after != "source" and not function.is_gluon():
+    if order.stop_after != "source" and language.has_ttir:
         started = perf_counter()
         metadata = {"target": backend.target, **hidden.visible(parsed)}
         module = _make_ttir(stages["ttir"], module, metadata)

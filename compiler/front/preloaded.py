@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 from collections.abc import Iterable
 
+from compiler.languages import LANGUAGES
+
 PRELOADED = (
     "__future__", "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins",
     "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "configparser",
@@ -28,16 +30,7 @@ PRELOADED = (
     "triton.runtime.jit", "triton.runtime.autotuner", "triton.compiler",
     "triton.compiler.code_generator", "triton.testing", "triton.tools.tensor_descriptor",
     "triton.tools.mxfp", "triton.tools.ragged_tma", "triton.experimental",
-    "triton.experimental.gluon", "triton.experimental.gluon.language",
-    "triton.experimental.gluon.language._semantic", "triton.experimental.gluon.language.nvidia",
-    "triton.experimental.gluon.language.nvidia.ampere",
-    "triton.experimental.gluon.language.nvidia.hopper",
-    "triton.experimental.gluon.language.nvidia.hopper.tma",
-    "triton.experimental.gluon.language.nvidia.blackwell",
-    "triton.experimental.gluon.language.nvidia.blackwell.tma",
-    "triton.experimental.gluon.language.amd", "triton.experimental.gluon.language.amd.cdna3",
-    "triton.experimental.gluon.language.amd.cdna5.tdm",
-    "triton.experimental.gluon.nvidia.hopper", "triton.experimental.gluon.nvidia.blackwell",
+    *(module for language in LANGUAGES for module in language.modules),
 )  # fmt: skip
 
 

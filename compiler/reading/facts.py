@@ -54,7 +54,8 @@ def facts(function: JitFunction, others: Mapping[str, int], aliases: Aliases) ->
         "configs": configs,
         "heuristics": heuristics,
         "calls": sorted((name for name in reads if name in others), key=others.__getitem__),
-        "gluon": function.decorator.gluon,
+        "language": function.decorator.language,
+        "gluon": function.decorator.language == "gluon",
     }
 
 

@@ -1,27 +1,18 @@
-"""Recognises `@triton.jit` and `@gluon.jit` in syntax, through aliases, importing nothing."""
+"""Recognises the jit decorators in syntax, such as `@triton.jit`, through aliases.
+
+Imports nothing of Triton.
+"""
 
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-MODULES = {
-    "triton": "triton",
-    "tl": "triton.language",
-    "tldevice": "triton.language.extra.libdevice",
-    "libdevice": "triton.language.extra.libdevice",
-    "tl_extra_shim": "triton.language.extra.libdevice",
-    "gluon": "triton.experimental.gluon",
-    "gl": "triton.experimental.gluon.language",
-}
+from compiler.languages import EXECUTED
 
-_TRITON = frozenset({"triton.jit", "triton.runtime.jit", "triton.runtime.jit.jit"})
-_GLUON = frozenset(
-    {
-        "triton.experimental.gluon.jit",
-        "triton.experimental.gluon._runtime.jit",
-    }
-)
-_USUAL = {"triton": "triton", "gluon": "triton.experimental.gluon"}
+MODULES = {name: module for language in EXECUTED for name, module in language.names.items()}
+_LANGUAGES = {name: language.name for language in EXECUTED for name in language.decorators}
+"""The language of each decorator."""
+_USUAL = {language.name: language.names[language.name] for language in EXECUTED}
 
 
 def module_of(node: ast.ImportFrom, alias: ast.alias) -> str | None:
@@ -37,7 +28,7 @@ class JitDecorator:
 
     index: int
     keywords: dict[str, ast.expr]
-    gluon: bool
+    language: str
 
 
 class Aliases:
@@ -85,7 +76,7 @@ class Aliases:
 
     def is_jit(self, node: ast.expr) -> bool:
         """Return whether an expression names one of Triton's jit decorators."""
-        return self.dotted(node) in _TRITON | _GLUON
+        return self.dotted(node) in _LANGUAGES
 
     def decorator_of(self, function: ast.stmt) -> JitDecorator | None:
         """Return the jit decorator of a function definition, or `None` if it has none."""
@@ -96,9 +87,10 @@ class Aliases:
             name = call.func if call else decorator
             if call and _is_partial(self.dotted(name)) and call.args:
                 name = call.args[0]
-            if self.is_jit(name):
+            language = _LANGUAGES.get(self.dotted(name) or "")
+            if language is not None:
                 keywords = {k.arg: k.value for k in call.keywords if k.arg} if call else {}
-                return JitDecorator(index, keywords, self.dotted(name) in _GLUON)
+                return JitDecorator(index, keywords, language)
         return None
 
     def jitted_by_call(self, value: ast.expr | None) -> str | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from compiler.languages import PostedLanguage
 from compiler.rejection import MAX_NAME_CHARS
 from compiler.request.signature import MAX_PARAMETERS
 from compiler.stages import CompiledStage
@@ -137,7 +138,7 @@ class IrText(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    language: Literal["ttir", "ttgir"]
+    language: PostedLanguage
     text: Text = Field(min_length=1, description="an MLIR module with one public tt.func")
     canonicalize: bool = Field(
         default=False,

@@ -103,7 +103,7 @@ class KernelCompiles:
             return BuiltKernel(compilation, problem=problem)
         if self.for_gpu:
             return await self._with_cubin(compilation)
-        if SOURCE not in compilation.artifacts:  # Gluon, whose kernels have no TTIR
+        if TTIR not in compilation.artifacts:  # its language has none, as Gluon
             return BuiltKernel(compilation)
         return await self._with_ir(job, use.parameters, compilation)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from compiler.compilation import Compilation, amended, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
+from compiler.languages import titles_with_ttir
 from compiler.problem import Problem, failure_problem
 from compiler.slug import STATIC_ASSERT
 from launch.checks.precision_causes import questionable
@@ -26,8 +27,8 @@ _MOST_NAME_CHARS = 4096
 """Limit of one kernel's parameter names in a record: a program may have hundreds of kernels."""
 _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 _NO_IR = (
-    "It is a Gluon kernel. The CPU device runs only Triton kernels: Gluon describes what each "
-    "thread of a GPU does. Run it on a GPU."
+    f"It has no TTIR, which the CPU device runs: only {titles_with_ttir()} kernels have it. Run it "
+    "on a GPU."
 )
 
 

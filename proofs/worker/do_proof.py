@@ -16,6 +16,7 @@ from compiler.compilation import Compilation, amended
 from compiler.derivation import KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.labelled_digest import labelled_digest
+from compiler.languages import titles_with_ttir
 from compiler.messages.orders import IrBounds, Order
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
@@ -308,7 +309,7 @@ class _ProofRun:
             lost = failure_problem("worker_lost", "The kernel was not compiled. Post it again.")
             raise _NoProof(compilation.problem or lost)
         if _TTIR not in compilation.artifacts:
-            detail = "The kernel has no TTIR to prove: only Triton kernels do, not Gluon ones."
+            detail = f"It has no TTIR to prove: only {titles_with_ttir()} kernels have it."
             raise _NoProof(failure_problem("not_derivable", detail))
         return compilation
 

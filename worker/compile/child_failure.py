@@ -233,7 +233,7 @@ def stage_under_way(order: AnyOrder, job: CompileJob, stages: dict[str, bytes]) 
     reached = [index for index, stage in enumerate(names) if stage in stages]
     if not reached and job.ir is not None:
         return job.ir.language
-    # a Gluon kernel has no ttir, but what lowers it is at ttgir all the same
+    # a back child begins with ttgir, even where a language has no ttir
     first = names.index("ttgir") if order.task == BackOrder.task else 0
     return names[min(max(max(reached, default=-1) + 1, first), len(names) - 1)]
 

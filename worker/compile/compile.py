@@ -12,6 +12,7 @@ from compiler.constexpr import plain_value
 from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
 from compiler.key import back_key, posted_ir_key
+from compiler.languages import BY_IR
 from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, PostedOrder
 from compiler.messages.wire import members_of
 from compiler.parameter_binding import (
@@ -170,8 +171,7 @@ class CompileRun:
 
     async def back(self, front: FrontReport) -> None:
         """Lower what the front end made. Raises CompilationFailed."""
-        # Gluon has no ttir: its back end begins at the stage that Triton calls source
-        ir = self.progress.stages["ttir" if front.language == "ttir" else "source"]
+        ir = self.progress.stages[BY_IR[front.language].lowered_from]
         order = BackOrder(
             language=front.language,
             locations=front.locations.as_message(),

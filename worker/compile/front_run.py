@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compiler.key import front_key
+from compiler.languages import EXECUTED
 from compiler.messages.orders import FrontOrder
 from compiler.messages.wire import members_of
 from compiler.request.options import split_options
@@ -34,8 +35,9 @@ class FrontRun:
 
     async def _without_back_options(self, text: str, order: FrontOrder) -> FrontReport | None:
         """Execute `text` without the options that only back ends read; None if it reads one."""
-        if "gluon" in text:
-            return None  # its language begins with num_warps; to give it at once saves a child
+        # Gluon's language begins with num_warps; to give it at once saves a child
+        if any(language.word and language.word in text for language in EXECUTED):
+            return None
         visible, hidden = split_options(order.options)
         report = await self._once(text, replace(order, options=visible, hidden=hidden))
         return None if report is CachedFact.READS_HIDDEN_OPTIONS else report

@@ -21,6 +21,7 @@ from pydantic_core import core_schema
 from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
 from compiler.json_number import LARGEST_EXACT
+from compiler.languages import FrontIr, PythonLanguage
 from compiler.messages import reports as messages
 from compiler.request.compile_request import MAX_FILES, MAX_MODULE_CHARS
 from compiler.type_name import is_parameter_type
@@ -134,8 +135,8 @@ class KernelFacts(Report):
     """True if the text alone decides which definition of that name is the kernel."""
     parameters: list[ParameterFacts]
     sure: bool
-    gluon: bool = False
-    """True if the text says that the function is written in Gluon."""
+    language: PythonLanguage = "triton"
+    """The language that the function is written in, as far as the text shows."""
 
 
 class Facts(Report):
@@ -190,7 +191,7 @@ class FrontReport(Report):
     """The report of a front child, which ran user code. The back end begins with `language`."""
 
     kernel: Name
-    language: Literal["ttir", "glir"]
+    language: FrontIr
     locations: BlockLocations
     constexprs: Values
     notes: Diagnostics

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from compiler.job import CompileJob
+from compiler.languages import BY_IR
 from compiler.messages.orders import FrontOrder
 from store.blobs import Blobs
 from store.compilations import Derived
@@ -119,8 +120,8 @@ class ResultCache:
         return await level.hit(key, [stage for stage in wanted if stage in stages])
 
     def _goes_far_enough(self, language: str, hit: Hit) -> bool:
-        last = "source" if language == "glir" or self.job.stop_after == "source" else "ttir"
-        return last in hit.included
+        goes_on = BY_IR[language].has_ttir and self.job.stop_after != "source"
+        return ("ttir" if goes_on else "source") in hit.included
 
     def _take(self, hit: Hit, timings_ms: dict[str, float]) -> None:
         self.progress.stages |= hit.included

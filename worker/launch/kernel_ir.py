@@ -12,6 +12,7 @@ from typing import Any
 from compiler.compilation import amended
 from compiler.diagnostic import Diagnostic, diagnostic
 from compiler.job import CompileJob
+from compiler.languages import BY_IR, BY_NAME, Language, titles_with_ttir
 from compiler.request.compile_request import IrText
 from compiler.request.resolution import specialized_job
 from compiler.specialization import SpecializedParameter
@@ -109,14 +110,13 @@ class KernelIrs:
 
     async def _of_source(self, job: CompileJob, key: str, progress: Progress) -> KernelIr:
         kernel = await self._sources.read(job)
-        _refuse_gluon(kernel)
+        _check_runs_on_cpu(BY_NAME[kernel.facts.language], kernel)
         asked, job = job, amended(checked(job), stop_after=_SOURCE)
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
         binding = run.bind(kernel.reading)
         front = await run.front(run.front_order(kernel.reading, replace(binding, hints={})))
-        if front.language != "ttir":
-            raise _needs_gpu_for_gluon(kernel)
+        _check_runs_on_cpu(BY_IR[front.language], kernel)
         if _MAY_BE_REFUSED.search(progress.stages[_SOURCE]):
             await self._compile_for_target(asked, kernel)
         names = [item.name for item in kernel.facts.parameters if item.name in binding.signature]
@@ -151,8 +151,7 @@ class KernelIrs:
         """Return posted IR as it is; a back child has parsed it."""
         ir = job.ir
         assert ir is not None
-        if ir.language != "ttir":
-            raise _needs_gpu_for_layouts(ir)
+        _check_posted_runs_on_cpu(ir)
         job = amended(job, stop_after="ttir")
         limit = TimeLimit(self._deadline.limit_s(job.timeout_s))
         run = self._compiling.run_of(self._compiling.tasks_of(job, progress, limit))
@@ -217,26 +216,25 @@ def runtime_paths(path: str, kind: Any) -> Iterator[str]:
         yield path
 
 
-def _refuse_gluon(kernel: KernelSource) -> None:
-    if kernel.facts.gluon:
-        raise _needs_gpu_for_gluon(kernel)
+def _check_runs_on_cpu(language: Language, kernel: KernelSource) -> None:
+    """Raise CompilationFailed (NEEDS_GPU) for a kernel in a language that no CPU runs."""
+    if language.not_on_cpu:
+        message = (
+            f"{kernel.facts.name} is a {language.title} kernel, which {language.not_on_cpu}, and "
+            f"only {titles_with_ttir()} kernels run on the CPU device: launch it on a device with "
+            "a GPU"
+        )
+        raise _needs_gpu(message, "user.py", kernel.facts.line)
 
 
-def _needs_gpu_for_gluon(kernel: KernelSource) -> CompilationFailed:
-    facts = kernel.facts
-    message = (
-        f"{facts.name} is a Gluon kernel, which says what each thread of a GPU does, and only "
-        "Triton kernels run on the CPU device: launch it on a device with a GPU"
-    )
-    return _needs_gpu(message, "user.py", facts.line)
-
-
-def _needs_gpu_for_layouts(ir: IrText) -> CompilationFailed:
-    message = (
-        "posted TTGIR says what each thread of a GPU does; the CPU device runs TTIR: post that, or "
-        "launch it on a device with a GPU"
-    )
-    return _needs_gpu(message, ir.path, 1)
+def _check_posted_runs_on_cpu(ir: IrText) -> None:
+    language = BY_NAME[ir.language]
+    if language.not_on_cpu:
+        message = (
+            f"posted {language.title} {language.not_on_cpu}; the CPU device runs TTIR: post that, "
+            "or launch it on a device with a GPU"
+        )
+        raise _needs_gpu(message, ir.path, 1)
 
 
 def _needs_gpu(message: str, file: str, line: int) -> CompilationFailed:

@@ -38,7 +38,7 @@ def lowered(ctas: int) -> Any:
     backend = triton_api.make_backend(triton_api.target_of(Target("cuda", 90, 32)))
     module = locations.parse(TEXT.decode(), contexts.new_context(backend))
     options = backend.parse_options({"num_ctas": ctas, "enable_fp_fusion": True})
-    lower = triton_api.stages_of(backend, options, gluon=False)["ttgir"]
+    lower = triton_api.stages_of(backend, options, "ttir")["ttgir"]
     return lower(module, {"target": backend.target, **vars(options)})
 
 
