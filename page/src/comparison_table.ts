@@ -69,16 +69,19 @@ function rowShown({ name, texts, numbers }: Row): HTMLElement {
   const first = numbers[0] ?? null;
   const cells = numbers.map((number, index) => {
     const cell = element("td", {}, texts[index] ?? (number === null ? "none" : String(number)));
-    const more = number === null || first === null || index === 0 ? 0 : number - first;
-    if (more) cell.append(" ", element("span", { className: `delta ${judged(name, more)}` }, signed(more)));
+    const delta = index ? deltaOf(number, first, LESS.has(name) ? -1 : MORE.has(name) ? 1 : 0) : null;
+    if (delta) cell.append(" ", delta);
     return cell;
   });
   return element("tr", {}, element("th", { scope: "row" }, name), ...cells);
 }
 
-function judged(name: string, more: number): string {
-  if (LESS.has(name)) return more < 0 ? "good" : "bad";
-  return MORE.has(name) ? (more > 0 ? "good" : "bad") : "";
+/** Return the change from `first`, null for none; `better` is its sign where it is good, 0 where no change is. */
+export function deltaOf(number: number | null, first: number | null, better: number): HTMLElement | null {
+  const more = number === null || first === null ? 0 : number - first;
+  if (!more) return null;
+  const tone = better ? (more * better > 0 ? " good" : " bad") : "";
+  return element("span", { className: `delta${tone}` }, signed(more));
 }
 
 function isShown({ name, texts, numbers }: Row): boolean {

@@ -7,6 +7,7 @@ import { USER_FILE, type Selection } from "./line_links";
 import type { Content, Shown } from "./pane_kinds";
 import { limitsOf } from "./resources_pane";
 import { wordsOf } from "./text_pane";
+import { settingsFor, Trials, type TrialContext } from "./trials";
 import type { Explanation, Finding } from "./wire";
 
 const MOST_LINES = 5;
@@ -14,19 +15,27 @@ const MOST_FINDINGS = 6;
 const MOST_CLASSES = 6;
 /** The class of the instructions that store and load spilled values. */
 const SPILL = "local";
-const OTHERS = "To compare settings, open Matrix.";
+const OTHERS = "To compare many values of a setting, open Matrix.";
+/** The words of a message that repeat the title of its part. */
+const REPEATED = /^(?:not vectorised|uncoalesced): /;
 
 type Place = Pick<Finding, "file" | "line">;
 
-export function explain(selection: Selection): Content {
-  return new ExplainPane(selection);
+/** Return the pane; without `trials`, it offers no other settings. */
+export function explain(selection: Selection, trials: TrialContext | null): Content {
+  return new ExplainPane(selection, trials);
 }
 
 class ExplainPane implements Content {
   readonly element = element("div", { className: "body scrolls", tabIndex: 0, role: "group", "aria-label": "Explain" });
   private current: Compiled | null = null;
 
-  constructor(private readonly selection: Selection) {
+  private tried: Trials | null = null;
+
+  constructor(
+    private readonly selection: Selection,
+    private readonly trials: TrialContext | null,
+  ) {
     this.say("Nothing compiled yet.");
   }
 
@@ -34,6 +43,7 @@ class ExplainPane implements Content {
     if (compiled === this.current) return;
     const isFirst = this.current === null;
     this.current = compiled;
+    this.tried?.end();
     if (!compiled) return this.say("Nothing compiled yet.");
     if (isFirst) this.say("Loading …");
     Promise.all([compiled.explanation(), compiled.instructions()])
@@ -42,7 +52,8 @@ class ExplainPane implements Content {
   }
 
   end(): void {
-    this.current = null; // answers that are under way change nothing
+    this.current = null; // answers that come later change nothing
+    this.tried?.end();
   }
 
   private draw(compiled: Compiled, explanation: Explanation | null, instructions: InstructionCounts | null): void {
@@ -51,6 +62,10 @@ class ExplainPane implements Content {
     if (!explanation) return this.say(state === "succeeded" ? `${target} has nothing to explain.` : "Nothing to explain: the compilation stopped at an earlier error.");
     const shown = [...guessBadge(compiled.assumed), limitsOf(compilation)];
     if (instructions) shown.push(this.linesShown(instructions, request.language === "python" ? request.source.split("\n") : []));
+    if (this.trials) {
+      this.tried = new Trials(compiled, settingsFor(compiled, explanation), this.trials);
+      shown.push(this.tried.element);
+    }
     shown.push(this.findingsShown(explanation), element("p", { className: "faint" }, OTHERS));
     this.element.replaceChildren(...shown);
   }
@@ -84,7 +99,7 @@ class ExplainPane implements Content {
     const shown = found.length ? found.slice(0, MOST_FINDINGS) : [saying("none")];
     if (found.length > MOST_FINDINGS) shown.push(saying(`and ${found.length - MOST_FINDINGS} more, in tritonc explain --json`));
     const head = element("tr", { className: "part" }, element("th", { colSpan: 2, scope: "rowgroup" }, title));
-    return element("tbody", {}, head, ...shown.map((each) => element("tr", {}, each.line === null ? element("td") : this.head(each), element("td", {}, each.message))));
+    return element("tbody", {}, head, ...shown.map((each) => element("tr", {}, each.line === null ? element("td") : this.head(each), element("td", {}, each.message.replace(REPEATED, "")))));
   }
 
   /** The head of a row: a line that marks itself in the editor and in all panes. */

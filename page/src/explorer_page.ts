@@ -87,6 +87,10 @@ export class ExplorerPage {
         keep: () => this.launchChanged(),
         forget: (index) => this.keepAll(this.kept.filter((_, each) => each !== index)),
         compileFor: (target) => this.form.compileFor(target),
+        apply: (changes) => {
+          this.form.write(changes);
+          void this.compile();
+        },
         goTo: (line) => this.editor.goTo(line, runLines),
         kernelLine: () => this.form.kernel?.line ?? 1,
         beginRun: () => beginRun(this.editor.view),

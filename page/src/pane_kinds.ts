@@ -14,6 +14,7 @@ import { run } from "./run_pane";
 import { see, type SeeContext } from "./see_pane";
 import { STAGES } from "./stages";
 import { text } from "./text_pane";
+import type { TrialContext } from "./trials";
 
 export const KINDS: readonly (readonly [string, string])[] = [
   ...STAGES.map(({ name, title }) => [name, title] as const),
@@ -44,7 +45,7 @@ export interface Content {
   end(): void;
 }
 
-export interface PaneContext extends ProofContext, SeeContext {
+export interface PaneContext extends ProofContext, SeeContext, TrialContext {
   selection: Selection;
   filters: Filters;
   /** Keep a compilation for comparison no longer. */
@@ -54,7 +55,7 @@ export interface PaneContext extends ProofContext, SeeContext {
 }
 
 /** Acts of panes that show a compilation, where it can be changed. */
-type ReadingActs = Pick<PaneContext, "forget" | "compileFor">;
+type ReadingActs = TrialContext & Pick<PaneContext, "forget" | "compileFor">;
 
 /** Panes that send their own requests, which depend on the forms. */
 const ACTING: Readonly<Record<string, (context: PaneContext) => Content>> = { matrix, proof, run, see };
@@ -78,7 +79,7 @@ export function reading(kind: string, title: string, selection: Selection, filte
     case "resources":
       return resources();
     case "explain":
-      return explain(selection);
+      return explain(selection, acts);
     case "comparison":
       return comparison(acts && ((index) => acts.forget(index)));
     default:

@@ -10,6 +10,7 @@ import type { RequestText } from "./page_state";
 import { chosenOf, constexprsOf, entriesOf, following, hasSameHead, KernelValues, optionsOf, SHORT, shortOf } from "./kernel_values";
 import { backendOf, choicesOf, pythonText } from "./request";
 import { PRODUCTS } from "./targets";
+import type { Change } from "./trials";
 import type { FieldError, Inspection, Kernel, OptionSpec, Toolchain } from "./wire";
 
 const USUAL_OPTIONS = ["num_warps", "num_stages"];
@@ -112,6 +113,17 @@ export class RequestForm {
   /** Ask for another target. */
   compileFor(target: string): void {
     this.request.target = target;
+    this.draw();
+    this.onChange(true);
+  }
+
+  /** Write texts into fields, as if somebody had typed them. */
+  write(changes: readonly Change[]): void {
+    for (const { part, name, text } of changes) {
+      if (part !== "options" && !(name in this.request[part])) continue; // the kernel has no such parameter any more
+      if (part !== "options") this.typed.add(name);
+      this.request[part][name] = text;
+    }
     this.draw();
     this.onChange(true);
   }
