@@ -29,7 +29,10 @@ TRITON_3.6 := 3.6.0
 TRITON_3.7 := 3.7.1
 TRITON_3.8 := 3.8.0
 TRITONS := $(foreach version,3.6 3.7 3.8,.cache/toolchains/$(version)/bin/python)
+TRITON ?= 3.8
 OTHER_TRITON := .cache/toolchains/3.8/bin/python
+# Those that `make toolchains` installed: `make run` offers them next to its own Triton.
+INSTALLED_TRITONS = $(shell echo $(abspath $(wildcard .cache/toolchains/*/bin/python)) | tr ' ' ':')
 # Each suite is one process: it collects its own folders, and starts what its tests share once.
 # Those that take longest come first. A folder inside of another suite's is not run twice.
 SUITES := service worker compiler launches unit
@@ -72,7 +75,7 @@ help: ##daily show this
 
 run: $(STAMP) ##daily start tritond on this machine and compile a first kernel
 	@$(MAKE) --silent $(PAGE) PAGE_BUILD=--or-plain
-	@$(PYTHON) examples/first_run.py
+	@TRITOND_TOOLCHAINS="$${TRITOND_TOOLCHAINS-$(INSTALLED_TRITONS)}" $(PYTHON) examples/first_run.py
 
 test: $(STAMP) ##daily the tests of every commit, which need no GPU; `make test-unit` is one suite of them
 	@$(SIDE_BY_SIDE) $(SUITES:%=test-%)
@@ -221,6 +224,8 @@ test-gpu: $(VENV)/.gpu ##daily launches on a real NVIDIA GPU; fails where there 
 	$(PYTHON) -m pytest tests/gpu --require-gpu
 
 gpu: $(VENV)/.gpu ##daily install the requirements of `make run` for launches on this machine's NVIDIA GPUs
+
+toolchains: $(foreach version,$(TRITON),.cache/toolchains/$(version)/bin/python) ##daily install Triton 3.8 next to 3.9 for `make run` (TRITON="3.6 3.7 3.8"; 900 MB each)
 
 torch: $(VENV)/.torch ##daily install torch for `make run`, which then records and runs PyTorch programs
 
@@ -400,4 +405,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean

@@ -205,7 +205,9 @@ class ProgramRequest(PostedTexts):
         '"cpu" (or "interpreter", its old name), "gpu", or {"target": ..., "model": ...}',
     )
     triton: str | None = Field(
-        default=None, max_length=64, description="a Triton version that the deployment offers"
+        default=None,
+        max_length=64,
+        description="a Triton version that the deployment offers; 3.8 is its newest 3.8",
     )
     stop_after: Literal["tape", "kernels"] | None = Field(
         default=None,

@@ -7,6 +7,7 @@ with the same Triton replaces it, or jobs would queue for ever. `tritond up` set
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -43,9 +44,9 @@ class ToolchainSet:
     def choose(self, version: str | None) -> Toolchain:
         """Return the toolchain for a request that names Triton `version`, or none.
 
-        Among several, prefer the last registered one that a worker serves. Raises
-        RequestRejected for a version the deployment does not offer, ProblemRaised (503) while there
-        is no toolchain at all.
+        3.8 is the newest 3.8 that is offered. Among several toolchains of one Triton, prefer the
+        last registered one that a worker serves. Raises RequestRejected for a version the
+        deployment does not offer, ProblemRaised (503) while there is no toolchain at all.
         """
         if self.default is None:
             detail = (
@@ -53,14 +54,20 @@ class ToolchainSet:
                 "where there is none, start one with `tritond worker`"
             )
             raise ProblemRaised("no_toolchain", detail)
-        if version is None or version == self.default.triton:
+        if version is None:
             return self.default
-        for toolchain in reversed(self.known):
-            if toolchain.triton == version:
-                return toolchain
+        named = [each for each in self.known if f"{each.triton}.".startswith(f"{version}.")]
+        if named:
+            newest = max((each.triton for each in named), key=_numbers)
+            is_default = newest == self.default.triton
+            return self.default if is_default else [t for t in named if t.triton == newest][-1]
         offered = ", ".join(sorted({toolchain.triton for toolchain in self.known}))
         message = f"Triton {version} is not offered here; choose one of {offered}"
         raise RequestRejected(FieldError("/triton", message))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d{1,9}", version)]
 
 
 class ToolchainCache:

@@ -224,7 +224,9 @@ class CompileRequest(BaseModel):
         description="Triton's option names; see GET /v1/targets",
     )
     triton: str | None = Field(
-        default=None, max_length=64, description="a Triton version that the deployment offers"
+        default=None,
+        max_length=64,
+        description="a Triton version that the deployment offers; 3.8 is its newest 3.8",
     )
     stop_after: CompiledStage | None = Field(
         default=None, description="default: the target's last stage"

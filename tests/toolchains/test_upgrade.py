@@ -37,3 +37,17 @@ def test_a_reduction_that_became_slower_gets_its_budget_back(
     assert row["pass"] == "tritongpu-coalesce"
     assert (row["proposal"]["setting"], row["proposal"]["value"]) == ("options.num_warps", 4)
     assert "num_warps=4" in row["proposal"]["patch"]
+
+
+@pytest.mark.usefixtures("client")
+def test_diff_compares_one_kernel_of_two_tritons(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = str(ROOT / "examples/vector_add.py")
+    argv = ["diff", kernel, "--target", "cuda:90", "--triton", "3.8,3.9", "--json"]
+    status = main(argv, environment={"TRITOND_URL": deployment.url})
+
+    found = json.loads(capsys.readouterr().out)
+    assert status == int(not found["same"])
+    tritons = found["toolchain"]["triton"]
+    assert (tritons["a"].rpartition(".")[0], tritons["b"].rpartition(".")[0]) == ("3.8", "3.9")

@@ -29,6 +29,7 @@ from tritonc.cli.refusal_words import WRONG_REQUEST, is_wrong_request
 from tritonc.cli.streams import STANDARD, read, read_python, write_json
 from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Say, Terminal, has_colour, table
+from tritonc.cli.upgrade_command import two_tritons
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.diff import Diff
@@ -40,7 +41,7 @@ _REQUESTS = frozenset({".json", ".toml"})
 _EPILOG = """\
 A and B are keys or URLs of compilations, compile requests (.json, .toml), or kernels (Python, IR),
 which are compiled with the given flags. With A alone, it is compiled twice: give --before and
---after, or two targets.
+--after, two targets, or two Tritons.
 
 exit codes: 0 both results are the same; 1 they differ, or do not compile; otherwise as for tritonc.
 
@@ -48,6 +49,7 @@ examples:
   tritonc diff before.py after.py --target cuda:90 --like 'x_ptr=fp32[4096]' n=4096
   tritonc diff kernel.py --target cuda:90 --signature '*fp32:16,i32' \\
       --before num_warps=4 --after num_warps=8 --stage ptx
+  tritonc diff kernel.py --target cuda:90 --triton 3.8,3.9
 """
 _CHANGES = "--before, --after"
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -128,8 +130,19 @@ def _sides(given: Namespace, client: Client, say: Say) -> list[WantedCompilation
         raise ArgumentTypeError(f"--target: give at most two, not {len(targets)}")
     if given.b is not None and (given.before or given.after):
         raise ArgumentTypeError("--before and --after change A alone; leave them out, or B")
+    if given.triton is not None and "," in given.triton:
+        if given.b is not None:
+            raise ArgumentTypeError(f"--triton {given.triton} compares A with itself; leave B out")
+        old, new = two_tritons(given.triton, client)
+        given.before, given.after = (
+            [*given.before, ("triton", old)],
+            [*given.after, ("triton", new)],
+        )
+        given.triton = None
     if given.b is None and not (given.before or given.after or len(targets) == 2):
-        message = "nothing to compare with; give B, --before and --after, or two targets"
+        message = (
+            "nothing to compare with; give B, --before and --after, two targets, or two Tritons"
+        )
         raise ArgumentTypeError(message)
     if given.b is None and _KEY.fullmatch(given.a):
         raise ArgumentTypeError(f"{given.a} is a finished compilation; give the other key as B")

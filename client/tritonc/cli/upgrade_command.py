@@ -71,7 +71,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ArgumentTypeError, and the errors of the client.
     """
-    tritons = _tritons(given.triton, client)
+    tritons = two_tritons(given.triton, client)
     targets = targets_of(given) or [DEFAULT_TARGET]
     paths = [path for word in given.sources for path in files_with_kernels(word)]
     with terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say:
@@ -98,7 +98,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return not upgrade.worse
 
 
-def _tritons(word: str, client: Client) -> tuple[str, str]:
+def two_tritons(word: str, client: Client) -> tuple[str, str]:
     """Return the two offered versions that a word names. Raises ArgumentTypeError."""
     written = word.split(",")
     if len(written) != 2:

@@ -268,6 +268,7 @@ def test_each_line_is_of_its_own_file() -> None:
         ((KEY,), "nothing to compare with"),
         ((KEY, "--before", "a=1"), "is a finished compilation"),
         (("add.py", "add.py", "--after", "a=1"), "change A alone"),
+        (("add.py", "add.py", "--triton", "3.8,3.9"), "compares A with itself; leave B out"),
         (("add.py", "add.py"), "no target"),
         (("add.py", "add.py", "--target", "a,b,c"), "give at most two, not 3"),
         (("none.py", "add.py", "--target", "cuda:90"), "No such file"),

@@ -29,6 +29,13 @@ def test_the_default_is_what_its_own_version_means():
     assert ToolchainSet(OLDER, [OLDER, OLD]).choose("3.8.0") is OLDER
 
 
+def test_a_short_version_is_the_newest_that_begins_with_it():
+    newer = toolchain("q", "3.8.10")
+    assert ToolchainSet(NEW, [newer, OLD, NEW]).choose("3.8") is newer
+    assert ToolchainSet(OLDER, [OLDER, OLD, NEW]).choose("3.8") is OLDER
+    assert ToolchainSet(NEW, [OLD, NEW]).choose("3") is NEW
+
+
 def test_a_version_that_no_worker_has_is_refused_with_a_list_of_versions():
     with pytest.raises(RequestRejected, match=r"choose one of 3\.8\.0, 3\.9\.0"):
         ToolchainSet(NEW, [OLD, NEW]).choose("3.7.0")
