@@ -105,7 +105,7 @@ class AccessMemory:
     def begin(self, buffers: Sequence[WatchedBuffer], contents: BufferContents, most: int) -> None:
         """Start a launch of at most so many accesses."""
         self._buffers, self._contents, self._left = buffers, contents, most
-        self._sizes = np.array([one.size for one in buffers] + [0], np.int64)
+        self._sizes = sizes_of(buffers)
         self._widths = np.array([one.width for one in buffers] + [1], np.int64)
         self.trace, self.reached, self.outside = [], set(), {}
 
@@ -218,7 +218,10 @@ class AccessMemory:
         self.trace.append(touch)
         if live is None or live.any():
             self.reached.add(touch.access)
-            self._check(touch)
+            if touch.access not in self.outside:
+                outside = outside_of(touch, self._buffers, self._sizes)
+                if outside is not None:
+                    self.outside[touch.access] = outside
         return touch
 
     def _located(self, pointer: Pointer) -> tuple[int | Array, Array]:
@@ -234,23 +237,28 @@ class AccessMemory:
         first = ((numbers + 1) << SLOT_BITS) + _MIDDLE
         return numbers, (addresses - first) // self._widths[numbers]
 
-    def _check(self, touch: ReachedElements) -> None:
-        """Note a live lane that is beyond its buffer."""
-        wrong = (touch.elements < 0) | (touch.elements >= self._sizes[touch.buffer])
-        if touch.live is not None:
-            wrong = wrong & touch.live
-        if not wrong.any() or touch.access in self.outside:
-            return
-        at = tuple(int(place) for place in np.argwhere(wrong)[0])
-        lane = tuple(
-            min(place, size - 1) for place, size in zip(at, touch.elements.shape, strict=True)
-        )
-        number = touch.buffer
-        if not isinstance(number, int):
-            number = int(number[lane])
-        known = self._buffers[number] if number >= 0 else WatchedBuffer("no buffer", 0, 1)
-        element = int(touch.elements[lane])
-        self.outside[touch.access] = Outside(known.name, element, known.size, at[0])
+
+def sizes_of(buffers: Sequence[WatchedBuffer]) -> Array:
+    """Return the elements of buffers, and last those of what is in none."""
+    return np.array([one.size for one in buffers] + [0], np.int64)
+
+
+def outside_of(
+    touch: ReachedElements, buffers: Sequence[WatchedBuffer], sizes: Array
+) -> Outside | None:
+    """Return the first live lane of an access that is beyond its buffer."""
+    wrong = (touch.elements < 0) | (touch.elements >= sizes[touch.buffer])
+    if touch.live is not None:
+        wrong = wrong & touch.live
+    if not wrong.any():
+        return None
+    at = tuple(int(place) for place in np.argwhere(wrong)[0])
+    lane = tuple(min(place, size - 1) for place, size in zip(at, touch.elements.shape, strict=True))
+    number = touch.buffer
+    if not isinstance(number, int):
+        number = int(number[tuple(min(a, b - 1) for a, b in zip(at, number.shape, strict=True))])
+    known = buffers[number] if number >= 0 else WatchedBuffer("no buffer", 0, 1)
+    return Outside(known.name, int(touch.elements[lane]), known.size, at[0])
 
 
 def _line_here() -> int:

@@ -1,19 +1,21 @@
 """Rewrites a kernel so that its integers of 8, 16 and 32 bits have 64 and do not wrap.
 
 Run beside the kernel as it is, it shows which accesses use an integer that wrapped. What treats an
-integer as unsigned gets it in its own width; every operation that this module does not know
-computes in its own types, between a truncation and an extension.
+integer as unsigned takes a negative one as that of its width; every operation that this module does
+not know computes in its own types, between a truncation and an extension.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of
 
 NARROW = {"i8": 8, "i16": 16, "i32": 32}
+_NOT_NEGATIVE = re.compile(r"(?:dense<)?\d+>? : ", re.ASCII)
 _LAST = re.compile(r"i(?:8|16|32)(>?)$", re.ASCII)
 _EXACT = frozenset(
     {
@@ -28,26 +30,32 @@ _EXACT = frozenset(
     }
 )  # fmt: skip
 """Operations that mean the same in 64 bits."""
-_UNSIGNED = frozenset(
-    {
-        "arith.ceildivui", "arith.divui", "arith.extui", "arith.index_castui", "arith.maxui",
-        "arith.minui", "arith.remui", "arith.shrui",
-    }
-)  # fmt: skip
-_WHOLE = frozenset({"tt.map_elementwise", "tt.reduce", "tt.scan"})
+_SIGNED = {
+    "arith.ceildivui": "arith.ceildivsi", "arith.divui": "arith.divsi",
+    "arith.extui": "arith.index_cast", "arith.index_castui": "arith.index_cast",
+    "arith.remui": "arith.remsi", "arith.shrui": "arith.shrsi",
+}  # fmt: skip
+"""What an operation on unsigned integers is on integers of 64 bits that are at least 0."""
+_CHOICES = {"arith.minui": True, "arith.maxui": False}
+"""Operations that return one of their operands, as it is; True for the smaller one."""
+WHOLE = frozenset({"tt.map_elementwise", "tt.reduce", "tt.scan"})
 """Operations whose regions are functions, which keep their types."""
-_FIRST_UNSIGNED = 6
-"""The first predicate of arith.cmpi that compares as unsigned."""
+_NATURAL = frozenset({"tt.get_num_programs", "tt.get_program_id", "tt.make_range"})
+_LESS, _AT_MOST, _FIRST_UNSIGNED = 2, 3, 6
+"""Predicates of arith.cmpi; from the last one on, it compares as unsigned."""
+_BY_SIGN = 4
+"""Between a predicate of unsigned integers and the same one of signed ones."""
 _SAME = "arith.index_cast"
 """The operation whose text is a conversion to the result's type, here to 64 bits."""
 
 
-def with_exact_integers(function: Operation) -> None:
-    """Rewrite a kernel's function in place."""
+def with_exact_integers(function: Operation) -> Mapping[Value, str]:
+    """Rewrite a kernel's function in place; return the types that its values had."""
     rewriting = _Rewriting()
     for region in function.regions:
         for block in region:
             rewriting.rewrite(block)
+    return rewriting.own
 
 
 @dataclass
@@ -63,7 +71,7 @@ class _Rewriting:
         for operation in block.operations:
             before, after = self._around(operation)
             made += [*before, operation, *after]
-            if operation.name not in _WHOLE:
+            if operation.name not in WHOLE:
                 for region in operation.regions:
                     for inner in region:
                         self.rewrite(inner)
@@ -80,34 +88,56 @@ class _Rewriting:
         name = operation.name
         if name == "arith.trunci" and element_of(operation.results[0].type) != "i1":
             operation.name = _SAME
-        elif name in _UNSIGNED or (
-            name == "arith.cmpi" and operation.integer("predicate") >= _FIRST_UNSIGNED
-        ):
-            before = self._unsigned_operands(operation)
-            if name in ("arith.extui", "arith.index_castui") and before:
-                operation.name = _SAME
-            self._widen(operation.results)
-            return before, []
+        elif self._is_unsigned(operation):
+            return self._on_signed(operation), []
         elif name not in _EXACT or _is_left(operation):
             return self._in_own_types(operation)
         self._widen(operation.results)
         return [], []
 
-    def _unsigned_operands(self, operation: Operation) -> list[Operation]:
-        """Have the operands hold the bits of their own width; return what masks them."""
-        before: list[Operation] = []
-        for number, operand in enumerate(operation.operands):
-            width = NARROW.get(element_of(self.own.get(operand, "")))
-            if width is None:
-                continue
-            mask = Operation("arith.constant", [])
-            mask.attributes["value"] = f"dense<{(1 << width) - 1}> : {operand.type}"
-            mask.results = [Value("", operand.type, mask)]
-            masked = Operation("arith.andi", [operand, mask.results[0]])
-            masked.results = [Value("", operand.type, masked)]
-            before += [mask, masked]
-            operation.operands[number] = masked.results[0]
+    def _is_unsigned(self, operation: Operation) -> bool:
+        """Return whether an operation treats integers that were widened as unsigned."""
+        name = operation.name
+        is_compared = name == "arith.cmpi" and operation.integer("predicate") >= _FIRST_UNSIGNED
+        return (name in _SIGNED or name in _CHOICES or is_compared) and (
+            operation.operands[0] in self.own
+        )
+
+    def _on_signed(self, operation: Operation) -> list[Operation]:
+        """Have an operation on unsigned integers take those of 64 bits; return what comes before.
+
+        A negative one is 2^32 more, which changes no bit. One that is larger than its type stays as
+        it is: whatever a proof says of it presupposes that it fits.
+        """
+        name = operation.name
+        before = list[Operation]()
+        unsigned = [self._unsigned(one, before) for one in operation.operands]
+        if name in _CHOICES:
+            is_less = made_of("arith.cmpi", unsigned, truth_like(unsigned[0].type))
+            is_less.attributes["predicate"] = f"{_AT_MOST} : i64"
+            before.append(is_less)
+            chosen = operation.operands if _CHOICES[name] else operation.operands[::-1]
+            operation.name, operation.operands = "arith.select", [is_less.results[0], *chosen]
+        elif name == "arith.cmpi":
+            operation.attributes["predicate"] = f"{operation.integer('predicate') - _BY_SIGN} : i64"
+            operation.operands = unsigned
+        else:
+            operation.name, operation.operands = _SIGNED[name], unsigned
+        self._widen(operation.results)
         return before
+
+    def _unsigned(self, value: Value, before: list[Operation]) -> Value:
+        """Return an operand as an unsigned integer; what makes it goes to `before`."""
+        if _is_natural(value):
+            return value
+        own = self.own[value]
+        zero, full = (constant(n, value.type) for n in (0, 1 << NARROW[element_of(own)]))
+        is_less = made_of("arith.cmpi", [value, zero.results[0]], truth_like(value.type))
+        is_less.attributes["predicate"] = f"{_LESS} : i64"
+        more = made_of("arith.addi", [value, full.results[0]], value.type)
+        chosen = made_of("arith.select", [is_less.results[0], more.results[0], value], value.type)
+        before += [zero, full, is_less, more, chosen]
+        return chosen.results[0]
 
     def _in_own_types(self, operation: Operation) -> tuple[list[Operation], list[Operation]]:
         """Have an operation take and give integers of the types that it is written for."""
@@ -127,6 +157,37 @@ class _Rewriting:
                 self._widen([result])
                 after.append(wide)
         return before, after
+
+
+def made_of(name: str, operands: Sequence[Value], type_: str) -> Operation:
+    """Return an operation with one result."""
+    operation = Operation(name, list(operands))
+    operation.results = [Value("", type_, operation)]
+    return operation
+
+
+def constant(number: int, type_: str) -> Operation:
+    """Return a constant of one integer."""
+    constant = made_of("arith.constant", [], type_)
+    constant.attributes["value"] = f"dense<{number}> : {type_}"
+    return constant
+
+
+def truth_like(type_: str) -> str:
+    """Return the type of truth values with the shape of a type of 64 bits."""
+    return type_[: -len("i64")] + "i1" if type_ == "i64" else type_[: -len("i64>")] + "i1>"
+
+
+def _is_natural(value: Value) -> bool:
+    """Return whether a value is at least 0, by the operation that makes it."""
+    made_by = value.made_by
+    if made_by is not None and made_by.name == "arith.extsi":
+        made_by = made_by.operands[0].made_by
+    if made_by is None:
+        return False
+    if made_by.name == "arith.constant":
+        return _NOT_NEGATIVE.match(made_by.attributes["value"]) is not None
+    return made_by.name in _NATURAL
 
 
 def _is_left(operation: Operation) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from zlib import crc32
 
 import numpy as np
@@ -28,6 +29,7 @@ from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances, RoundsSpent
+from launch.recheck import covered_accesses
 from launch.recheck.access_memory import (
     AccessMemory,
     Event,
@@ -189,6 +191,8 @@ class KernelForms:
     exact: RunnableForm
     as_it_is: RunnableForm | None
     """None where no integer may wrap that could be seen."""
+    with_stand_ins: Callable[[], Sequence[RunnableForm]]
+    """Makes two forms with stand-ins, in 64 bits, which differ in these."""
 
 
 def forms_of(
@@ -204,8 +208,19 @@ def forms_of(
         translated = TranslatedKernel(symbol, STAGE, list(types), is_cuda=False)
         files = dict.fromkeys(kernel.files, "")
         narrow = run_form(module, translated, files) if overflow else None
-        with_exact_integers(function)
+        own = with_exact_integers(function)
         exact = run_form(module, translated, files)
+
+    @cache
+    def with_stand_ins() -> list[RunnableForm]:
+        stand_ins = covered_accesses.with_stand_ins(function, own)
+        made = []
+        for number in covered_accesses.STAND_INS:
+            covered_accesses.set_stand_ins(stand_ins, number)
+            form = run_form(module, translated, files)
+            made.append(RunnableForm(form, accesses, needed, is_exact=True))
+        return made
+
     return KernelForms(
         types,
         function,
@@ -213,6 +228,7 @@ def forms_of(
         constants,
         RunnableForm(exact, accesses, needed, is_exact=True),
         None if narrow is None else RunnableForm(narrow, accesses, needed, is_exact=False),
+        with_stand_ins,
     )
 
 

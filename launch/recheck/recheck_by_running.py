@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.messages.wire import Send
 from compiler.ttir_to_numpy.ir import Operation
-from launch.recheck.access_memory import WatchedBuffer
+from launch.recheck.access_memory import WatchedBuffer, outside_of, sizes_of
 from launch.recheck.access_slice import KINDS
 from launch.recheck.buffer_contents import CHOICES, BufferContents
 from launch.recheck.contract_values import (
@@ -23,10 +23,11 @@ from launch.recheck.contract_values import (
     UnreadContract,
     read_contract_text,
 )
-from launch.recheck.kernel_form import BatchRun, KernelForms, NotRunnable, forms_of
+from launch.recheck.covered_accesses import alike
+from launch.recheck.kernel_form import KernelForms, NotRunnable, forms_of
 from launch.recheck.kernel_launches import buffers_of, launch_search
 from launch.recheck.launch_search import LaunchSearch, is_none
-from launch.recheck.meetings import Batch, meetings
+from launch.recheck.meetings import Batch, Meeting, meetings
 from launch.recheck.recheck_messages import (
     AccessRecheck,
     CheckRecheck,
@@ -110,11 +111,11 @@ class _Watch:
         contents = BufferContents(choice, launch.ranges)  # type: ignore[arg-type]
         buffers = buffers_of(self.forms.types, launch)
         exact, machine = self.forms.exact, self.forms.as_it_is
-        reached, batches = set[int](), list[Batch]()
+        reached, batches, is_outside = set[int](), list[Batch](), False
         for numbers in self._batches(launch):
             ran = exact.run(launch, buffers, contents, numbers, MOST_TURNS)
             reached |= ran.reached
-            self._note_outside(launch, ran, numbers)
+            is_outside = is_outside or self._is_new(ran.outside, "bounds")
             batches.append((ran.touches, numbers))
             if machine is not None:
                 mine = machine.run(launch, buffers, contents, numbers, MOST_TURNS)
@@ -123,8 +124,27 @@ class _Watch:
                 for access, message in wrapped.found.items():
                     self._note(access, "overflow", message, launch, numbers[0])
         self.reached.update(reached)
-        if "races" in self.order.checks:
+        if is_outside or self._is_new(self._meetings(batches), "race"):
+            batches = [self._covered(launch, buffers, contents, one) for _, one in batches]
+            self._note_outside(launch, buffers, batches)
             self._note_meetings(launch, buffers, batches)
+
+    def _covered(
+        self,
+        launch: LegalLaunch,
+        buffers: list[WatchedBuffer],
+        contents: BufferContents,
+        numbers: Sequence[int],
+    ) -> Batch:
+        """Return what programs access whatever the integers are that a proof presupposes."""
+        first, second = (
+            form.run(launch, buffers, contents, numbers, MOST_TURNS)
+            for form in self.forms.with_stand_ins()
+        )
+        return alike((first.trace, second.trace)), numbers
+
+    def _is_new(self, accesses: Iterable[int], check: str) -> bool:
+        return any((access, check) not in self.broken for access in accesses if access >= 0)
 
     def _batches(self, launch: LegalLaunch) -> list[list[int]]:
         """Return the programs to run, those together that run at once."""
@@ -136,17 +156,28 @@ class _Watch:
         numbers = sampled_programs(launch.grid, sizes, most if races else min(most, 2 * at_once))
         return [numbers[first : first + at_once] for first in range(0, len(numbers), at_once)]
 
-    def _note_outside(self, launch: LegalLaunch, ran: BatchRun, numbers: list[int]) -> None:
-        for access, outside in ran.outside.items():
-            verb = "reads" if KINDS[self.forms.accesses[access].name] == "load" else "writes"
-            where = f"{outside.buffer}[{outside.element:,}] of {outside.size:,} elements"
-            program = numbers[min(outside.program, len(numbers) - 1)]
-            self._note(access, "bounds", f"{verb} {where}", launch, program)
+    def _note_outside(
+        self, launch: LegalLaunch, buffers: list[WatchedBuffer], batches: list[Batch]
+    ) -> None:
+        sizes = sizes_of(buffers)
+        for touches, numbers in batches:
+            for touch in touches:
+                outside = outside_of(touch, buffers, sizes)
+                if outside is None:
+                    continue
+                kind = KINDS[self.forms.accesses[touch.access].name]
+                where = f"{outside.buffer}[{outside.element:,}] of {outside.size:,} elements"
+                program = numbers[min(outside.program, len(numbers) - 1)]
+                message = f"{'reads' if kind == 'load' else 'writes'} {where}"
+                self._note(touch.access, "bounds", message, launch, program)
+
+    def _meetings(self, batches: list[Batch]) -> Mapping[int, Meeting]:
+        return meetings(batches, self.forms.accesses) if "races" in self.order.checks else {}
 
     def _note_meetings(
         self, launch: LegalLaunch, buffers: list[WatchedBuffer], batches: list[Batch]
     ) -> None:
-        for access, met in meetings(batches, self.forms.accesses).items():
+        for access, met in self._meetings(batches).items():
             a, b = met.programs
             message = f"programs {a} and {b} use {buffers[met.buffer].name}[{met.element:,}]"
             self._note(access, "race", message, launch, a)

@@ -1,0 +1,174 @@
+"""Accesses that a proof covers: what they use depends on no integer that the proof excludes.
+
+Bounds and races are about exact integers. A run in 64 bits has none where a number needs more bits
+than that, or where it divides by 0, and a proof presupposes that no access uses such a number. So
+what seems to contradict a proof runs twice more, with other values in the place of such numbers:
+what both runs access alike does not depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
+from compiler.ttir_to_numpy.mlir_types import bits_of, constant_of, element_of
+from launch.recheck.access_memory import Event, ReachedElements
+from launch.recheck.exact_integers import WHOLE, constant, made_of, truth_like
+
+STAND_INS = (3, 1_000_003)
+"""The values in the place of numbers that are not exact: other ones in each run."""
+_EQUAL, _DIFFERENT, _AT_LEAST = 0, 1, 5
+_DIVISIONS = frozenset(
+    {
+        "arith.ceildivsi", "arith.ceildivui", "arith.divsi", "arith.divui", "arith.floordivsi",
+        "arith.remsi", "arith.remui",
+    }
+)  # fmt: skip
+
+
+def with_stand_ins(function: Operation, own: Mapping[Value, str]) -> list[Operation]:
+    """Have operations in 64 bits give a stand-in where they are not exact.
+
+    `function` has exact integers; `own` are the types that its values had. Returns the constants
+    that are the stand-ins.
+    """
+    rewriting = _Rewriting(own)
+    for region in function.regions:
+        for block in region:
+            rewriting.rewrite(block)
+    return rewriting.stand_ins
+
+
+def set_stand_ins(stand_ins: Sequence[Operation], number: int) -> None:
+    """Give all stand-ins a value."""
+    for one in stand_ins:
+        one.attributes["value"] = constant(number, one.results[0].type).attributes["value"]
+
+
+class _Rewriting:
+    def __init__(self, own: Mapping[Value, str]) -> None:
+        self._own = own
+        self.stand_ins: list[Operation] = []
+        self._made: list[Operation] = []
+
+    def rewrite(self, block: IrBlock) -> None:
+        """Rewrite the operations of a block, and those inside of them."""
+        outer, self._made = self._made, []
+        for operation in block.operations:
+            if operation.name not in WHOLE:
+                for region in operation.regions:
+                    for inner in region:
+                        self.rewrite(inner)
+            self._rewrite(operation)
+        block.operations, self._made = self._made, outer
+
+    def _rewrite(self, operation: Operation) -> None:
+        name, results = operation.name, operation.results
+        is_wide = len(results) == 1 and element_of(results[0].type) == "i64"
+        if is_wide and name == "arith.muli":
+            self._product(operation)
+        elif is_wide and name in ("arith.addi", "arith.subi"):
+            self._sum(operation)
+        elif is_wide and name == "arith.shli":
+            self._shifted(operation)
+        elif is_wide and name in _DIVISIONS:
+            result = self._inner(operation)
+            self._made.append(operation)
+            zero = self._constant(0, operation.operands[1].type)
+            self._choose(result, operation, self._compared(_DIFFERENT, operation.operands[1], zero))
+        else:
+            self._made.append(operation)
+
+    def _product(self, operation: Operation) -> None:
+        """Compare the upper half of a product with the sign of the lower one."""
+        type_ = operation.results[0].type
+        result = self._inner(operation)
+        operation.name = "arith.mulsi_extended"
+        upper = Value("", type_, operation)
+        operation.results.append(upper)
+        self._made.append(operation)
+        sign = self._add("arith.shrsi", operation.results[0], self._constant(63, type_))
+        self._choose(result, operation, self._compared(_EQUAL, upper, sign))
+
+    def _sum(self, operation: Operation) -> None:
+        """Compare the sign of a sum, or of a difference, with those of its operands."""
+        a, b = operation.operands
+        result = self._inner(operation)
+        self._made.append(operation)
+        inner = operation.results[0]
+        one = self._add("arith.xori", a, inner)
+        other = self._add("arith.xori", *((b, inner) if operation.name == "arith.addi" else (a, b)))
+        both = self._add("arith.andi", one, other)
+        self._choose(
+            result, operation, self._compared(_AT_LEAST, both, self._constant(0, both.type))
+        )
+
+    def _shifted(self, operation: Operation) -> None:
+        """Shift a number back; only 0 is exact where it loses all of its bits."""
+        a, count = operation.operands
+        made_by = count.made_by
+        result = self._inner(operation)
+        self._made.append(operation)
+        bits = bits_of(element_of(self._own.get(result, result.type)))
+        text, is_one = ("", False) if made_by is None else _number_of(made_by)
+        if is_one and 0 <= int(text) < bits:
+            back = self._add("arith.shrsi", operation.results[0], count)
+            exact = self._compared(_EQUAL, back, a)
+        else:
+            exact = self._compared(_EQUAL, a, self._constant(0, a.type))
+        self._choose(result, operation, exact)
+
+    def _inner(self, operation: Operation) -> Value:
+        """Have an operation give another value than its result, which is returned."""
+        [result] = operation.results
+        operation.results = [Value("", result.type, operation)]
+        return result
+
+    def _choose(self, result: Value, operation: Operation, is_exact: Value) -> None:
+        stand_in = constant(0, result.type)
+        self.stand_ins.append(stand_in)
+        operands = [is_exact, operation.results[0], stand_in.results[0]]
+        chosen = Operation("arith.select", operands, [result])
+        result.made_by = chosen
+        self._made += [stand_in, chosen]
+
+    def _compared(self, predicate: int, a: Value, b: Value) -> Value:
+        made = self._add("arith.cmpi", a, b, truth_like(a.type))
+        assert made.made_by is not None
+        made.made_by.attributes["predicate"] = f"{predicate} : i64"
+        return made
+
+    def _add(self, name: str, a: Value, b: Value, type_: str | None = None) -> Value:
+        made = made_of(name, [a, b], type_ or a.type)
+        self._made.append(made)
+        return made.results[0]
+
+    def _constant(self, number: int, type_: str) -> Value:
+        made = constant(number, type_)
+        self._made.append(made)
+        return made.results[0]
+
+
+def _number_of(operation: Operation) -> tuple[str, bool]:
+    return constant_of(operation) if operation.name == "arith.constant" else ("", False)
+
+
+def alike(traces: tuple[Sequence[Event], Sequence[Event]]) -> list[ReachedElements]:
+    """Return what two runs access alike, until they no longer do the same operations."""
+    found = []
+    for one, other in zip(*traces, strict=False):
+        is_access = isinstance(one, ReachedElements), isinstance(other, ReachedElements)
+        if is_access == (False, False):
+            continue
+        if not isinstance(one, ReachedElements) or not isinstance(other, ReachedElements):
+            break
+        if one.access != other.access:
+            break
+        live = (one.elements == other.elements) & (np.asarray(one.buffer) == other.buffer)
+        for run in (one, other):
+            live = live if run.live is None else live & run.live
+        found.append(replace(one, live=None if live.all() else live))
+    return found

@@ -1,0 +1,67 @@
+"""Bounds and races are about exact integers: a run where none are given contradicts no proof."""
+
+import pytest
+
+from tests.proofs.recheck.running import outcomes, rechecked
+
+TYPES = {"x_ptr": "*fp32", "n": "u32", "m": "u32"}
+
+
+def kernel_of(*lines: str) -> str:
+    """Return a kernel of these lines, in which `pid` is the number of the program."""
+    text = ["def kernel(x_ptr, n, m):", "    pid = tl.program_id(0)", *(f"    {x}" for x in lines)]
+    return "\n".join([*text, ""])
+
+
+def test_an_unsigned_comparison_takes_a_number_beyond_its_type_as_it_is() -> None:
+    body = kernel_of("at = pid * 8", "tl.store(x_ptr + at, 1.0, mask=at < n)")
+    report = rechecked(body, TYPES, "x_ptr: n\ngrid: n\n")
+    assert outcomes(report, "bounds") == ["agrees"]
+    assert outcomes(report, "race") == ["agrees"]
+    assert outcomes(report, "overflow") == ["violated"]
+
+
+def test_programs_do_not_meet_in_an_unsigned_product_that_wraps() -> None:
+    body = kernel_of("at = pid * m + 7", "tl.store(x_ptr + at, 1.0, mask=at <= n)")
+    report = rechecked(body, TYPES, "x_ptr: n + 1\nm == n\ngrid: n\n")
+    assert outcomes(report, "race") == ["agrees"]
+
+
+def test_programs_do_not_meet_in_a_narrowed_program_number() -> None:
+    body = kernel_of("tl.store(x_ptr + pid.to(tl.uint8), 1.0)")
+    report = rechecked(body, TYPES, "x_ptr: n * m\ngrid: n\nn >= 1000\nn <= 1000\n")
+    assert outcomes(report, "race") == ["agrees"]
+    assert outcomes(report, "overflow") == ["violated"]
+
+
+def test_a_bound_of_unsigned_numbers_keeps_the_sign_of_its_operands() -> None:
+    body = kernel_of(
+        "big = tl.maximum((0 - n).to(tl.uint32), 1)", "tl.store(x_ptr + (big + n).to(tl.int32), 1.)"
+    )
+    report = rechecked(body, {**TYPES, "n": "i32"}, "x_ptr: 1\n")
+    assert outcomes(report, "bounds") == ["agrees"]
+
+
+def test_programs_do_not_meet_in_a_number_beyond_64_bits() -> None:
+    body = kernel_of("tl.store(x_ptr + pid.to(tl.int64) * n * n * n * n, 1.0)")
+    report = rechecked(
+        body, {**TYPES, "n": "i32"}, "x_ptr: n\ngrid: n + 1\nn >= 65536\nn <= 65536\n"
+    )
+    assert outcomes(report, "race") == ["agrees"]
+
+
+@pytest.mark.parametrize("check", ["bounds", "race"])
+def test_an_access_that_depends_on_a_remainder_by_0_contradicts_nothing(check: str) -> None:
+    body = kernel_of("tl.store(x_ptr + pid % (n - m), 1.0)")
+    report = rechecked(body, {**TYPES, "n": "i32", "m": "i32"}, "x_ptr: n\nm == n\ngrid: n\n")
+    assert outcomes(report, check) == ["agrees"]
+
+
+def test_an_access_next_to_a_remainder_by_0_is_still_watched() -> None:
+    body = kernel_of(
+        "r = tl.arange(0, 4)", "tl.store(x_ptr + tl.where(r == 0, 1 % r, r), 1.0)",
+        "tl.store(x_ptr + n, 1.0)",
+    )  # fmt: skip
+    report = rechecked(body, {**TYPES, "n": "i32", "m": "i32"}, "x_ptr: n\nn >= 4\ngrid: m\n")
+    assert outcomes(report, "bounds") == ["agrees", "violated"]
+    assert outcomes(report, "race") == ["violated", "violated"]
