@@ -8,6 +8,10 @@
 takes the kernels that tests and benchmarks prove. A contradiction is printed with the kernel's
 source, its contract and the sizes that show it, and the exit code is then 1; `--only 7` tries
 kernel 7 of a seed again. No more kernels are started after `--seconds`.
+
+A line with all counts is printed every half a minute. It names the first kernel that is not done
+yet: `--first 1200` goes on there. So a large count can be run in pieces. A kernel that takes too
+long or too much memory counts as a timeout, and is named.
 """
 
 import argparse
@@ -19,14 +23,13 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 from triton.compiler.errors import CompilationError
+from z3 import Z3Exception
 
 from compiler.proof import solver
 from compiler.proof.contract import ContractError
@@ -34,6 +37,7 @@ from compiler.proof.proof_limits import ProofLimitReached, Unsupported
 from compiler.recheck.machine import MOST_TURNS
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from tests.proofs.compiled_ttir import ttir_of
+from tests.proofs.kernels_in_children import Children
 from tests.proofs.known_kernels import known_kernels
 from tests.proofs.narrow_world import NARROW_LIMITS, has_narrow_constants
 from tests.proofs.random_kernels import random_kernel
@@ -41,10 +45,10 @@ from tests.proofs.random_language import larger_random_kernel
 from tests.proofs.rechecked_proof import Effort, KernelToProve, rechecked_proof, reproduction
 
 _REFUSALS = (Unsupported, ProofLimitReached, ContractError, Untranslatable)
-MOST_OF_CHILD = 200
-"""After which a new child starts, since z3 keeps memory."""
 MOST_LIMITS = 20
 """A kernel is given up after this many times the limit of a re-check."""
+_TIMEOUT = "kernels timeout"
+_REPORT_S = 30.0
 Tried = tuple[Counter[str], str]
 
 
@@ -74,10 +78,8 @@ def random_kernel_to_prove(seed: str, number: int, *, is_narrow: bool) -> Kernel
     )
 
 
-def tried_random(seed: str, effort: Effort, until: float, number: int) -> Tried:
-    """Prove a kernel of a seed and re-check it, unless the time is over."""
-    if time.monotonic() > until:
-        return Counter(), ""
+def tried_random(seed: str, effort: Effort, number: int) -> Tried:
+    """Prove a kernel of a seed and re-check it."""
     counts: Counter[str] = Counter({"kernels": 1})
     try:
         kernel = random_kernel_to_prove(seed, number, is_narrow=effort.is_narrow)
@@ -90,10 +92,8 @@ def tried_random(seed: str, effort: Effort, until: float, number: int) -> Tried:
     return tried(kernel, effort, counts)
 
 
-def tried_known(effort: Effort, until: float, kernel: KernelToProve) -> Tried:
-    """Prove a known kernel and re-check it, unless the time is over."""
-    if time.monotonic() > until:
-        return Counter(), ""
+def tried_known(effort: Effort, kernel: KernelToProve) -> Tried:
+    """Prove a known kernel and re-check it."""
     return tried(kernel, effort, Counter({"kernels": 1}))
 
 
@@ -109,7 +109,12 @@ def tried(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> Tried:
         # ctypes wraps what is raised while it converts an argument for z3
         if "GivenUp" not in repr(error):
             raise
-        counts["kernels given up"] += 1
+        counts[f"{_TIMEOUT}: took too long"] += 1
+        return counts, ""
+    except (MemoryError, Z3Exception) as error:
+        if isinstance(error, Z3Exception) and b"memory" not in _words(error):
+            raise
+        counts[f"{_TIMEOUT}: no memory"] += 1
         return counts, ""
     except _REFUSALS as refusal:
         counts[f"kernels refused: {type(refusal).__name__}"] += 1
@@ -122,38 +127,80 @@ def tried(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> Tried:
     return counts, reproduction(kernel, contradictions) if contradictions else ""
 
 
-def all_tried(given: argparse.Namespace) -> Iterator[Tried]:
-    """Try kernels in children, until there are enough or the time is over."""
+def _words(error: Z3Exception) -> bytes:
+    value = error.value
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def _is_spoilt(tried_one: Tried) -> bool:
+    """Return whether a child should end: what was given up keeps its memory."""
+    return any(name.startswith(_TIMEOUT) for name in tried_one[0])
+
+
+def all_tried(given: argparse.Namespace) -> Iterator[tuple[int, str, Tried]]:
+    """Try kernels in children, until there are enough or the time is over.
+
+    Yields the number of each, its name, its counts and the text of a contradiction.
+    """
     is_narrow = given.kernels == "narrow"
     effort = Effort(given.limit, given.turns, is_narrow)
-    until = time.monotonic() + given.seconds
+    items: Sequence[Any]
     if given.kernels == "known":
-        kernels = [one for one in known_kernels() if given.only in (None, one.name)]
-        until = time.monotonic() + given.seconds
-        yield from _in_children(partial(tried_known, effort, until), kernels, given.jobs, until)
+        items = [one for one in known_kernels() if given.only in (None, one.name)]
+        each, names = partial(tried_known, effort), [one.name for one in items]
+        first = 0
     else:
-        numbers = range(given.count) if given.only is None else [int(given.only)]
-        each = partial(tried_random, given.seed, effort, until)
-        yield from _in_children(each, numbers, given.jobs, until)
+        first = given.first if given.only is None else int(given.only)
+        items = range(first, first + (given.count if given.only is None else 1))
+        each = partial(tried_random, given.seed, effort)
+        names = [f"seed {given.seed}, kernel {number}" for number in items]
+    until = time.monotonic() + given.seconds
+    children = Children(each, given.jobs, 3 * MOST_LIMITS * given.limit, _is_spoilt)
+    for place, result, lost in children.results(items, until):
+        counts = Counter({"kernels": 1, f"{_TIMEOUT}: {lost}": 1})
+        yield first + place, names[place], result if lost is None else (counts, "")
 
 
-def _in_children(
-    each: Callable[[Any], Tried], items: Sequence[Any], jobs: int, until: float
-) -> Iterator[Tried]:
-    # with max_tasks_per_child, a pool of Python 3.11 may wait for ever for a child that has ended
-    size = MOST_OF_CHILD * jobs
-    for first in range(0, len(items), size):
-        if time.monotonic() > until:
-            return
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            yield from pool.map(each, items[first : first + size])
+@dataclass
+class _Progress:
+    """What was counted, and which kernels are done."""
+
+    kernels: str
+    first: int
+    total: Counter[str] = field(default_factory=Counter)
+    _done: set[int] = field(default_factory=set)
+    _reported: float = field(default_factory=time.monotonic)
+
+    def note(self, number: int, name: str, one: Tried) -> None:
+        """Count a kernel; print its contradiction, that it was given up, and sometimes all."""
+        counts, text = one
+        self.total += counts
+        self._done.add(number)
+        while self.first in self._done:
+            self._done.remove(self.first)
+            self.first += 1
+        if text:
+            print(text, flush=True)
+        for given_up in (key for key in counts if key.startswith(_TIMEOUT)):
+            print(f"--- {name}: {given_up}", flush=True)
+        if time.monotonic() - self._reported > _REPORT_S:
+            self.report()
+
+    def report(self) -> None:
+        """Print the counts, and where to go on."""
+        self._reported = time.monotonic()
+        counts = json.dumps({"contradictions": 0, **dict(sorted(self.total.items()))})
+        print(f"{self.kernels} {counts} (go on with --first {self.first})", flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Try kernels, print contradictions and counts, return 1 for a contradiction."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kernels", choices=("random", "narrow", "known"))
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first random one")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--only", help="the number of a random kernel, or the name of a known one")
     parser.add_argument("--seconds", type=float, default=1e9, help="of all kernels")
@@ -161,13 +208,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--turns", type=int, default=MOST_TURNS, help="of loops, by bit-vectors")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args(arguments)
-    total: Counter[str] = Counter()
-    for counts, text in all_tried(given):
-        total += counts
-        if text:
-            print(text, flush=True)
-    print(given.kernels, json.dumps(dict(sorted(total.items()))), flush=True)
-    return 1 if total["contradictions"] else 0
+    progress = _Progress(given.kernels, given.first)
+    for number, name, one in all_tried(given):
+        progress.note(number, name, one)
+    progress.report()
+    return 1 if progress.total["contradictions"] else 0
 
 
 if __name__ == "__main__":
