@@ -35,7 +35,7 @@ _SIGNED = {
     "arith.extui": "arith.index_cast", "arith.index_castui": "arith.index_cast",
     "arith.remui": "arith.remsi", "arith.shrui": "arith.shrsi",
 }  # fmt: skip
-"""What an operation on unsigned integers is on integers of 64 bits that are at least 0."""
+"""Operations on unsigned integers by name; the same on integers of 64 bits from 0 on."""
 _CHOICES = {"arith.minui": True, "arith.maxui": False}
 """Operations that return one of their operands, as it is; True for the smaller one."""
 WHOLE = frozenset({"tt.map_elementwise", "tt.reduce", "tt.scan"})

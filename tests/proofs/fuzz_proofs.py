@@ -163,7 +163,7 @@ def all_tried(given: argparse.Namespace) -> Iterator[tuple[int, str, Tried]]:
 
 @dataclass
 class _Progress:
-    """What was counted, and which kernels are done."""
+    """The counts, and which kernels are done."""
 
     kernels: str
     first: int
