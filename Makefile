@@ -2,6 +2,8 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+SYNC := client/tritonc/_sync/__init__.py
+READY := $(STAMP) $(SYNC)
 DIST := .cache/dist
 COVERAGE := .cache/coverage
 EXPORTS := .cache/exports
@@ -73,21 +75,21 @@ help: ##daily show this
 		grep -E "^[a-z-]+:.*##$$group " $(MAKEFILE_LIST) | sed -E 's/:.*##[a-z]+ /\t/; s/^/  /' | expand -t 26; \
 	done
 
-run: $(STAMP) ##daily start tritond on this machine and compile a first kernel
+run: $(READY) ##daily start tritond on this machine and compile a first kernel
 	@$(MAKE) --silent $(PAGE) PAGE_BUILD=--or-plain
 	@TRITOND_TOOLCHAINS="$${TRITOND_TOOLCHAINS-$(INSTALLED_TRITONS)}" $(PYTHON) examples/first_run.py
 
-test: $(STAMP) ##daily the tests of every commit, which need no GPU; `make test-unit` is one suite of them
+test: $(READY) ##daily the tests of every commit, which need no GPU; `make test-unit` is one suite of them
 	@$(SIDE_BY_SIDE) $(SUITES:%=test-%)
 
-test-features: $(STAMP) ##daily the suites of sweeps, programs, proofs and adapters; `make test-sweeps` is one of them
+test-features: $(READY) ##daily the suites of sweeps, programs, proofs and adapters; `make test-sweeps` is one of them
 	@$(SIDE_BY_SIDE) $(FEATURES:%=test-%)
 
-$(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(STAMP)
+$(patsubst %,test-%,$(SUITES) $(FEATURES)): test-%: $(READY)
 	$(PYTHON) -m pytest -q $(SELECTED) $(FOLDERS_$*) \
 		$(addprefix --ignore=,$(filter $(addsuffix /%,$(FOLDERS_$*)),$(FOLDERS)))
 
-test-slow: $(STAMP) ##features tests/slow, tests/differential, those marked slow, and more examples of generated tests
+test-slow: $(READY) ##features tests/slow, tests/differential, those marked slow, and more examples of generated tests
 	@$(SIDE_BY_SIDE) slow-crashes slow-others slow-marked
 
 test-all: ##features every suite that this machine can run, with all cases (.ci/run takes a third of the longest)
@@ -96,18 +98,18 @@ test-all: ##features every suite that this machine can run, with all cases (.ci/
 CRASHES := tests/slow/faults tests/slow/sweeps tests/slow/test_up.py
 # Folders that .ci/run leaves to other targets, which run them with more programs.
 ELSEWHERE ?=
-slow-crashes: $(STAMP)
+slow-crashes: $(READY)
 	$(PYTHON) -m pytest -q $(CRASHES)
 
-slow-others: $(STAMP)
+slow-others: $(READY)
 	TRITOND_FUZZ_MODULES=120 TRITOND_FUZZ_JOBS=120 TRITOND_FUZZ_SIGNATURES=60 \
 		$(PYTHON) -m pytest -q tests/slow $(addprefix --ignore=,$(CRASHES) $(ELSEWHERE)) tests/differential \
 		tests/integration/store/test_job_model.py tests/integration/launch/request
 
-slow-marked: $(STAMP)
+slow-marked: $(READY)
 	$(PYTHON) -m pytest -q -m "slow or hypothesis" --hypothesis-profile=thorough $(FOLDERS)
 
-coverage: $(STAMP) ##features branch coverage of all suites, slow tests included, in all processes (takes twice as long)
+coverage: $(READY) ##features branch coverage of all suites, slow tests included, in all processes (takes twice as long)
 	rm -rf $(COVERAGE)
 	@$(MEASURED) $(SIDE_BY_SIDE) SELECTED= $(patsubst %,test-%,$(SUITES) $(FEATURES))
 	$(VENV)/bin/coverage combine --quiet
@@ -126,13 +128,13 @@ $(PASTED)/.loaded: requirements/pasted.txt | $(STAMP)
 	$(VENV)/bin/pip download --quiet --no-cache-dir --no-deps --require-hashes -d $(PASTED) -r requirements/pasted.txt
 	@touch $@
 
-docs: $(STAMP) $(DOCS)/.installed ##daily build the documentation as a site in .cache/site; a broken link fails
+docs: $(READY) $(DOCS)/.installed ##daily build the documentation as a site in .cache/site; a broken link fails
 	$(PYTHON) -c 'import json; from service.composition import composed_app; print(json.dumps(composed_app().openapi()))' \
 		> $(DOCS)/openapi.json
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs --quiet build
 	@echo "The site is at .cache/site/index.html."
 
-dist: $(STAMP) $(PAGE) ##features sdists and wheels, installed into an empty environment and tried there
+dist: $(READY) $(PAGE) ##features sdists and wheels, installed into an empty environment and tried there
 	rm -rf $(DIST)
 	$(PYTHON) -m hatchling build -t sdist -d $(abspath $(DIST))
 	cd client && $(abspath $(PYTHON)) -m hatchling build -t sdist -d $(abspath $(DIST))
@@ -144,7 +146,7 @@ dist: $(STAMP) $(PAGE) ##features sdists and wheels, installed into an empty env
 
 fuzz: fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs ##features random modules, kernels and programs, compared (MODULES=5000 KERNELS=300 PROGRAMS=300; SEED=1 for those of a failure)
 
-fuzz-modules: $(STAMP) ##features generated modules, here and directly
+fuzz-modules: $(READY) ##features generated modules, here and directly
 	TRITOND_FUZZ_MODULES=$(MODULES) TRITOND_FUZZ_SEED=$(SEED) \
 		$(PYTHON) -m pytest tests/slow/test_generated_modules.py \
 		tests/differential/test_deciding_modules.py --hypothesis-show-statistics
@@ -154,12 +156,12 @@ fuzz-torch-modules: $(TORCH)/.installed ##features generated modules that use to
 		$(TORCH)/bin/python -m pytest -n0 tests/differential/test_modules_of_torch.py \
 		--hypothesis-show-statistics
 
-fuzz-kernels: $(STAMP) ##features random kernels on the CPU device, compared with an oracle; SEED=7 KERNELS=1 tries one again
+fuzz-kernels: $(READY) ##features random kernels on the CPU device, compared with an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.differential.races --kernels $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.differential.undefined --kernels $(KERNELS) --seed $(SEED)
 
-fuzz-proofs: $(STAMP) ##features proofs of known and random kernels, re-checked with long limits, and with integers of 8 bits: no contradiction (COUNT=5000 SEED=1 SECONDS=3600)
+fuzz-proofs: $(READY) ##features proofs of known and random kernels, re-checked with long limits, and with integers of 8 bits: no contradiction (COUNT=5000 SEED=1 SECONDS=3600)
 	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.proofs.random_kernels --kernels $(KERNELS) --seed $(SEED)
 	$(PYTHON) -m tests.proofs.fuzz_proofs known --limit 60 --seconds $(SECONDS)
@@ -170,7 +172,7 @@ fuzz-programs: $(TORCH)/.installed ##features generated programs, compared with 
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
 		$(TORCH)/bin/python -m pytest -n0 tests/programs/generated/test_generated_programs.py
 
-test-toolchains: $(STAMP) $(TRITONS) ##features tests with Triton 3.6, 3.7, 3.8 next to 3.9 (200 MB each)
+test-toolchains: $(READY) $(TRITONS) ##features tests with Triton 3.6, 3.7, 3.8 next to 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \
 		$(PYTHON) -m pytest tests/toolchains
 
@@ -183,39 +185,39 @@ test-evaluators: $(TORCH)/.installed $(EVALUATORS)/.installed ##features clients
 	TRITOND_TEST_EVALUATORS=$(abspath $(EVALUATORS)) PYTHONPATH=$(abspath $(EVALUATORS)/flashinfer) \
 		$(TORCH)/bin/python -m pytest tests/evaluators
 
-test-schemathesis: $(STAMP) $(SCHEMATHESIS)/.installed ##features requests made of our OpenAPI document (SCHEMATHESIS_EXAMPLES=30; an environment of 100 MB)
+test-schemathesis: $(READY) $(SCHEMATHESIS)/.installed ##features requests made of our OpenAPI document (SCHEMATHESIS_EXAMPLES=30; an environment of 100 MB)
 	TRITOND_TEST_SCHEMATHESIS=$(abspath $(SCHEMATHESIS))/bin/schemathesis \
 		TRITOND_SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PYTHON) -m pytest tests/schemathesis
 
-test-generated-clients: $(STAMP) $(GENERATORS)/.installed ##features clients that generators make of our OpenAPI document (Node.js; an environment of 150 MB)
+test-generated-clients: $(READY) $(GENERATORS)/.installed ##features clients that generators make of our OpenAPI document (Node.js; an environment of 150 MB)
 	TRITOND_TEST_GENERATORS=$(abspath $(GENERATORS)) $(PYTHON) -m pytest -n0 tests/generated_clients
 
-test-blobs: $(STAMP) $(BLOBS)/.installed ##servers large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
+test-blobs: $(READY) $(BLOBS)/.installed ##servers large blobs on the S3 servers of rclone and moto, and their faults (an environment of 200 MB)
 	TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest tests/buckets
 
-test-deploy: $(STAMP) $(DEPLOY)/.installed ##servers the Helm chart, rendered and validated, and its alerts (Debian's prometheus; an environment of 130 MB)
+test-deploy: $(READY) $(DEPLOY)/.installed ##servers the Helm chart, rendered and validated, and its alerts (Debian's prometheus; an environment of 130 MB)
 	@command -v promtool > /dev/null || { echo "no promtool is installed here: apt-get install --no-install-recommends prometheus"; exit 1; }
 	TRITOND_TEST_DEPLOY=$(abspath $(DEPLOY)) $(PYTHON) -m pytest -q tests/deploy
 
-test-images: $(STAMP) $(IMAGES)/base.tar ##servers build the images on a stand-in for their base, and run them (Debian, as root; 15 GB)
+test-images: $(READY) $(IMAGES)/base.tar ##servers build the images on a stand-in for their base, and run them (Debian, as root; 15 GB)
 	TRITOND_TEST_IMAGES=$(abspath $(IMAGES)) $(PYTHON) -m pytest -n0 --timeout 1800 tests/images
 
-test-slurm: $(STAMP) $(SLURM)/.installed ##servers workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)
+test-slurm: $(READY) $(SLURM)/.installed ##servers workers as jobs of a real Slurm on this machine (apt-get install slurm-wlm munge)
 	TRITOND_TEST_SLURM=$(abspath $(SLURM)) $(PYTHON) -m pytest -n0 tests/slurm
 
-test-systemd: $(STAMP) ##servers deploy/systemd as systemd reads it (apt-get install systemd)
+test-systemd: $(READY) ##servers deploy/systemd as systemd reads it (apt-get install systemd)
 	TRITOND_TEST_SYSTEMD=1 $(PYTHON) -m pytest -n0 tests/systemd
 
-test-servers: $(STAMP) ##servers stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
+test-servers: $(READY) ##servers stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
 	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
-test-fleet: $(STAMP) $(BLOBS)/.installed ##servers stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
+test-fleet: $(READY) $(BLOBS)/.installed ##servers stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
 	TRITOND_TEST_FLEET=1 TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest -n0 tests/fleet tests/slow/releases
 
-test-otel: $(STAMP) $(OTEL)/.installed ##servers traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
+test-otel: $(READY) $(OTEL)/.installed ##servers traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
 	TRITOND_TEST_OTEL=$(abspath $(OTEL)) $(PYTHON) -m pytest tests/otel
 
-test-exports: $(STAMP) $(EXPORTS)/.installed ##features exported code with gcc, g++, nvcc, rustc, cuda-python
+test-exports: $(READY) $(EXPORTS)/.installed ##features exported code with gcc, g++, nvcc, rustc, cuda-python
 	TRITOND_EXPORT_TOOLS=required TRITOND_CUDA_PYTHON=$(EXPORTS)/bin/python \
 		$(PYTHON) -m pytest tests/slow/export tests/integration/service/derived
 
@@ -229,7 +231,7 @@ toolchains: $(foreach version,$(TRITON),.cache/toolchains/$(version)/bin/python)
 
 torch: $(VENV)/.torch ##daily install torch for `make run`, which then records and runs PyTorch programs
 
-lint: $(STAMP) ##daily formatting, lint, types (the page's too, where there is a Node), import contracts, workflows
+lint: $(READY) ##daily formatting, lint, types (the page's too, where there is a Node), import contracts, workflows
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-types lint-imports lint-style lint-page
 
 lint-types:
@@ -246,48 +248,45 @@ lint-style:
 lint-page:
 	@page/build.sh --types
 
-format: $(STAMP) ##daily format the code and fix what lint can fix
+format: $(READY) ##daily format the code and fix what lint can fix
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-page-tables: $(STAMP) ##maintenance write the page's copies of the tables of stages and targets (page/src)
+page-tables: $(READY) ##maintenance write the page's copies of the tables of stages and targets (page/src)
 	$(PYTHON) -m page.tables
 
-errors-page: $(STAMP) ##maintenance write docs/reference/errors.md from the table of problems
+errors-page: $(READY) ##maintenance write docs/reference/errors.md from the table of problems
 	$(PYTHON) -m tests.unit.documents.errors_page
 
-client: $(STAMP) ##maintenance write the blocking client from that for asyncio (client/tritonc/_async)
-	$(PYTHON) client/generate_sync.py
-
-bench: $(STAMP) ##benchmarks the benchmarks of benchmarks/README.md
+bench: $(READY) ##benchmarks the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
 
-fuzz-http: $(STAMP) ##features 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
+fuzz-http: $(READY) ##features 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
 	$(PYTHON) -m tests.raw_fuzz $(FUZZ_ARGS)
 
-fuzz-cost: $(STAMP) ##features requests at the limits of each two fields: CPU, loop steps, memory, bytes (COST_ARGS="--only proof --seed 1")
+fuzz-cost: $(READY) ##features requests at the limits of each two fields: CPU, loop steps, memory, bytes (COST_ARGS="--only proof --seed 1")
 	$(PYTHON) -m tests.cost_fuzz $(COST_ARGS)
 
-golden: $(STAMP) ##features answers to fifty requests, compared with those of tests/golden/answers.json
+golden: $(READY) ##features answers to fifty requests, compared with those of tests/golden/answers.json
 	$(PYTHON) -m tests.golden compare tests/golden/answers.json
 
-soak: $(STAMP) ##servers nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
+soak: $(READY) ##servers nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
 	$(PYTHON) -m tests.soak $(SOAK_ARGS)
 
-corpus: $(STAMP) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, compared with triton.compile (hours; CORPUS_ARGS="--most 20")
+corpus: $(READY) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, compared with triton.compile (hours; CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus $(CORPUS_ARGS)
 
-corpus-numpy: $(STAMP) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, translated to NumPy (CORPUS_ARGS="--most 20")
+corpus-numpy: $(READY) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, translated to NumPy (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.numpy_coverage $(CORPUS_ARGS)
 
-corpus-proofs: $(STAMP) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
+corpus-proofs: $(READY) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks:. $(PYTHON) benchmarks/proofs_of_corpus.py $(CORPUS_ARGS)
 
-public-files: $(STAMP) $(CORPUS)/.installed ##benchmarks whole files of PyPI packages, compared with triton.compile (hours; PUBLIC_ARGS="--files 4 --kernels 2")
+public-files: $(READY) $(CORPUS)/.installed ##benchmarks whole files of PyPI packages, compared with triton.compile (hours; PUBLIC_ARGS="--files 4 --kernels 2")
 	PYTHONPATH=benchmarks:. $(PYTHON) -m public_files $(PUBLIC_ARGS)
 
-corpus-autotuners: $(STAMP) ##benchmarks autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
+corpus-autotuners: $(READY) ##benchmarks autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
 
 lock: ##maintenance write requirements/*.txt again, with the newest versions that are permitted
@@ -306,6 +305,9 @@ $(STAMP): pyproject.toml client/pyproject.toml $(LOCKS)
 	$(VENV)/$(OURS)
 	$(PYTHON) tests/coverage/install.py
 	@touch $@
+
+$(SYNC): client/generate_sync.py $(wildcard client/tritonc/_async/*.py) | $(STAMP)
+	$(PYTHON) client/generate_sync.py
 
 $(PAGE): $(wildcard page/src/*) page/build.mjs page/build.sh page/package-lock.json page/tsconfig.json
 	page/build.sh $(PAGE_BUILD)
@@ -405,4 +407,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format client bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean
+.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean

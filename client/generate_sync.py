@@ -1,21 +1,19 @@
-"""Writes the blocking client, `tritonc/_sync`, from the asyncio client: `make client`.
+"""Writes the blocking client, `tritonc/_sync`, from the asyncio client.
 
-The generated files are committed, so that installing the client needs no build step.
+Builds of the distribution call it, editable ones too. `make` calls it after `_async` changed.
 """
 
 import re
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import unasync
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).parent / "tritonc" / "_async"
-LINT = [
-    f"--config={Path(__file__).parents[1] / 'pyproject.toml'}",
-    '--config=lint.isort.known-first-party=["tritonc"]',  # the target folder may be anywhere
-]
-HEADER = "# Generated from tritonc/_async/{name} by `make client`; change that file instead.\n"
+TARGET = SOURCE.with_name("_sync")
+HEADER = "# Generated from tritonc/_async/{name} by client/generate_sync.py; change that file.\n"
 NAMES = {
     "_async": "_sync",
     "asyncio": "time",
@@ -38,16 +36,29 @@ PROSE = {
 }
 
 
-def generate(folder: Path) -> None:
-    """Write the blocking form of every file of `_async` into `folder`."""
-    rule = unasync.Rule(f"{SOURCE}/", f"{folder}/", additional_replacements=NAMES)
-    unasync.unasync_files([str(path) for path in SOURCE.glob("*.py")], [rule])
-    for path in folder.glob("*.py"):
-        path.write_text(HEADER.format(name=path.name) + _prose(path.read_text()))
-    mend = ["check", "--select=I,UP028", "--fix", "--unsafe-fixes"]  # imports, `yield from`
-    for action in (mend, ["format"]):
-        ruff = [sys.executable, "-m", "ruff", *action, "--quiet", *LINT, str(folder)]
-        subprocess.run(ruff, check=True)
+class GenerateSync(BuildHookInterface[Any]):
+    """Generates the blocking client before hatchling collects files."""
+
+    def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
+        """Generate; called by hatchling."""
+        generate()
+
+
+def generate() -> None:
+    """Write the blocking form of every file of `_async` into `_sync`, where it differs."""
+    with tempfile.TemporaryDirectory() as folder:
+        rule = unasync.Rule(f"{SOURCE}/", f"{folder}/", additional_replacements=NAMES)
+        unasync.unasync_files([str(path) for path in SOURCE.glob("*.py")], [rule])
+        texts = {path.name: path.read_text() for path in Path(folder).glob("*.py")}
+    TARGET.mkdir(exist_ok=True)
+    for path in TARGET.glob("*.py"):
+        if path.name not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        path, generated = TARGET / name, HEADER.format(name=name) + _prose(text)
+        if not path.exists() or path.read_text() != generated:
+            path.write_text(generated)
+    (TARGET / "__init__.py").touch()  # newer than its sources, for make
 
 
 def _prose(text: str) -> str:
@@ -58,4 +69,4 @@ def _prose(text: str) -> str:
 
 
 if __name__ == "__main__":
-    generate(Path(sys.argv[1]) if sys.argv[1:] else SOURCE.with_name("_sync"))
+    generate()
