@@ -1,35 +1,47 @@
 """Compiles a program's kernels: finds them in the cache, or submits ordinary jobs of its caller.
 
-When the program ends, jobs that nothing else waits for are cancelled.
+When the program ends, jobs that nothing else waits for are cancelled. A child without user code
+reads the effects of kernels from their TTIR: the child that made it ran user code.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from compiler.compilation import Compilation
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
+from compiler.messages.wire import header_of
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline
 from jobs.submission import JobClient, JobOrder
+from programs.tape.effects_tasks import EffectsOrder
 from programs.tape.kernel_effects import KernelEffects
-from programs.worker.effects_child import effects_of
 from programs.worker.kernel_jobs import TTIR, KernelUse
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.types import Priority
 from store.stored import read_stored
+from worker.compile.reports import Malformed, Report, read_report
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
 from worker.pool.lazy_pool import LazyPool
+from worker.pool.retry import run_task
 
 SOURCE: Final = "source"
 CUBIN: Final = "cubin"
 COMPILED_AT_ONCE: Final = 64
 _GONE = "A compiled kernel left the cache before the program could run; post the program again."
+READ_LIMIT_S = 60.0
+MOST_BODY_BYTES = 16 << 20
+"""TTIRs that one child reads, unless one alone is longer."""
+_Names = list[Annotated[str, Field(max_length=4_096)]]
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +168,66 @@ class KernelCompiles:
             timeout_ms=int(job.timeout_s * 1000),
         )
         return await self.client.done_within(self.deadline, order)
+
+
+class _EffectsReport(Report):
+    """The report of a child."""
+
+    effects: list[Annotated[list[_Names], Field(min_length=2, max_length=2)] | None]
+
+
+async def effects_of(
+    ttirs: Mapping[str, bytes], readers: LazyPool, deadline: Deadline
+) -> dict[str, KernelEffects | None]:
+    """Return what each of the kernels does to its parameters, by the key of its TTIR.
+
+    None where that is unknown, also because its text cannot be read within the limits of a child.
+    Raises DeadlinePassed, ZygoteError.
+    """
+    found: dict[str, KernelEffects | None] = {}
+    for keys in _batches(ttirs):
+        pool = await readers.started()
+        deadline.check()
+        order = EffectsOrder(sizes_bytes=[len(ttirs[key]) for key in keys])
+        outcome = await run_task(
+            pool,
+            order.profile,
+            header_of(order),
+            b"".join(ttirs[key] for key in keys),
+            deadline_s=min(READ_LIMIT_S, deadline.left_s),
+        )
+        effects = _reported(outcome.result, len(keys))
+        if effects is None:
+            deadline.check()
+            logger.warning("the effects of %d kernels are not known: %s", len(keys), outcome.detail)
+            effects = [None] * len(keys)
+        found |= zip(keys, effects, strict=True)
+    return found
+
+
+def _batches(ttirs: Mapping[str, bytes]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size_bytes = 0
+    for key, text in ttirs.items():
+        if batch and size_bytes + len(text) > MOST_BODY_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(key)
+        size_bytes += len(text)
+    if batch:
+        yield batch
+
+
+def _reported(
+    result: Mapping[str, object] | None, count: int
+) -> Sequence[KernelEffects | None] | None:
+    """Return the effects that a child reported for `count` kernels; None if it failed."""
+    if result is None:
+        return None
+    try:
+        reported = read_report(_EffectsReport, dict(result)).effects
+    except Malformed:
+        return None
+    if len(reported) != count:
+        return None
+    return [None if one is None else KernelEffects(*map(frozenset, one)) for one in reported]

@@ -28,9 +28,14 @@ from programs.tape.schema import (
     TapeLaunch,
     variant_on_cpu,
 )
-from programs.worker.launch_arguments import RecordedArguments, launch_arguments
-from programs.worker.launch_specializations import LaunchSpecializations, ReadKernel, constants_key
-from programs.worker.program_texts import PostedKernel, ProgramTexts
+from programs.worker.launch_arguments import (
+    LaunchSpecializations,
+    ReadKernel,
+    RecordedArguments,
+    constants_key,
+    launch_arguments,
+)
+from programs.worker.program_recordings import PostedKernel, ProgramTexts
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import KernelSources, problem_of
 

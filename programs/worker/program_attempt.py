@@ -27,10 +27,8 @@ from programs.worker.kernel_jobs import TTIR, KernelJobs
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_children import ProgramChildren
 from programs.worker.program_kernels import ProgramKernels
-from programs.worker.program_outcome import launches_of
-from programs.worker.program_recordings import RecordedCase, Recordings
-from programs.worker.program_texts import ProgramTexts
-from programs.worker.receipt_work import written_work
+from programs.worker.program_outcome import launches_of, written_work
+from programs.worker.program_recordings import ProgramTexts, RecordedCase, Recordings
 from programs.worker.record_child import ProgramTape
 from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
 from programs.worker.replayed import Replayed

@@ -16,30 +16,37 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.cuda_draws import drawn_on_cuda
+from programs.tape.flags import flags_of
 from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from programs.worker.gpu.program_iterations import compare_iterations
 from programs.worker.kernel_jobs import TooManyKernels
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
-from programs.worker.parameter_values import differing_parameters
 from programs.worker.program_attempt import ProgramAttempt
-from programs.worker.program_comparison import ComparedProgram, compare, is_sound, judged
-from programs.worker.program_kernels import ProgramKernels, compile_kernels
-from programs.worker.program_outcome import CaseOutcome
-from programs.worker.program_recordings import RecordedCase
-from programs.worker.program_texts import ProgramTexts
-from programs.worker.program_trials import PassedProgram, ProgramTrials
-from programs.worker.receipt_work import digests_of, values_of
-from programs.worker.record_child import NotRecorded, ProgramTape
-from programs.worker.replayed import Replayed
-from programs.worker.scratch_memory import launch_without_allocator
-from programs.worker.tape_flags import tape_flags
-from programs.worker.tried_configurations import (
+from programs.worker.program_comparison import (
+    ComparedProgram,
+    compare,
+    differing_parameters,
+    is_sound,
+    judged,
+)
+from programs.worker.program_kernels import (
+    ProgramKernels,
+    compile_kernels,
+    launch_without_allocator,
+)
+from programs.worker.program_outcome import CaseOutcome, digests_of, values_of
+from programs.worker.program_recordings import ProgramTexts, RecordedCase
+from programs.worker.program_trials import (
+    PassedProgram,
+    ProgramTrials,
     TriedConfigurations,
     has_further,
     try_configurations,
+    tuned_warnings,
 )
-from programs.worker.tuned_kernels import tuned_warnings
+from programs.worker.record_child import NotRecorded, ProgramTape
+from programs.worker.replayed import Replayed
 from worker.launch.comparison import NotCompared
 from worker.launch.gpu.iteration_findings import of_module
 
@@ -83,6 +90,17 @@ async def do_case(attempt: ProgramAttempt, inputs: InputsRequest | None) -> Case
     return case.outcome
 
 
+async def _tape_flags(recorded: RecordedCase, kernels: ProgramKernels) -> list[ProgramFlag]:
+    """Return the flags of a candidate's tape, given its kernels as far as they compiled."""
+    reference = None if recorded.reference is None else recorded.reference.tape
+    # in a thread: the tape may be long
+    found = await to_thread(lambda: flags_of(recorded.candidate.tape, kernels.effects(), reference))
+    return [
+        ProgramFlag(kind=flag.kind, message=flag.message, file=flag.file, line=flag.line)
+        for flag in found
+    ]
+
+
 def _flags_of_refusal(problem: ProgramProblem) -> list[ProgramFlag]:
     if problem.reason != VALUE_DEPENDENT or problem.program != CANDIDATE:
         return []
@@ -109,7 +127,7 @@ class _Case:
         outcome.kernels = compiled.answered
         outcome.problem = compiled.problem(CANDIDATE)
         outcome.is_compiled = outcome.problem is None
-        outcome.flags += await tape_flags(recorded, compiled)
+        outcome.flags += await _tape_flags(recorded, compiled)
         if attempt.job.stop_after == "kernels" or not outcome.is_compiled:
             return
         # in a thread: the tape may be long

@@ -1,19 +1,22 @@
 """Compares what a program and its reference returned: both calls, output by output.
 
-A child compares the elements. It runs no user code and parses nothing.
+A child compares the elements. It runs no user code and parses nothing. Where outputs differ, the
+parameters of both are compared: a program that makes its weights in another order draws other
+numbers, and its outputs differ whatever its kernels do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from compiler.compilation import amended
-from launch.messages import CompareOrder, Finding, OutputOrder
+from compiler.messages.wire import header_of
+from launch.messages import BodyRange, CompareOrder, Finding, OutputOrder
 from launch.request.launch_record import Comparison
 from launch.request.verdict import Evidence, RunEnding, Verdict, evident_kind, verdict_of
 from programs.program_record import ProgramOutput
 from programs.replay.replay_order import ORDER_DEPENDENT
-from programs.tape.schema import TensorMeta
-from programs.worker.comparing_child import BodyParts, compare_outputs
+from programs.tape.schema import Tape, TensorMeta
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import (
     Replayed,
@@ -24,10 +27,15 @@ from programs.worker.replayed import (
     is_side_effect,
     returns_tensors,
 )
+from worker.compile.reports import Malformed, read_report
+from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared
+from worker.launch.large_body import body_of
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
 from worker.launch.weak_comparison import weak_comparison
 from worker.pool.pool import Pool
+from worker.pool.retry import run_task
+from worker.pool.shared_bytes import Body
 
 WRONG_SHAPE = "wrong_shape"
 WRONG_DTYPE = "wrong_dtype"
@@ -46,6 +54,37 @@ INSENSITIVE_OUTPUT = "insensitive_output"
 _MOST_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 _DEFAULT_TOLERANCES = OutputTolerances()
+PARAMETERS_DIFFER: Final = "parameters_differ"
+_MOST_NAMED = 8
+
+
+class BodyParts:
+    """The parts of an order's body, concatenated."""
+
+    def __init__(self) -> None:
+        self.parts: list[Body] = []
+        self._size = 0
+
+    def add(self, part: Body) -> BodyRange:
+        """Append a part; return its offset and size in bytes."""
+        place = (self._size, len(part))
+        self.parts.append(part)
+        self._size += len(part)
+        return place
+
+
+async def compare_outputs(pool: Pool, order: CompareOrder, parts: Sequence[Body]) -> CompareReport:
+    """Compare the elements in `parts` in a child, as `order` says. Raises NotCompared."""
+    header, limit_s = header_of(order), COMPARE_DEADLINE_S
+    async with body_of(parts) as body:
+        outcome = await run_task(pool, order.profile, header, body, deadline_s=limit_s)
+    if outcome.result is None:
+        reason = outcome.detail or (outcome.failure or {}).get("message", "")
+        raise NotCompared(f"The outputs could not be compared ({reason}). Post the program again.")
+    try:
+        return read_report(CompareReport, outcome.result)
+    except Malformed as error:
+        raise NotCompared(f"The result of the comparison is invalid: {error}") from error
 
 
 @dataclass(slots=True)
@@ -318,3 +357,56 @@ def _stored(meta: TensorMeta) -> tuple[str, list[int]]:
     """Return the dtype and shape to compare elements as: a complex number counts as two."""
     dtype = compared_dtype(meta.dtype)
     return dtype, [*meta.shape, 2] if dtype != meta.dtype else list(meta.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    dtype: str
+    shape: tuple[int, ...]
+    digest: str
+
+    def may_be(self, other: "_Parameter") -> bool:
+        """Return True if both have the same dtype and shape."""
+        return (self.dtype, self.shape) == (other.dtype, other.shape)
+
+
+def differing_parameters(
+    candidate: Replayed, candidate_tape: Tape, reference: Replayed, reference_tape: Tape
+) -> Finding | None:
+    """Return a finding that names parameters whose values differ; None if none do.
+
+    A parameter is compared with the one of its name if dtype and shape agree, else with all of
+    that dtype and shape. If the candidate has no such parameter, it is not reported: the
+    candidate may make it in another way.
+    """
+    ours = _parameters(candidate, candidate_tape)
+    theirs = _parameters(reference, reference_tape)
+    differing = [name for name, wanted in theirs.items() if _is_other(name, wanted, ours)]
+    if not differing:
+        return None
+    more = f" and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
+    message = (
+        "These parameters or buffers of the program differ from the reference's: "
+        f"{', '.join(differing[:_MOST_NAMED])}{more}. Both are made from the same seed. Create the "
+        "same parameters with the same calls in the same order as the reference, to draw the same "
+        "numbers. Until then, outputs differ whatever the kernels do."
+    )
+    return Finding(kind=PARAMETERS_DIFFER, message=message)
+
+
+def _is_other(name: str, wanted: _Parameter, ours: Mapping[str, _Parameter]) -> bool:
+    named = ours.get(name)
+    if named is not None and named.may_be(wanted):
+        return named.digest != wanted.digest
+    alike = [one.digest for one in ours.values() if one.may_be(wanted)]
+    return bool(alike) and wanted.digest not in alike
+
+
+def _parameters(replayed: Replayed, tape: Tape) -> dict[str, _Parameter]:
+    """Return the parameters by name, with their values before the first call."""
+    found = {}
+    for (name, id_), digest in zip(tape.params, replayed.parameters, strict=False):
+        if digest is not None:
+            meta: TensorMeta = tape.tensors[id_]
+            found[name] = _Parameter(meta.dtype, tuple(meta.shape), digest)
+    return found

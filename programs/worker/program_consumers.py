@@ -19,8 +19,7 @@ from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
 from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
 from programs.worker.program_attempt import ProgramContext
 from programs.worker.program_children import ProgramChildren
-from programs.worker.record_child import ProgramTape
-from programs.worker.recorder_probe import recorder_fault
+from programs.worker.record_child import ProgramTape, recorder_fault
 from store import workers
 from store.events import Events
 from store.jobs.types import programs_lane

@@ -4,19 +4,28 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pydantic import JsonValue
+
 from compiler.compilation import Compilation, amended, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
+from compiler.json_number import written_number
 from compiler.languages import titles_with_ttir
 from compiler.problem import Problem, failure_problem
 from compiler.slug import STATIC_ASSERT
 from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from programs.program_job import program_problem
-from programs.program_record import ProgramKernel, ProgramProblem
+from programs.program_record import KernelConfiguration, ProgramKernel, ProgramProblem
 from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, united_effects
-from programs.tape.schema import Tape, TapeLaunch, variant_on_cpu
+from programs.tape.schema import (
+    DtypeName,
+    KernelArgument,
+    LaunchVariant,
+    Tape,
+    TapeLaunch,
+    variant_on_cpu,
+)
 from programs.worker.kernel_compiles import BuiltKernel, KernelCompiles
-from programs.worker.kernel_configurations import configurations_of
 from programs.worker.kernel_jobs import KernelJobs, KernelUse
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
@@ -29,6 +38,13 @@ _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 _NO_IR = (
     f"It has no TTIR, which the CPU device runs: only {titles_with_ttir()} kernels have it. Run it "
     "on a GPU."
+)
+NO_ALLOCATOR = "no_allocator"
+_MAKES_DESCRIPTOR = "tt.make_tensor_descriptor"
+_FIRST_WITH_DESCRIPTORS = 90
+_WHAT_TO_WRITE = (
+    "triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, "
+    'device="cuda"))'
 )
 
 
@@ -258,3 +274,85 @@ async def _compiled(
     wanted = {use.job.key: use for use in found.all if use.job is not None}
     compiled = await compiles.all(wanted)
     return ProgramKernels(tape, found.all, compiled, found.of_launch, found.variants)
+
+
+def configurations_of(
+    tape: Tape, variants: Mapping[int, Sequence[KernelUse]], fastest: Mapping[int, int]
+) -> dict[KernelUse, KernelConfiguration]:
+    """Return the configuration of each use of an autotuned kernel.
+
+    `variants` has all uses of a launch, `fastest` the number of its fastest variant; both are by
+    the index of the launch.
+    """
+    found: dict[KernelUse, KernelConfiguration] = {}
+    for index, uses in variants.items():
+        op = tape.ops[index]
+        if not isinstance(op, TapeLaunch) or len(op.variants) != len(uses):
+            continue
+        for number, use in enumerate(uses):
+            was_fastest = found[use].is_fastest if use in found else None
+            is_fastest = fastest[index] == number if index in fastest else None
+            if use not in found or (is_fastest and not was_fastest):
+                found[use] = _configuration(op.variants, number, is_fastest)
+    return found
+
+
+def _configuration(
+    variants: Sequence[LaunchVariant], number: int, is_fastest: bool | None
+) -> KernelConfiguration:
+    """Return one of `variants`, with only those constants that differ among them."""
+    own = variants[number]
+    constants = {
+        name: _shown(value)
+        for name, value in own.constexprs.items()
+        if any(one.constexprs.get(name) != value for one in variants)
+    }
+    options = dict(own.options)
+    return KernelConfiguration(
+        number=number, constexprs=constants, options=options, is_fastest=is_fastest
+    )
+
+
+def _shown(value: object) -> JsonValue:
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | float():
+            return written_number(value)
+        case DtypeName():
+            return value.name
+        case KernelArgument():
+            return value.kernel
+        case tuple():
+            return [_shown(item) for item in value]
+    return str(value)
+
+
+def launch_without_allocator(kernels: ProgramKernels) -> Finding | None:
+    """Return a finding at the first launch that Triton would refuse, None without one."""
+    for index, use in kernels.of_launch.items():
+        launch = kernels.tape.ops[index]
+        assert isinstance(launch, TapeLaunch)
+        if launch.has_allocator or 0 in launch.grid or use.job is None:
+            continue
+        built = kernels.built(use)
+        target = use.job.target
+        needs_scratch = target.backend == "cuda" and int(target.arch) >= _FIRST_WITH_DESCRIPTORS
+        if needs_scratch and built is not None and _MAKES_DESCRIPTOR in built.ttir:
+            return _finding(kernels, launch)
+    return None
+
+
+def _finding(kernels: ProgramKernels, launch: TapeLaunch) -> Finding:
+    kernel, place = kernels.tape.kernels[launch.kernel], launch.place
+    message = (
+        f"{kernel.name} makes a tensor descriptor, which needs global scratch memory, and no "
+        "allocator is set: Triton raises a RuntimeError at this launch. Call "
+        f"{_WHAT_TO_WRITE} before it."
+    )
+    return Finding(
+        kind=NO_ALLOCATOR,
+        message=message,
+        file=place.file if place else None,
+        line=place.line if place else None,
+    )

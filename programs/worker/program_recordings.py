@@ -7,10 +7,13 @@ caller, since many candidates share one reference.
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from compiler.diagnostic import USER_FILE
+from compiler.parameter_binding import BindingFailed
 from jobs.deadline import Deadline
 from programs.program_job import (
     CANDIDATE,
@@ -24,8 +27,7 @@ from programs.recorder.record_order import RecordOrder
 from programs.tape.equal_inputs import makes_equal_inputs
 from programs.tape.inputs_tape import inputs_text
 from programs.tape.invalid_tape import InvalidTape
-from programs.worker.input_specs import specs
-from programs.worker.program_texts import ProgramTexts
+from programs.tape.schema import DictOf, ListOf, Structure, Tape, TapeKernel, TensorRef, TupleOf
 from programs.worker.record_child import NotRecorded, ProgramTape, record_program
 from worker.compile.lru_cache import LRUCache
 from worker.pool.pool import Pool
@@ -33,6 +35,53 @@ from worker.pool.pool import Pool
 TAPE_OVERHEAD = 10
 """The approximate ratio of a parsed tape's size to its text's."""
 _ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
+
+
+@dataclass(frozen=True, slots=True)
+class PostedKernel:
+    """A source with a kernel called `name`, and the files that it imports.
+
+    With `is_own`, it is the program's source, so lines agree; else it only imports the kernel.
+    """
+
+    source: str
+    files: Mapping[str, str]
+    name: str
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTexts:
+    """A program's own source, and its other files by path."""
+
+    source: str
+    files: Mapping[str, str]
+
+    @property
+    def body(self) -> bytes:
+        """The body of a record order, as JSON."""
+        return json.dumps({"source": self.source, "files": dict(self.files)}).encode()
+
+    def of(self, kernel: TapeKernel) -> PostedKernel:
+        """Return the source to compile `kernel` from. Raises BindingFailed if there is none."""
+        name = kernel.name
+        if not all(part.isidentifier() for part in name.split(".")):
+            message = f"`{kernel.name}` is not a function's name, so no kernel can have it"
+            raise BindingFailed("unknown_kernel", message, kernel.name)
+        if kernel.file == USER_FILE:
+            return PostedKernel(self.source, self.files, name, is_own=True)
+        if kernel.file not in self.files:
+            message = (
+                f"the kernel `{kernel.name}` is defined in {kernel.file}, which was not posted: "
+                "add it to `files`, so that the kernel can be compiled"
+            )
+            raise BindingFailed("unknown_kernel", message, kernel.name)
+        module = kernel.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        owner, *attributes = name.split(".")
+        text = f"from {module} import {owner}\n"
+        if attributes:
+            text += f"{attributes[-1]} = {name}\n"
+        return PostedKernel(text, self.files, [owner, *attributes][-1], is_own=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +230,46 @@ def _entry(entry: ProgramEntry) -> dict[str, Any]:
         outputs = None if entry.outputs is None else list(entry.outputs)
         return {"kind": entry.kind, "outputs": outputs}
     return {"kind": entry.kind, _ENTRY_NAMES[entry.kind]: entry.name}
+
+
+def specs(tape: Tape, structures: tuple[Structure, ...]) -> list[Any]:
+    """Return structures of `tape` for a record order, with tensors replaced by specs.
+
+    Views keep their common storage: a tensor's offset decides how its kernels are compiled, and a
+    change of one view shows in the others.
+    """
+    numbers: dict[int, int] = {}
+    return [_spec(tape, structure, numbers) for structure in structures]
+
+
+def _spec(tape: Tape, structure: Structure, numbers: dict[int, int]) -> Any:
+    """Return one spec. `numbers` counts storages from 0, so that equal calls have equal specs."""
+    match structure:
+        case TensorRef():
+            tensor = tape.tensors[structure.id]
+            return {
+                "tensor": {
+                    "dtype": tensor.dtype,
+                    "shape": list(tensor.shape),
+                    "strides": list(tensor.strides),
+                    "offset": tensor.offset,
+                    "storage": numbers.setdefault(tensor.storage, len(numbers)),
+                    "storage_bytes": tape.storages[tensor.storage],
+                    "device": tensor.device,
+                }
+            }
+        case ListOf():
+            return {"list": [_spec(tape, item, numbers) for item in structure.items]}
+        case TupleOf():
+            return {"tuple": [_spec(tape, item, numbers) for item in structure.items]}
+        case DictOf():
+            return {"dict": {name: _spec(tape, item, numbers) for name, item in structure.items}}
+        case complex():
+            return {"complex": [_number(structure.real), _number(structure.imag)]}
+        case float():
+            return _number(structure)
+    return structure
+
+
+def _number(value: float) -> Any:
+    return value if math.isfinite(value) else {"float": str(value)}

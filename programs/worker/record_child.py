@@ -1,25 +1,30 @@
 """Has a child record one program, and checks its answer.
 
 The program's code ran in that child, so it may have forged anything that the child sends. The
-tape is parsed as hostile bytes, and every other ending maps to a named problem.
+tape is parsed as hostile bytes, and every other ending maps to a named problem. Before a worker
+takes programs, it records a known one: with a torch whose internals the recorder does not know,
+that fails or gives another tape.
 """
 
 import asyncio
+import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from compiler.messages.wire import header_of
-from jobs.deadline import Deadline
-from programs.program_job import program_problem
+from jobs.deadline import Deadline, DeadlinePassed
+from programs.program_job import CANDIDATE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.recorder.not_recordable import REASONS, SLUGS
 from programs.recorder.record_order import MOST_ATTEMPTS, RecordOrder
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape
+from programs.tape.schema import AtenOp, Tape, TapeLaunch
 from programs.tape.tape_bounds import MAX_LINE
+from programs.worker.program_children import ENVIRONMENT
 from worker.compile.child_failure import misreported, signal_name, violation_of
 from worker.compile.reports import FailureReport, Malformed, Message, Report, read_report
 from worker.pool.child_outcome import ChildOutcome, Ending
@@ -28,6 +33,51 @@ from worker.pool.retry import killed_from_outside, run_task
 
 TAPE = "tape"
 _MAX_FILE_CHARS = 256
+_KNOWN_PROGRAM = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out + offsets, 2 * tl.load(x + offsets, mask), mask)
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return Double.apply(gradient)
+
+
+def custom_kernel(x, weight):
+    weight = weight.clone().requires_grad_()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        out = Double.apply(x.requires_grad_() @ weight)
+    out.float().sum().backward()
+    return out, weight.grad
+"""
+KNOWN_ORDER = RecordOrder(
+    entries=[{"kind": "function", "name": "custom_kernel"}],
+    inputs=[
+        {"tensor": {"dtype": "fp32", "shape": [4, 16], "device": "cuda"}},
+        {"tensor": {"dtype": "fp32", "shape": [16, 8], "device": "cuda"}},
+    ],
+)
+KNOWN_BODY = json.dumps({"source": _KNOWN_PROGRAM, "files": {}}).encode()
+_LAUNCHES = 4
+"""Forward and backward, in two calls."""
+_OPS = {"aten.mm.default": 6, "aten.sum.default": 2}
+WITHIN_S = 60.0
+_SET_BY_TORCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +232,45 @@ def _of_failure(failure: dict[str, Any]) -> tuple[str, str]:
             "memory there, so the program's Python does."
         )
     return "recorder_crashed", f"The recorder failed: {found.message}"
+
+
+def fault_of(tape: Tape) -> str | None:
+    """Return the error in the tape of this program; None if the child records correctly."""
+    launches = [op for op in tape.ops if isinstance(op, TapeLaunch)]
+    if len(launches) != _LAUNCHES:
+        return f"it has {len(launches)} launches instead of {_LAUNCHES}"
+    counts = Counter(op.op for op in tape.ops if isinstance(op, AtenOp))
+    for name, number in _OPS.items():
+        if counts[name] != number:
+            return f"it has {name} {counts[name]} times instead of {number}"
+    if tape.tensors[launches[0].args["x"].id].dtype != "bf16":  # type: ignore[union-attr]
+        return "it has no casts by autocast"
+    return None
+
+
+async def recorder_fault(pool: Pool) -> str | None:
+    """Return why the children of `pool` cannot record programs; None if they can."""
+    sandbox_fault = await _sandbox_fault(pool)
+    if sandbox_fault is not None:
+        return sandbox_fault
+    try:
+        recorded = await record_program(
+            pool, KNOWN_ORDER, KNOWN_BODY, CANDIDATE, WITHIN_S, Deadline(WITHIN_S, what="self-test")
+        )
+    except (NotRecorded, DeadlinePassed) as error:
+        return f"recording a known program failed: {error}"
+    fault = fault_of(recorded.tape)
+    return None if fault is None else f"the tape of a known program is wrong: {fault}"
+
+
+async def _sandbox_fault(pool: Pool) -> str | None:
+    environment = [*ENVIRONMENT, _SET_BY_TORCH]
+    may = {"may_run_tools": False, "may_open": False}
+    header = {"task": "selftest", **may, "environment": environment}
+    outcome = await pool.run(KNOWN_ORDER.profile, header, b"", deadline_s=WITHIN_S)
+    if outcome.ending is not Ending.OK or outcome.result is None:
+        return f"the sandbox test did not finish: {outcome.ending} ({outcome.detail})"
+    failed = outcome.result["failed"]
+    if failed and not pool.facts["unsafe"]:
+        return f"these checks of the sandbox failed: {', '.join(map(str, failed))}"
+    return None

@@ -33,8 +33,7 @@ from programs.replay.replay_order import (
 from programs.tape.output_paths import MOST_PARAMETERS, changeable
 from programs.tape.schema import Tape, tensors_of
 from programs.tape.tape_bounds import MAX_OPS
-from programs.worker.replayed import Replayed
-from programs.worker.replayed_calls import SentTensors, TensorIndex, calls_of, state_of
+from programs.worker.replayed import Replayed, SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr

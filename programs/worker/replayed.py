@@ -1,17 +1,24 @@
 """The result of replaying a program: the outputs of both calls, findings, and memory."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS, InsensitiveOutput
-from programs.tape.schema import Scalar, TensorMeta
+from programs.tape.output_paths import MOST_PARAMETERS, by_path, changeable, state_path
+from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, tensors_of
+from programs.tape.tape_dtypes import ELEMENT_BYTES
 from programs.worker.gpu.program_times import ProgramTimes
+from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
+
+TensorIndex = tuple[int, int]
+"""A call, and the position of a tensor among its outputs or inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +120,137 @@ class Replayed:
     def fail(self, problem: ProgramProblem) -> None:
         """Set the problem of a program that was not replayed."""
         self.ending, self.problem = RunEnding.NOT_RUN, problem
+
+
+@dataclass(frozen=True, slots=True)
+class SentTensors:
+    """The elements of tensors in C order, by place."""
+
+    outputs: Mapping[TensorIndex, Body]
+    unwritten: Mapping[TensorIndex, Body] = field(default_factory=dict)
+    """A bit for each element, of outputs with elements that were never written."""
+    inputs: Mapping[TensorIndex, Body] = field(default_factory=dict)
+    """The bytes that the call changed in place, by position in `changeable`."""
+
+
+def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
+    """Return the calls up to the first of which something is missing.
+
+    Raises Malformed.
+    """
+    found = list[ReplayedCall]()
+    for call in range(len(CALLS)):
+        returned = call_of(tape, call, sent)
+        if returned is None:
+            break
+        found.append(returned)
+    return found
+
+
+def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
+    """Return a call's outputs, None if some were not sent. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    position = 0
+    for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+        if not isinstance(value, TensorRef):
+            found[path] = value
+            continue
+        data = sent.outputs.get((call, position))
+        if data is None:
+            return None
+        missing = sent.unwritten.get((call, position))
+        found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
+        position += 1
+    return found | _changed(tape, call, sent.inputs)
+
+
+def state_of(tape: Tape) -> frozenset[str]:
+    """Return the paths of a program's parameters and buffers."""
+    return frozenset([state_path(name) for name, _ in tape.params[:MOST_PARAMETERS]])
+
+
+def calls_left_on_gpu(
+    tape: Tape,
+    compared: Mapping[TensorIndex, ComparedOutput],
+    inputs: Mapping[TensorIndex, Body | None],
+) -> list[ReplayedCall]:
+    """Return both calls of a program whose outputs stayed on the GPU, with its comparisons.
+
+    `inputs` are what a call changed in place; None for one that stayed on the GPU, too.
+    """
+    found = list[ReplayedCall]()
+    for call in range(len(CALLS)):
+        returned: dict[str, ReplayedTensor | Scalar] = {}
+        position = 0
+        for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
+            if not isinstance(value, TensorRef):
+                returned[path] = value
+                continue
+            numbers = compared.get((call, position))
+            returned[path] = ReplayedTensor(tape.tensors[value.id], None, compared=numbers)
+            position += 1
+        found.append(returned | _changed(tape, call, inputs))
+    return found
+
+
+def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> str | None:
+    """Return the path of an output that agrees in dtype and shape, but was never compared."""
+    for call, expected in zip(ours, theirs, strict=False):
+        for path, item in call.items():
+            other = expected.get(path)
+            if is_side_effect(path) or not isinstance(item, ReplayedTensor):
+                continue
+            if item.data is not None or item.compared is not None:
+                continue
+            alike = isinstance(other, ReplayedTensor) and _kind(other) == _kind(item)
+            if alike:
+                return path
+    return None
+
+
+def uncompared_change(
+    tape: Tape, ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]
+) -> str | None:
+    """Return the path of what both changed in place, but what was never compared.
+
+    An input that shares memory with an output is compared as that output.
+    """
+    for number, (call, expected) in enumerate(zip(ours, theirs, strict=False)):
+        for path, _ in changeable(tape, number):
+            item, other = call.get(path), expected.get(path)
+            if not (isinstance(item, ReplayedTensor) and isinstance(other, ReplayedTensor)):
+                continue
+            if item.data is not None and other.data is not None:
+                continue
+            if not item.is_returned:
+                return path
+    return None
+
+
+def _kind(tensor: ReplayedTensor) -> tuple[str, tuple[int, ...]]:
+    return tensor.meta.dtype, tuple(tensor.meta.shape)
+
+
+def _changed(
+    tape: Tape, call: int, sent: Mapping[TensorIndex, Body | None]
+) -> dict[str, ReplayedTensor | Scalar]:
+    """Return what a call changed in place, by path. Raises Malformed."""
+    found: dict[str, ReplayedTensor | Scalar] = {}
+    outputs = (tape.outputs, tape.outputs2)[call]
+    returned = {tape.tensors[id_].storage for id_ in tensors_of(outputs)}
+    for position, (path, id_) in enumerate(changeable(tape, call)):
+        if (call, position) not in sent:
+            continue
+        meta, data = tape.tensors[id_], sent[call, position]
+        tensor = ReplayedTensor(meta, None) if data is None else _tensor_of(path, meta, data, None)
+        found[path] = replace(tensor, is_returned=meta.storage in returned)
+    return found
+
+
+def _tensor_of(path: str, meta: TensorMeta, data: Body, missing: Body | None) -> ReplayedTensor:
+    count = prod(meta.shape)
+    if len(data) != count * ELEMENT_BYTES[meta.dtype]:
+        raise Malformed(f"the output {path} has a wrong size")
+    if missing is not None and len(missing) != -(-count // 8):
+        raise Malformed(f"the bitmap of unwritten elements of the output {path} has a wrong size")
+    return ReplayedTensor(meta, data, missing)

@@ -6,8 +6,10 @@ with its own run in fp64, so that no program has to match rounding errors.
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import islice
 from math import prod
 from typing import Self
@@ -19,11 +21,16 @@ from launch.request.verdict import RunEnding
 from programs.program_record import ProgramFlag, ProgramOutput
 from programs.replay.replay_order import Experiment, InsensitiveOutput, OtherValues
 from programs.tape.output_paths import by_path
-from programs.tape.schema import Tape, TensorRef, tensors_of
-from programs.worker.changed_parameters import changed_parameters
-from programs.worker.comparing_child import BodyParts, compare_outputs
-from programs.worker.program_comparison import ComparedProgram, compare, compared_dtype
-from programs.worker.program_trials import ProgramTrials
+from programs.tape.overload_effects import tensors_at
+from programs.tape.schema import Tape, TensorMeta, TensorRef, tensors_of
+from programs.worker.program_comparison import (
+    BodyParts,
+    ComparedProgram,
+    compare,
+    compare_outputs,
+    compared_dtype,
+)
+from programs.worker.program_trials import PassedProgram, ProgramTrials
 from programs.worker.replayed import Replayed, ReplayedCall, ReplayedTensor, is_side_effect
 from worker.pool.shared_bytes import Body
 
@@ -36,6 +43,10 @@ _VARIED = (
     "its inputs in another order, with other signs, and a few elements 1,000 times as large",
     "its inputs in another order, and one in 64 elements 30 times as large",
 )
+_DIGESTED = 4096
+"""The number of a parameter's elements in its digest."""
+_ENCODED = {"fp64": "<d", "fp32": "<f", "fp16": "<e"}
+_BF16_ONE = b"\x80\x3f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +240,58 @@ def _tolerances(trials: ProgramTrials) -> list[Tolerance]:
 
 def _paths(tape: Tape) -> list[str]:
     return [path for path, one in by_path(tape.outputs).items() if isinstance(one, TensorRef)]
+
+
+def changed_parameters(passed: PassedProgram) -> Sequence[str]:
+    """Return the reference's parameters that are all 0, or all 1, and get other values.
+
+    The program has the same, or nothing of that shape that it made before the call: it then takes
+    the constant for granted.
+    """
+    tape = passed.recorded.candidate.tape
+    names = [name for name, _ in tape.params]
+    digests = dict(zip(names, passed.replayed.parameters, strict=False))
+    metas = {name: tape.tensors[id_] for name, id_ in tape.params}
+    shapes = {tape.tensors[id_].shape for id_ in _made_before(tape)}
+
+    def is_changed(name: str, meta: TensorMeta, digest: str) -> bool:
+        own = metas.get(name)
+        if own is None:
+            return meta.shape not in shapes
+        alike = (own.dtype, own.shape) == (meta.dtype, meta.shape)
+        return alike and digests.get(name) in (None, digest)
+
+    known = _constants(passed.expected, passed.reference.tape)
+    return [name for name, (meta, digest) in known.items() if is_changed(name, meta, digest)]
+
+
+def _made_before(tape: Tape) -> Iterator[int]:
+    """Yield the tensors that a program has before its first call, other than inputs."""
+    yield from tape.constants
+    for op in tape.ops:
+        if op.phase != "init":
+            return
+        yield from tensors_at(op)
+
+
+def _constants(replayed: Replayed, tape: Tape) -> Mapping[str, tuple[TensorMeta, str]]:
+    """Return the parameters that are all 0 or all 1, with their digests, by name."""
+    found = {}
+    for (name, id_), digest in zip(tape.params, replayed.parameters, strict=False):
+        meta = tape.tensors[id_]
+        count = min(prod(meta.shape), _DIGESTED)
+        elements = (_element(meta.dtype, value) for value in (0, 1))
+        constants = [_digest(one * count) for one in elements if count and one is not None]
+        if digest is not None and digest in constants:
+            found[name] = (meta, digest)
+    return found
+
+
+def _element(dtype: str, value: int) -> bytes | None:
+    if dtype == "bf16":
+        return _BF16_ONE if value else bytes(2)
+    return struct.pack(_ENCODED[dtype], value) if dtype in _ENCODED else None
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()

@@ -22,10 +22,11 @@ from programs.worker.gpu.device_reports import (
 )
 from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
 from programs.worker.replay_child import ReplayFailure, take_failure
-from programs.worker.replayed import Replayed, TimedCall
-from programs.worker.replayed_calls import (
+from programs.worker.replayed import (
+    Replayed,
     SentTensors,
     TensorIndex,
+    TimedCall,
     call_of,
     calls_left_on_gpu,
     calls_of,

@@ -12,8 +12,8 @@ import pytest_asyncio
 
 from jobs.deadline import Deadline, DeadlinePassed
 from programs.tape.kernel_effects import KernelEffects, kernel_effects
-from programs.worker import effects_child
-from programs.worker.effects_child import effects_of
+from programs.worker import kernel_compiles
+from programs.worker.kernel_compiles import effects_of
 from programs.worker.program_children import reading_children
 from worker.pool.idle_time import IdleTime
 from worker.pool.lazy_pool import LazyPool
@@ -57,7 +57,7 @@ async def test_a_child_reads_each_kernel_as_this_process_would(readers: LazyPool
 async def test_many_kernels_are_read_by_several_children(
     readers: LazyPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(effects_child, "MOST_BODY_BYTES", 2 * len(COPY))
+    monkeypatch.setattr(kernel_compiles, "MOST_BODY_BYTES", 2 * len(COPY))
     texts = {str(number): COPY for number in range(5)}
 
     found = await effects_of(texts, readers, deadline())
@@ -68,7 +68,7 @@ async def test_many_kernels_are_read_by_several_children(
 async def test_the_effects_of_a_kernel_that_a_child_cannot_report_are_unknown(
     readers: LazyPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(effects_child, "LIMIT_S", 0.01)
+    monkeypatch.setattr(kernel_compiles, "READ_LIMIT_S", 0.01)
     long = COPY.replace(LINE, LINE * 30_000)
 
     assert await effects_of({"long": long}, readers, deadline()) == {"long": None}

@@ -13,7 +13,7 @@ from jobs.deadline import Deadline, DeadlinePassed
 from programs.tape.read_tape import read_tape
 from programs.worker import kernel_jobs
 from programs.worker.kernel_jobs import KernelJobs, TooManyKernels
-from programs.worker.program_texts import ProgramTexts
+from programs.worker.program_recordings import ProgramTexts
 from tests.programs.unit.recorded import sent, vector_add
 from tests.unit.compiler.vector_add import TOOLCHAIN
 from worker.compile.compile import CompileContext

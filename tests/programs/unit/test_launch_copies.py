@@ -1,8 +1,7 @@
 """The copies that could replace launches, and the ops whose results may become noise."""
 
 from programs.tape.kernel_effects import KernelEffects
-from programs.tape.launch_copies import launch_copies
-from programs.tape.noisable_ops import noisable_ops
+from programs.worker.experiments import launch_copies, noisable_ops
 from tests.programs.unit.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 
 

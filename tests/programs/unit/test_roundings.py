@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from programs.tape.kernel_effects import KernelEffects
-from programs.tape.roundings import roundings
 from programs.tape.schema import Tape
+from programs.worker.output_tolerances import roundings
 from tests.programs.unit.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 
 pytestmark = pytest.mark.unit

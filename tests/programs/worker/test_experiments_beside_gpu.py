@@ -11,9 +11,8 @@ from jobs.deadline import DeadlinePassed
 from launch.request.verdict import Verdict
 from programs.program_record import ProgramFlag
 from programs.worker import program_case
-from programs.worker.experiment_results import ExperimentResults
 from programs.worker.program_attempt import ProgramAttempt
-from programs.worker.program_outcome import CaseOutcome
+from programs.worker.program_outcome import CaseOutcome, ExperimentResults
 from tests.programs.unit.queued_programs import queued
 
 pytestmark = pytest.mark.unit

@@ -9,11 +9,10 @@ from launch.request.verdict import RunEnding
 from programs.gpu.program_order import COMPARE
 from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
-from programs.tape.roundings import Rounding
 from programs.tape.schema import tensors_of
 from programs.worker.gpu.device_outcome import both_of
 from programs.worker.gpu.paired_replay import is_too_large, tolerances_of
-from programs.worker.output_tolerances import OutputTolerances
+from programs.worker.output_tolerances import OutputTolerances, Rounding
 from programs.worker.program_comparison import compare, judged
 from tests.programs.unit.recorded import sent, vector_add
 from worker.gpu.launcher.launcher_order import BESIDE

@@ -7,8 +7,7 @@ import pytest
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import ProgramFlag
-from programs.worker.experiment_results import ExperimentResults
-from programs.worker.program_outcome import CaseOutcome, with_cases
+from programs.worker.program_outcome import CaseOutcome, ExperimentResults, with_cases
 from programs.worker.program_recordings import RecordedCase
 from programs.worker.record_child import ProgramTape
 from tests.programs.unit.queued_programs import queued
