@@ -24,6 +24,8 @@ _NUMPY_BYTES = {
 }
 CHECK_TIMEOUT = "check_timeout"
 """The slug of a failure: a check of the kernel took too long, not the kernel itself."""
+TUNING_SIDE_EFFECT = "tuning_side_effect"
+"""The finding that an autotuned kernel's first call gives another result than later ones."""
 BodyRange = Sequence[int]
 """The position of bytes in the body of an order's frame: offset and size."""
 
@@ -38,6 +40,22 @@ class TraceOrder:
     programs: list[list[int]] = field(default_factory=list)
     max_accesses: int = 10_000
     values: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningOrder:
+    """A request to run a kernel once more on the memory that it left, as its autotuner does.
+
+    `file` and `line` are the kernel's. Before each run, the autotuner zeroes the arguments
+    `reset_to_zero`, and after it restores `restore_value`.
+    """
+
+    kernel: str
+    file: str | None
+    line: int | None
+    configurations: int
+    reset_to_zero: Sequence[str] = ()
+    restore_value: Sequence[str] = ()
 
 
 MOST_BATCH_ELEMENTS = 1 << 16
@@ -65,6 +83,7 @@ class RunOrder(Order):
     grid: Sequence[int]
     checks: Sequence[str] = ()
     trace: TraceOrder | None = None
+    tuning: TuningOrder | None = None
     batch_elements: int = MOST_BATCH_ELEMENTS
     """The limit for the largest tensor of a batch of programs; a single program always runs."""
     fp_fusion: bool = True

@@ -17,6 +17,7 @@ from launch.checks.kernel_run import KernelRun, RunOptions, run_and_report
 from launch.cpu.argument_arena import OrderedMemory
 from launch.cpu.grid_run import races_until, run_grid
 from launch.cpu.translation import needs_gpu, translated
+from launch.cpu.tuned_run import tuning_findings
 from launch.cpu.undefined_runs import undefined_values
 from launch.messages import Finding, RunOrder, RunReport
 
@@ -35,6 +36,8 @@ def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
         return run_grid(form, order, memory, replace(how, until=until))
 
     def look_again(ran: KernelRun, took_s: float) -> list[Finding]:
+        if order.tuning is not None:
+            return tuning_findings(form, order, memory, ran)
         return undefined_values(form, order, memory, ran, took_s)
 
     try:

@@ -108,6 +108,8 @@ class LaunchJob(BaseModel):
     fuzz: FuzzJob | None
     proves: bool = False
     """True to prove the kernel, too, for all sizes; no device takes part."""
+    tries_tuning: bool = True
+    """False for a variant of a sweep, whose others are the configurations of its kernel."""
     profile: Literal[False, True, "lines"]
     isolation: Literal["caller", "process"]
     trace: TraceRequest | None

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from launch.messages import TUNING_SIDE_EFFECT
+
 
 class Verdict(StrEnum):
     """In the order of precedence: the first that applies is the verdict."""
@@ -64,8 +66,8 @@ FALSE_PROMISE = "false_promise"
 """The finding of a hint that does not hold. Its verdict depends on what relies on the hint."""
 DEADLOCK = "deadlock"
 """The finding that no program instance that is left can go on: it would end as a timeout."""
-TUNING_SIDE_EFFECT = "tuning_side_effect"
-"""The finding that an autotuned kernel's first call gives another result than later ones."""
+WRONG_CONFIGURATION = "wrong_configuration"
+"""The finding that a configuration of an autotuned kernel does not match the reference."""
 CHECK_INCOMPLETE = "check_incomplete"
 """The finding that a requested check did not complete: then nothing has passed."""
 GOOD = frozenset({Verdict.PASSED, Verdict.NOT_CHECKED})

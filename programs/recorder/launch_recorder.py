@@ -151,8 +151,8 @@ def _write(
         "constexprs": launch.constexprs,
         "options": launch.options,
         "variants": [_variant(item) for item in variants],
-        "reset_to_zero": list(getattr(tuner, "reset_to_zero", ())),
-        "restore_value": list(getattr(tuner, "restore_value", ())),
+        "reset_to_zero": _prepared_by(tuner, "reset_to_zero"),
+        "restore_value": _prepared_by(tuner, "restore_value"),
     }
     if not isinstance(_allocation._allocator.get(), _allocation.NullAllocator):
         entry["allocator"] = True
@@ -160,6 +160,13 @@ def _write(
         entry["tunes"] = True
         entry["hook_ops"] = hook_ops
     recording.tape.write(entry)
+
+
+def _prepared_by(tuner: Any, attribute: str) -> list[str]:
+    """Return the arguments that a tuner prepares; a `pre_hook` of the user replaces all of that."""
+    if tuner is None or tuner.user_defined_pre_hook:
+        return []
+    return list(getattr(tuner, attribute))
 
 
 def _variant(item: CollectedLaunch) -> dict[str, Any]:

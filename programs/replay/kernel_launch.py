@@ -16,13 +16,14 @@ from launch.buffers.allocation import Allocation, part
 from launch.buffers.element_types import Array, stored
 from launch.checks.checked_memory import TooManyAccesses
 from launch.checks.kernel_run import KernelRun, RunOptions
+from launch.checks.tuning import tuning_side_effect
 from launch.cpu.grid_run import run_grid
 from launch.cpu.translation import needs_gpu, translated
 from launch.messages import Finding, RunOrder
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.replayed_launches import LaunchReport, Written, kernels_by_op
-from programs.replay.tuning_runs import TunedLaunch, tuning_side_effect
+from programs.replay.tuning_runs import TunedLaunch
 from programs.replay.written_storages import WrittenStorages
 from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import KernelEffects, kernel_effects

@@ -1,22 +1,14 @@
-"""Runs an autotuned launch as Triton tunes it: on the memory that earlier runs left.
+"""The launches of a program that Triton would tune, as `launch.checks.tuning` runs them again."""
 
-Triton's autotuner runs each configuration several times on the caller's own tensors, and then the
-fastest one for the call itself. Before each run, a configuration's `pre_hook` and `reset_to_zero`
-prepare arguments, and after it `restore_value` restores them. So a launch runs once more here,
-with only these arguments as they were before it. A result that then differs is the finding.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 
-from launch.buffers.element_types import Array, is_float, readable, stored
-from launch.checks.checked_memory import TooManyAccesses
+from launch.buffers.element_types import Array
+from launch.checks.tuning import TunedKernel, finding_of, joined, what_to_write
 from launch.messages import Finding
-from launch.request.verdict import TUNING_SIDE_EFFECT
 from programs.replay.operators import DTYPES
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.overload_effects import (
@@ -28,35 +20,6 @@ from programs.tape.overload_effects import (
 )
 from programs.tape.schema import AtenOp, Op, Tape, TapeLaunch, TensorRef, tensors_of
 from programs.tape.tensor_extents import covers_storage
-
-_ROUNDING = {
-    "fp64": 4 * 2.0**-52,
-    "fp32": 4 * 2.0**-23,
-    "fp16": 2.0**-10,
-    "bf16": 2.0**-7,
-}
-"""Relative differences that a second run may have by rounding, as normalising again does."""
-_MOST_SHOWN = 8
-
-
-class Storages(Protocol):
-    """The storages that a launch may change, by number."""
-
-    def before(self) -> Mapping[int, Array]:
-        """Return their bytes before the launch."""
-        ...
-
-    def contents(self) -> dict[int, Array]:
-        """Return copies of their bytes now."""
-        ...
-
-    def begin_with(self, contents: Mapping[int, Array]) -> None:
-        """Change their bytes, and begin further runs with them."""
-        ...
-
-    def dtypes(self) -> Mapping[int, str]:
-        """Return a dtype of the elements of each."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +45,7 @@ class TunedLaunch:
         reads = _storages(self, None if self.effects is None else self.effects.reads)
         return reads & _storages(self, None if self.effects is None else self.effects.writes)
 
-    def dead(self) -> frozenset[int]:
+    def unused(self) -> frozenset[int]:
         """Return the storages whose contents nothing uses after it."""
         tape, phase = self.tape, self.launch.phase
         given = (*tape.inputs, *tape.inputs2, tape.outputs, tape.outputs2)
@@ -101,107 +64,40 @@ class TunedLaunch:
         alive |= compared - overwritten
         return found - alive
 
+    def prepare(self, contents: dict[int, Array], before: Mapping[int, Array]) -> None:
+        """Put back what each run finds as it was."""
+        for id_ in _restored(self):
+            storage = self.tape.tensors[id_].storage
+            if storage in contents:
+                _elements(self.tape, id_, contents[storage])[...] = _elements(
+                    self.tape, id_, before[storage]
+                )
 
-def tuning_side_effect(
-    tuned: TunedLaunch, memory: Storages, run_again: Callable[[], Finding | None]
-) -> Finding | None:
-    """Return a finding if a run after another one leaves something else, None if it does not.
+    def finding(
+        self, causes: frozenset[int], before: Mapping[int, Array], difference: str
+    ) -> Finding:
+        """Return the finding that runs change each other through these storages."""
+        launch, kernel = self.launch, self.tape.kernels[self.launch.kernel]
+        names = [
+            name
+            for name, value in launch.args.items()
+            if self.effects is None or name in self.effects.writes
+            if any(self.tape.tensors[id_].storage in causes for id_ in tensors_of(value))
+        ]
+        described = TunedKernel(kernel.name, kernel.file, kernel.line, len(launch.variants))
+        return finding_of(described, names, difference, self._advice(names, before))
 
-    `run_again` returns what stopped the run. Afterwards the memory is as the first run left it.
-    """
-    trial = _Trial(tuned, memory, run_again, dict(memory.before()), memory.contents())
-    differing = trial.differing()
-    if differing is None:
-        return None
-    difference, storages = differing
-    causes = (storages & tuned.rewritten) or storages or tuned.rewritten
-    if trial.differing(causes) is not None:
-        causes |= tuned.rewritten  # restoring only these is not enough
-    return _finding(tuned, causes, trial.before, difference)
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """Second runs of a launch, and the memory before and after its first run."""
-
-    tuned: TunedLaunch
-    memory: Storages
-    run_again: Callable[[], Finding | None]
-    before: Mapping[int, Array]
-    once: Mapping[int, Array]
-
-    def differing(
-        self, restored: frozenset[int] = frozenset()
-    ) -> tuple[str, frozenset[int]] | None:
-        """Run again; return what differs, in words and the storages, None if nothing does.
-
-        `restored` are storages to restore as if the autotuner did.
-        """
-        once, dtypes = self.once, self.memory.dtypes()
-        self.memory.begin_with(_prepared(self.tuned, self.before, once, restored))
-        try:
-            stopped = self.run_again()
-            failed = None if stopped is None else f"it fails: {stopped.message}"
-        except TooManyAccesses:
-            failed = "it does not end"
-        twice = self.memory.contents()
-        self.memory.begin_with(once)
-        places = {
-            storage: place
-            for storage in once
-            if (place := first_difference(once[storage], twice[storage], dtypes[storage]))
-            is not None
-        }
-        if failed is not None:
-            return failed, frozenset(places)
-        used = places.keys() - self.tuned.dead() if places else set()
-        if not used:
-            return None
-        at = min(used)
-        there, expected = (_shown(side[at], dtypes[at], places[at]) for side in (twice, once))
-        return f"it leaves {there} where the first leaves {expected}", frozenset(places)
-
-
-def first_difference(once: Array, twice: Array, dtype: str) -> int | None:
-    """Return the first element that differs by more than rounding, None without one."""
-    size = stored(dtype).itemsize
-    sides = [octets[: octets.size // size * size].reshape(-1, size) for octets in (once, twice)]
-    places = np.flatnonzero((sides[0] != sides[1]).any(axis=1))
-    if not places.size:
-        return None
-    if is_float(dtype):
-        ours, theirs = (
-            readable(np.ascontiguousarray(side[places]).view(stored(dtype)).reshape(-1), dtype)
-            for side in sides
-        )
-        ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
-        with np.errstate(invalid="ignore", over="ignore"):
-            apart = np.abs(ours - theirs)
-            largest = np.maximum(np.abs(ours), np.abs(theirs))
-            same = (apart <= _ROUNDING.get(dtype, 0.0) * largest) & np.isfinite(largest)
-        same |= np.isnan(ours) & np.isnan(theirs)
-        places = places[~same]
-    return int(places[0]) if places.size else None
-
-
-def _prepared(
-    tuned: TunedLaunch,
-    before: Mapping[int, Array],
-    once: Mapping[int, Array],
-    restored: frozenset[int],
-) -> dict[int, Array]:
-    """Return the memory that the next run of a tuning begins with."""
-    found = {
-        storage: (before[storage] if storage in restored else octets).copy()
-        for storage, octets in once.items()
-    }
-    for id_ in _restored(tuned):
-        storage = tuned.tape.tensors[id_].storage
-        if storage in found:
-            _elements(tuned.tape, id_, found[storage])[...] = _elements(
-                tuned.tape, id_, before[storage]
-            )
-    return found
+    def _advice(self, names: list[str], before: Mapping[int, Array]) -> str:
+        zeroed: list[str] = []
+        restored: list[str] = []
+        for name in names:
+            value = self.launch.args[name]
+            if not isinstance(value, TensorRef):
+                return f"Set {joined(names)} in a pre_hook of each triton.Config."
+            octets = before.get(self.tape.tensors[value.id].storage)
+            is_zero = octets is not None and not _elements(self.tape, value.id, octets).any()
+            (zeroed if self.has_atomics and is_zero else restored).append(name)
+        return what_to_write(zeroed, restored)
 
 
 def _restored(tuned: TunedLaunch) -> Iterator[int]:
@@ -245,54 +141,3 @@ def _overwritten(tape: Tape, op: Op) -> frozenset[int]:
         for meta in metas
         if meta.storage not in read and covers_storage(meta, tape.storages[meta.storage])
     )
-
-
-def _finding(
-    tuned: TunedLaunch, causes: frozenset[int], before: Mapping[int, Array], difference: str
-) -> Finding:
-    launch, kernel = tuned.launch, tuned.tape.kernels[tuned.launch.kernel]
-    names = [
-        name
-        for name, value in launch.args.items()
-        if tuned.effects is None or name in tuned.effects.writes
-        if any(tuned.tape.tensors[id_].storage in causes for id_ in tensors_of(value))
-    ]
-    message = (
-        f"{kernel.name} is autotuned: before its first call's own run, Triton runs each of its "
-        f"{len(launch.variants)} configurations several times on the caller's own tensors. It "
-        f"reads and writes {_joined(names)}, so each run starts from what the one before left: "
-        f"run a second time, {difference}. {_what_to_write(tuned, names, before)}"
-    )
-    return Finding(
-        kind=TUNING_SIDE_EFFECT,
-        argument=names[0] if names else None,
-        file=kernel.file,
-        line=kernel.line,
-        message=message,
-    )
-
-
-def _what_to_write(tuned: TunedLaunch, names: list[str], before: Mapping[int, Array]) -> str:
-    args = tuned.launch.args
-    zero: list[str] = []
-    other: list[str] = []
-    for name in names[:_MOST_SHOWN]:
-        value = args[name]
-        if not isinstance(value, TensorRef):
-            return f"Set {_joined(names)} in a pre_hook of each triton.Config."
-        octets = before.get(tuned.tape.tensors[value.id].storage)
-        is_zero = octets is not None and not _elements(tuned.tape, value.id, octets).any()
-        (zero if tuned.has_atomics and is_zero else other).append(f'"{name}"')
-    lists = (("reset_to_zero", zero), ("restore_value", other))
-    words = [f"{keyword}=[{', '.join(listed)}]" for keyword, listed in lists if listed]
-    return f"Write {', '.join(words)} in triton.autotune(...)."
-
-
-def _joined(names: list[str]) -> str:
-    return ", ".join(names[:_MOST_SHOWN]) or "memory"
-
-
-def _shown(octets: Array, dtype: str, place: int) -> str:
-    kind = stored(dtype)
-    one = octets[place * kind.itemsize : (place + 1) * kind.itemsize]
-    return str(readable(np.ascontiguousarray(one).view(kind), dtype)[0])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from launch.messages import Finding
-from launch.request.verdict import RunEnding, Verdict
+from launch.request.verdict import WRONG_CONFIGURATION, RunEnding, Verdict
 from programs.program_job import CANDIDATE, REFERENCE
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import Experiment
@@ -185,9 +185,7 @@ def _findings(
             "they do. On a GPU, the autotuner may choose any of them. Correct the kernel for this "
             "one, or remove it."
         )
-        yield Finding(
-            kind="wrong_configuration", file=kernel.file, line=kernel.line, message=message
-        )
+        yield Finding(kind=WRONG_CONFIGURATION, file=kernel.file, line=kernel.line, message=message)
 
 
 def _words(kernels: ProgramKernels, numbers: Mapping[int, int]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from compiler.compilation import Compilation
+from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.rejection import FieldError, RequestRejected
@@ -108,7 +108,7 @@ def launch_of(run: SweepRun, variant: Variant) -> LaunchJob:
     cases = resolve_launch(request).cases
     launch_device = _launch_device_of(run, request)
     name = f"{run.job.id}:{variant.index}".encode()
-    return launch_job(
+    job = launch_job(
         request,
         cases,
         launch_id=hashlib.sha256(name).hexdigest()[:32],
@@ -118,6 +118,7 @@ def launch_of(run: SweepRun, variant: Variant) -> LaunchJob:
         compile_job=_compile_job(run, request),
         references=run.job.references,
     )
+    return amended(job, tries_tuning=False)
 
 
 def _launch_device_of(run: SweepRun, request: LaunchRequest) -> LaunchDevice:

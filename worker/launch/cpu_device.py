@@ -13,7 +13,7 @@ from compiler.job import CompileJob
 from compiler.messages.wire import header_of
 from jobs.deadline import Deadline
 from launch.checks.precision_causes import questionable
-from launch.messages import Finding, RunOrder
+from launch.messages import Finding, RunOrder, TuningOrder
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_request import TraceRequest
 from worker.compile.build_record import build_record
@@ -60,6 +60,7 @@ class CpuDevice:
         *,
         checks: Sequence[str] = (),
         trace: TraceRequest | None = None,
+        tuning: TuningOrder | None = None,
     ) -> RunResult:
         """Run the kernel of `job`, whose specialization is complete.
 
@@ -72,7 +73,7 @@ class CpuDevice:
             return self._not_compiled(job, failed, started)
         finally:
             self.compile_ms += (time.monotonic() - started) * 1000
-        result = await self._run_ir(job, ir, run, checks, trace)
+        result = await self._run_ir(job, ir, run, checks, trace, tuning)
         if result.problem is None:
             result.findings += map(warning_finding, ir.warnings)
             result.ir = questionable(ir.text)
@@ -88,6 +89,7 @@ class CpuDevice:
         run: PreparedRun,
         checks: Sequence[str],
         trace: TraceRequest | None,
+        tuning: TuningOrder | None,
     ) -> RunResult:
         """Run IR that is translated to NumPy, in a child. Raises DeadlinePassed.
 
@@ -106,6 +108,7 @@ class CpuDevice:
             grid=run.grid,
             checks=checks,
             trace=traced(trace),
+            tuning=tuning,
             batch_elements=self.children.batch_elements,
             fp_fusion=ir.fp_fusion,
             ir_bounds=self.compiling.ir_bounds,

@@ -45,6 +45,7 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 from worker.launch.reference_cache import ReferenceCache
 from worker.launch.stored_references import StoredReferences
+from worker.launch.tuned_launch import TunedLaunch, may_be_tuned
 from worker.launch.unproved import of_proof
 
 AT_ONCE_ON_GPU = 8
@@ -144,6 +145,9 @@ class _LaunchRun:
             context.in_flight,
         )
         self.cases = Cases(job, case_context, self._deadline, self._files)
+        self._tuned: TunedLaunch | None = None
+        if context.gpu is None and job.tries_tuning and may_be_tuned(job):
+            self._tuned = TunedLaunch(job, case_context, self.cases, self._deadline)
         self._fuzzing: Fuzzing | None = None
         if job.fuzz is not None:
             self._fuzzing = Fuzzing(job, job.fuzz, case_context, self._references, self._deadline)
@@ -203,8 +207,14 @@ class _LaunchRun:
             )
 
     async def _result(self, case: Case) -> CaseResult:
-        fuzzing = self._fuzzing if case.index == 0 else None
-        return await self.cases.run(case, partial(fuzzing.fuzz, case) if fuzzing else None)
+        is_first = case.index == 0
+        return await self.cases.run(case, partial(self._follow, case) if is_first else None)
+
+    async def _follow(self, first: Case, result: CaseResult) -> CaseResult:
+        """Return the result of the first case with what is found by further runs."""
+        if self._tuned is not None:
+            result = await self._tuned.follow(first, result)
+        return result if self._fuzzing is None else await self._fuzzing.fuzz(first, result)
 
     def _on_device(self, launch: Launch) -> Launch:
         """Return `launch` with its kernel, compilation (on the CPU one that failed), and GPU."""

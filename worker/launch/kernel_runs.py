@@ -8,6 +8,7 @@ from compiler.job import CompileJob
 from compiler.request.resolution import specialized_job
 from compiler.specialization import Specialization
 from jobs.deadline import Deadline
+from launch.messages import TuningOrder
 from launch.request.launch_job import LaunchJob
 from worker.launch.cpu_device import CpuDevice, warning_finding
 from worker.launch.gpu.gpu_run import GpuContext, GpuLaunch
@@ -67,6 +68,10 @@ class KernelRuns:
         with self._compiling.running():
             kernel = await self._gpu.kernel_of(job)
         return await self._gpu.run(kernel, run, plain=True)
+
+    async def run_tuned(self, job: CompileJob, run: PreparedRun, tuning: TuningOrder) -> RunResult:
+        """Run the launch's own kernel twice on the CPU device. Raises what `run` does."""
+        return await self._cpu.run(self._specialized(job, run), run, tuning=tuning)
 
     async def keep(self) -> None:
         """Leave for others what was compiled on the way. Raises StoreUnavailable."""

@@ -99,6 +99,17 @@ def test_a_kernel_that_accumulates_into_other_values_needs_them_back(
     assert 'restore_value=["out"]' in found["message"]
 
 
+@pytest.mark.parametrize("prepared", ["reset_to_zero=['out']", "restore_value=['out']"])
+def test_a_hook_of_the_user_replaces_resets_and_restores(
+    programs: httpx.Client, prepared: str
+) -> None:
+    program = evaluate(
+        programs, accumulating(f"pre_hook=lambda *_, **__: None, {prepared}"), DOUBLED
+    )
+    assert program["verdict"] == "mismatch", program
+    assert len(of_tuning(program)) == 1
+
+
 def test_an_alias_is_tuned_in_place_too(programs: httpx.Client) -> None:
     alias = STORING.replace("OUT", "x.clone()").replace("(x, out, 256)", "(out, out, 256)")
     [found] = of_tuning(evaluate(programs, tuned(alias), DOUBLED))

@@ -12,6 +12,7 @@ from compiler.parameter_binding import BindingFailed
 from compiler.problem import failure_problem
 from compiler.rejection import RequestRejected
 from jobs.deadline import Deadline, DeadlinePassed
+from launch.messages import TuningOrder
 from launch.request.case import Case
 from launch.request.grid import parse_grid
 from launch.request.launch_job import LaunchJob
@@ -26,7 +27,7 @@ from worker.launch.comparison import NotCompared
 from worker.launch.cpu_device import CpuDevice
 from worker.launch.kernel_ir import KernelIrs
 from worker.launch.kernel_runs import KernelRuns
-from worker.launch.kernel_source import KernelSources
+from worker.launch.kernel_source import KernelSource, KernelSources
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import Expected, no_reference, of_kernel
 from worker.launch.run import PreparedRun, RunResult
@@ -95,6 +96,18 @@ class Cases:
         Raises BindingFailed, RequestRejected, CompilationFailed, DeadlinePassed.
         """
         return await self._bind(self._job.compile_job, case)
+
+    async def source(self) -> KernelSource:
+        """Return the source of the kernel. Raises CompilationFailed, DeadlinePassed."""
+        return await self._sources.read(self._job.compile_job)
+
+    async def run_tuned(self, case: Case, tuning: TuningOrder) -> RunResult:
+        """Run a case twice on the same memory, on the CPU device.
+
+        Raises what `bound` does.
+        """
+        run = await self._with_uploads(await self.bound(case))
+        return await self._runs.run_tuned(self._job.compile_job, run, tuning)
 
     async def run(self, case: Case, further: FollowUp | None = None) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run.
