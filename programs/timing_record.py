@@ -21,6 +21,11 @@ class ProgramTiming(Timing):
         description="graph: the call was captured as a CUDA graph; events: its entries were issued "
         "one by one, so times include the host's wherever the GPU waits for it",
     )
+    fresh_values: bool | None = Field(
+        default=None,
+        description="true: each timed run had input values of its own, which the reference got in "
+        "the same turn, and their outputs were compared on the GPU",
+    )
 
 
 class EntryTime(Record):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from programs.gpu.fresh_inputs import FreshInputs
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.timed_call import GpuTimedCall
 from programs.replay.random_generators import seed_torch
@@ -26,7 +27,7 @@ _HEAD_START_RATIO = 1.5
 
 
 class CallRuns:
-    """The runs of one call on one device, all with the same inputs and random numbers."""
+    """The runs of one call on one device; equal seeds give equal inputs and random numbers."""
 
     def __init__(
         self,
@@ -37,21 +38,22 @@ class CallRuns:
         made: list[MemoryRange],
         is_graph: bool,
         each_op: bool = False,
+        fresh: FreshInputs | None = None,
     ) -> None:
         """Capture the call if it is to be a graph. Raises NotCapturable.
 
         `made` has the memory that a program's graphs allocate; this one's is added. With `each_op`,
-        time every op that queues work, not the whole call.
+        time every op that queues work, not the whole call. `fresh` draws other inputs.
         """
         self._call, self._device, self._seed, self._each_op = call, device, seed, each_op
-        self._marks = device.marks()
+        self._fresh, self._marks = fresh, device.marks()
         self._host_us: float | None = None
         """The host's shortest time to queue a run. An op may wait for the head start, too."""
         self._replay: Callable[[], None] | None = None
         self._outputs: list[torch.Tensor] = []
         self._made = made
         if is_graph:
-            self._seed_numbers()
+            self._seed_numbers(seed)
             self._replay = device.capture(self._queue)
             self._outputs = call.outputs()
             made += call.made
@@ -62,9 +64,12 @@ class CallRuns:
         """The number of the call: 0 or 1."""
         return self._call.call
 
-    def time_us(self, *, flush_l2: bool) -> list[float]:
-        """Run the call once; return its time, or with `each_op` the time of each op, in order."""
-        self._make_ready()
+    def time_us(self, *, flush_l2: bool, seed: int | None = None) -> list[float]:
+        """Run the call once; return its time, or with `each_op` the time of each op, in order.
+
+        The inputs and random numbers are those of `seed`; None: those of the checked calls.
+        """
+        self._make_ready(seed)
         start_us = min((self._host_us or 0.0) * _HEAD_START_RATIO, _MOST_HEAD_START_US)
         self._device.head_start(max(start_us, _LEAST_HEAD_START_US), flush_l2=flush_l2)
         began = time.perf_counter()
@@ -77,15 +82,21 @@ class CallRuns:
         """Return the outputs of the last run, which are valid until the next."""
         return self._call.outputs() if self._replay is None else self._outputs
 
-    def _make_ready(self) -> None:
+    def release(self) -> None:
+        """Free what a run without a graph made. A graph's memory is overwritten before each run."""
         if self._replay is None:
             self._call.release()
-        self._device.overwrite(self._made)
-        self._call.restore()
-        self._seed_numbers()
 
-    def _seed_numbers(self) -> None:
-        seed_torch(self._seed + self._call.call, self._call.device)
+    def _make_ready(self, seed: int | None) -> None:
+        self.release()
+        self._call.restore()
+        if seed is not None and self._fresh is not None:
+            self._fresh.draw(self._call.call, seed)
+        self._device.overwrite(self._made)
+        self._seed_numbers(self._seed if seed is None else seed)
+
+    def _seed_numbers(self, seed: int) -> None:
+        seed_torch(seed + self._call.call, self._call.device)
 
     def _queue(self) -> None:
         self._marks.begin()

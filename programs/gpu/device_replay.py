@@ -14,16 +14,26 @@ import torch
 from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
+from programs.gpu.fresh_inputs import FreshInputs
 from programs.gpu.iteration_outputs import Checked
 from programs.gpu.op_fault import OpFault, op_fault
+from programs.gpu.prepared_calls import TimedProgram
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import MOST_CHANGED, ProgramOrder, ProgramTimingOrder
-from programs.gpu.program_timing import TimedProgram, timed
-from programs.gpu.replay_outputs import KeptOutputs, OutputIndex, SentOutputs, named
+from programs.gpu.program_timing import timed, untimed
+from programs.gpu.replay_outputs import (
+    DroppedOutputs,
+    KeptOutputs,
+    OutputIndex,
+    SentOutputs,
+    named,
+)
+from programs.gpu.turns import timed_in_turns
 from programs.gpu.variant_choice import VariantChoice
 from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
 from programs.replay.given_inputs import given_inputs
 from programs.replay.live_tensors import LiveTensors
+from programs.replay.meta_derivation import NoMetaKernel
 from programs.replay.program_run import (
     Ending,
     ProgramRun,
@@ -33,11 +43,17 @@ from programs.replay.program_run import (
 )
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import START, lifetimes
+from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape, TapeLaunch
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.launcher.run_outputs import Send
+
+
+class _NotReady(Exception):
+    """A reference cannot be timed; the message gives the reason."""
 
 
 class DeviceReplay:
@@ -48,7 +64,7 @@ class DeviceReplay:
         context: GpuProgramContext,
         order: ProgramOrder,
         send: Send,
-        outputs: SentOutputs | KeptOutputs,
+        outputs: SentOutputs | KeptOutputs | DroppedOutputs,
     ) -> None:
         """Read the tape. Raises `InvalidTape`."""
         self._context, self._order, self._send = context, order, send
@@ -88,10 +104,12 @@ class DeviceReplay:
             "peak_bytes": self._needed.peak_bytes,
             "parameters": self._parameters,
             "inputs_left": self._inputs_left,
-            "changed_storages": sorted(self._unexplained)[:MOST_CHANGED],
             "module_state": self._launches.module_state(),
             "variants": {str(op): number for op, number in self._launches.chosen.items()},
         }
+        found["changed_storages"] = sorted(
+            self._unexplained.union(found.get("changed_storages", ()))
+        )[:MOST_CHANGED]
         return report | {"deterministic": None, "timing": None} | found
 
     def _checked(self) -> Tape | None:
@@ -112,7 +130,6 @@ class DeviceReplay:
             self._stage("again")
             found["deterministic"] = self._repeats(checked)
         if self._order.timing is not None and not self._findings:
-            self._stage("timing")
             found |= self._timed(checked, self._order.timing)
             if isinstance(self._sink, KeptOutputs):
                 _doubt(found["timing"], self._keep(self._sink, checked))
@@ -133,17 +150,65 @@ class DeviceReplay:
 
     def _timed(self, checked: Checked, order: ProgramTimingOrder) -> dict[str, Any]:
         """Return the fields of the result with times."""
+        reference: TimedProgram | None = None
+        if self._order.turns is not None:
+            self._stage(BESIDE)
+            try:
+                reference = self._ready_reference(self._order.turns)
+            except _NotReady as not_ready:
+                return untimed(f"It was not timed: its reference cannot run: {not_ready}"[:500])
+        self._stage("timing")
+        program = self._timed_program(checked)
+        if reference is None:
+            return timed(program, order, self._sink.hold_iteration, self._timing)
+        return timed_in_turns((program, reference), order, self._order.tolerances, self._timing)
+
+    def _ready_reference(self, order: ProgramOrder) -> TimedProgram:
+        """Return a reference that ran once. Raises `_NotReady`; OpFault if that ends the context.
+
+        Its results are of other inputs than those of timed runs.
+        """
+        try:
+            return DeviceReplay(self._context, order, self._send, DroppedOutputs()).ready()
+        except (ReplayStopped, InvalidTape, NoMetaKernel) as error:
+            raise _NotReady(str(error)) from error
+        except JobFailed as error:
+            if error.slug == "device_error":
+                raise
+            raise _NotReady(str(error)) from error
+        except OpFault as fault:
+            if not fault.leaves_context:
+                raise
+            raise _NotReady(str(fault)) from fault
+
+    def ready(self) -> TimedProgram:
+        """Replay without a result; return the program, to be timed. Raises as `perform` does."""
+        with out_of_memory(), self._faults():
+            self._source = self._checked()
+            checked, _ = self._first()
+            return self._timed_program(checked)
+
+    def _timed_program(self, checked: Checked) -> TimedProgram:
         run = self._begun()
         self._op = START
-        program = TimedProgram(
+        return TimedProgram(
             tape=self.tape,
             tensors=run.tensors,
             launches=ChosenLaunches(self._launches),
             checked=checked,
             seed=self._order.seed,
             device=self._context.torch_device,
+            fresh=self._fresh_inputs(run.tensors),
         )
-        return timed(program, order, self._sink.hold_iteration, self._timing)
+
+    def _fresh_inputs(self, tensors: LiveTensors) -> FreshInputs | None:
+        how = ReplayOptions(
+            self._order.seed, device=self._context.torch_device, sees_accesses=False
+        )
+        try:
+            return FreshInputs(self.tape, self._source, how, tensors)
+        except InvalidTape:  # kernels make them
+            return None
 
     def _first(self) -> tuple[Checked, dict[OutputIndex, Array]]:
         """Pass outputs on; return their digests, and the elements that may be unwritten."""

@@ -22,7 +22,7 @@ MOST_CHANGED = 1000
 """Limit of the storages in a report that a call changed, although none of its ops may."""
 _MEMBERS = {
     "task", "tape", "inputs_tape", "kernels", "launches", "seed", "memory_bytes", "timing",
-    "determinism", "announce", "beside", "tolerances",
+    "determinism", "announce", "beside", "turns", "tolerances",
 }  # fmt: skip
 
 
@@ -77,6 +77,8 @@ class ProgramOrder:
     """Send the stage `op:<index>` before each op, to find where the launcher died."""
     beside: ProgramOrder | None = None
     """The reference, if outputs are compared on the GPU instead of sent."""
+    turns: ProgramOrder | None = None
+    """The reference, if both are timed in turns."""
     tolerances: Mapping[int, Tolerance] = field(default_factory=dict)
     """The tolerances of outputs, by position; those without one are not compared."""
 
@@ -86,7 +88,7 @@ class ProgramOrder:
         return self._header(parts), b"".join(parts.found)
 
     def _header(self, parts: _Parts) -> dict[str, Any]:
-        timing, inputs, beside = self.timing, self.inputs_tape, self.beside
+        timing, inputs, beside, turns = self.timing, self.inputs_tape, self.beside, self.turns
         return {
             "task": TASK,
             "tape": parts.add(self.tape),
@@ -103,6 +105,7 @@ class ProgramOrder:
             "determinism": self.determinism,
             "announce": self.announce,
             "beside": None if beside is None else beside._header(parts),
+            "turns": None if turns is None else turns._header(parts),
             "tolerances": {str(at): asdict(one) for at, one in self.tolerances.items()},
         }
 
@@ -113,7 +116,8 @@ class ProgramOrder:
             names = ", ".join(sorted(unknown))
             raise _malformed(f"the order has unknown fields: {names}")
         try:
-            inputs, timing, beside = header["inputs_tape"], header["timing"], header["beside"]
+            inputs, timing = header["inputs_tape"], header["timing"]
+            beside, turns = header["beside"], header["turns"]
             order = cls(
                 tape=_part(body, header["tape"]),
                 inputs_tape=None if inputs is None else _part(body, inputs),
@@ -125,6 +129,7 @@ class ProgramOrder:
                 determinism=bool(header["determinism"]),
                 announce=bool(header["announce"]),
                 beside=None if beside is None else cls.from_frame(beside, body),
+                turns=None if turns is None else cls.from_frame(turns, body),
                 tolerances={int(at): Tolerance(**one) for at, one in header["tolerances"].items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -99,6 +99,25 @@ class KeptOutputs:
         return _NotSent()
 
 
+class DroppedOutputs:
+    """Drops everything: for a reference that is only timed."""
+
+    most_bytes: int | None = None
+
+    def take(self, place: OutputIndex, tensor: torch.Tensor) -> None:
+        """Do nothing."""
+
+    def take_unwritten(self, place: OutputIndex, flags: Array) -> None:
+        """Do nothing."""
+
+    def take_input(self, place: OutputIndex, data: bytes) -> None:
+        """Do nothing."""
+
+    def hold_iteration(self, _: torch.Tensor) -> HeldOutput:
+        """Hold nothing."""
+        return _NotSent()
+
+
 class _NotSent:
     """An output that is not sent."""
 

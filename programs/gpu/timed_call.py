@@ -83,6 +83,11 @@ class GpuTimedCall:
         kept = storages & self._there
         self._before = {storage: self._tensors.octets(storage).clone() for storage in kept}
 
+    @property
+    def copies(self) -> Sequence[torch.Tensor]:
+        """The bytes that `restore` copies."""
+        return list(self._before.values())
+
     def restore(self) -> None:
         """Restore everything that the call may write to its state at `keep`."""
         for storage, content in self._before.items():

@@ -19,7 +19,7 @@ from programs.tape.cuda_draws import drawn_on_cuda
 from programs.tape.flags import flags_of
 from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
-from programs.worker.gpu.program_iterations import compare_iterations
+from programs.worker.gpu.program_iterations import compare_iterations, turn_findings
 from programs.worker.kernel_jobs import TooManyKernels
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
 from programs.worker.program_attempt import ProgramAttempt
@@ -351,6 +351,7 @@ class _Case:
         )
         if believed is not None and all(compared.matches):
             await self._compare_iterations(replayed, believed, compared)
+            self._take_turns(replayed, compared)
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
@@ -370,6 +371,14 @@ class _Case:
         compared.findings += found.findings
         timing = amended(replayed.times.timing, compared_repeats=found.compared)
         self.outcome.times = replace(replayed.times, timing=timing)
+
+    def _take_turns(self, replayed: Replayed, compared: ComparedProgram) -> None:
+        """Add the timed runs that did not match the reference's in the same turn on a GPU."""
+        if (recorded := self.outcome.recorded) is None:
+            return
+        found = turn_findings(replayed.wrong_turns, recorded.candidate.tape)
+        compared.matches += [False] * len(found)
+        compared.findings += found
 
     def _look_at_parameters(
         self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None

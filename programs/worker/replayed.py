@@ -73,6 +73,16 @@ class TimedCall:
     returned: ReplayedCall
 
 
+@dataclass(frozen=True, slots=True)
+class WrongTurn:
+    """A timed run whose outputs differ from the reference's on the same inputs."""
+
+    repeat: int
+    call: int
+    outputs: Sequence[int]
+    """The positions of the outputs."""
+
+
 @dataclass(slots=True)
 class Replayed:
     """The result of a replay. `calls` are those that finished, in order."""
@@ -103,6 +113,12 @@ class Replayed:
     """Its times on a GPU, if it was timed."""
     untimed: str = ""
     """The reason if it should have been timed and was not."""
+    reference_times: ProgramTimes | None = None
+    """The times of its reference, if both were timed in turns."""
+    reference_untimed: str = ""
+    """The reason if its reference should have been timed in turns and was not."""
+    wrong_turns: Sequence[WrongTurn] = ()
+    """Turns in which it returned other outputs than its reference."""
     stdout: str = ""
     problem: ProgramProblem | None = None
     """The reason if its ending is `NOT_RUN`: it could not be replayed."""

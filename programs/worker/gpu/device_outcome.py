@@ -13,7 +13,7 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.output_paths import changeable
-from programs.tape.schema import Op, Tape
+from programs.tape.schema import Op, Tape, tensors_of
 from programs.worker.gpu.device_reports import (
     DeviceReferenceReport,
     DeviceReport,
@@ -27,6 +27,7 @@ from programs.worker.replayed import (
     SentTensors,
     TensorIndex,
     TimedCall,
+    WrongTurn,
     call_of,
     calls_left_on_gpu,
     calls_of,
@@ -49,11 +50,22 @@ _MOST_NAMED = 3
 _MOST_PATH_CHARS = 100
 
 
-def replayed_of(outcome: LaunchOutcome, tape: Tape, role: str, timeout_s: float) -> Replayed:
-    """Return the result of a replay that had `timeout_s`; problems name the program of `role`."""
+def replayed_of(
+    outcome: LaunchOutcome,
+    tape: Tape,
+    role: str,
+    timeout_s: float,
+    reference: Tape | None = None,
+) -> Replayed:
+    """Return the result of a replay that had `timeout_s`; problems name the program of `role`.
+
+    With `reference`, that was timed in turns with it.
+    """
     replayed = Replayed(stdout=outcome.stdout.decode(errors="replace"))
     try:
         _take(replayed, outcome, tape, role, timeout_s)
+        if reference is not None and outcome.ending is LaunchEnding.OK:
+            _take_turns(replayed, outcome.result or {}, tape, reference)
     except Malformed as error:
         detail = misreported(str(error))
         replayed = Replayed()
@@ -188,23 +200,25 @@ def _take_numbers(
     replayed.parameters = report.parameters
     replayed.state = state_of(tape)
     replayed.variants = {_number(op): number for op, number in report.variants.items()}
-    replayed.kept = _state_kept(tape, report.changed_storages)
+    replayed.kept = _state_kept(tape, report.changed_storages, elsewhere=report.changed_elsewhere)
     replayed.module_states = [state.model_dump() for state in report.module_state.values()]
     replayed.times = _times(tape, said)
     replayed.untimed = note_of(said) if replayed.times is None else ""
 
 
-def _state_kept(tape: Tape, changed: Sequence[int]) -> list[Finding]:
-    """Return a finding about storages that a call changed without an op that may write them."""
+def _state_kept(tape: Tape, changed: Sequence[int], *, elsewhere: bool) -> list[Finding]:
+    """Return a finding about memory that a call changed without an op that may write it."""
     if any(storage >= len(tape.storages) for storage in changed):
         raise Malformed("a call changed a storage that the tape does not have")
-    if not changed:
+    names = [_described(tape, storage) for storage in changed[:_MOST_NAMED]]
+    if elsewhere:
+        names.append("memory that is not its own")
+    if not names:
         return []
-    named = ", ".join(_described(tape, storage) for storage in changed[:_MOST_NAMED])
     more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
     message = (
-        f"A call changed memory that none of its ops takes: {named}{more}. A kernel reached it "
-        "behind an address that it loaded or computed, and could keep results there."
+        f"A call changed memory that none of its ops takes: {', '.join(names)}{more}. A kernel "
+        "reached it behind an address that it loaded or computed, and could keep results there."
     )
     return [Finding(kind=STATE_KEPT, message=message)]
 
@@ -227,6 +241,24 @@ def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
         return times_of(tape, said)
     except JobFailed as error:
         raise Malformed(str(error)) from error
+
+
+def _take_turns(replayed: Replayed, said: dict[str, Any], tape: Tape, reference: Tape) -> None:
+    """Read the times of a reference, and the turns whose outputs differ. Raises Malformed."""
+    report = read_report(DeviceReport, said)
+    turns = said.get("turns")
+    if turns is not None and not isinstance(turns, dict):
+        raise Malformed("the times of a reference are no object")
+    replayed.reference_times = None if turns is None else _times(reference, turns)
+    if replayed.reference_times is None:
+        replayed.reference_untimed = note_of(said)
+    for turn in report.wrong_turns:
+        returned = tensors_of((tape.outputs, tape.outputs2)[turn.call])
+        if max(turn.outputs) >= len(returned):
+            raise Malformed("a timed run returned an output that the tape does not have")
+    replayed.wrong_turns = [
+        WrongTurn(turn.repeat, turn.call, turn.outputs) for turn in report.wrong_turns
+    ]
 
 
 def _by_place(

@@ -21,6 +21,14 @@ class _Iteration(Report):
     call: Literal[0, 1]
 
 
+class _WrongTurn(Report):
+    """A timed run whose outputs, by position, differ from the reference's on the same inputs."""
+
+    repeat: Count
+    call: Literal[0, 1]
+    outputs: Annotated[list[Count], Field(min_length=1, max_length=8192)]
+
+
 class _Variable(Report):
     """A global variable of a kernel's module; `changed` is None if that is unknown."""
 
@@ -53,6 +61,9 @@ class DeviceReport(ReportedReplay):
         default_factory=list
     )
     """Memory that a call changed, although none of its ops may write it."""
+    changed_elsewhere: bool = False
+    """True if that was memory of its reference, or copies of inputs."""
+    wrong_turns: Annotated[list[_WrongTurn], Field(max_length=16)] = Field(default_factory=list)
 
 
 class DeviceReferenceReport(DeviceReport):

@@ -5,12 +5,13 @@ No user Python runs in the process with the GPU and the clock. It gets a tape, c
 
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from jobs.deadline import Deadline, StepLimit
+from launch.messages import Tolerance
 from launch.request.launch_record import Device
 from launch.request.launch_request import RepeatsRequest
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
@@ -23,6 +24,7 @@ from programs.worker.gpu.device_outcome import replayed_of
 from programs.worker.program_kernels import ProgramKernels
 from programs.worker.replayed import Replayed
 from worker.bytes_in_flight import BytesInFlight
+from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.launchers import DeviceCordoned, Launchers
 from worker.pool.frame import FrameError
@@ -130,6 +132,15 @@ class ReplayTurn:
         return replace(self, determinism=False, timing=timing)
 
 
+@dataclass(frozen=True, slots=True)
+class InTurns:
+    """A reference to time in turns with a program, and the tolerances of outputs by position."""
+
+    order: ProgramOrder
+    tape: Tape
+    tolerances: Mapping[int, Tolerance]
+
+
 def timing_order(asked: RepeatsRequest | None) -> ProgramTimingOrder:
     """Return the timing order of a request."""
     if asked is None:
@@ -145,17 +156,32 @@ def timing_order(asked: RepeatsRequest | None) -> ProgramTimingOrder:
 
 
 async def replay_on(
-    gpu: ProgramGpu, program: DeviceProgram, how: ReplayTurn, deadline: Deadline
+    gpu: ProgramGpu,
+    program: DeviceProgram,
+    how: ReplayTurn,
+    deadline: Deadline,
+    turns: InTurns | None = None,
 ) -> Replayed:
-    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceCordoned."""
+    """Replay a program when it is its turn. Raises DeadlinePassed, DeviceCordoned.
+
+    If the reference in `turns` ends the launcher before any turn, the program is replayed alone.
+    """
     order = order_of(program, how, gpu.memory_bytes)
+    if turns is not None:
+        order = replace(order, turns=turns.order, tolerances=turns.tolerances)
     try:
         outcome, step = await placed_outcome(gpu, order, how, deadline)
     except FrameError as error:
         return too_large_order(error, program.role)
+    ended = outcome.ending is not LaunchEnding.OK
+    if turns is not None and ended and outcome.stages[-1:] == (BESIDE,):
+        alone = await replay_on(gpu, program, replace(how, timing=None), deadline)
+        alone.untimed = f"its reference did not run before it ({outcome.ending})."
+        return alone
     if outcome.ending is LaunchEnding.DEADLINE:
         step.timed_out()
-    return replayed_of(outcome, program.tape, program.role, how.timeout_s)
+    reference = None if turns is None else turns.tape
+    return replayed_of(outcome, program.tape, program.role, how.timeout_s, reference)
 
 
 async def placed_outcome(
@@ -178,7 +204,7 @@ async def placed_outcome(
 def announced(order: ProgramOrder) -> ProgramOrder:
     """Return an order that only runs the ops, and announces each of them."""
     beside = None if order.beside is None else announced(order.beside)
-    return replace(order, timing=None, determinism=False, announce=True, beside=beside)
+    return replace(order, timing=None, determinism=False, announce=True, beside=beside, turns=None)
 
 
 def too_large_order(error: FrameError, role: str) -> Replayed:

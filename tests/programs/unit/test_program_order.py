@@ -42,6 +42,7 @@ ORDER = ProgramOrder(
     determinism=True,
     announce=True,
     beside=REFERENCE,
+    turns=REFERENCE,
     tolerances={0: Tolerance(rtol=1e-3), 2: Tolerance(atol=0.5, equal_nan=True)},
 )
 
@@ -64,6 +65,7 @@ def test_an_order_arrives_as_it_was_sent(order):
         "memory_bytes",
         "timing",
         "beside",
+        "turns",
         "tolerances",
     ],
 )

@@ -152,3 +152,41 @@ def test_a_fault_of_a_program_is_reported_before_its_reference_begins(gpu: Gpu) 
         gpu.run(beside(program(scaling(), [[COUNT]]), program(doubling, [[COUNT]])))
 
     assert gpu.stages == ["run"]
+
+
+def adding(tape: Any, inputs: list[int]) -> list[int]:
+    return [tape.made("add.Tensor", [COUNT], t(inputs[0]), t(inputs[0]))]
+
+
+def in_turns(candidate: ProgramOrder, reference: ProgramOrder) -> ProgramOrder:
+    timing = ProgramTimingOrder(max_ms=20.0)
+    tolerances = {0: Tolerance(rtol=1e-5)}
+    return replace(candidate, turns=reference, timing=timing, tolerances=tolerances)
+
+
+def test_a_program_is_timed_in_turns_with_its_reference(gpu: Gpu) -> None:
+    result = gpu.run(in_turns(program(adding, [[COUNT]]), program(doubling, [[COUNT]])))
+
+    assert gpu.stages == ["run", BESIDE, "timing"]
+    assert sorted(gpu.sent) == ["output:0:0", "output:1:0"]
+    assert result["timing"]["fresh_values"]
+    assert result["timing"]["checked_repeats"] > 0
+    assert result["turns"]["timing"]["repeats"] == result["timing"]["repeats"]
+    assert result["wrong_turns"] == []
+
+
+def test_a_program_that_is_wrong_is_wrong_in_each_turn(gpu: Gpu) -> None:
+    gpu.kernel("scale", scale)  # by three
+    result = gpu.run(in_turns(program(scaling(), [[COUNT]]), program(doubling, [[COUNT]])))
+
+    timing = result["timing"]
+    assert timing["differing_repeats"] == timing["checked_repeats"] > 0
+
+
+def test_a_reference_that_cannot_run_leaves_its_program_without_a_time(gpu: Gpu) -> None:
+    reference = replace(program(doubling, [[COUNT]]), memory_bytes=1)
+    result = gpu.run(in_turns(program(adding, [[COUNT]]), reference))
+
+    assert result["timing"] is None
+    assert "its reference cannot run" in result["timing_note"]
+    assert result["findings"] == []

@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from programs.gpu import call_runs
+from programs.gpu.prepared_calls import TimedProgram
 from programs.gpu.program_order import ProgramTimingOrder
-from programs.gpu.program_timing import TimedProgram, timed
+from programs.gpu.program_timing import timed
 from programs.gpu.timed_call import NotCapturable
 from programs.replay.live_tensors import LiveTensors
 from programs.tape.read_tape import read_tape

@@ -15,13 +15,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from programs.gpu.fresh_inputs import FreshInputs
 from programs.gpu.iteration_outputs import octets_of
 from programs.gpu.memory_ranges import MemoryRange
-from programs.gpu.program_timing import TimedProgram
+from programs.gpu.prepared_calls import TimedProgram
 from programs.gpu.timed_call import CallLaunches, GpuTimedCall, NotCapturable
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
-from programs.replay.program_run import seed_of, tensors_in
+from programs.replay.program_run import ReplayOptions, seed_of, tensors_in
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import AtenOp, Phase, Tape
@@ -48,7 +49,10 @@ def prepared(
         torch.manual_seed(SEED + number)
         call.run()
         found[number] = digests(call.outputs())
-    return TimedProgram(read, at_first_call(read, device), launches, found, SEED, device)
+    tensors = at_first_call(read, device)
+    how = ReplayOptions(SEED, device=device, sees_accesses=False)
+    fresh = FreshInputs(read, None, how, tensors)
+    return TimedProgram(read, tensors, launches, found, SEED, device, fresh)
 
 
 def at_first_call(tape: Tape, device: torch.device) -> LiveTensors:

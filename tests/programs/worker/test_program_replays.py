@@ -37,6 +37,10 @@ GOOD = LaunchOutcome(
     },
     outputs={"0:0": ONES, "1:0": ONES},
 )  # fmt: skip
+TIMING = {
+    "median_us": 10.0, "mean_us": 10.0, "min_us": 9.0, "p20_us": 9.5, "p80_us": 10.5, "std_us": 0.5,
+    "repeats": 20, "noisy": False,
+}  # fmt: skip
 LEFT = LaunchOutcome(LaunchEnding.SILENT, "exit status 1", stdout=b"OSError: too many open files")
 KILLED = LaunchOutcome(LaunchEnding.SIGNAL, "killed by signal 11")
 FAULT = LaunchOutcome(LaunchEnding.FAULT, fault={"kind": "illegal_access", "message": "m"})
@@ -104,13 +108,35 @@ async def test_only_the_program_is_asked_to_be_deterministic(known):
     assert [order.determinism for order in launchers.orders] == [True, False]
 
 
-async def test_only_of_the_program_ops_are_timed_and_repeats_sent(known):
-    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
-    await both(launchers, known, timing=ProgramTimingOrder(max_ms=70.0))
+async def test_a_reference_is_timed_in_turns_with_its_program(known):
+    times = {"timing": TIMING, "turns": {"timing": TIMING | {"median_us": 30.0}}}
+    timed = replace(GOOD, result=GOOD.result | times)
+    launchers = OrderedLaunchers(candidate=timed, reference=GOOD)
+    ours, theirs = await both(launchers, known, timing=ProgramTimingOrder(max_ms=70.0))
 
+    first, second = launchers.orders
+    assert (first.turns.tape, first.turns.timing.entries) == (b"reference", False)
+    assert (first.timing.max_ms, second.timing, second.turns) == (70.0, None, None)
+    assert (ours.times.timing.median_us, theirs.times.timing.median_us) == (10.0, 30.0)
+
+
+async def test_programs_that_do_not_fit_into_memory_together_are_timed_apart(known):
+    large = replace(TAPE, storages=[200 << 20 for _ in TAPE.storages])
+    launchers = OrderedLaunchers(candidate=GOOD, reference=GOOD)
+    await both(launchers, known, tape=large, timing=ProgramTimingOrder())
+
+    assert [order.turns for order in launchers.orders] == [None, None]
     assert [order.timing.entries for order in launchers.orders] == [True, False]
-    assert [order.timing.sends_iterations for order in launchers.orders] == [True, False]
-    assert [order.timing.max_ms for order in launchers.orders] == [70.0, 70.0]
+
+
+async def test_a_reference_that_ends_the_launcher_is_no_fault_of_its_program(known):
+    ended = replace(FAULT, stages=("run", BESIDE))
+    launchers = OrderedLaunchers(candidate=[ended, GOOD], reference=FAULT)
+    ours, theirs = await both(launchers, known, timing=ProgramTimingOrder())
+
+    assert (ours.findings, ours.times) == ([], None)
+    assert "its reference did not run" in ours.untimed
+    assert theirs.findings[0].kind == "illegal_access"
 
 
 async def test_a_launcher_that_leaves_by_itself_is_no_fault_of_the_program(known, caplog):

@@ -1,0 +1,207 @@
+"""Times a program and its reference in turns: clocks and heat touch both alike.
+
+Each turn draws other inputs for both, by chance, so that results of earlier runs are worth nothing.
+The program runs first, and everything that earlier runs left is overwritten before. Its outputs are
+compared with the reference's of the same turn. This uses torch, but no CUDA API.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from launch.messages import Tolerance
+from programs.gpu.call_runs import CallRuns
+from programs.gpu.memory_ranges import MemoryRange
+from programs.gpu.prepared_calls import PreparedCalls, TimedProgram, untimable
+from programs.gpu.program_order import ProgramTimingOrder
+from programs.gpu.program_timing import (
+    MOST_IN_A_BATCH,
+    Circumstances,
+    described,
+    no_room,
+    untimed,
+)
+from programs.gpu.watched_memory import WatchedMemory
+from programs.replay.checked_tapes import outputs_of
+from programs.replay.device_comparison import compare_on_device
+from programs.replay.program_run import ReplayStopped, tensors_in
+from worker.gpu.launcher.timing_plan import iterations_needed
+
+if TYPE_CHECKING:  # tests time programs without CUDA
+    from programs.gpu.cuda_timing import CudaTiming
+
+_FEWEST_TURNS = 3
+_WARM_UP_SHARE = 0.25
+_MOST_WALL_RATIO = 6
+"""Limit of the wall time of all turns, as a ratio of `max_ms`, with draws and comparisons."""
+_ALWAYS_COMPARED = 8
+_COMPARED_ONE_IN = 8
+"""The share of turns that are compared after comparisons took `max_ms`."""
+_WIDER = 4.0
+"""The ratio of tolerances to the usual: hundreds of turns have rarer values than two calls."""
+_MOST_MISMATCHED_RATIO = 0.001
+MOST_WRONG = 4
+"""Limit of the turns in a report that do not match."""
+_SEED_BITS = 63
+
+
+def timed_in_turns(
+    programs: tuple[TimedProgram, TimedProgram],
+    order: ProgramTimingOrder,
+    tolerances: Mapping[int, Tolerance],
+    device: CudaTiming,
+) -> dict[str, Any]:
+    """Return the result's fields of `timed` for a program, and `turns` with its reference's.
+
+    `wrong_turns` has turns whose outputs differ by more than `tolerances`, by position. Raises
+    KernelFault, CudaError.
+    """
+    try:
+        for one in programs:
+            if why := untimable(one.tape):
+                return untimed(why)
+        with torch.no_grad(), device.stream():
+            return _Turns(programs, order, tolerances, device).result()
+    except torch.OutOfMemoryError as error:
+        return untimed(no_room(error))
+    except ReplayStopped as stopped:
+        return untimed(f"It was not timed: its inputs could not be drawn again: {stopped}"[:500])
+    finally:
+        device.close()
+
+
+class _Turns:
+    def __init__(
+        self,
+        programs: tuple[TimedProgram, TimedProgram],
+        order: ProgramTimingOrder,
+        tolerances: Mapping[int, Tolerance],
+        device: CudaTiming,
+    ) -> None:
+        self._programs, self._order, self._device = programs, order, device
+        self._tolerances = {at: _wider(one) for at, one in tolerances.items()}
+        self._around = Circumstances(device, order)
+        self._chance = SystemRandom()
+        made: list[MemoryRange] = []
+        """The memory of both, which is overwritten before each run."""
+        self._calls = [PreparedCalls(one, device, made) for one in programs]
+        self._runs = [{run.number: run for run in one.runs} for one in self._calls]
+        self._numbers = sorted(self._runs[0].keys() & self._runs[1].keys())
+        self._samples_us: tuple[list[float], list[float]] = ([], [])
+        self._compared = self._differing = 0
+        self._compared_s = 0.0
+        self._wrong: list[dict[str, Any]] = []
+
+    def result(self) -> dict[str, Any]:
+        order, watched = self._order, WatchedMemory(self._programs, self._calls, self._device)
+        began = time.monotonic()
+        self._warm_up(began)
+        while count := self._next_count(began):
+            for _ in range(count):
+                self._turn()
+            self._around.look()
+            watched.look()
+        ours, theirs = (
+            self._around.timing(samples_us, calls)
+            for samples_us, calls in zip(self._samples_us, self._calls, strict=True)
+        )
+        ours |= {"checked_repeats": self._compared, "differing_repeats": self._differing}
+        other = replace(order, entries=False)
+        return {
+            "timing": ours | {"fresh_values": self._are_fresh},
+            "repeats": [],
+            **described(self._calls[0], order, ours["median_us"]),
+            "turns": {"timing": theirs, **described(self._calls[1], other, theirs["median_us"])},
+            "wrong_turns": self._wrong,
+            **watched.report(),
+        }
+
+    @property
+    def _are_fresh(self) -> bool:
+        return all(one.fresh is not None and one.fresh.are_drawn for one in self._programs)
+
+    def _warm_up(self, began: float) -> None:
+        most_s = self._order.max_ms * _WARM_UP_SHARE / 1000
+        for turn in range(max(1, self._order.warmup_repeats)):
+            if turn and time.monotonic() - began > most_s:
+                return
+            for number in self._numbers if not turn else (self._chance.choice(self._numbers),):
+                self._run(number, self._chance.getrandbits(_SEED_BITS))
+
+    def _next_count(self, began: float) -> int:
+        """Return the number of turns to take next; 0 if both medians are known, or time is up."""
+        order, have = self._order, len(self._samples_us[0])
+        needed = max(iterations_needed(sorted(one)) for one in self._samples_us)
+        wanted = max(order.min_repeats, needed)
+        wanted = max(min(wanted, order.max_repeats or wanted), _FEWEST_TURNS)
+        spent_ms = (time.monotonic() - began) * 1000
+        turn_ms = spent_ms / max(1, have)
+        left_ms = order.max_ms * _MOST_WALL_RATIO - spent_ms
+        affordable = max(math.floor(left_ms / turn_ms) if have else wanted, _FEWEST_TURNS - have)
+        if sum(map(sum, self._samples_us)) > 2 * order.max_ms * 1000:
+            affordable = _FEWEST_TURNS - have
+        return max(0, min(wanted - have, affordable, MOST_IN_A_BATCH))
+
+    def _turn(self) -> None:
+        """Run both on the same new inputs, and compare their outputs."""
+        number = self._chance.choice(self._numbers)
+        seed, compares = self._chance.getrandbits(_SEED_BITS), self._may_compare()
+        ours, theirs = self._run(number, seed, compares=compares)
+        self._samples_us[0].extend(ours)
+        self._samples_us[1].extend(theirs)
+
+    def _run(self, number: int, seed: int, *, compares: bool = False) -> list[list[float]]:
+        """Run both once; return their times."""
+        ours, theirs = (runs[number] for runs in self._runs)
+        flush = self._order.flush_l2
+        times_us = [ours.time_us(flush_l2=flush, seed=seed)]
+        returned = [one.clone() for one in ours.outputs()] if compares else []
+        ours.release()
+        times_us.append(theirs.time_us(flush_l2=flush, seed=seed))
+        if compares:
+            self._compare(number, returned, theirs)
+        theirs.release()
+        return times_us
+
+    def _may_compare(self) -> bool:
+        """Return True for a turn to compare, which a kernel cannot know."""
+        if self._compared < _ALWAYS_COMPARED or self._compared_s * 1000 < self._order.max_ms:
+            return True
+        return self._chance.randrange(_COMPARED_ONE_IN) == 0
+
+    def _compare(self, number: int, returned: Sequence[torch.Tensor], theirs: CallRuns) -> None:
+        began, expected, wrong = time.monotonic(), theirs.outputs(), []
+        for position, tolerance in self._tolerances.items():
+            actual = returned[position]
+            _, comparison = compare_on_device(
+                actual, expected[position], self._dtype(number, position), tolerance
+            )
+            if not comparison["matches"]:
+                wrong.append(position)
+        self._compared += 1
+        self._compared_s += time.monotonic() - began
+        if wrong:
+            self._differing += 1
+            turn = {"repeat": len(self._samples_us[0]), "call": number, "outputs": wrong}
+            self._wrong += [turn][: MOST_WRONG - len(self._wrong)]
+
+    def _dtype(self, number: int, position: int) -> str:
+        tape = self._programs[0].tape
+        ids = [id_ for _, id_ in tensors_in(outputs_of(tape, number))]
+        return tape.tensors[ids[position]].dtype
+
+
+def _wider(tolerance: Tolerance) -> Tolerance:
+    return replace(
+        tolerance,
+        rtol=_WIDER * tolerance.rtol,
+        atol=_WIDER * tolerance.atol,
+        max_mismatched_ratio=max(tolerance.max_mismatched_ratio, _MOST_MISMATCHED_RATIO),
+    )
