@@ -43,9 +43,8 @@ from programs.replay.program_run import (
 )
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import START, lifetimes
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape, TapeLaunch
+from programs.tape.schema import InvalidTape, Tape, TapeLaunch
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
 from worker.gpu.launcher.launcher_order import BESIDE

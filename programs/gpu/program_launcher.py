@@ -140,7 +140,7 @@ def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str,
     from programs.gpu.compared_replays import perform
     from programs.gpu.program_order import TASK, ProgramOrder
     from programs.replay.meta_derivation import NoMetaKernel
-    from programs.tape.invalid_tape import InvalidTape
+    from programs.tape.schema import InvalidTape
     from worker.gpu.launcher.fault import JobFailed
 
     if order.header.get("task") != TASK:

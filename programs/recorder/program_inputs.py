@@ -7,7 +7,7 @@ import torch
 
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
-from programs.tape.tape_dtypes import TORCH_NAMES
+from programs.tape.schema import TORCH_NAMES
 
 
 def from_specs(recording: Recording, specs: Sequence[Any]) -> list[Any]:

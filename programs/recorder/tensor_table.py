@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from programs.recorder.not_recordable import NotRecordable
+from programs.tape.schema import TRITON_NAMES
 from programs.tape.tape_bounds import MAX_RANK
-from programs.tape.tape_dtypes import TRITON_NAMES
 
 _Key = tuple[Any, ...]
 

@@ -13,8 +13,7 @@ import torch
 from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import changed_tensors
-from programs.tape.output_paths import changeable
-from programs.tape.schema import Phase, Tape
+from programs.tape.schema import Phase, Tape, changeable
 
 Digests = Callable[[Sequence[torch.Tensor]], Sequence[object]]
 """Returns values that are equal only for equal bytes of storages, within this process."""

@@ -14,10 +14,8 @@ from programs.replay.program_run import ReplayStopped, tensors_in
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
 from programs.tape.inputs_tape import inputs_only
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.output_paths import MOST_PARAMETERS
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Structure, Tape
+from programs.tape.schema import MOST_PARAMETERS, InvalidTape, Structure, Tape
 
 _MOST_DIGESTED = 4096
 """The number of a parameter's elements to digest."""

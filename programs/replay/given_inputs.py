@@ -12,10 +12,8 @@ from programs.replay.program_run import ProgramRun, ReplayOptions, tensors_in
 from programs.replay.replayed_launches import NoLaunches
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.inputs_tape import MEMBERS
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_made
-from programs.tape.schema import Tape, TensorRef, TupleOf
+from programs.tape.schema import InvalidTape, Tape, TensorRef, TupleOf, by_path
 
 
 def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:

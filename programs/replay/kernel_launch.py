@@ -25,9 +25,9 @@ from programs.replay.replay_order import KernelText, ReplayOrder
 from programs.replay.replayed_launches import LaunchReport, Written, kernels_by_op
 from programs.replay.tuning_runs import TunedLaunch
 from programs.replay.written_storages import WrittenStorages
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import KernelEffects, kernel_effects
 from programs.tape.schema import (
+    InvalidTape,
     LaunchValue,
     ReinterpretedArgument,
     Tape,

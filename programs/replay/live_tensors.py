@@ -7,8 +7,7 @@ layout, since kernels got the recorded strides.
 import torch
 
 from programs.replay.operators import DTYPES
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.schema import Tape, TensorMeta
+from programs.tape.schema import InvalidTape, Tape, TensorMeta
 from programs.tape.tensor_extents import covers_storage
 
 

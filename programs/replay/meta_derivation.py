@@ -13,11 +13,11 @@ import torch
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, LIFTED, STATISTICS, called
 from programs.replay.storage_lifetimes import Lifetimes
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.schema import (
     AtenOp,
     DeviceName,
+    InvalidTape,
     Tape,
     TensorMeta,
     TensorRef,

@@ -10,18 +10,18 @@ from torch._decomp import decomposition_table
 
 from programs.replay.fused_cells import FUSED_CELLS
 from programs.replay.unchecked_indices import check_indices
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
+    TORCH_NAMES,
     AtenOp,
     DeviceName,
     DtypeName,
     GeneratorRef,
+    InvalidTape,
     LayoutName,
     MemoryFormatName,
     TensorRef,
     Value,
 )
-from programs.tape.tape_dtypes import TORCH_NAMES
 
 DTYPES = {name: getattr(torch, torch_name) for name, torch_name in TORCH_NAMES.items()}
 """torch's dtypes by Triton's names."""

@@ -11,9 +11,8 @@ import torch
 
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.replay_order import OtherValues
-from programs.tape.output_paths import by_path
-from programs.tape.parameter_origins import ParameterOrigin, origins_of
-from programs.tape.schema import Tape, TensorRef, TupleOf
+from programs.tape.schema import Tape, TensorRef, TupleOf, by_path
+from programs.tape.varied_tape import ParameterOrigin, origins_of
 
 _LARGE = (1000.0, 30.0)
 """The factor of the large elements, by call."""

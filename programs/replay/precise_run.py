@@ -14,9 +14,8 @@ from programs.replay.operators import DTYPES
 from programs.replay.program_run import ProgramRun, ReplayOptions, ReplayStopped
 from programs.replay.replayed_launches import NoLaunches
 from programs.replay.storage_lifetimes import lifetimes
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.schema import Phase, Tape
-from programs.tape.widened_tape import NotWidened, used_in_calls, widened
+from programs.tape.schema import InvalidTape, Phase, Tape
+from programs.tape.varied_tape import NotWidened, used_in_calls, widened
 
 NOT_PRECISE = "not_precise"
 """The finding that calls cannot run in fp64."""

@@ -24,10 +24,9 @@ from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.replayed_launches import ReplayedLaunches, Written
 from programs.replay.storage_lifetimes import START, Lifetimes
 from programs.replay.written_storages import EMPTIES, WrittenStorages
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.output_paths import by_path
 from programs.tape.schema import (
     AtenOp,
+    InvalidTape,
     Op,
     Phase,
     Seeding,
@@ -35,6 +34,7 @@ from programs.tape.schema import (
     Tape,
     TapeLaunch,
     TensorRef,
+    by_path,
 )
 
 CPU = torch.device("cpu")

@@ -46,9 +46,8 @@ from programs.replay.replay_order import (
 from programs.replay.replayed_launches import ReplayedLaunches
 from programs.replay.storage_lifetimes import lifetimes
 from programs.replay.varied_replay import VariedReplay
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape
+from programs.tape.schema import InvalidTape, Tape
 
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 Outputs = dict[tuple[int, int], bytes]

@@ -9,8 +9,7 @@ from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.poisoned_storages import PoisonedStorages
 from programs.replay.written_storages import WrittenStorages
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.schema import Tape, TapeLaunch
+from programs.tape.schema import InvalidTape, Tape, TapeLaunch
 
 Kernel = TypeVar("Kernel")
 """The kernel of a launch: its name, or the names of its variants."""

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from programs.replay.replay_order import CALLS
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.overload_effects import tensors_at, tensors_made, written_tensors
-from programs.tape.schema import PHASES, AtenOp, Op, Tape, tensors_of
+from programs.tape.schema import PHASES, AtenOp, InvalidTape, Op, Tape, tensors_of
 
 START = -1
 """Before the first op."""

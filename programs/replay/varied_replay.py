@@ -29,8 +29,7 @@ from programs.replay.replay_order import (
 )
 from programs.replay.replayed_launches import ReplayedLaunches
 from programs.replay.storage_lifetimes import START, Lifetimes
-from programs.tape.output_paths import input_path
-from programs.tape.schema import Tape, TupleOf
+from programs.tape.schema import Tape, TupleOf, input_path
 
 _UNCHANGED = OtherValues(seed=0)
 _MOST_NAMED = 200

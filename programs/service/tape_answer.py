@@ -9,10 +9,9 @@ from fastapi import Request, Response
 from programs.program_record import Program, ProgramKernel
 from programs.stored_programs import StoredProgram
 from programs.tape.flow import KernelsEffects
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, united_effects
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape
+from programs.tape.schema import InvalidTape, Tape
 from programs.tape.tape_text import tape_text
 from service.http.problems import ProblemRaised
 from service.routes.artifacts import blob_response

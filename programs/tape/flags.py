@@ -1,18 +1,27 @@
 """Finds flags: signs in a tape that a program skips work, caches results or only seems to compute.
 
-A flag says what was seen, at the user's line, and what to do. It is raised only if the tape allows
-no other reading, and not if the reference does the same.
+A flag describes what the tape shows, at the user's line, and what to do. It is raised only if the
+tape allows no other reading, and not if the reference does the same.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
+from launch.checks.precision_measure import MANTISSA_BITS
 from programs.flag_kinds import FlagKind, without_excess
-from programs.tape.flow import PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
-from programs.tape.overload_effects import drawing_device
-from programs.tape.rounded_floats import rounded_floats
+from programs.tape.flow import DRAWN_ON_CUDA, PREPARED, UNWRITTEN, Flow, KernelsEffects, flow_of
+from programs.tape.overload_effects import (
+    argument_tensors,
+    drawing_device,
+    makes_views,
+    tensors_at,
+    written_tensors,
+)
 from programs.tape.schema import (
+    AtenOp,
     Op,
+    Phase,
     ProgramLine,
     Seeding,
     Structure,
@@ -21,9 +30,9 @@ from programs.tape.schema import (
     TensorMeta,
     tensors_of,
 )
-from programs.tape.second_call import difference_of_calls
 
 _MAX_FLAGS = 100
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +217,8 @@ def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:
                 "results for the next call"
             )
             found.append(_flag("cached_result", message, None))
-    difference = difference_of_calls(tape, flow) if tensors_of(tape.outputs2) else None
-    if difference is not None:
-        found.append(_flag("cached_result", difference.message, difference.place))
-    return found
+    difference = _difference_of_calls(tape, flow) if tensors_of(tape.outputs2) else None
+    return found if difference is None else [*found, difference]
 
 
 def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
@@ -222,6 +229,115 @@ def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
     return found
 
 
+def _difference_of_calls(tape: Tape, flow: Flow) -> TapeFlag | None:
+    """Return where the calls differ in their work on inputs, None if they do the same.
+
+    Work that depends on no input may differ: preparing weights in the first call is no cheat.
+    Numbers may differ, too, such as the seed of a dropout.
+    """
+    first, second = _work(tape, flow, "run"), _work(tape, flow, "run2")
+    for one, other in zip_longest(first, second):
+        if one is None or other is None or _signature(one, tape) != _signature(other, tape):
+            message = (
+                f"the first call does {_op_text(one, tape)}, but the second, with inputs of the "
+                f"same shapes, does {_op_text(other, tape)}: do the same work in each call"
+            )
+            place = next((op.place for op in (one, other) if op is not None and op.place), None)
+            return _flag("cached_result", message, place)
+    return None
+
+
+def _work(tape: Tape, flow: Flow, phase: Phase) -> list[AtenOp | TapeLaunch]:
+    return [
+        op
+        for index, op in enumerate(tape.ops)
+        if op.phase == phase
+        and not isinstance(op, Seeding)
+        and not (isinstance(op, AtenOp) and makes_views(op))
+        and flow.depends_on_inputs(flow.op_sources[index])
+    ]
+
+
+def _signature(op: AtenOp | TapeLaunch, tape: Tape) -> object:
+    if isinstance(op, TapeLaunch):
+        ids = [id_ for value in op.args.values() for id_ in tensors_of(value)]
+        named: object = (op.kernel, op.grid)
+    else:
+        ids = [*argument_tensors(op), *[id_ for id_ in op.outputs if id_ is not None]]
+        named = op.op
+    return named, [(tape.tensors[id_].dtype, tape.tensors[id_].shape) for id_ in ids]
+
+
+def _op_text(op: Op | None, tape: Tape) -> str:
+    if isinstance(op, TapeLaunch):
+        return f"a launch of {tape.kernels[op.kernel].name}{list(op.grid)}"
+    return op.op if isinstance(op, AtenOp) else "nothing more"
+
+
 def _rounded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
-    for one in rounded_floats(tape, flow, reference) if reference is not None else ():
-        yield _flag("precision_downgrade", one.message, one.place)
+    """Yield ops that round to a narrower dtype than the reference has anywhere.
+
+    Outputs depend on them and are wider again: kernels that get halves did not lose the precision.
+    The host lost it with a cast, or a buffer between two kernels did with its dtype.
+    """
+    if reference is None:
+        return
+    floats = [one.dtype for one in reference.tensors if one.dtype in MANTISSA_BITS]
+    least = min((MANTISSA_BITS[dtype] for dtype in floats), default=0)
+    widest = max(_mantissa_bits(tape, tensors_of(tape.outputs)), default=0)
+    for index, (op, access) in enumerate(zip(tape.ops, flow.accesses, strict=True)):
+        if index not in flow.live or op.phase not in ("init", "run"):
+            continue
+        read = max(_mantissa_bits(tape, _used(op, access.reads, tape)), default=0)
+        made = min(_mantissa_bits(tape, _written(op, access.writes, tape)), default=read)
+        if made < least and made < read and made < widest:
+            message = (
+                f"floats are rounded to {made} bits of mantissa here, and outputs depend on them; "
+                f"the reference keeps at least {least} bits: use its dtypes"
+            )
+            yield _flag("precision_downgrade", message, op.place)
+
+
+def _used(op: Op, storages: Collection[int], tape: Tape) -> Iterable[int]:
+    """Return the tensors by which an op uses these storages."""
+    return [id_ for id_ in tensors_at(op) if tape.tensors[id_].storage in storages]
+
+
+def _written(op: Op, storages: Collection[int], tape: Tape) -> Iterable[int]:
+    """Return the tensors by which an op writes to these storages."""
+    if not isinstance(op, AtenOp):
+        return _used(op, storages, tape)
+    made = (*written_tensors(op), *(id_ for id_ in op.outputs if id_ is not None))
+    return [id_ for id_ in made if tape.tensors[id_].storage in storages]
+
+
+def _mantissa_bits(tape: Tape, ids: Iterable[int]) -> list[int]:
+    """Return the mantissa bits of the tensors with floats, whatever else their memory holds."""
+    dtypes = [tape.tensors[id_].dtype for id_ in ids]
+    return [MANTISSA_BITS[dtype] for dtype in dtypes if dtype in MANTISSA_BITS]
+
+
+def drawn_on_cuda(tape: Tape, effects: KernelsEffects) -> str | None:
+    """Return a warning if outputs depend on numbers that the program itself draws on CUDA."""
+    drawing = [
+        (index, op)
+        for index, op in enumerate(tape.ops)
+        if op.phase != "inputs" and drawing_device(op, tape) == "cuda"
+    ]
+    if not drawing:
+        return None
+    flow = flow_of(tape, effects)
+    calls = (flow.output_sources, flow.output2_sources)
+    outputs = sorted(
+        {at for sources in calls for at, one in enumerate(sources) if one & DRAWN_ON_CUDA}
+    )
+    if not outputs:
+        return None
+    place = next((op.place for index, op in drawing if index in flow.live), None)
+    where = f" at {place.file}:{place.line}" if place is not None else ""
+    listed = ", ".join(map(str, outputs[:_MOST_NAMED])) + (", …" if outputs[_MOST_NAMED:] else "")
+    return (
+        f"Outputs depend on random numbers that the program draws on CUDA{where} (outputs {listed})"
+        ". From the same seed, the CPU device and a GPU draw different numbers. Draw on the CPU to "
+        "get the same values everywhere."
+    )

@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from programs.tape.invalid_tape import InvalidTape
+from programs.tape.schema import InvalidTape
 from programs.tape.tape_bounds import (
     LARGEST_INT,
     LEAST_INT,

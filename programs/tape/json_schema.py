@@ -9,7 +9,7 @@ from typing import Any
 
 from programs.tape.read_tape import VERSION
 from programs.tape.read_values import DEVICES
-from programs.tape.schema import PHASES
+from programs.tape.schema import ELEMENT_BYTES, PHASES
 from programs.tape.tape_bounds import (
     MAX_GRID,
     MAX_OPS,
@@ -17,7 +17,6 @@ from programs.tape.tape_bounds import (
     MAX_TENSORS,
     MAX_VARIANTS,
 )
-from programs.tape.tape_dtypes import ELEMENT_BYTES
 
 Schema = Mapping[str, Any]
 

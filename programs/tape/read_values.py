@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from programs.tape import json_fields as fields
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
+    ELEMENT_BYTES,
+    KERNEL_DTYPES,
     DeviceName,
     DictOf,
     DtypeName,
     GeneratorRef,
+    InvalidTape,
     KernelArgument,
     LaunchValue,
     LayoutName,
@@ -33,7 +35,6 @@ from programs.tape.tape_bounds import (
     MAX_RANK,
     MAX_STRUCTURE_VALUES,
 )
-from programs.tape.tape_dtypes import ELEMENT_BYTES, KERNEL_DTYPES
 
 DEVICES = ("cuda", "cpu")
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")

@@ -6,7 +6,7 @@ Tensors are named by their index in `Tape.tensors`, storages by theirs in `Tape.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,6 +15,33 @@ PHASES: tuple[Phase, ...] = ("init", "inputs", "run", "run2")
 Device = Literal["cuda", "cpu"]
 COPIES = frozenset({"aten._to_copy.default", "aten.copy_.default"})
 """Overloads that may copy between the CPU and CUDA, with or without the host waiting."""
+MAX_WHERE_CHARS = 200
+MAX_WHAT_CHARS = 500
+ELEMENT_BYTES: Mapping[str, int] = {
+    "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
+    "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8,
+    "fp8e4nv": 1, "fp8e4b8": 1, "fp8e5": 1, "fp8e5b16": 1,
+    "complex64": 8, "complex128": 16,
+}  # fmt: skip
+"""The dtypes of tensors, in Triton's spelling; complex ones in torch's, as Triton has none."""
+
+KERNEL_DTYPES = frozenset(ELEMENT_BYTES) - {"complex64", "complex128"} | {"fp8e4b15"}
+"""The dtypes that a kernel may get as a constexpr."""
+
+TORCH_NAMES: Mapping[str, str] = {
+    "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e4b8": "float8_e4m3fnuz",
+    "fp8e5": "float8_e5m2", "fp8e5b16": "float8_e5m2fnuz",
+    "complex64": "complex64", "complex128": "complex128",
+}  # fmt: skip
+"""The name in torch of each type."""
+TRITON_NAMES: Mapping[str, str] = {torch: name for name, torch in TORCH_NAMES.items()}
+MOST_PARAMETERS = 2_000
+"""Limit of a model's parameters and buffers that are compared with the reference's."""
+ONLY = "0"
+"""The path of an output that is in no list, tuple or dict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,3 +341,55 @@ def tensors_of(value: Value | LaunchValue | Structure) -> tuple[int, ...]:
     if isinstance(value, (TapeDescriptor, ReinterpretedArgument)):
         return (value.base.id,)
     return ()
+
+
+class InvalidTape(ValueError):
+    """No recorder sends such a tape. `where` is a JSON pointer into it, `what` the reason."""
+
+    slug = "forged_tape"
+
+    def __init__(self, where: str, what: str) -> None:
+        self.where = where[:MAX_WHERE_CHARS]
+        self.what = what[:MAX_WHAT_CHARS]
+        super().__init__(f"{self.where or '/'}: {self.what}")
+
+
+def by_path(structure: Structure) -> dict[str, TensorRef | Scalar]:
+    """Return the tensors and scalars of a structure, in order, by path."""
+    if isinstance(structure, (ListOf, TupleOf, DictOf)):
+        return dict(_inside(structure, ""))
+    return {ONLY: structure}
+
+
+def input_path(path: str) -> str:
+    """Return the path of a changed input, from its path among the inputs."""
+    return f"inputs[{path}]"
+
+
+def state_path(name: str) -> str:
+    """Return the path of a changed parameter or buffer."""
+    return f"state[{name}]"
+
+
+def changeable(tape: Tape, call: int) -> list[tuple[str, int]]:
+    """Return what a call may change besides its outputs, by path: inputs, parameters, buffers."""
+    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
+    inputs = [(input_path(p), one.id) for p, one in given.items() if isinstance(one, TensorRef)]
+    return inputs + [(state_path(name), id_) for name, id_ in tape.params[:MOST_PARAMETERS]]
+
+
+def _inside(structure: Structure, path: str) -> Iterator[tuple[str, TensorRef | Scalar]]:
+    if isinstance(structure, DictOf):
+        items = [(_escaped(name), item) for name, item in structure.items]
+    elif isinstance(structure, (ListOf, TupleOf)):
+        items = [(str(number), item) for number, item in enumerate(structure.items)]
+    else:
+        yield path, structure
+        return
+    for name, item in items:
+        yield from _inside(item, f"{path}.{name}" if path else name)
+
+
+def _escaped(name: str) -> str:
+    """Return the name of an item with its dots escaped, so that paths are unique."""
+    return name.replace("\\", "\\\\").replace(".", "\\.")

@@ -4,10 +4,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.schema import Tape, TensorMeta
+from programs.tape.schema import ELEMENT_BYTES, InvalidTape, Tape, TensorMeta
 from programs.tape.tape_bounds import MAX_STORAGE_BYTES
-from programs.tape.tape_dtypes import ELEMENT_BYTES
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ from launch.messages import Tolerance
 from launch.request.tolerance import default_tolerance
 from programs.program_request import ToleranceRequest
 from programs.tape.flow import KernelsEffects, access_of
-from programs.tape.output_paths import by_path, changeable
 from programs.tape.overload_effects import argument_tensors, kind_of, name_of, written_tensors
 from programs.tape.schema import (
     AtenOp,
@@ -18,6 +17,8 @@ from programs.tape.schema import (
     Tape,
     TapeLaunch,
     TensorRef,
+    by_path,
+    changeable,
     tensors_of,
 )
 

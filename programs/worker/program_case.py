@@ -15,8 +15,7 @@ from programs.flag_kinds import FlagKind
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
-from programs.tape.cuda_draws import drawn_on_cuda
-from programs.tape.flags import flags_of
+from programs.tape.flags import drawn_on_cuda, flags_of
 from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from programs.worker.gpu.program_iterations import compare_iterations, turn_findings

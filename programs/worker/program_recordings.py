@@ -24,10 +24,17 @@ from programs.program_job import (
 )
 from programs.program_request import InputsRequest
 from programs.recorder.record_order import RecordOrder
-from programs.tape.equal_inputs import makes_equal_inputs
-from programs.tape.inputs_tape import inputs_text
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.schema import DictOf, ListOf, Structure, Tape, TapeKernel, TensorRef, TupleOf
+from programs.tape.inputs_tape import inputs_text, makes_equal_inputs
+from programs.tape.schema import (
+    DictOf,
+    InvalidTape,
+    ListOf,
+    Structure,
+    Tape,
+    TapeKernel,
+    TensorRef,
+    TupleOf,
+)
 from programs.worker.record_child import NotRecorded, ProgramTape, record_program
 from worker.compile.lru_cache import LRUCache
 from worker.pool.pool import Pool

@@ -20,9 +20,8 @@ from programs.program_job import CANDIDATE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.recorder.not_recordable import REASONS, SLUGS
 from programs.recorder.record_order import MOST_ATTEMPTS, RecordOrder
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import AtenOp, Tape, TapeLaunch
+from programs.tape.schema import AtenOp, InvalidTape, Tape, TapeLaunch
 from programs.tape.tape_bounds import MAX_LINE
 from programs.worker.program_children import ENVIRONMENT
 from worker.compile.child_failure import misreported, signal_name, violation_of

@@ -30,8 +30,7 @@ from programs.replay.replay_order import (
     precise_stage,
     unwritten_stage,
 )
-from programs.tape.output_paths import MOST_PARAMETERS, changeable
-from programs.tape.schema import Tape, tensors_of
+from programs.tape.schema import MOST_PARAMETERS, Tape, changeable, tensors_of
 from programs.tape.tape_bounds import MAX_OPS
 from programs.worker.replayed import Replayed, SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported

@@ -9,9 +9,18 @@ from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS, InsensitiveOutput
-from programs.tape.output_paths import MOST_PARAMETERS, by_path, changeable, state_path
-from programs.tape.schema import Scalar, Tape, TensorMeta, TensorRef, tensors_of
-from programs.tape.tape_dtypes import ELEMENT_BYTES
+from programs.tape.schema import (
+    ELEMENT_BYTES,
+    MOST_PARAMETERS,
+    Scalar,
+    Tape,
+    TensorMeta,
+    TensorRef,
+    by_path,
+    changeable,
+    state_path,
+    tensors_of,
+)
 from programs.worker.gpu.program_times import ProgramTimes
 from worker.compile.reports import Malformed
 from worker.launch.launch_reports import ComparedOutput

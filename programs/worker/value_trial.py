@@ -20,9 +20,8 @@ from launch.request.launch_record import Comparison
 from launch.request.verdict import RunEnding
 from programs.program_record import ProgramFlag, ProgramOutput
 from programs.replay.replay_order import Experiment, InsensitiveOutput, OtherValues
-from programs.tape.output_paths import by_path
 from programs.tape.overload_effects import tensors_at
-from programs.tape.schema import Tape, TensorMeta, TensorRef, tensors_of
+from programs.tape.schema import Tape, TensorMeta, TensorRef, by_path, tensors_of
 from programs.worker.program_comparison import (
     BodyParts,
     ComparedProgram,

@@ -10,10 +10,9 @@ import pytest
 
 from programs.tape import json_fields
 from programs.tape.flags import flags_of
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape
+from programs.tape.schema import InvalidTape, Tape
 from tests.programs.unit.tape_maker import TapeMaker, t
 
 FACTOR, MOST_GROWTH = 8, 24

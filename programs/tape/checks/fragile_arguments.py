@@ -8,7 +8,7 @@ checked here, or no longer allowed. Raises `NotDerivable`; only shapes are check
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from programs.tape.checks.derived_views import Arguments, NotDerivable
+from programs.tape.checks.derived_outputs import Arguments, NotDerivable
 from programs.tape.overload_effects import name_of
 from programs.tape.schema import AtenOp, TensorMeta, TensorRef, Value, tensors_of
 from programs.tape.tape_bounds import MAX_DEGREE

@@ -12,8 +12,7 @@ from programs.gpu.program_order import COMPARE
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
-from programs.tape.output_paths import changeable
-from programs.tape.schema import Op, Tape, tensors_of
+from programs.tape.schema import Op, Tape, changeable, tensors_of
 from programs.worker.gpu.device_reports import (
     DeviceReferenceReport,
     DeviceReport,

@@ -17,8 +17,7 @@ from launch.request.launch_request import RepeatsRequest
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.program_job import program_problem
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from programs.tape.schema import Tape, TapeLaunch, tensors_of
-from programs.tape.tape_dtypes import ELEMENT_BYTES
+from programs.tape.schema import ELEMENT_BYTES, Tape, TapeLaunch, tensors_of
 from programs.worker.gpu.device_kernels import DeviceKernels
 from programs.worker.gpu.device_outcome import replayed_of
 from programs.worker.program_kernels import ProgramKernels

@@ -8,8 +8,7 @@ from dataclasses import replace
 from jobs.deadline import Deadline
 from launch.messages import Tolerance
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from programs.tape.output_paths import by_path
-from programs.tape.schema import Structure, Tape, TensorRef
+from programs.tape.schema import Structure, Tape, TensorRef, by_path
 from programs.worker.gpu.device_outcome import both_of
 from programs.worker.gpu.gpu_replay import (
     DeviceProgram,

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from launch.messages import Finding
 from launch.request.launch_record import ComparedRepeat
 from launch.request.verdict import Verdict
-from programs.tape.output_paths import by_path
-from programs.tape.schema import Tape, TensorRef
+from programs.tape.schema import Tape, TensorRef, by_path
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_comparison import ComparedProgram, compare
 from programs.worker.replayed import (

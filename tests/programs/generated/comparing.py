@@ -14,10 +14,8 @@ from compiler.diagnostic import Failure
 from programs.recorder.not_recordable import REASONS
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import tensors_in
-from programs.tape.invalid_tape import InvalidTape
-from programs.tape.output_paths import by_path
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import Tape, TensorRef
+from programs.tape.schema import InvalidTape, Tape, TensorRef, by_path
 from tests.programs.generated.eager_programs import Call, EagerRun, run_eagerly
 from tests.programs.generated.generating import Program
 from tests.programs.generated.kernel_texts import kernels_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs.tape.cuda_draws import drawn_on_cuda
+from programs.tape.flags import drawn_on_cuda
 from tests.programs.unit.tape_maker import READS_A_WRITES_OUT, TapeMaker, t
 
 pytestmark = pytest.mark.unit

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from programs.tape.equal_inputs import makes_equal_inputs
+from programs.tape.inputs_tape import makes_equal_inputs
 from programs.tape.read_tape import read_tape
 from tests.programs.unit.tape_maker import TapeMaker, t
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
+from programs.tape.schema import InvalidTape
 from tests.programs.unit.tape_maker import TapeMaker, t
 
 pytestmark = pytest.mark.unit

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.flags import flags_of
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.kernel_effects import kernel_effects
 from programs.tape.overload_effects import argument_tensors
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import AtenOp, Tape, tensors_of
-from programs.tape.tape_dtypes import ELEMENT_BYTES
+from programs.tape.schema import ELEMENT_BYTES, AtenOp, InvalidTape, Tape, tensors_of
 from programs.tape.tape_text import tape_text
 from tests.programs.unit.recorded import vector_add
 from tests.programs.unit.tape_maker import READS_A_WRITES_OUT, TapeMaker, t

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from programs.tape.inputs_tape import inputs_only, inputs_text
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
+from programs.tape.schema import InvalidTape
 from tests.programs.unit.tape_maker import TapeMaker, t
 
 pytestmark = pytest.mark.unit

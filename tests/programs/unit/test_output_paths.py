@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs.tape.output_paths import by_path
-from programs.tape.schema import DictOf, ListOf, Structure, TensorRef, TupleOf
+from programs.tape.schema import DictOf, ListOf, Structure, TensorRef, TupleOf, by_path
 
 A, B = TensorRef(0), TensorRef(1)
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import ProgramLine, TapeLaunch, TensorMeta, TensorRef
+from programs.tape.schema import InvalidTape, ProgramLine, TapeLaunch, TensorMeta, TensorRef
 from tests.programs.unit.recorded import Json, sent, vector_add
 from tests.programs.unit.tape_maker import TapeMaker
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from programs.tape import json_fields, tape_text
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
+from programs.tape.schema import InvalidTape
 from programs.tape.tape_bounds import MAX_NAME_CHARS, MAX_STRUCTURE_VALUES
 from tests.programs.unit.recorded import vector_add
 from tests.programs.unit.tape_maker import TapeMaker, t

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from programs.replay.storage_lifetimes import START, lifetimes
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.schema import (
     AtenOp,
+    InvalidTape,
     Op,
     Phase,
     Tape,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from programs.tape.parameter_origins import START, ParameterOrigin, origins_of
 from programs.tape.schema import AtenOp, DtypeName
-from programs.tape.widened_tape import NotWidened, widened
+from programs.tape.varied_tape import START, NotWidened, ParameterOrigin, origins_of, widened
 from tests.programs.unit.tape_maker import TapeMaker, t
 
 pytestmark = pytest.mark.unit

@@ -17,8 +17,7 @@ from torch.utils._pytree import tree_flatten
 
 from programs.replay.program_run import seed_of
 from programs.replay.replay_order import CALLS
-from programs.tape.schema import Phase
-from programs.tape.tape_dtypes import TRITON_NAMES
+from programs.tape.schema import TRITON_NAMES, Phase
 
 SEED = 42
 

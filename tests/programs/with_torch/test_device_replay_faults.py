@@ -85,7 +85,7 @@ def test_memory_that_is_not_there_is_not_taken(gpu: Gpu) -> None:
 
 
 def test_a_tape_with_another_number_of_launches_than_kernels_is_refused(gpu: Gpu) -> None:
-    from programs.tape.invalid_tape import InvalidTape
+    from programs.tape.schema import InvalidTape
 
     order = program(scaling(), [[COUNT]])
 

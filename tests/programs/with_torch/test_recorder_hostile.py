@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from programs.tape.invalid_tape import InvalidTape
 from programs.tape.read_tape import read_tape
+from programs.tape.schema import InvalidTape
 from tests.programs.with_torch.recording_process import RecordingProcess
 
 HONEST = "import torch\ny = torch.rand(4, device='cuda').relu()\n"

@@ -1,13 +1,11 @@
-"""Widens the calls of a tape to fp64, so that a replay shows how far rounding moves its outputs.
-
-Phases before the calls stay as they are: random numbers of another dtype would be other numbers.
-"""
+"""Wider floats for a tape, and where its parameters are made: for replays with other values."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from programs.tape.overload_effects import tensors_at
+from programs.tape.overload_effects import makes_views, name_of, tensors_at, written_tensors
 from programs.tape.schema import (
+    ELEMENT_BYTES,
     AtenOp,
     DtypeName,
     Op,
@@ -17,7 +15,6 @@ from programs.tape.schema import (
     Value,
     tensors_of,
 )
-from programs.tape.tape_dtypes import ELEMENT_BYTES
 
 WIDE_DTYPES: Mapping[str, str] = {
     **dict.fromkeys(("fp32", "fp16", "bf16", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16"), "fp64"),
@@ -25,6 +22,9 @@ WIDE_DTYPES: Mapping[str, str] = {
 }
 _CONVERTING = frozenset({"aten._softmax.default", "aten._log_softmax.default"})
 """Overloads whose third argument says that halves become fp32."""
+START = -1
+"""Before the first op."""
+_COPIES = frozenset({"_to_copy", "clone", "copy_", "lift_fresh", "lift_fresh_copy", "detach_copy"})
 
 
 class NotWidened(Exception):
@@ -88,3 +88,53 @@ def _wide(value: Value) -> Value:
         case tuple():
             return tuple([_wide(item) for item in value])
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterOrigin:
+    """The op behind which a tensor has a parameter's values, or `START`."""
+
+    op: int
+    tensor: int
+
+
+def origins_of(tape: Tape, parameters: Mapping[str, int]) -> dict[str, ParameterOrigin]:
+    """Return the origin of each of these parameters, by name."""
+    writes: dict[int, list[int]] = {}
+    for index, op in enumerate(tape.ops):
+        if op.phase != "init":
+            break
+        for id_ in _written(op):
+            writes.setdefault(tape.tensors[id_].storage, []).append(index)
+    return {name: _origin(tape, id_, writes) for name, id_ in parameters.items()}
+
+
+def _origin(tape: Tape, id_: int, writes: Mapping[int, list[int]]) -> ParameterOrigin:
+    before = len(tape.ops)
+    shape = tape.tensors[id_].shape
+    while True:
+        storage = tape.tensors[id_].storage
+        index = max((one for one in writes.get(storage, ()) if one < before), default=START)
+        if index == START:
+            return ParameterOrigin(START, id_)
+        op = tape.ops[index]
+        source = _copied(op)
+        if source is None or tape.tensors[source].shape != shape:
+            alike = (one for one in _written(op) if tape.tensors[one].storage == storage)
+            whole = (one for one in alike if tape.tensors[one].shape == shape)
+            return ParameterOrigin(index, next(whole, id_))
+        id_, before = source, index
+
+
+def _written(op: object) -> tuple[int, ...]:
+    if isinstance(op, AtenOp) and not makes_views(op):
+        return (*[id_ for id_ in op.outputs if id_ is not None], *written_tensors(op))
+    return tuple(tensors_at(op)) if isinstance(op, TapeLaunch) else ()
+
+
+def _copied(op: object) -> int | None:
+    """Return the tensor that an op copies whole, None if it does something else."""
+    if not isinstance(op, AtenOp) or name_of(op) not in _COPIES:
+        return None
+    position = 1 if name_of(op) == "copy_" else 0
+    return next(iter(tensors_of(op.args[position])), None) if len(op.args) > position else None
