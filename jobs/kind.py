@@ -53,7 +53,8 @@ class JobKind(Generic[Job]):
     """The resolved request: the payload of a queued job."""
     record: Callable[[Unhandled[Job]], BaseModel]
     id_of: Callable[[Job], str]
-    lane_of: Callable[[Job], str]
+    lane_of: Callable[[Job], str] | None = None
+    """None: all its jobs wait in one lane, which has its name."""
     request: type[BaseModel] | None = None
     """The posted body, where one is posted."""
     shown: type[BaseModel] | None = None
@@ -72,6 +73,10 @@ class JobKind(Generic[Job]):
     exhausted_detail: str = (
         "Three workers in a row were lost, or gave up, with this job. Post it again."
     )
+
+    def lane(self, job: Job) -> str:
+        """Return the lane that a job waits in."""
+        return self.name if self.lane_of is None else self.lane_of(job)
 
     def written(self, job: Job) -> bytes:
         """Return the payload that `read` reads."""

@@ -109,7 +109,7 @@ class JobClient:
         kind, job, needed_by = order.kind, order.job, job_id()
         submitted = await self.jobs.submit(
             order.job_id,
-            lane=kind.lane_of(job),
+            lane=kind.lane(job),
             priority=order.priority,
             payload=kind.written(job) if order.payload is None else order.payload,
             caller=order.caller,

@@ -7,7 +7,6 @@ from jobs.kind import JobKind, Unhandled
 from proofs.proof_job import ProofJob, new_proof
 from proofs.proof_record import Proof, proof_url
 from proofs.proof_request import ProofRequest
-from store.jobs.types import PROOFS_LANE
 
 
 def _proof(one: Unhandled[ProofJob]) -> Proof:
@@ -24,7 +23,6 @@ PROOF: Final = JobKind(
     job=ProofJob,
     record=_proof,
     id_of=lambda job: job.id,
-    lane_of=lambda _: PROOFS_LANE,
     is_owned=True,
     cancelled="Its caller cancelled the proof.",
     overdue=failure_problem(

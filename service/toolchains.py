@@ -16,6 +16,7 @@ from hashlib import sha256
 
 from compiler.rejection import FieldError, RequestRejected
 from compiler.toolchain import Toolchain
+from jobs.features import SHARED_LANES
 from service.http.problems import ProblemRaised
 from store import workers
 from store.jobs.producer import JobProducer
@@ -187,7 +188,7 @@ async def _is_needed(toolchain_id: str, workers: Workers, jobs: JobProducer) -> 
     """
     on_gpus = await workers.known_program_devices()
     own = lanes_of(toolchain_id, on_gpus.get(toolchain_id, ()))
-    lanes = [*own, *lanes_of_all(await workers.known_devices())]
+    lanes = [*own, *lanes_of_all(await workers.known_devices(), SHARED_LANES)]
     if any([await jobs.queued(lane) for lane in lanes]):
         return True
     return not (await jobs.lanes_of_running()).isdisjoint(lanes)

@@ -38,7 +38,6 @@ TOKEN: Final = "tritond:token"  # noqa: S105  (counter of fencing tokens)
 # --- Launches and what they are made of (must never be evicted) -------------------------------
 LAUNCH: Final = "tritond:launch:"  # <launch id>: hash caller, outputs
 PROGRAM: Final = "tritond:program:"  # <program id>: hash caller, tapes
-PROOF: Final = "tritond:proof:"  # <proof id>: string, caller
 BATCH: Final = "tritond:batch:"  # <batch id>: hash caller, kind, plan, caches, left, ended:<state>
 BATCH_ITEMS: Final = "tritond:batch-items:"  # <batch id>: hash index -> "<state> <record>"
 SWEEP: Final = "tritond:sweep:"  # <sweep id>: hash caller
@@ -99,6 +98,11 @@ EXPECTED: Final = "tritond:expected:"  # <caller>:<key of a reference's answer>:
 CACHE_USED: Final = "tritond:cache-used"  # zset cache key -> last use, s
 CACHE_SIZES: Final = "tritond:cache-sizes"  # hash cache key -> bytes
 CACHE_BYTES: Final = "tritond:cache-bytes"  # sum of CACHE_SIZES
+
+
+def owner_prefix(noun: str) -> str:
+    """Return the prefix of the owners of a kind's jobs: behind it a job id; a string, caller."""
+    return f"tritond:{noun}:"
 
 
 def derived_prefix(level: str) -> str:

@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from store import keys, scripts
 from store.errors import CallerBytesFull
-from store.jobs.types import SWEEPS_LANE
 from store.launches import LIFE_S
 
 ROWS_AT_ONCE: Final = 500
@@ -74,7 +73,7 @@ class Sweeps:
             words: list[int | str | bytes] = [word for row in some for word in row]
             written, *limit = await self._write(args=[sweep_id, token, *words])
             if written == b"caller_bytes_full":
-                raise CallerBytesFull(SWEEPS_LANE, int(limit[0]))
+                raise CallerBytesFull("sweeps", int(limit[0]))
             if written != b"written":
                 return False
         return True

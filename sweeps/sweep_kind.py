@@ -4,7 +4,6 @@ from typing import Final
 
 from compiler.problem import failure_problem
 from jobs.kind import JobKind, Unhandled
-from store.jobs.types import SWEEPS_LANE
 from sweeps.sweep_job import ShownSweepJob, SweepJob
 from sweeps.sweep_record import SweepEnd
 from sweeps.sweep_request import SweepRequest
@@ -22,7 +21,6 @@ SWEEP: Final = JobKind(
     job=SweepJob,
     record=_end,
     id_of=lambda job: job.id,
-    lane_of=lambda _: SWEEPS_LANE,
     shown=ShownSweepJob,
     is_owned=True,
     keeps_payload=True,

@@ -1,4 +1,4 @@
-"""The digests of the code that makes compilations and proofs, which are parts of their keys.
+"""The digests of the code that makes compilations and what features keep: parts of their keys.
 
 So nothing needs to be remembered when that code is changed: what it made before is left behind,
 never mixed with what it makes now. Standard library only; decides nothing else.
@@ -17,17 +17,14 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 """The folder that holds our packages: a checkout, or an environment's site-packages."""
-PACKAGES = ("compiler", "jobs", "launch", "programs", "proofs", "store", "sweeps", "worker")
-"""The packages that workers and their children load."""
+_FEATURES = sorted(path.parents[1].name for path in ROOT.glob("*/worker/feature.py"))
+PACKAGES = ("compiler", "jobs", "launch", "store", "worker", *_FEATURES)
+"""The packages that workers and their children load: the core and features, by their convention."""
 COMPILING = (
     "compiler.front.tasks", "worker.compile.compile_job", "worker.compile.derive_job",
     "worker.compile.inspect_job", "worker.compile.toolchain_identity", "worker.pool.zygote",
 )  # fmt: skip
 """The modules that compilations start from: the tasks of children, and what orders them."""
-PROVING = ("launch.proof_tasks", "proofs.worker.feature", "worker.pool.zygote")
-"""The same of proofs."""
-PROVING_LIBRARIES = ("numpy", "triton", "z3-solver")
-"""Distributions whose versions can change what is kept of a proof."""
 READ_AS_TEXT = {"compiler.ttir_to_numpy.runtime_text": "compiler/ttir_to_numpy/runtime"}
 """Modules that read a folder of sources, which they do not import."""
 _FROM = rb"from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)"
@@ -46,9 +43,13 @@ def pipeline_digest(root: Path = ROOT) -> str:
     return _digest(reached(COMPILING, root))
 
 
-def proof_digest(root: Path = ROOT) -> str:
-    """Return the SHA-256 of what can change a proof: source files, and versions of libraries."""
-    return _digest(reached(PROVING, root), {name: _version(name) for name in PROVING_LIBRARIES})
+def feature_digest(entries: Iterable[str], libraries: Iterable[str] = (), root: Path = ROOT) -> str:
+    """Return the SHA-256 of what can change a feature's results.
+
+    These are the source files that `entries` import, directly or not, and the versions of
+    `libraries`.
+    """
+    return _digest(reached(entries, root), {name: _version(name) for name in libraries})
 
 
 def reached(entries: Iterable[str], root: Path = ROOT) -> dict[str, bytes]:

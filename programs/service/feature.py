@@ -9,7 +9,7 @@ from programs.flag_kinds import chosen_kinds
 from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, ProgramRequest
 from programs.service import bundle_routes, program_routes
-from programs.service.program_submission import PROGRAMS as JOBS
+from programs.service.program_submission import PROGRAMS
 from programs.stored_programs import Programs
 from service.feature import Feature
 from service.state import ServiceState
@@ -26,7 +26,7 @@ async def _with_known_flags(app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-PROGRAMS = Feature(
+FEATURE = Feature(
     tag={
         "name": "programs",
         "description": "Record, replay and check host code that launches kernels.",
@@ -34,7 +34,7 @@ PROGRAMS = Feature(
     routers=(program_routes.router, bundle_routes.router),
     bodies=(ProgramRequest,),
     kinds=(PROGRAM,),
-    owned=(JOBS,),
+    owned=(PROGRAMS,),
     stores=(Programs,),
     serving=_with_known_flags,
     batch_examples={"one program": {"kind": "programs", "requests": [EXAMPLE]}},

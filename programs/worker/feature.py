@@ -28,7 +28,7 @@ async def _started(
             await children.close()
 
 
-PROGRAMS = WorkerFeature(
+FEATURE = WorkerFeature(
     kinds=(PROGRAM,),
     start=_started,
     program_launcher=LauncherCommand(bootstrap=BOOTSTRAP, start_s=LAUNCHER_START_S),

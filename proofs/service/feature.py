@@ -3,15 +3,15 @@
 from proofs.proof_kind import PROOF
 from proofs.proof_request import ProofRequest
 from proofs.service import proof_routes
-from proofs.service.proof_submission import PROOFS as JOBS
+from proofs.service.proof_submission import PROOFS
 from proofs.stored_proofs import Proofs
 from service.feature import Feature
 
-PROOFS = Feature(
+FEATURE = Feature(
     tag={"name": "proofs", "description": "A kernel's accesses, proved for all sizes."},
     routers=(proof_routes.router,),
     bodies=(ProofRequest,),
     kinds=(PROOF,),
-    owned=(JOBS,),
+    owned=(PROOFS,),
     stores=(Proofs,),
 )

@@ -10,9 +10,8 @@ from functools import partial
 from proofs.proof_kind import PROOF
 from proofs.worker.kernel_proof import kernel_proof
 from proofs.worker.launch_proof import prove_launch
-from proofs.worker.proof_children import proof_children
+from proofs.worker.proof_children import proof_children, proof_digest
 from proofs.worker.proof_consumer import proof_consumer
-from worker.code_digest import proof_digest
 from worker.feature import ChildSettings, RunningFeature, WorkerFeature
 from worker.worker_context import WorkerContext
 
@@ -41,6 +40,6 @@ async def _started(
         await children.close()
 
 
-PROOFS = WorkerFeature(
+FEATURE = WorkerFeature(
     kinds=(PROOF,), start=_started, prove_launch=prove_launch, prove_kernel=kernel_proof
 )

@@ -1,9 +1,10 @@
 """The children that prove kernels: a zygote with z3 and Triton, started on first use."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from launch.proof.proof_messages import ProveOrder
-from worker.code_digest import proof_digest
+from worker.code_digest import ROOT, feature_digest
 from worker.feature import ChildSettings
 from worker.launch.launch_children import ENVIRONMENT
 from worker.pool.child_outcome import Caps
@@ -13,6 +14,15 @@ from worker.sandbox.profile import PROFILES
 
 PROOF_TASKS = "launch.proof_tasks"
 _RESULT_BYTES = 8 << 20
+PROVING = (PROOF_TASKS, "proofs.worker.feature", "worker.pool.zygote")
+"""The modules that proofs start from: the tasks of children, and what orders them."""
+LIBRARIES = ("numpy", "triton", "z3-solver")
+"""Distributions whose versions can change what is kept of a proof."""
+
+
+def proof_digest(root: Path = ROOT) -> str:
+    """Return the SHA-256 of what can change a proof: source files, and versions of libraries."""
+    return feature_digest(PROVING, LIBRARIES, root)
 
 
 def proof_children(settings: ChildSettings, code: str) -> LazyPool:

@@ -7,7 +7,6 @@ from proofs.stored_proofs import Proofs
 from proofs.worker.do_proof import ProofContext, do_proof
 from store.compilations import Derived
 from store.events import Events
-from store.jobs.types import PROOFS_LANE
 from worker.consumer import Consumer, Handler
 from worker.pool.lazy_pool import LazyPool
 from worker.worker_context import WorkerContext
@@ -30,7 +29,7 @@ def proof_consumer(context: WorkerContext, children: LazyPool, code: str) -> Con
     return Consumer(
         context.queue,
         f"{context.name}-proofs",
-        [PROOFS_LANE],
+        [PROOF.name],
         [Handler(PROOF, partial(do_proof, context=proving))],
         context.slots,
     )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from compiler.stages import pipeline
+from jobs.features import SHARED_LANES
 from service import VERSION
 from service.http.openapi import bytes_as
 from service.http.problems import ProblemRaised
@@ -133,7 +134,7 @@ async def _loads(state: ServiceState) -> dict[str, LaneLoad]:
         for toolchain in await state.toolchains.all()
         for lane in lanes_of(toolchain.id, on_gpus.get(toolchain.id, ()))
     ]
-    lanes += lanes_of_all(await state.workers.known_devices())
+    lanes += lanes_of_all(await state.workers.known_devices(), SHARED_LANES)
     return await state.jobs.load(lanes)
 
 

@@ -11,10 +11,6 @@ LAUNCH_LANES: Final = "launch:"
 """The prefix of lanes of launches."""
 PROGRAM_LANES: Final = "programs:"
 """The prefix of lanes of programs."""
-SWEEPS_LANE: Final = "sweeps"
-"""The lane of all sweeps, whatever Triton they are about."""
-PROOFS_LANE: Final = "proofs"
-"""The same of proofs."""
 
 
 class Priority(StrEnum):
@@ -270,16 +266,15 @@ def lanes_of(toolchain_id: str, program_devices: Iterable[str]) -> list[str]:
     ]
 
 
-def lanes_of_all(devices: Iterable[str]) -> list[str]:
+def lanes_of_all(devices: Iterable[str], shared: Iterable[str]) -> list[str]:
     """Return the lanes whose jobs may post more for any toolchain.
 
-    These are sweeps, proofs and launches on GPUs.
-
-    The classes of GPUs are `devices`, "<target> <model>".
+    These are the `shared` lanes of features and launches on GPUs. The classes of GPUs are
+    `devices`, "<target> <model>".
     """
     on_gpus = (name.partition(" ") for name in devices)
     launches = [device_lane(target, model) for target, _, model in on_gpus]
-    return [SWEEPS_LANE, PROOFS_LANE, *launches, *map(torch_lane, launches)]
+    return [*shared, *launches, *map(torch_lane, launches)]
 
 
 def device_class_of(lane: str) -> str | None:
@@ -291,5 +286,5 @@ def device_class_of(lane: str) -> str | None:
 
 
 def kind_of(lane: str) -> str:
-    """Return what the jobs of a lane are: compile, inspect, launch, derive, programs or sweeps."""
+    """Return the name of the kind of a lane's jobs."""
     return lane.partition(":")[0]

@@ -19,7 +19,7 @@ async def _with_refused_work(app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-SWEEPS = Feature(
+FEATURE = Feature(
     tag={"name": "sweeps", "description": "One kernel, up to 10,000 variants, one table."},
     routers=(sweep_routes.router, winner_routes.router),
     bodies=(SweepRequest,),

@@ -5,7 +5,6 @@ from compiler.job import CompileJob
 from service.caller import Caller
 from service.compilations.retrieval import cancelled_record
 from service.gather_limited import gather_limited
-from service.launches.launch_submission import LAUNCHES
 from service.state import ServiceState
 from store.jobs.types import Cancellation, interest_of_batch, kind_of
 from store.stored import read_stored
@@ -33,19 +32,18 @@ async def _withdraw(state: ServiceState, caller: Caller, sweep_id: str, job_id: 
     lane, payload = await state.jobs.lane(job_id), await state.jobs.payload(job_id)
     if lane is None or payload is None:
         return  # it is over
-    match kind_of(lane):
-        case "launch":
-            await LAUNCHES.cancel(state, caller, job_id)
-            return
-        case "proofs":
-            await state.owned["proofs"].cancel(state, caller, job_id)
-            return
+    kind = kind_of(lane)
+    owned = next((jobs for jobs in state.owned.values() if jobs.kind.name == kind), None)
+    if owned is not None:
+        await owned.cancel(state, caller, job_id)
+        return
+    match kind:
         case "compile":
             job = read_stored(CompileJob, payload)
             record = cancelled_record(job, await state.toolchains.find(job.toolchain_id))
         case "derive":
             derived = cancelled_derivation(read_stored(DeriveJob, payload))
             record = derived.model_dump_json().encode()
-        case kind:
+        case _:
             raise ValueError(f"no row of a sweep waits for what is in the lane of {kind}")
     await state.jobs.withdraw(job_id, interest_of_batch(sweep_id), record)

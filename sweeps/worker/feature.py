@@ -14,4 +14,4 @@ async def _started(context: WorkerContext, _: ChildSettings) -> AsyncIterator[Ru
     yield RunningFeature(sweep_consumer(context))
 
 
-SWEEPS = WorkerFeature(kinds=(SWEEP,), start=_started)
+FEATURE = WorkerFeature(kinds=(SWEEP,), start=_started)

@@ -4,7 +4,6 @@ from functools import partial
 
 from compiler.toolchain import Toolchain
 from store import workers
-from store.jobs.types import SWEEPS_LANE
 from store.launches import Launches
 from store.stored import read_stored
 from sweeps.stored_sweeps import Sweeps
@@ -39,7 +38,7 @@ def sweep_consumer(context: WorkerContext) -> Consumer:
     return Consumer(
         context.queue,
         f"{context.name}-sweeps",
-        [SWEEPS_LANE],
+        [SWEEP.name],
         [Handler(SWEEP, partial(do_sweep, stores=stores))],
         SWEEPS_AT_ONCE,
         gives_back_at_once=True,

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from jobs.features import SHARED_LANES
 from store.jobs.types import lanes_of, lanes_of_all
 from tests.deploy.chart import PROFILES, of_kind
 
@@ -15,7 +16,7 @@ TOOLCHAIN = "e757abda0fe71c39"
 
 def all_lanes() -> set[str]:
     """Return every lane of a deployment with both GPUs, which programs use, too."""
-    return {*lanes_of(TOOLCHAIN, GPUS.values()), *lanes_of_all(GPUS.values())}
+    return {*lanes_of(TOOLCHAIN, GPUS.values()), *lanes_of_all(GPUS.values(), SHARED_LANES)}
 
 
 def lanes_of_triggers(profile: str) -> dict[str, list[set[str]]]:

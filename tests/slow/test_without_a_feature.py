@@ -8,6 +8,7 @@ import contextlib
 import httpx
 import pytest
 
+from jobs.features import NAMES
 from launch.request.launch_request import EXAMPLE as LAUNCH
 from service.application import create_app
 from service.composition import FEATURES
@@ -17,7 +18,7 @@ from worker.__main__ import serve
 from worker.composition import FEATURES as WORKER_FEATURES
 from worker.settings import WorkerSettings
 
-URLS = {"sweeps": "/v1/sweeps", "programs": "/v1/programs"}
+URLS = {name: f"/v1/{name}" for name in NAMES}
 
 
 @contextlib.asynccontextmanager

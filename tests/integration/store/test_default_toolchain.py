@@ -2,10 +2,9 @@
 
 import pytest
 
+from jobs.features import SHARED_LANES
 from service.toolchains import reconcile_default
 from store.jobs.types import (
-    PROOFS_LANE,
-    SWEEPS_LANE,
     Priority,
     device_lane,
     lanes_of,
@@ -24,8 +23,7 @@ LANES = [
     program_device_lane("old", "cuda:90", "H100"),
     ON_THE_GPU,
     torch_lane(ON_THE_GPU),
-    PROOFS_LANE,
-    SWEEPS_LANE,
+    *SHARED_LANES,
 ]
 
 

@@ -6,7 +6,7 @@ from store import keys
 from store.errors import CallerBytesFull
 from store.events import Events
 from store.jobs.producer import JobProducer
-from store.jobs.types import SWEEPS_LANE, Priority, QueueLimits
+from store.jobs.types import Priority, QueueLimits
 from sweeps.stored_sweeps import Sweeps, WrittenRow
 
 SWEEP = "5" * 32
@@ -26,10 +26,10 @@ async def begun(sweeps, jobs, worker, sweep=SWEEP):
     """Return alice's sweep and the attempt that drives it."""
     assert await sweeps.begin(sweep, "alice", most_living=2)
     await jobs.submit(
-        sweep, lane=SWEEPS_LANE, priority=Priority.INTERACTIVE, payload=b"{}",
+        sweep, lane="sweeps", priority=Priority.INTERACTIVE, payload=b"{}",
         caller="alice", deadline_ms=60_000,
     )  # fmt: skip
-    return await worker().claim([SWEEPS_LANE])
+    return await worker().claim(["sweeps"])
 
 
 async def test_rows_do_not_pass_the_quota_of_their_caller(redis, sweeps, worker):
@@ -73,7 +73,7 @@ async def test_rows_are_counted_by_state_also_when_one_is_written_again(sweeps, 
 async def test_an_attempt_that_does_not_count_writes_nothing(sweeps, jobs, worker):
     late = await begun(sweeps, jobs, worker)
     await worker().release(SWEEP, late.token)
-    now = await worker().claim([SWEEPS_LANE])
+    now = await worker().claim(["sweeps"])
 
     assert not await sweeps.write_rows(SWEEP, late.token, [WrittenRow(0, "failed", b"late")])
     assert not await sweeps.note_jobs(SWEEP, late.token, {0: "late"})

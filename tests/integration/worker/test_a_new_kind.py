@@ -48,7 +48,7 @@ def record(one):
 
 ECHO = JobKind(
     name="echo", noun="echo", request=EchoRequest, job=EchoJob, record=record,
-    id_of=lambda job: job.id, lane_of=lambda _: "echo", is_owned=True,
+    id_of=lambda job: job.id, is_owned=True,
     overdue=failure_problem("deadline_exceeded", "No worker took this echo in time."),
 )  # fmt: skip
 

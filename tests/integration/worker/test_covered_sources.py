@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from worker.code_digest import COMPILING, PACKAGES, PROVING, ROOT, reached
+from proofs.worker.proof_children import PROVING
+from worker.code_digest import COMPILING, PACKAGES, ROOT, reached
 
 OPENED_SOURCES = "tests.integration.worker.opened_sources"
 

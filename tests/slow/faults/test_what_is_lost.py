@@ -16,6 +16,7 @@ from tests.integration.service import bodies
 from tests.integration.service.running import ROOT, Deployment, Process, ended
 from tests.sweeps.service.test_sweeps import post_sweep
 from tests.waiting import wait_until
+from worker.code_digest import PACKAGES
 
 Started = Callable[[dict[str, Any]], str]
 
@@ -106,7 +107,7 @@ def test_without_its_store_the_service_says_so_and_recovers(
 @pytest.fixture
 def edited(tmp_path: Path) -> Path:
     """Return the same code with another comment, which makes it another toolchain."""
-    for package in ("compiler", "jobs", "launch", "programs", "store", "sweeps", "worker"):
+    for package in PACKAGES:
         leave = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tmp_path / package, ignore=leave)
     with (tmp_path / "compiler/parameter_binding.py").open("a") as file:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from compiler.problem_kinds import PROBLEM_KINDS
 from compiler.slug import Slug
+from jobs.features import NAMES
 
 ROOT = Path(__file__).parents[3]
 RAISED = re.compile(r'(?:ProblemRaised|failure_problem|program_problem)\(\s*"(\w+)"')
@@ -15,7 +16,7 @@ def test_every_slug_has_one_row():
 
 
 def test_every_slug_that_the_code_names_is_in_the_table():
-    packages = ("service", "worker", "jobs", "launch", "sweeps", "programs", "adapters")
+    packages = ("service", "worker", "jobs", "launch", "adapters", *NAMES)
     named = {
         slug
         for package in packages

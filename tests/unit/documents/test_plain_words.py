@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from jobs.features import NAMES
+
 ROOT = Path(__file__).parents[3]
 TEXTS = [
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
     *("docs", "examples", "benchmarks", ".github", "action.yml", "Makefile", "Dockerfile"),
-    *("adapters", "client", "compiler", "jobs", "launch", "page", "programs", "service", "store"),
-    *("sweeps", "proofs", "tests", "worker"),
+    *("adapters", "client", "compiler", "jobs", "launch", "page", "service", "store", "tests"),
+    *("worker", *NAMES),
 ]
 FOREIGN = re.compile(
     r"\bhangs? on\b"  # depends on

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs.features import NAMES
+
 ROOT = Path(__file__).parents[3]
-PACKAGES = (
-    "compiler launch jobs sweeps programs proofs store worker service adapters "
-    "client/tritonc".split()
-)
+PACKAGES = (*"compiler launch jobs store worker service adapters client/tritonc".split(), *NAMES)
 STAND_INS = ROOT / "compiler/front/stubs"
 """Each of its modules stands in for another library, whose names it repeats."""
 FOLDERS = sorted(

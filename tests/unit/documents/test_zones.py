@@ -14,14 +14,20 @@ from pathlib import Path
 import grimp
 import pytest
 
+from jobs.features import NAMES
+
 ROOT = Path(__file__).parents[3]
 ZYGOTE = ("worker.pool.zygote", "worker.pool.zygote_start", "worker.pool.child")
 ENTRIES = {
     "service": (
         "service.__main__", "service.composition", "service.command",
-        "adapters.mcp.protocol",  # imported by name
+        # imported by name
+        "adapters.mcp.protocol", *(f"{name}.service.feature" for name in NAMES),
     ),
-    "worker": ("worker.__main__", "worker.composition", "worker.probe"),
+    "worker": (
+        "worker.__main__", "worker.composition", "worker.probe",
+        *(f"{name}.worker.feature" for name in NAMES),
+    ),
     "child with user code": (
         *ZYGOTE, "compiler.front.tasks", "launch.launch_tasks", "programs.recorder.record_tasks",
         "launch.reference.torch_reference",  # imported by name, where there is torch
@@ -54,9 +60,7 @@ LIBRARIES = {
     "client": "argcomplete httpx numpy rich torch triton tritonc_version zstandard",
 }
 """The libraries that each kind of process may import, by the names of their packages."""
-PACKAGES = (
-    "compiler launch jobs sweeps programs proofs store worker service adapters tritonc".split()
-)
+PACKAGES = (*"compiler launch jobs store worker service adapters tritonc".split(), *NAMES)
 LINE = re.compile(r"# Runs in: (.+)")
 
 

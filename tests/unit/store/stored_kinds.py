@@ -13,11 +13,12 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from jobs.core_kinds import CORE_KINDS
+from jobs.features import NAMES
 from service.composition import FEATURES as SERVED
 from worker.composition import FEATURES as WORKED
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("adapters", "jobs", "programs", "proofs", "service", "store", "sweeps", "worker")
+PACKAGES = ("adapters", "jobs", "service", "store", "worker", *NAMES)
 READER = "read_stored"
 """The only function that reads what is stored."""
 BRANCHES = 4

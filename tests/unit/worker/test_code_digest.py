@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from proofs.worker.proof_children import PROVING, proof_digest
 from tests.unit.compiler.imports import reached as imported
 from worker import code_digest
 from worker.code_digest import (
     COMPILING,
     PACKAGES,
-    PROVING,
     ROOT,
     pipeline_digest,
-    proof_digest,
     reached,
 )
 
