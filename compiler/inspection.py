@@ -160,7 +160,8 @@ class InspectedKernel(BaseModel):
     `calls` are the jit functions it uses; `configs` and `heuristics` are those of its decorators.
     `launched` is true if the text launches it, and `launch` is its first launch, if the source runs
     so far without torch and a GPU. `assumed` lists all that clients fill in for a
-    request that gives nothing; a parameter with a usable default is not among them.
+    request that gives nothing; a parameter with a usable default is not among them. `contract` is a
+    draft of one for a proof: each `?` in it is to be replaced.
     """
 
     name: str
@@ -175,6 +176,35 @@ class InspectedKernel(BaseModel):
     launched: bool = False
     launch: InspectedLaunch | None = None
     assumed: list[AssumedValue] = Field(default_factory=list)
+    contract: str = ""
+
+
+def contract_draft(kernel: InspectedKernel) -> str:
+    """Return a contract to complete; a `?` is what the types alone do not show.
+
+    A kernel with one integer is taken to have it as the size of all of its buffers.
+    """
+    types = {item.name: item.proposal.type for item in kernel.parameters if item.proposal}
+    buffers = [name for name, type_ in types.items() if type_.startswith(("*", "tensordesc"))]
+    sizes = [name for name, type_ in types.items() if type_ in {"i32", "i64"}]
+    blocks = [item.name for item in kernel.parameters if _has_integers(item.proposal)]
+    size = sizes[0] if len(sizes) == 1 else "?"
+    is_simple = len(sizes) == len(blocks) == 1
+    lines = [
+        "# This has to hold for every launch: the elements of each buffer, how sizes relate",
+        "# (stride >= n), and the grid. docs/reference/proofs.md describes the statements.",
+        *(f"{name}: {size}" for name in buffers),
+        f"grid: cdiv({size}, {blocks[0]})" if is_simple else "grid: ?",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _has_integers(proposal: Proposal | None) -> bool:
+    return (
+        proposal is not None
+        and proposal.type == "constexpr"
+        and type(next(iter(proposal.values), None)) is int
+    )
 
 
 def assumed_values(kernel: InspectedKernel) -> list[AssumedValue]:

@@ -1,4 +1,4 @@
-"""Completes a compilation that lacks types or values, by the use of its parameters."""
+"""Completes a kernel that lacks types or values, by an inspection of its source."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -20,32 +20,54 @@ async def completed(
 
     None if the inspection does not choose a kernel, or assumes nothing more.
     """
-    query = {"wait": host_of(request).max_wait_s}
-    found = await ask_itself(request, "POST", "/v1/inspect", {"source": asked["source"]}, query)
-    if found.is_problem or found.status == HTTPStatus.ACCEPTED:
-        return None
-    kernel = _chosen(found.json["kernels"], asked.get("kernel"))
-    if kernel is None:
-        return None
+    kernel = await chosen_kernel(request, asked)
+    return None if kernel is None else completed_of(kernel, asked)
+
+
+def completed_of(
+    kernel: Mapping[str, Any], asked: Mapping[str, Any], *, with_hints: bool = True
+) -> tuple[dict[str, Any], str] | None:
+    """Return `asked` completed by the assumptions of an inspected kernel, and these in a line.
+
+    Without `with_hints`, nothing is assumed of sizes and strides, as for a proof.
+    """
     given = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {})}
     assumed = [item for item in kernel.get("assumed") or () if item["parameter"] not in given]
     if not assumed:
         return None
-    is_value = {
-        item["name"]: (item["proposal"] or {}).get("type") == "constexpr"
-        for item in kernel["parameters"]
-    }
+    proposals = {item["name"]: item["proposal"] or {} for item in kernel["parameters"]}
     added: dict[str, dict[str, Any]] = {"signature": {}, "constexprs": {}, "options": {}}
     for item in assumed:
-        member = "constexprs" if is_value[item["parameter"]] else "signature"
-        added[member][item["parameter"]] = item["value"]
-    config: dict[str, Any] = next(iter(kernel["configs"]), {})
-    if added["constexprs"].keys() & (config.get("constexprs") or {}).keys():
-        known = {n: v.get("literal") for n, v in (config.get("options") or {}).items() if v}
-        unset = known.keys() - (asked.get("options") or {}).keys()
-        added["options"] = {name: known[name] for name in unset if known[name] is not None}
+        name, value, proposal = item["parameter"], item["value"], proposals[item["parameter"]]
+        is_value = proposal.get("type") == "constexpr"
+        if not is_value and not with_hints and proposal.get("assumed_hints"):
+            value = proposal["type"]
+        added["constexprs" if is_value else "signature"][name] = value
+    own = asked.get("options") or {}
+    options = _options(kernel, added["constexprs"])
+    added["options"] = {name: value for name, value in options.items() if name not in own}
     merged = {name: {**members, **(asked.get(name) or {})} for name, members in added.items()}
     return {**asked, **merged}, _sentence(added)
+
+
+def _options(kernel: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the file's own launch, else of the configuration with `values`."""
+    if kernel.get("launch"):
+        return dict(kernel["launch"]["options"])
+    config: dict[str, Any] = next(iter(kernel["configs"]), {})
+    if not values.keys() & (config.get("constexprs") or {}).keys():
+        return {}
+    known = {n: v.get("literal") for n, v in (config.get("options") or {}).items() if v}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+async def chosen_kernel(request: Request, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the inspected kernel that `asked` means; None if several, or the source is broken."""
+    query = {"wait": host_of(request).max_wait_s}
+    found = await ask_itself(request, "POST", "/v1/inspect", {"source": asked["source"]}, query)
+    if found.is_problem or found.status == HTTPStatus.ACCEPTED:
+        return None
+    return _chosen(found.json["kernels"], asked.get("kernel"))
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> dict[str, Any] | None:

@@ -20,6 +20,7 @@ from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, tar
 from adapters.mcp.launch_tool import launch, program
 from adapters.mcp.prompts import listed_prompts, prompt
 from adapters.mcp.prove_tool import prove
+from adapters.mcp.resources import listed_resources, resource
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.sweep_tool import sweep
 from compiler.rejection import RequestRejected, did_you_mean
@@ -31,7 +32,8 @@ _INSTRUCTIONS = (
     "their lines. launch runs a kernel on a CPU (or a GPU) and compares it with a reference. "
     "program runs PyTorch host code. sweep compiles many variants. prove shows that no size reads "
     "out of bounds. explain shows the output of a source line. compare shows how two compilations "
-    "differ. fault says what has to change."
+    "differ. fault names what has to change: request, source or service. Resources are pages on "
+    "requests, verdicts, contracts and errors, and lessons on writing kernels."
 )
 
 
@@ -47,7 +49,7 @@ class _Tool:
 
     def listed(self, name: str) -> types.Tool:
         """Return the tool's entry in the list of tools."""
-        schema = _without_titles(self.arguments.model_json_schema())
+        schema = _short(self.arguments.model_json_schema())
         hints = types.ToolAnnotations(
             read_only_hint=self.is_read_only,
             destructive_hint=False,
@@ -62,18 +64,17 @@ class _Tool:
         )
 
 
-def _without_titles(schema: Any) -> Any:
-    """Return a JSON schema without titles, which only repeat the names of arguments."""
+def _short(schema: Any) -> Any:
+    """Return a JSON schema without titles, which repeat names, and without defaults of null."""
     if isinstance(schema, list):
-        return [_without_titles(each) for each in schema]
+        return [_short(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: each for name, each in schema.items() if not _is_title(name, each)}
-    return {name: _without_titles(each) for name, each in kept.items()}
+    return {name: _short(each) for name, each in schema.items() if not _is_noise(name, each)}
 
 
-def _is_title(name: str, member: object) -> bool:
-    return name == "title" and isinstance(member, str)
+def _is_noise(name: str, member: object) -> bool:
+    return (name == "title" and isinstance(member, str)) or (name == "default" and member is None)
 
 
 _TOOLS: Mapping[str, _Tool] = {
@@ -149,6 +150,8 @@ def protocol(version: str, max_body_bytes: int) -> StreamableHTTPSessionManager:
         on_call_tool=_call_tool,
         on_list_prompts=_list_prompts,
         on_get_prompt=_get_prompt,
+        on_list_resources=_list_resources,
+        on_read_resource=_read_resource,
     )
     # the middleware checks Host and Origin: `service.http.browser`
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -189,6 +192,23 @@ async def _get_prompt(
 ) -> types.GetPromptResult:
     try:
         return prompt(params.name, params.arguments or {})
+    except ValueError as error:
+        raise MCPError(types.INVALID_PARAMS, str(error)) from None
+
+
+async def _list_resources(
+    context: ServerRequestContext[Any, Request], _params: types.PaginatedRequestParams | None
+) -> types.ListResourcesResult:
+    assert context.request is not None
+    return types.ListResourcesResult(resources=await listed_resources(context.request))
+
+
+async def _read_resource(
+    context: ServerRequestContext[Any, Request], params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    assert context.request is not None
+    try:
+        return await resource(context.request, params.uri)
     except ValueError as error:
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import Request
 
+from adapters.mcp.assumed_values import chosen_kernel, completed_of
 from adapters.mcp.remedies import remedy
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.tool_arguments import ProveArguments
@@ -18,14 +19,23 @@ _MOST_SHOWN = 12
 
 
 async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
-    """Prove a kernel against its contract, and return what is not proved."""
+    """Prove a kernel against its contract, and return what is not proved.
+
+    Without a contract, the answer is a draft of one. Types that are missing are assumed.
+    """
     body = arguments.model_dump(exclude_none=True)
+    kernel = await chosen_kernel(request, body)
+    if arguments.contract is None and kernel is not None:
+        return _draft(kernel["contract"])
+    made = None if kernel is None else completed_of(kernel, body, with_hints=False)
+    body, assumes = made or (body, "")
     query = {"wait": host_of(request).max_wait_s}
     asked = await ask_itself(request, "POST", PROOFS, body, query)
     if asked.is_problem:
         return refused(asked.json)
     proof = asked.json
     head = f"proof {proof['id']}: {proof['verdict'] or proof['state']}"
+    head = "\n".join(filter(None, (head, assumes)))
     facts: dict[str, Any] = {name: proof[name] for name in ("state", "verdict")}
     facts["key"] = proof["id"]
     if asked.status == HTTPStatus.ACCEPTED:
@@ -40,6 +50,17 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
     shown = lines[:_MOST_SHOWN]
     shown += [hidden, _rechecked(proof["accesses"])]
     return answer(head, proof["reason"] or "", *shown, next_step=step, **facts)
+
+
+def _draft(contract: str) -> ToolAnswer:
+    return answer(
+        "A proof needs a contract: what holds for every launch of the kernel. This is a draft:",
+        contract,
+        next_step="replace each ? of the draft, check the rest, and prove with it as `contract`",
+        is_refusal=True,
+        fault="request",
+        arguments=[{"argument": "contract", "message": "a proof needs one"}],
+    )
 
 
 def _lines(accesses: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -86,10 +86,10 @@ class ProveArguments(KernelArguments):
     """A kernel, and what every launch of it keeps."""
 
     target: Name | None = Field(default=None, description="default: cuda:90")
-    contract: Text = Field(
-        min_length=1,
-        description="a statement a line: `sizes rows`, `x_ptr: rows * stride` (elements), "
-        "`n_cols <= stride`, `values idx_ptr: 0 .. rows`, `grid: rows`",
+    contract: Text | None = Field(
+        default=None,
+        description="lines `sizes rows`, `x_ptr: rows * stride` (elements), `n_cols <= stride`, "
+        "`values idx_ptr: 0 .. rows`, `grid: rows`; without it: a draft",
     )
 
 

@@ -9,6 +9,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from adapters.mcp.resources import PAGES
+
 ROOT = Path(__file__).parents[2]
 ADDED = {"PKG-INFO"}
 """Added by the build of an sdist."""
@@ -43,7 +45,8 @@ def test_the_wheel_of_the_server_is_its_packages(built: Path):
     packages = tuple(f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py"))
 
     of_git = {name for name in tracked(ROOT) if name.startswith(packages)}
-    assert in_wheel(built, "tritond") == of_git | built_page()
+    pages = {f"adapters/mcp/pages/{path}" for path, _ in PAGES.values()}
+    assert in_wheel(built, "tritond") == of_git | built_page() | pages
 
 
 def test_the_page_is_scripts_styles_and_its_preview(built: Path):

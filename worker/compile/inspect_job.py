@@ -11,7 +11,13 @@ from typing import Any
 from compiler.autotune import AutotuneReading
 from compiler.constexpr import written_value
 from compiler.diagnostic import Diagnostic
-from compiler.inspection import InspectedKernel, Inspection, InspectJob, assumed_values
+from compiler.inspection import (
+    InspectedKernel,
+    Inspection,
+    InspectJob,
+    assumed_values,
+    contract_draft,
+)
 from compiler.problem import failure_problem
 from store.compilations import Derived
 from store.jobs.types import KEPT_S
@@ -101,7 +107,7 @@ def _as_written(kernel: InspectedKernel) -> InspectedKernel:
         for part in ("constexprs", "options"):
             if part in config:
                 config[part] = {name: _value(value) for name, value in config[part].items()}
-    kernel.assumed = assumed_values(kernel)
+    kernel.assumed, kernel.contract = assumed_values(kernel), contract_draft(kernel)
     return kernel
 
 

@@ -15,6 +15,7 @@ from compiler.inspection import (
     InspectJob,
     Proposal,
     assumed_values,
+    contract_draft,
 )
 from compiler.messages.script_launches import MOST_LAUNCHES, MOST_LINES, LaunchesOrder
 from compiler.rejection import RequestRejected
@@ -105,7 +106,8 @@ def _launched(kernel: InspectedKernel, launch: ReportedLaunch | None) -> Inspect
         other_lines=launch.other_lines,
     )
     known = kernel.model_copy(update={"parameters": parameters, "launch": first})
-    return known.model_copy(update={"assumed": assumed_values(known)})
+    derived = {"assumed": assumed_values(known), "contract": contract_draft(known)}
+    return known.model_copy(update=derived)
 
 
 def _proposal(passed: ReportedParameter, launch: ReportedLaunch) -> Proposal | None:

@@ -29,6 +29,7 @@ from tritonc.compile_body import members_json
 from tritonc.proof import Proof, ProofFailed
 from tritonc.proof_sarif import proof_annotations, proof_sarif
 from tritonc.service_errors import ProblemError, WaitExpired
+from tritonc.signature_sources import chosen_kernel
 
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
 CONTRACT_SUFFIX = ".contract"
@@ -99,7 +100,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     made = {"contract": contract, "checks": given.check, "limits": limits}
     made["cases"] = [] if contract is not None else cases_of(request)
     if contract is None and not made["cases"]:
-        raise _without_contract(given, beside, members)
+        raise _without_contract(given, beside, posted, client)
     if not posted.language and members.get("signature") is None and not made["cases"]:
         raise _unchosen(posted, client)
     try:
@@ -164,39 +165,21 @@ def _unchosen(posted: PostedFile, client: Client) -> ArgumentTypeError:
 
 
 def _without_contract(
-    given: Namespace, beside: Path, members: Mapping[str, Any]
+    given: Namespace, beside: Path, posted: PostedFile, client: Client
 ) -> ArgumentTypeError:
-    """Write a draft of a contract where the types of the kernel are known; return what to do."""
-    signature = members.get("signature")
-    if given.source == STANDARD or not isinstance(signature, Mapping) or beside.exists():
+    """Write the service's draft of a contract where it knows the kernel; return what to do."""
+    kernel = None if posted.language else chosen_kernel(posted.inspected(client), given.kernel)
+    draft = kernel and kernel.get("contract")
+    if given.source == STANDARD or not isinstance(draft, str) or not draft or beside.exists():
         return ArgumentTypeError(
             f"{given.source}: no contract and no cases; write {beside.name}, or give --contract, "
             "or --request with cases"
         )
-    beside.write_text(contract_draft(signature, members.get("constexprs") or {}))
+    beside.write_text(draft)
     return ArgumentTypeError(
         f"{given.source} has no contract. I wrote a draft, {beside}: replace each ?, check the "
         "rest, and run this again. Or give --request with cases to infer one"
     )
-
-
-def contract_draft(signature: Mapping[str, Any], constexprs: Mapping[str, Any]) -> str:
-    """Return a contract to complete; a `?` is what the types alone do not show.
-
-    A kernel with one integer is taken to have it as the size of all of its buffers.
-    """
-    buffers = [name for name, type_ in signature.items() if str(type_).startswith("*")]
-    sizes = [name for name, type_ in signature.items() if str(type_).startswith(("i32", "i64"))]
-    size = sizes[0] if len(sizes) == 1 else "?"
-    blocks = [name for name, number in constexprs.items() if type(number) is int]
-    is_simple = len(sizes) == len(blocks) == 1
-    lines = [
-        "# This has to hold for every launch: the elements of each buffer, how sizes relate",
-        "# (stride >= n), and the grid. docs/reference/proofs.md describes the statements.",
-        *(f"{name}: {size}" for name in buffers),
-        f"grid: cdiv({size}, {blocks[0]})" if is_simple else "grid: ?",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _contract(given: Namespace, beside: Path) -> str | None:

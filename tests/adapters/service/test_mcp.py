@@ -119,6 +119,33 @@ async def test_prompts_of_the_usual_loops_are_offered(system: Deployment) -> Non
     assert "racecheck" in text
 
 
+async def test_pages_and_lessons_are_resources(system: Deployment) -> None:
+    async with connected(system) as client:
+        listed = {str(item.uri): item for item in (await client.list_resources()).resources}
+        [page] = (await client.read_resource("tritond://docs/proofs")).contents
+        [lesson] = (await client.read_resource("tritond://lessons/scale_rows")).contents
+        with pytest.raises(MCPError, match="Did you mean"):
+            await client.read_resource("tritond://docs/proof")
+
+    assert {"tritond://docs/errors", "tritond://lessons/add_ten"} <= listed.keys()
+    assert page.text.startswith("# ")
+    assert "`prove` must prove it, with this contract:" in lesson.text
+    arguments = json.loads(re.findall(r"```json\n(.*)\n```", lesson.text)[0])
+    solution = re.findall(r"```python\n(.*?)```", lesson.text, re.DOTALL)[-1]
+    assert ": passed\n" in await said(system, "launch", source=solution, **arguments)
+
+
+async def test_prove_without_a_contract_answers_a_draft(system: Deployment) -> None:
+    text = await said(system, "prove", source=VECTOR_ADD)
+
+    draft = "x_ptr: n_elements\ny_ptr: n_elements\noutput_ptr: n_elements\n"
+    assert draft in text
+    contract = draft + "grid: cdiv(n_elements, BLOCK_SIZE)\n"
+    proved = await said(system, "prove", source=VECTOR_ADD, contract=contract)
+    assert re.match(r"proof [0-9a-f]+: proved\nassumes \*fp32 x_ptr", proved)
+    assert "i32 n_elements; " in proved  # and not one that 16 divides
+
+
 async def test_inspect_shows_the_parameters(system: Deployment) -> None:
     text = await said(system, "inspect", source=VECTOR_ADD)
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 from tritonc.cli.main import main
-from tritonc.cli.prove_command import contract_draft
 
-from launch.contract.text import read_contract
 from tests.integration.service.running import Deployment
 
 ROWS = """\
@@ -128,12 +126,6 @@ def test_without_a_contract_or_cases_a_draft_is_written(
     assert prove(system, str(kernel), *flags) == 2
     assert "I wrote a draft" in capsys.readouterr().err
     assert kernel.with_suffix(".contract").read_text().endswith("\nx_ptr: ?\ngrid: ?\n")
-
-
-def test_a_draft_of_a_kernel_with_one_size_is_a_contract() -> None:
-    draft = contract_draft({"x_ptr": "*fp32:16", "n": "i32:16", "eps": "fp32"}, {"BLOCK": 64})
-    assert draft.endswith("\nx_ptr: n\ngrid: cdiv(n, BLOCK)\n")
-    read_contract(draft)
 
 
 def test_a_file_with_several_kernels_needs_the_name_of_one(
