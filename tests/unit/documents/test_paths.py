@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from jobs.features import NAMES
+
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")),
@@ -11,8 +13,10 @@ DOCUMENTS = [
 BUILT = set((ROOT / ".gitignore").read_text().split())
 """Build outputs: absent from a fresh checkout."""
 _FOLDERS = "|".join(
-    "adapters benchmarks client compiler deploy docs examples jobs launch page programs service "
-    "proofs store sweeps tests worker".split()
+    [
+        *"adapters benchmarks client compiler deploy docs examples jobs launch page".split(),
+        *("service", "store", "tests", "worker", *NAMES),
+    ]
 )
 _NAMED = re.compile(rf"(?<![\w/.-])(?:{_FOLDERS})/[\w./@-]*\w(?:/(?!\w))?")
 
