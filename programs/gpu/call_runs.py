@@ -15,7 +15,7 @@ import torch
 from programs.gpu.fresh_inputs import FreshInputs
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.timed_call import GpuTimedCall
-from programs.replay.random_generators import seed_torch
+from programs.replay.program_run import seed_torch
 
 if TYPE_CHECKING:  # tests time calls without CUDA
     from programs.gpu.cuda_timing import CudaTiming

@@ -15,7 +15,7 @@ from programs.gpu.module_variables import ModuleVariables
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.program_order import DeviceKernel, ProgramOrder
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.replayed_launches import LaunchReport, kernels_by_op
+from programs.replay.written_storages import LaunchReport, kernels_by_op
 from programs.tape.schema import (
     LaunchValue,
     ReinterpretedArgument,

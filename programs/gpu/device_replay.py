@@ -30,10 +30,14 @@ from programs.gpu.replay_outputs import (
 )
 from programs.gpu.turns import timed_in_turns
 from programs.gpu.variant_choice import VariantChoice
-from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
-from programs.replay.given_inputs import given_inputs
+from programs.replay.checked_tapes import (
+    NoMetaKernel,
+    check_tapes,
+    given_inputs,
+    outputs_of,
+    parameter_digests,
+)
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.meta_derivation import NoMetaKernel
 from programs.replay.program_run import (
     Ending,
     ProgramRun,

@@ -6,7 +6,7 @@ its reference get the same values from the same seed. This uses torch, but no CU
 
 from dataclasses import replace
 
-from programs.replay.given_inputs import given_inputs
+from programs.replay.checked_tapes import given_inputs
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.program_run import ReplayOptions, tensors_in
 from programs.tape.inputs_tape import inputs_only

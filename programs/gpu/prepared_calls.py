@@ -26,7 +26,7 @@ from programs.gpu.timed_call import (
     queues_work,
 )
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.random_generators import seed_torch
+from programs.replay.program_run import seed_torch
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.schema import Tape

@@ -139,7 +139,7 @@ def _do(context: GpuProgramContext, order: frame.Frame, send: Send) -> dict[str,
     """Run an order. Raises OpFault, JobFailed, CudaError, MemoryError."""
     from programs.gpu.compared_replays import perform
     from programs.gpu.program_order import TASK, ProgramOrder
-    from programs.replay.meta_derivation import NoMetaKernel
+    from programs.replay.checked_tapes import NoMetaKernel
     from programs.tape.schema import InvalidTape
     from worker.gpu.launcher.fault import JobFailed
 

@@ -12,8 +12,7 @@ import torch
 from programs.gpu.memory_ranges import MemoryRange
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import STATISTICS, called
-from programs.replay.program_run import tensors_in
-from programs.replay.random_generators import RandomGenerators
+from programs.replay.program_run import RandomGenerators, tensors_in
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import Lifetimes, changed_tensors
 from programs.tape.allowed_overloads import ALLOWED

@@ -1,15 +1,21 @@
-"""Calls ATen's overloads by their names on a tape, with decoded arguments."""
+"""Calls ATen's overloads by their names on a tape, with decoded arguments.
+
+LSTM and GRU cells that torch fuses only for CUDA are composed of other ops for other devices. They
+compute like CUDA's kernels (aten/src/ATen/native/cuda/RNN.cu): halves in fp32, with a workspace for
+the backward. It holds the gates in the order of the weights, and for a GRU also the last hidden
+state and its product. Argument values that torch's CPU kernels use as indices without checking them
+are checked here, as a GPU's kernels assert them.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from math import prod
 from typing import Any
 
 import torch
 from torch._decomp import decomposition_table
 
-from programs.replay.fused_cells import FUSED_CELLS
-from programs.replay.unchecked_indices import check_indices
 from programs.tape.schema import (
     TORCH_NAMES,
     AtenOp,
@@ -23,6 +29,9 @@ from programs.tape.schema import (
     Value,
 )
 
+Given = Any
+"""A tensor, or None."""
+Named = Mapping[str, Any]
 DTYPES = {name: getattr(torch, torch_name) for name, torch_name in TORCH_NAMES.items()}
 """torch's dtypes by Triton's names."""
 _MEMORY_FORMATS = {
@@ -52,6 +61,155 @@ TensorOf = Callable[[int], torch.Tensor]
 GeneratorOf = Callable[[int], torch.Generator]
 Call = Callable[[AtenOp, TensorOf, torch.device, GeneratorOf], list[Any]]
 """Calls the overload of an op on a device, as `called` does."""
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _summed(*parts: Given) -> torch.Tensor:
+    first, *others = [_wide(part) for part in parts if part is not None]
+    for other in others:
+        first = first + other
+    return first
+
+
+def lstm_cell(
+    input_gates: torch.Tensor, hidden_gates: torch.Tensor, cell: torch.Tensor,
+    input_bias: Given = None, hidden_bias: Given = None,
+) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    """Return hidden state, cell state and workspace, as `_thnn_fused_lstm_cell` does."""
+    gates = _summed(input_gates, hidden_gates, input_bias, hidden_bias).chunk(4, 1)
+    enter, forget, out = (torch.sigmoid(gates[at]) for at in (0, 1, 3))
+    new = torch.tanh(gates[2])
+    state = forget * _wide(cell) + enter * new
+    workspace = torch.cat([enter, forget, new, out], 1)
+    made = out * torch.tanh(state), state, workspace
+    return tuple(one.to(cell.dtype).contiguous() for one in made)
+
+
+def lstm_cell_backward(
+    hidden_grad: Given, cell_grad: Given, cell: torch.Tensor, state: torch.Tensor,
+    workspace: torch.Tensor, has_bias: bool,
+) -> tuple[Given, ...]:  # fmt: skip
+    """Return the gradients of gates, cell and bias, of `_thnn_fused_lstm_cell_backward_impl`."""
+    if hidden_grad is None and cell_grad is None:
+        return None, None, None
+    enter, forget, new, out = _wide(workspace).chunk(4, 1)
+    by_hidden = torch.zeros_like(enter) if hidden_grad is None else _wide(hidden_grad)
+    by_cell = torch.zeros_like(enter) if cell_grad is None else _wide(cell_grad)
+    bent = torch.tanh(_wide(state))
+    through = by_hidden * out * (1 - bent * bent) + by_cell
+    parts = [
+        through * new * (1 - enter) * enter,
+        through * _wide(cell) * (1 - forget) * forget,
+        through * enter * (1 - new * new),
+        by_hidden * bent * (1 - out) * out,
+    ]
+    gates = torch.cat(parts, 1).to(workspace.dtype)
+    return gates, (through * forget).to(cell.dtype), gates.sum(0) if has_bias else None
+
+
+def gru_cell(
+    input_gates: torch.Tensor, hidden_gates: torch.Tensor, hidden: torch.Tensor,
+    input_bias: Given = None, hidden_bias: Given = None,
+) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    """Return hidden state and workspace, as `_thnn_fused_gru_cell` does."""
+    given = _summed(input_gates, input_bias).chunk(3, 1)
+    kept = _summed(hidden_gates, hidden_bias).chunk(3, 1)
+    reset, update = (torch.sigmoid(given[at] + kept[at]) for at in (0, 1))
+    new = torch.tanh(given[2] + reset * kept[2])
+    last = _wide(hidden)
+    workspace = torch.cat([reset, update, new, last, kept[2]], 1)
+    made = new + update * (last - new), workspace
+    return tuple(one.to(hidden.dtype).contiguous() for one in made)
+
+
+def gru_cell_backward(
+    hidden_grad: torch.Tensor, workspace: torch.Tensor, has_bias: bool
+) -> tuple[Given, ...]:
+    """Return the gradients that `_thnn_fused_gru_cell_backward` does."""
+    reset, update, new, last, kept = _wide(workspace).chunk(5, 1)
+    by_hidden = _wide(hidden_grad)
+    by_update = by_hidden * (last - new) * (1 - update) * update
+    by_new = by_hidden * (1 - update) * (1 - new * new)
+    by_reset = by_new * kept * (1 - reset) * reset
+    kind = workspace.dtype
+    given = torch.cat([by_reset, by_update, by_new], 1).to(kind)
+    keeping = torch.cat([by_reset, by_update, by_new * reset], 1).to(kind)
+    biases = (given.sum(0), keeping.sum(0)) if has_bias else (None, None)
+    return given, keeping, (by_hidden * update).to(kind).contiguous(), *biases
+
+
+FUSED_CELLS: dict[Any, Any] = {
+    torch.ops.aten._thnn_fused_lstm_cell.default: lstm_cell,
+    torch.ops.aten._thnn_fused_lstm_cell_backward_impl.default: lstm_cell_backward,
+    torch.ops.aten._thnn_fused_gru_cell.default: gru_cell,
+    torch.ops.aten._thnn_fused_gru_cell_backward.default: gru_cell_backward,
+}
+"""Cells by the name of torch's overload."""
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexArgument:
+    """An argument whose elements must be from 0 to below a bound."""
+
+    name: str
+    bound: Callable[[Named], float]
+    left_out: str = ""
+    """The argument with a value that the op ignores, so that it may be out of range."""
+
+
+def _area_of_input(dimensions: int) -> Callable[[Named], float]:
+    return lambda named: prod(named["self"].shape[-dimensions:])
+
+
+def _area_of_output(named: Named) -> float:
+    return prod(named["output_size"])
+
+
+def _classes_of_input(dimensions: int) -> Callable[[Named], float]:
+    """Return the number of classes: the dimension before those of an image, the last of a row."""
+    return lambda named: named["self"].shape[-1 - dimensions]
+
+
+_INDEX_ARGUMENTS: Mapping[str, _IndexArgument] = {
+    "aten.fractional_max_pool2d.default": _IndexArgument("random_samples", lambda _: 1.0),
+    "aten.fractional_max_pool3d.default": _IndexArgument("random_samples", lambda _: 1.0),
+    "aten.max_pool2d_with_indices_backward.default": _IndexArgument("indices", _area_of_input(2)),
+    "aten.max_pool3d_with_indices_backward.default": _IndexArgument("indices", _area_of_input(3)),
+    "aten.max_unpool2d.default": _IndexArgument("indices", _area_of_output),
+    "aten.max_unpool3d.default": _IndexArgument("indices", _area_of_output),
+    "aten.nll_loss_backward.default": _IndexArgument(
+        "target", _classes_of_input(0), "ignore_index"
+    ),
+    "aten.nll_loss2d_backward.default": _IndexArgument(
+        "target", _classes_of_input(2), "ignore_index"
+    ),
+}
+
+
+def check_indices(name: str, schema: Any, arguments: list[Any], given: Named) -> None:
+    """Raise `IndexError` if an overload would use a value that is out of range."""
+    index = _INDEX_ARGUMENTS.get(name)
+    if index is None:
+        return
+    names = [argument.name for argument in schema.arguments]
+    named = dict(zip(names, arguments, strict=False)) | dict(given)
+    values = named[index.name]
+    if not isinstance(values, torch.Tensor) or values.device.type != "cpu":
+        return
+    if index.left_out:
+        values = values[values != named[index.left_out]]
+    if not values.numel():
+        return
+    most, low, high = index.bound(named), values.min().item(), values.max().item()
+    if not (low >= 0 and high < most):
+        message = (
+            f"{index.name} is out of range: its values are from {low} to {high}, but must be at "
+            f"least 0 and below {most}"
+        )
+        raise IndexError(message)
 
 
 @cache

@@ -1,12 +1,18 @@
 """Runs a tape on one device, phase by phase: ops by ATen, launches by the device.
 
-All tensors are on that device, whatever the tape says. Each phase starts from a seed, so that a
-program and its reference draw the same numbers. The phase of inputs has a seed of its own, since
-a program could otherwise draw its inputs in advance.
+All tensors are on that device, whatever the tape contains. Each phase starts from a seed, so that a
+program and its reference draw the same numbers. The phase of inputs has another seed, since a
+program could otherwise draw its inputs in advance. torch has a default generator for each kind of
+device; a replay uses one for both kinds of a tape, and swaps their states.
+
+Inputs, parameters and buffers that a call changes in place are results, too. Digests show the
+changes, and only the contents of changed ones are kept, after their last use. On a GPU, digests
+also cover all other live memory, which a kernel could reach behind an address that it loads.
 """
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -15,17 +21,21 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
-from programs.replay.changed_inputs import ChangedInputs, Digests, digests_on_host
-from programs.replay.live_tensors import LiveTensors
+from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.operators import DTYPES, STATISTICS, Call, called
-from programs.replay.poisoned_storages import PoisonedStorages
-from programs.replay.random_generators import RandomGenerators
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from programs.replay.replayed_launches import ReplayedLaunches, Written
-from programs.replay.storage_lifetimes import START, Lifetimes
-from programs.replay.written_storages import EMPTIES, WrittenStorages
+from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
+from programs.replay.storage_lifetimes import START, Lifetimes, changed_tensors
+from programs.replay.written_storages import (
+    EMPTIES,
+    PoisonedStorages,
+    ReplayedLaunches,
+    Written,
+    WrittenStorages,
+)
+from programs.tape.overload_effects import drawing_device
 from programs.tape.schema import (
     AtenOp,
+    Device,
     InvalidTape,
     Op,
     Phase,
@@ -35,8 +45,13 @@ from programs.tape.schema import (
     TapeLaunch,
     TensorRef,
     by_path,
+    changeable,
+    generators_of,
 )
 
+Digests = Callable[[Sequence[torch.Tensor]], Sequence[object]]
+"""Returns values that are equal only for equal bytes of storages, within this process."""
+_SEEDS = 1 << 64
 CPU = torch.device("cpu")
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|not enough memory|bad_alloc")
 _OUT_OF_BOUNDS = re.compile(r"out of (range|bounds)", re.IGNORECASE)
@@ -45,6 +60,154 @@ _MAX_ERROR_CHARS = 500
 Ending = Literal["finished", "out_of_memory", "crashed"]
 _SEED_OF: Mapping[Phase, int] = {"init": 0, "run": 0, "run2": 1}
 """Added to the seed, so that each call draws other numbers."""
+
+
+class ChangedInputs:
+    """Watches what `changeable` lists, in one call after the other."""
+
+    def __init__(
+        self, tape: Tape, tensors: LiveTensors, digests: Digests, *, watches_all: bool
+    ) -> None:
+        """With `watches_all`, also watch all memory that no op of a call may write."""
+        self._tape, self._tensors, self._digests_of = tape, tensors, digests
+        self._watches_all = watches_all
+        self._written: frozenset[int] = frozenset()
+        self._before: dict[int, object] = {}
+        self.unexplained: set[int] = set()
+        """The storages that some call changed, although none of its ops may write them."""
+        self._kept: dict[int, bytes] = {}
+        self._left_bytes = MOST_OUTPUT_BYTES
+        self.too_many = False
+        """True if the changed ones exceed the limit of what is compared."""
+
+    def begin(self, phase: Phase) -> None:
+        """Digest the memory that an op of the next call may write, or all memory."""
+        self._before, self._kept = {}, {}
+        if phase not in CALLS:
+            return
+        self._written = may_be_written(self._tape, phase)
+        watched = {self._storage(id_) for id_ in _watched(self._tape, phase)} & self._written
+        if self._watches_all:
+            watched |= set(range(len(self._tape.storages))) - self._written
+        there = sorted(storage for storage in watched if self._tensors.has(storage))
+        self._before = dict(zip(there, self._digests(there), strict=True))
+
+    def leave(self, storages: Iterable[int], phase: Phase) -> None:
+        """Check storages after their last use, before they are freed."""
+        gone = [one for one in storages if one in self._before]
+        if not gone:
+            return
+        pairs = zip(gone, self._digests(gone), strict=True)
+        changed = {one for one, digest in pairs if digest != self._before.pop(one)}
+        self.unexplained |= changed - self._written
+        changed &= self._written
+        if not changed:
+            return
+        for position, id_ in enumerate(_watched(self._tape, phase)):
+            if self._storage(id_) in changed:
+                self._keep(position, id_)
+
+    def end(self, phase: Phase) -> Mapping[int, bytes]:
+        """Return the contents of what a call changed, by its position in `changeable`."""
+        self.leave(tuple(self._before), phase)
+        return dict(self._kept)
+
+    def _keep(self, position: int, id_: int) -> None:
+        # `out=` may have reshaped it; the caller sees the bytes of the original shape
+        meta = self._tape.tensors[id_]
+        tensor = self._tensors.get(id_).as_strided(meta.shape, meta.strides, meta.offset)
+        self._left_bytes -= tensor.numel() * tensor.itemsize
+        if self._left_bytes < 0:
+            self.too_many = True
+        else:
+            self._kept[position] = bytes_of(tensor)
+
+    def _storage(self, id_: int) -> int:
+        return self._tape.tensors[id_].storage
+
+    def _digests(self, storages: Sequence[int]) -> Sequence[object]:
+        return self._digests_of([self._tensors.octets(one) for one in storages])
+
+
+def digests_on_host(octets: Sequence[torch.Tensor]) -> list[bytes]:
+    """Return the digests of bytes on the CPU."""
+    return [hashlib.blake2b(one.numpy()).digest() for one in octets]
+
+
+def _watched(tape: Tape, phase: Phase) -> list[int]:
+    return [id_ for _, id_ in changeable(tape, 0 if phase == CALLS[0] else 1)]
+
+
+def may_be_written(tape: Tape, phase: Phase) -> frozenset[int]:
+    """Return the storages that the ops of a phase may write."""
+    ids = [id_ for op in tape.ops if op.phase == phase for id_ in changed_tensors(op)]
+    return frozenset([tape.tensors[id_].storage for id_ in ids])
+
+
+def seed_torch(seed: int, device: torch.device) -> None:
+    """Seed torch's default generators of the host and of `device`, with `seed` modulo 2**64.
+
+    Not `torch.manual_seed`: that queues a call for each kind of device that was never used, and
+    keeps them all, so a long-lived process gets slower and larger.
+    """
+    seed %= _SEEDS
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index or 0].manual_seed(seed)
+
+
+class RandomGenerators:
+    """The default generators for `cpu` and `cuda` tensors of a tape, and the program's generators.
+
+    A program's generators have numbers on the tape. Each is made at its first use.
+    """
+
+    def __init__(self, tape: Tape, device: torch.device, draws_for: Device = "cuda") -> None:
+        """`draws_for` is the kind of device whose state torch's generator has at first."""
+        self._tape, self._device = tape, device
+        self._found: dict[int, torch.Generator] = {}
+        self._draws_for = draws_for
+        self._aside: int | torch.Tensor | None = None
+        """The state of the other kind's generator, or its seed if it has drawn nothing since."""
+
+    def begin(self, seed: int) -> None:
+        """Seed torch's generators, as each phase does."""
+        seed_torch(seed, self._device)
+        self._aside = seed
+
+    def get(self, number: int) -> torch.Generator:
+        """Return a generator of the program, with torch's default seed if it was never seeded."""
+        if number not in self._found:
+            self._found[number] = torch.Generator(self._device)
+        return self._found[number]
+
+    def seed(self, op: Seeding) -> None:
+        """Repeat a seeding of the program."""
+        if op.generator is not None:
+            self.get(op.generator).manual_seed(op.seed)
+            return
+        if op.device in (None, self._draws_for):
+            seed_torch(op.seed, self._device)
+        if op.device != self._draws_for:
+            self._aside = op.seed
+
+    def make_ready(self, op: AtenOp) -> None:
+        """Give torch's generator the state for the tape's device of `op`, if `op` draws."""
+        device = drawing_device(op, self._tape)
+        if device in (None, self._draws_for) or generators_of(op):
+            return
+        default = self._default_generator()
+        state, aside = default.get_state(), self._aside
+        if isinstance(aside, torch.Tensor):
+            default.set_state(aside)
+        elif aside is not None:
+            seed_torch(aside, self._device)
+        self._draws_for, self._aside = device, state
+
+    def _default_generator(self) -> torch.Generator:
+        if self._device.type == "cuda":
+            return torch.cuda.default_generators[self._device.index or 0]
+        return torch.default_generator
 
 
 class ReplayStopped(Exception):

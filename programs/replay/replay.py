@@ -19,12 +19,16 @@ from launch.cpu.grid_run import races_until
 from launch.messages import Finding, Tolerance
 from launch.reference.comparison import comparison
 from launch.request.tolerance import default_tolerance
-from programs.replay.checked_tapes import check_tapes, outputs_of, parameter_digests
+from programs.replay.checked_tapes import (
+    NoMetaKernel,
+    check_tapes,
+    given_inputs,
+    outputs_of,
+    parameter_digests,
+)
 from programs.replay.experiment_changes import ExperimentChanges
-from programs.replay.given_inputs import given_inputs
 from programs.replay.kernel_launch import KernelLaunches
 from programs.replay.live_tensors import bytes_of
-from programs.replay.meta_derivation import NoMetaKernel
 from programs.replay.program_run import (
     Ending,
     ProgramRun,
@@ -43,9 +47,9 @@ from programs.replay.replay_order import (
     output_stage,
     unwritten_stage,
 )
-from programs.replay.replayed_launches import ReplayedLaunches
 from programs.replay.storage_lifetimes import lifetimes
 from programs.replay.varied_replay import VariedReplay
+from programs.replay.written_storages import ReplayedLaunches
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import InvalidTape, Tape
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from programs.replay import program_run
-from programs.replay.changed_inputs import ChangedInputs
 from programs.replay.kernel_launch import _Described
 from programs.replay.operators import called
-from programs.replay.program_run import ProgramRun
+from programs.replay.program_run import ChangedInputs, ProgramRun
 from tests.programs.generated.comparing import DISAGREES, compared
 from tests.programs.generated.generating import Program, generated
 from tests.programs.with_torch.recording_process import RecordingProcess

@@ -8,8 +8,8 @@ import torch
 
 from programs.program_request import EXAMPLE
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.other_values import change_inputs
 from programs.replay.program_run import CPU
+from programs.replay.varied_replay import change_inputs
 from tests.programs.unit.tape_maker import TapeMaker
 from tests.programs.with_torch.evaluating import Answer, evaluate
 

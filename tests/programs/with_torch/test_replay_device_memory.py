@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from programs.replay.live_tensors import LiveTensors
-from programs.replay.poisoned_storages import PoisonedStorages
+from programs.replay.written_storages import PoisonedStorages
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import Tape
 from tests.programs.unit.tape_maker import TapeMaker

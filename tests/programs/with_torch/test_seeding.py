@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from programs.replay.random_generators import seed_torch
+from programs.replay.program_run import seed_torch
 
 
 @pytest.mark.parametrize("seed", [0, 42, -1, 2**63 - 1])
