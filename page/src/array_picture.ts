@@ -13,6 +13,12 @@ const MOST_COLUMNS = 160;
 const FEW_ROWS = 8;
 /** Arrays of more rows are drawn without values. */
 const MOST_ROWS_WITH_VALUES = 16;
+/** The least size of a cell of an array alone, and of one that shares its row with others. */
+const LEAST_SIDE = 4;
+const LEAST_SHARED_SIDE = 1;
+const MOST_SIDE = 9;
+/** Pixels around an array. */
+const AROUND = 20;
 /** Rows below the array, for accesses out of bounds. */
 const ROWS_BEYOND = 3;
 const WRONG = "#d32f2f";
@@ -40,6 +46,12 @@ export interface Drawn {
   values?: ReadonlyMap<number, unknown>;
 }
 
+/** The elements accessed now that are outside of the shown part, and at which sides of it. */
+interface Outside {
+  count: number;
+  sides: ReadonlySet<string>;
+}
+
 export class ArrayPicture {
   readonly element: HTMLElement;
   private readonly canvas = element("canvas", { className: "array", role: "img", tabIndex: 0 });
@@ -53,6 +65,7 @@ export class ArrayPicture {
   private marked = -1;
   /** The first row and column that are drawn of an array that is too large. */
   private origin: [number, number] = [0, 0];
+  private outside: Outside = { count: 0, sides: new Set() };
   private drawn: Drawn = { before: new Map(), now: [], colour: "" };
 
   constructor(
@@ -68,11 +81,16 @@ export class ArrayPicture {
     this.element = element("figure", {}, this.words, element("div", { className: "canvas" }, this.canvas));
   }
 
-  /** Choose the size of cells for a width of the page. */
-  fit(width: number): void {
+  /** The columns of a matrix that are drawn, 0 for a vector. */
+  get matrixColumns(): number {
+    return this.shape.length > 1 ? this.shown()[1] : 0;
+  }
+
+  /** Choose the size of cells for a width of the page, or `side` for those of a matrix. */
+  fit(width: number, side: number | null): void {
     const ratio = devicePixelRatio;
-    if (this.fitted === `${width} ${ratio}`) return;
-    this.fitted = `${width} ${ratio}`;
+    if (this.fitted === `${width} ${ratio} ${side}`) return;
+    this.fitted = `${width} ${ratio} ${side}`;
     const wraps = this.shape.length > 1 ? [WRAPPED_AT] : WRAPPED_WITH_VALUES;
     const fitting = (this.drawn.values ? wraps : []).map((wrap) => layoutOf(this.shape, wrap)).find(({ rows, columns }) => columns * VALUE_WIDTH <= width && rows <= MOST_ROWS_WITH_VALUES);
     this.hasValues = fitting !== undefined;
@@ -81,15 +99,15 @@ export class ArrayPicture {
     const first = this.drawn.now.find((index) => isInside(index, this.shape));
     if (first) this.follow(numberOf(first, this.shape));
     const [rows, columns] = this.shown();
-    const side = Math.max(4, Math.min(rows > FEW_ROWS ? 9 : 14, Math.floor(width / columns)));
-    this.cell = (this.hasValues ? [VALUE_WIDTH, VALUE_HEIGHT] : [side, side]).map((each) => Math.floor(each * ratio)) as [number, number];
-    this.gap = Math.max(1, Math.round(ratio));
+    const alone = Math.max(LEAST_SIDE, Math.min(rows > FEW_ROWS ? MOST_SIDE : 14, Math.floor(width / columns)));
+    const own = this.shape.length > 1 && side ? side : alone;
+    this.cell = (this.hasValues ? [VALUE_WIDTH, VALUE_HEIGHT] : [own, own]).map((each) => Math.floor(each * ratio)) as [number, number];
+    this.gap = own < LEAST_SIDE && !this.hasValues ? 0 : Math.max(1, Math.round(ratio));
     this.canvas.width = columns * this.cell[0];
     this.canvas.height = (rows + (this.goesBeyond ? ROWS_BEYOND : 0)) * this.cell[1];
     this.canvas.style.width = `${this.canvas.width / ratio}px`;
     this.canvas.style.height = `${this.canvas.height / ratio}px`;
-    this.words.textContent = this.caption();
-    this.paint();
+    this.show();
   }
 
   /** Draw a step; `label` describes it in words. */
@@ -98,6 +116,13 @@ export class ArrayPicture {
     const first = drawn.now.find((index) => isInside(index, this.shape));
     if (first) this.follow(numberOf(first, this.shape));
     this.canvas.setAttribute("aria-label", label);
+    this.show();
+  }
+
+  /** Draw, and say what of the array is shown. */
+  private show(): void {
+    this.outside = this.notShown();
+    this.words.textContent = this.caption();
     this.paint();
   }
 
@@ -142,12 +167,43 @@ export class ArrayPicture {
     for (const index of this.drawn.now) {
       if (!isInside(index, this.shape)) fill(this.beyond(index), WRONG, 1);
     }
+    this.markEdges(painter);
     const marked = this.marked < 0 ? null : this.placeOf(this.marked);
     if (!marked) return;
     painter.globalAlpha = 1;
     painter.strokeStyle = ink;
-    painter.lineWidth = 2 * this.gap;
+    painter.lineWidth = 2 * Math.max(1, this.gap);
     painter.strokeRect(marked[1] * this.cell[0], marked[0] * this.cell[1], across, down);
+  }
+
+  /** Draw a bar at each edge of the shown part behind which elements are accessed now. */
+  private markEdges(painter: CanvasRenderingContext2D): void {
+    const [rows, columns] = this.shown();
+    const [wide, high, thick] = [columns * this.cell[0], rows * this.cell[1], 3 * Math.max(1, Math.round(devicePixelRatio))];
+    const bars: Record<string, [number, number, number, number]> = {
+      above: [0, 0, wide, thick],
+      below: [0, high - thick, wide, thick],
+      "to the left": [0, 0, thick, high],
+      "to the right": [wide - thick, 0, thick, high],
+    };
+    painter.globalAlpha = 1;
+    painter.fillStyle = this.drawn.colour;
+    for (const side of this.outside.sides) painter.fillRect(...bars[side]!);
+  }
+
+  private notShown(): Outside {
+    const [[top, first], [rows, columns]] = [this.origin, this.shown()];
+    const sides = new Set<string>();
+    let count = 0;
+    for (const index of this.drawn.now) {
+      if (!isInside(index, this.shape)) continue;
+      const [row, column] = this.rowAndColumn(numberOf(index, this.shape));
+      const beyond = { above: row < top, below: row >= top + rows, "to the left": column < first, "to the right": column >= first + columns };
+      const own = Object.entries(beyond).flatMap(([side, is]) => (is ? [side] : []));
+      count += own.length ? 1 : 0;
+      for (const side of own) sides.add(side);
+    }
+    return { count, sides };
   }
 
   /** Mark an element, and tell of it. */
@@ -166,7 +222,9 @@ export class ArrayPicture {
     const parts = ([["rows", top, shownRows, rows], ["columns", left, shownColumns, columns]] as const).filter(([, , shown, all]) => shown < all);
     const what = this.shape.length === 1 && rows > 1 ? `, in rows of ${columns}` : this.shape.length > 2 ? ", its matrices side by side" : "";
     const cut = parts.length ? ` (${parts.map(([name, from, shown, all]) => `${name} ${from} to ${from + shown - 1} of ${all}`).join(", ")} shown)` : "";
-    return `${this.name} [${this.shape.join(", ")}]${what}${cut}`;
+    const { count, sides } = this.outside;
+    const others = count ? `; ${count} of the elements accessed now are ${[...sides].join(" and ")}` : "";
+    return `${this.name} [${this.shape.join(", ")}]${what}${cut}${others}`;
   }
 
   private shown(): [number, number] {
@@ -182,6 +240,7 @@ export class ArrayPicture {
     });
     if (origin.join() === this.origin.join()) return;
     this.origin = origin as [number, number];
+    this.outside = this.notShown();
     this.words.textContent = this.caption();
   }
 
@@ -242,6 +301,15 @@ export class ArrayPicture {
     event.stopPropagation();
     this.mark(this.marked + by);
   }
+}
+
+/** Return the size of cells at which several matrices fit next to each other; null for a single one, or too little room. */
+export function sharedSide(pictures: readonly ArrayPicture[], width: number): number | null {
+  const columns = pictures.map(({ matrixColumns }) => matrixColumns).filter((count) => count > 0);
+  if (columns.length < 2) return null;
+  const room = width - AROUND * columns.length;
+  const side = Math.floor(room / columns.reduce((sum, count) => sum + count, 0));
+  return side < LEAST_SHARED_SIDE ? null : Math.min(side, MOST_SIDE);
 }
 
 function layoutOf(shape: readonly number[], wrap: number): Layout {

@@ -1,6 +1,6 @@
 // A launch on the CPU device, drawn: arrays as grids, and each access step by step.
 
-import { ArrayPicture } from "./array_picture";
+import { ArrayPicture, sharedSide } from "./array_picture";
 import { button, element, field, menu } from "./dom";
 import type { Finding } from "./launched";
 import { stepTable, valuesBefore } from "./step_table";
@@ -31,7 +31,9 @@ export class StepView {
   private readonly resized = new ResizeObserver(() => this.fit());
   private readonly fit = (): void => {
     const width = this.pictures.clientWidth;
-    for (const picture of this.drawnArrays()) picture.fit(width);
+    const side = sharedSide([...this.arrays.values()], width);
+    for (const picture of this.arrays.values()) picture.fit(width, side);
+    this.lanes?.fit(width, null);
   };
   private readonly repaint = (): void => {
     for (const picture of this.drawnArrays()) picture.paint();

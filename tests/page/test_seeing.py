@@ -6,7 +6,16 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.page.conftest import Visit, compiled
 from tests.page.lessons import open_lesson, run
-from tests.page.pages import PHONE, SOURCE, add_pane, pane, source_of, write
+from tests.page.pages import (
+    PHONE,
+    SOURCE,
+    add_pane,
+    box_of,
+    pane,
+    redrawn,
+    source_of,
+    write,
+)
 from tests.page.test_everywhere import violations
 
 
@@ -159,3 +168,32 @@ def test_the_picture_is_for_everybody(visit: Visit) -> None:
         compiled(page)  # axe cannot look at what changes
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
         assert violations(page) == []
+
+
+def test_the_arrays_of_a_step_are_side_by_side_where_they_fit(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("Examples", exact=True).select_option(label="Matrix multiplication")
+    see = pane(page, "See")
+    see.get_by_role("button", name="See", exact=True).click()
+    expect(see.get_by_role("status")).to_have_text("20 accesses.")
+    page.get_by_role("button", name="Maximise See").click()
+    redrawn(page)
+
+    tops = [box_of(see.get_by_role("img", name=name))["y"] for name in ("a_ptr", "b_ptr", "c_ptr")]
+    assert max(tops) - min(tops) < 2
+    c = box_of(see.get_by_role("img", name="c_ptr"))
+    assert c["x"] + c["width"] <= box_of(page.locator(".panes"))["x"] + 850
+
+
+def test_a_step_that_goes_on_outside_the_part_that_is_drawn_says_where(visit: Visit) -> None:
+    page = visit()
+    see = small_vector_add(page, 10_000, block=8192)
+
+    caption = see.locator("figcaption").filter(has_text="x_ptr")
+    expect(caption).to_have_text(
+        "x_ptr [10000], in rows of 32 (rows 0 to 127 of 313 shown);"
+        " 4096 of the elements accessed now are below"
+    )
+    array = see.get_by_role("img", name="x_ptr")
+    edge = "c => [...c.getContext('2d').getImageData(c.width - 1, c.height - 1, 1, 1).data]"
+    assert array.evaluate(edge) == [0, 0x72, 0xB2, 255]  # a bar in the colour of the program
