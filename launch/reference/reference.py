@@ -165,6 +165,7 @@ def _define(posted: str) -> Callable[..., Any]:
     linecache.cache[PATH] = (len(text), None, lines_of(text), PATH)
     module = types.ModuleType(_MODULE)
     module.__file__ = PATH
+    vars(module)["np"] = np  # short references are typed without imports
     sys.modules[_MODULE] = module
     try:
         exec(compile(text, PATH, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - its task

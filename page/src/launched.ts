@@ -2,6 +2,7 @@
 
 import { ask, post, ProblemAnswered } from "./api";
 import type { MismatchMap } from "./heat_map";
+import { USER_FILE } from "./line_links";
 import type { RequestBody } from "./request";
 import type { Diagnostic } from "./wire";
 
@@ -106,6 +107,11 @@ async function begun(body: RequestBody): Promise<Launch> {
 /** Return its runs: the cases, or the launch itself. */
 export function runsOf(launch: Launch): Run[] {
   return launch.cases ?? [launch];
+}
+
+/** Return true if a line is one of the posted source, and not of the reference. */
+export function isOfSource({ file }: { file: string | null }): boolean {
+  return (file ?? USER_FILE) === USER_FILE;
 }
 
 /** Return the result of a run in words. */

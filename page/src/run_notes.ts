@@ -2,7 +2,7 @@
 
 import { USER_FILE } from "./line_links";
 import type { LineHeat, LineNote } from "./line_notes";
-import { toneOf, unwrittenIn, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
+import { isOfSource, toneOf, unwrittenIn, verdictOf, type Finding, type Mismatch, type Run } from "./launched";
 import type { Traced } from "./trace";
 import { written } from "./value_text";
 
@@ -33,7 +33,8 @@ export function heatOf({ profile }: Run): LineHeat[] {
 
 function notesOfFinding(finding: Finding, kernel: number): LineNote[] {
   const what = finding.kind.replaceAll("_", " ");
-  const own = { line: lineOf(finding) ?? kernel, text: `${what}: ${finding.message}`, tone: "bad" as const };
+  const place = finding.line && !isOfSource(finding) ? `line ${finding.line} of the reference: ` : "";
+  const own = { line: lineOf(finding) ?? kernel, text: `${what}: ${place}${finding.message}`, tone: "bad" as const };
   const said = (finding.diagnostics ?? []).flatMap((each) => {
     const line = lineOf(each);
     return line ? [{ line, text: [each.message, each.hint].filter(Boolean).join("\n"), tone: "bad" as const }] : [];
@@ -41,8 +42,8 @@ function notesOfFinding(finding: Finding, kernel: number): LineNote[] {
   return said.length ? said.map((note) => ({ ...note, text: `${what}: ${note.text}` })) : [own];
 }
 
-function lineOf({ file, line }: { file: string | null; line: number | null }): number | null {
-  return (file ?? USER_FILE) === USER_FILE ? line : null;
+function lineOf(place: { file: string | null; line: number | null }): number | null {
+  return isOfSource(place) ? place.line : null;
 }
 
 /** Describe the first difference, and the last line that wrote it if its program was traced. */

@@ -2,7 +2,7 @@
 
 import { button, element } from "./dom";
 import { heatMap } from "./heat_map";
-import { timeOf, toneOf, unwrittenIn, verdictOf, type Finding, type Launch, type Output, type Run } from "./launched";
+import { isOfSource, timeOf, toneOf, unwrittenIn, verdictOf, type Finding, type Launch, type Output, type Run } from "./launched";
 import { written } from "./value_text";
 
 type GoTo = (line: number) => void;
@@ -70,7 +70,8 @@ function finding(each: Finding, goTo: GoTo): HTMLElement {
   const placed = (number: number): HTMLElement => button(`line ${number}`, () => goTo(number), { className: "place" });
   // the message of a race names the line of the other access
   const words = each.kind !== "race" ? [each.message] : each.message.split(OTHER_LINE).map((part, index) => (index % 2 ? placed(Number(part)) : part));
-  return element("li", { className: "error" }, element("b", {}, each.kind.replaceAll("_", " ")), " ", line ? placed(line) : null, " ", ...words);
+  const place = !line ? null : isOfSource(each) ? placed(line) : `line ${line} of the reference:`;
+  return element("li", { className: "error" }, element("b", {}, each.kind.replaceAll("_", " ")), " ", place, " ", ...words);
 }
 
 function outputShown(name: string, { summary, comparison }: Output, verdict: string | null): HTMLElement {

@@ -107,3 +107,18 @@ def test_a_grid_with_an_unknown_name_is_refused_at_its_field(visit: Visit) -> No
     expect(run.locator(".field-error")).to_have_text(
         '"cdiv(n, BLOCK_SIZE)": there is no value named "n".'
     )
+
+
+def test_a_failed_reference_names_its_own_line_once(visit: Visit) -> None:
+    page = visit()
+    run = add_pane(page, "Run")
+    run.locator(".reference .cm-content").fill(
+        "def reference(x_ptr, **_):\n return x_ptr + nothing"
+    )
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_have_text("invalid reference")
+    expect(run.locator(".diagnostics li")).to_have_text(
+        "invalid reference line 2 of the reference: NameError: name 'nothing' is not defined"
+    )
+    expect(run.locator(".diagnostics").get_by_role("button")).to_have_count(0)

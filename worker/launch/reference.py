@@ -222,7 +222,7 @@ def no_reference(message: str, line: int | None = None) -> Expected:
         kind="invalid_reference",
         file="reference.py" if line is not None else None,
         line=line,
-        message=clipped(message, MESSAGE_CHARS),
+        message=clipped(message.removeprefix(f"line {line}: "), MESSAGE_CHARS),
     )
     return Expected({}, {}, finding)
 

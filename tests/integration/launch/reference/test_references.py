@@ -28,6 +28,12 @@ async def test_one_array_is_what_the_only_output_should_be(pool):
     assert run.stage("expected:z_ptr") == (x + y).tobytes()
 
 
+async def test_np_is_there_without_an_import(pool):
+    run = await refer(pool, "def reference(x_ptr, **_):\n    return np.zeros_like(x_ptr)", ADD)
+
+    assert not any(run.stage("expected:z_ptr"))
+
+
 async def test_several_outputs_are_returned_by_name(pool):
     text = (
         "def reference(x_ptr, n, BLOCK):\n    return {'a': x_ptr.sum(0), 'b': x_ptr[0] * n + BLOCK}"

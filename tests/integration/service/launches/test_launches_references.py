@@ -99,6 +99,7 @@ def test_the_line_of_an_error_in_a_reference_is_its_own(launch: Launch) -> None:
     found = launch(two_outputs(reference))["findings"][-1]
 
     assert (found["file"], found["line"]) == ("reference.py", 3)
+    assert found["message"] == "IndexError: list index out of range"
 
 
 def test_a_reference_that_takes_too_long_is_ended(launch: Launch) -> None:
