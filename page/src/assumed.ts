@@ -52,6 +52,16 @@ export function assumptionsIn(kernel: Kernel | null, request: RequestText, typed
   });
 }
 
+/** Return the line of the source's own launch, if the request has types or values of it; null if not. */
+export function launchLineOf(kernel: Kernel | null, request: RequestText): number | null {
+  if (!kernel?.launch || request.language !== "python") return null;
+  const isAsLaunched = (parameter: Parameter): boolean => {
+    const text = request[isConstexpr(parameter) ? "constexprs" : "signature"][parameter.name];
+    return Boolean(parameter.proposal?.passed) && text === firstText(parameter, kernel);
+  };
+  return kernel.parameters.some(isAsLaunched) ? kernel.launch.line : null;
+}
+
 /** True if nothing but a proposal says what a parameter is. */
 function isOpen(parameter: Parameter): boolean {
   const { proposal, annotation } = parameter;

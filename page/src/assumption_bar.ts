@@ -1,7 +1,8 @@
-// The line above all results: what the request assumes, with a control to change each of it.
+// Above all results: the launch that types and values are taken from, and what the request assumes, with a
+// control to change each of it.
 
 import type { Assumption } from "./assumed";
-import { element, menu } from "./dom";
+import { button, element, menu } from "./dom";
 
 /** More controls are folded below their line at first. */
 const MOST_OPEN = 6;
@@ -9,15 +10,26 @@ const MOST_OPEN = 6;
 export class AssumptionBar {
   private readonly line = element("summary");
   private readonly controls = element("div", { className: "controls" });
-  readonly element = element("details", { className: "assumes", hidden: true }, this.line, this.controls);
+  private readonly assumed = element("details", {}, this.line, this.controls);
+  private readonly launch = element("p", { className: "launched" });
+  readonly element = element("div", { className: "assumes", hidden: true }, this.launch, this.assumed);
   private kernel = "";
 
-  constructor(private readonly change: (assumption: Assumption, text: string) => void) {}
+  constructor(
+    private readonly change: (assumption: Assumption, text: string) => void,
+    private readonly goTo: (line: number) => void,
+  ) {}
 
-  /** Show the assumptions of a kernel, and `sentence`, which lists those that are still assumed. */
-  show(kernel: string, sentence: string, assumptions: readonly Assumption[]): void {
-    this.element.hidden = !assumptions.length;
-    if (kernel !== this.kernel) this.element.open = assumptions.length <= MOST_OPEN;
+  /** Show the line of a kernel's launch, its assumptions, and `sentence`, which lists those that are still assumed. */
+  show(kernel: string, launchLine: number | null, sentence: string, assumptions: readonly Assumption[]): void {
+    this.launch.hidden = launchLine === null;
+    if (launchLine !== null) {
+      const place = button(`line ${launchLine}`, () => this.goTo(launchLine), { className: "place" });
+      this.launch.replaceChildren(`${kernel} is compiled as it is launched in `, place);
+    }
+    this.assumed.hidden = !assumptions.length;
+    this.element.hidden = this.launch.hidden && this.assumed.hidden;
+    if (kernel !== this.kernel) this.assumed.open = assumptions.length <= MOST_OPEN;
     this.kernel = assumptions.length ? kernel : "";
     this.line.textContent = sentence ? `${kernel} ${sentence}` : `${kernel}: nothing is assumed any more`;
     const focused = document.activeElement?.id ?? "";

@@ -77,7 +77,13 @@ export class ExplorerPage {
     });
     this.files = new FileTabs(editorBox, (files) => this.filesChanged(files));
     this.files.open(state.request.files ?? {});
-    this.form = new RequestForm(this.state.request, (byUser) => this.formChanged(byUser), (was, now) => this.launchOther(was, now), (kernel) => this.reveal(kernel));
+    this.form = new RequestForm(
+      this.state.request,
+      (byUser) => this.formChanged(byUser),
+      (was, now) => this.launchOther(was, now),
+      (kernel) => this.reveal(kernel),
+      (line) => this.editor.goTo(line, inspectedLines),
+    );
     this.panes = new Panes(
       {
         selection: this.selection,

@@ -14,6 +14,8 @@ const LAYOUT = "tritond-layout";
 /** A pane is no smaller, where it can be avoided. */
 const LEAST_WIDTH = 420;
 const LEAST_HEIGHT = 190;
+/** A text that is lower next to forms is better read as a tab. */
+const LEAST_READ = 300;
 /** Panes that are read together stand beside each other, even if each is narrow. */
 const BESIDE: Readonly<Record<string, string>> = { see: "run", run: "see" };
 const LEAST_BESIDE = 300;
@@ -150,7 +152,10 @@ export class Panes {
       if (layout && same(kindsIn(layout), known)) this.dock.fromJSON(layout);
       else {
         for (const kind of known) this.add(kind, { inactive: true }); // an active one takes the focus, and a phone scrolls to it
-        if (this.dock.width >= LEAST_WIDTH) this.size();
+        if (this.dock.width >= LEAST_WIDTH) {
+          this.size();
+          this.leaveLines();
+        }
       }
     } finally {
       this.isArranging = false;
@@ -257,6 +262,17 @@ export class Panes {
       const height = HEIGHTS[this.opened.get(id)?.kind ?? ""];
       if (height && group.activePanel?.id === id) group.api.setSize({ height });
     }
+  }
+
+  /** Make tabs of the panes that are read, if those that act leave each of them only a few lines. */
+  private leaveLines(): void {
+    const kinds = ({ panels }: DockviewGroupPanel): string[] => panels.map(({ id }) => this.opened.get(id)?.kind ?? "");
+    const read = this.dock.groups.filter((group) => kinds(group).every((kind) => isToRead(kind) && !WIDE.has(kind)));
+    const height = read.reduce((sum, { api }) => sum + api.height, 0) / read.length;
+    const [first, ...others] = read;
+    if (!others.length || read.length === this.dock.groups.length || height >= LEAST_READ) return;
+    for (const panel of others.flatMap((group) => [...group.panels])) panel.api.moveTo({ group: first!, skipSetActive: true });
+    this.size();
   }
 
   /** The pane with a GPU's assembly shows that of the target: AMD's instead of PTX, and back. */

@@ -1,6 +1,6 @@
 // The forms beside the editor: kernel, signature, constexprs, target, Triton and options.
 
-import { assumedIn, assumptionsIn, sentenceOf, type Assumption } from "./assumed";
+import { assumedIn, assumptionsIn, launchLineOf, sentenceOf, type Assumption } from "./assumed";
 import { AssumptionBar } from "./assumption_bar";
 import { keep, kept } from "./browser_storage";
 import { button, element, field, menu } from "./dom";
@@ -36,20 +36,24 @@ export class RequestForm {
   /** The parameters that were changed where they are listed as assumed, which go on to be listed. */
   private readonly changed = new Set<string>();
   /** The assumptions of the request, shown above its results. */
-  readonly assumptions = new AssumptionBar((assumption, text) => this.assumeOther(assumption, text));
+  readonly assumptions = new AssumptionBar(
+    (assumption, text) => this.assumeOther(assumption, text),
+    (line) => this.goTo(line),
+  );
   readonly chips = new KernelChips((kernel) => this.choose(kernel));
   private readonly types = element("datalist", { id: "types" }, ...TYPES.map((value) => element("option", { value })));
 
   /**
    * `request` is changed in place; then `onChange` is called: `byUser`, or since the source has other kernels.
    * `onOther` is called before, where the forms are now of another kernel. `onChosen` is called when
-   * somebody has chosen a kernel.
+   * somebody has chosen a kernel. `goTo` shows a line of the inspected source.
    */
   constructor(
     private request: RequestText,
     private readonly onChange: (byUser: boolean) => void,
     private readonly onOther: (was: Kernel, now: Kernel | null) => void,
     private readonly onChosen: (kernel: Kernel) => void,
+    private readonly goTo: (line: number) => void,
   ) {
     this.element.addEventListener("toggle", () => keep("localStorage", FOLDED, this.element.open ? null : "folded"));
     this.draw();
@@ -199,7 +203,7 @@ export class RequestForm {
     this.summary.textContent = [what, ...values, ...chosen, target, ...(triton ? [`Triton ${triton}`] : [])].join("  ");
     const { kernel, request, typed, changed } = this;
     this.chips.show(language === "python" ? this.entries.sort((one, other) => one.line - other.line) : [], kernel);
-    this.assumptions.show(kernel?.name ?? "", sentenceOf(assumedIn(kernel, request, typed)), assumptionsIn(kernel, request, typed, changed));
+    this.assumptions.show(kernel?.name ?? "", launchLineOf(kernel, request), sentenceOf(assumedIn(kernel, request, typed)), assumptionsIn(kernel, request, typed, changed));
   }
 
   /** Write something else than what was assumed. */

@@ -73,6 +73,23 @@ def test_a_pasted_file_is_shown_at_the_kernel_that_it_launches(visit: Visit) -> 
     assert violations(page) == []
 
 
+def test_the_launch_that_types_come_from_is_one_click_away(visit: Visit) -> None:
+    page = visit()
+    launch = (
+        "\n\nimport torch\n\nx = torch.rand(2048, device='cuda')\ncopy[(1,)](x, 1024, BLOCK=256)\n"
+    )
+    write(page, KERNEL + "\n" * 60 + launch)
+
+    line = KERNEL.count("\n") + 60 + 6
+    expect(page.locator(".assumes .launched")).to_have_text(
+        f"copy is compiled as it is launched in line {line}"
+    )
+    expect(page.get_by_label("BLOCK", exact=True)).to_have_value("256")
+    page.locator(".assumes").get_by_role("button").click()
+    expect(page.locator(f"{SOURCE} .cm-activeLine")).to_contain_text("copy[(1,)]")
+    assert violations(page) == []
+
+
 def test_types_of_an_example_are_no_guesses(visit: Visit) -> None:
     page = visit()
     expect(pane(page, "PTX")).to_contain_text("ld.global.v4.b32")

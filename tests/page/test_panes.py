@@ -313,6 +313,17 @@ def test_after_all_panes_are_closed_an_added_one_is_alone(page: Page) -> None:
     assert box_of(shown)["width"] > box_of(page.locator(".panes"))["width"] - 20
 
 
+def test_an_example_leaves_the_panes_that_are_read_as_many_lines_as_before(page: Page) -> None:
+    before = box_of(pane(page, "TTIR"))["height"]
+    page.get_by_label("Examples", exact=True).select_option(label="Matrix multiplication")
+    expect(page.get_by_role("tab", name="Run")).to_be_visible()
+
+    expect(page.get_by_role("tablist").last.get_by_role("tab")).to_have_text(
+        ["TTIR", "PTX", "Resources"]
+    )
+    assert box_of(pane(page, "TTIR"))["height"] > before
+
+
 def test_adding_an_open_pane_brings_it_to_the_front(page: Page) -> None:
     add_pane(page, "PTX")
 
