@@ -158,8 +158,7 @@ fuzz-torch-modules: $(TORCH)/.installed ##features generated modules that use to
 
 fuzz-kernels: $(READY) ##features random kernels on the CPU device, compared with an oracle; SEED=7 KERNELS=1 tries one again
 	$(PYTHON) -m tests.differential.kernels --kernels $(KERNELS) --seed $(SEED)
-	$(PYTHON) -m tests.differential.races --kernels $(KERNELS) --seed $(SEED)
-	$(PYTHON) -m tests.differential.undefined --kernels $(KERNELS) --seed $(SEED)
+	$(PYTHON) -m tests.differential undefined races tuning --count $(KERNELS) --seed $(SEED)
 
 fuzz-proofs: $(READY) ##features proofs of known and random kernels, re-checked with long limits, and with integers of 8 bits: no contradiction (COUNT=5000 SEED=1 SECONDS=3600)
 	$(PYTHON) -m tests.proofs.random_launches --launches $(KERNELS) --seed $(SEED)

@@ -32,12 +32,11 @@ def tuning_findings(
     assert order.tuning is not None
     outputs = frozenset(leaf.allocation for leaf in leaves(order.arguments) if leaf.output)
     left = _LeftMemory(memory, first, outputs)
-    before, once = left.before(), left.contents()
+    before, once, filled = left.before(), left.contents(), left.filled()
     rewritten = frozenset(
         number
         for number in outputs
-        if order.allocations[number]["init"] is not None
-        if not np.array_equal(before[number], once[number])
+        if filled[number].any() and not np.array_equal(before[number], once[number])
     )
     if not rewritten:
         return []

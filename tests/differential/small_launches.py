@@ -14,9 +14,10 @@ from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.module_text import TranslatedKernel
 from compiler.ttir_to_numpy.task import generic_form
 from launch.buffers.allocation import Allocation
-from launch.messages import RunOrder
+from launch.messages import RunOrder, TuningOrder
 
 TARGET = Target("cuda", 90, 32)
+FRONT_TARGET = {"backend": "cuda", "arch": 90, "warp_size": 32}
 
 
 class SmallMemory:
@@ -34,12 +35,15 @@ class SmallMemory:
         return [np.ones(given.size, np.bool_) for given in self._contents.values()]
 
 
-def small_form(source: str, names: Sequence[str]) -> RunForm:
-    """Return the run form of the kernel `k`, whose parameters are `names`."""
+def small_form(
+    source: str, names: Sequence[str], constants: Mapping[str, int] | None = None
+) -> RunForm:
+    """Return the run form of the kernel `k`, whose parameters are `names` and these constants."""
+    constexprs = {name: {"int": str(value)} for name, value in (constants or {}).items()}
     order = {
-        "kernel": "k", "files": {}, "signature": dict.fromkeys(names, "*i32"), "constexprs": {},
-        "hints": {}, "options": {"sanitize_overflow": False}, "stop_after": "source",
-        "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
+        "kernel": "k", "files": {}, "signature": dict.fromkeys(names, "*i32"),
+        "constexprs": constexprs, "hints": {}, "options": {"sanitize_overflow": False},
+        "stop_after": "source", "target": FRONT_TARGET,
     }  # fmt: skip
     stages: dict[str, str] = {}
     tasks.TASKS["front"](
@@ -49,7 +53,9 @@ def small_form(source: str, names: Sequence[str]) -> RunForm:
     return run_form(module_of(generic), TranslatedKernel(symbol, "source", tuple(names)), {})
 
 
-def small_order(sizes: Mapping[str, int], programs: int) -> RunOrder:
+def small_order(
+    sizes: Mapping[str, int], programs: int, tuning: TuningOrder | None = None
+) -> RunOrder:
     """Return the launch of this many programs on buffers of these sizes."""
     arguments = {
         name: {
@@ -61,4 +67,5 @@ def small_order(sizes: Mapping[str, int], programs: int) -> RunOrder:
     return RunOrder(
         ir=(0, 0), stage="source", target=TARGET, files=["user.py"], allocations=[],
         arguments=arguments, parameters=list(arguments), grid=(programs, 1, 1),
+        tuning=tuning,
     )  # fmt: skip
