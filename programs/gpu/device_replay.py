@@ -15,6 +15,7 @@ from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
 from programs.gpu.fresh_inputs import FreshInputs
+from programs.gpu.guarded_storages import guarded_storages
 from programs.gpu.iteration_outputs import Checked
 from programs.gpu.op_fault import OpFault, op_fault
 from programs.gpu.prepared_calls import TimedProgram
@@ -28,6 +29,7 @@ from programs.gpu.replay_outputs import (
     SentOutputs,
     named,
 )
+from programs.gpu.tensor_guards import TensorGuards
 from programs.gpu.turns import timed_in_turns
 from programs.gpu.variant_choice import VariantChoice
 from programs.replay.checked_tapes import (
@@ -48,11 +50,14 @@ from programs.replay.program_run import (
 from programs.replay.replay_order import CALLS
 from programs.replay.storage_lifetimes import START, lifetimes
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import InvalidTape, Tape, TapeLaunch
+from programs.tape.schema import InvalidTape, Tape, TapeLaunch, tensors_of
 from worker.gpu.launcher.device import CudaError
 from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
 from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.launcher.run_outputs import Send
+
+_MOST_LOOKS = 2000
+"""Limit of the launches after which red zones are checked; later ones at the end of a call."""
 
 
 class _NotReady(Exception):
@@ -81,6 +86,10 @@ class DeviceReplay:
         self._findings: list[Finding] = []
         self._parameters: list[str | None] = []
         self._inputs_left: list[str] = []
+        self._guards: TensorGuards | None = None
+        """The guarded memory of the replay that is running; None: tensors lie side by side."""
+        self._looks_left = _MOST_LOOKS
+        self._spare_bytes = 0
         self._unexplained: set[int] = set()
         """The storages that calls changed, although none of their ops may write them."""
         self._op: int | None = None
@@ -117,6 +126,7 @@ class DeviceReplay:
 
     def _checked(self) -> Tape | None:
         most_bytes = min(self._order.memory_bytes, self._context.free_cached_memory())
+        self._spare_bytes = max(0, most_bytes - self._needed.peak_bytes)
         return check_tapes(
             self.tape, self._order.inputs_tape, most_bytes, "the GPU", self._sink.most_bytes
         )
@@ -217,7 +227,10 @@ class DeviceReplay:
         """Pass outputs on; return their digests, and the elements that may be unwritten."""
         digests: dict[int, Sequence[int]] = {}
         suspects: dict[OutputIndex, Array] = {}
+        self._guards = guards = self._context.guards
+        guards.begin(guarded_storages(self.tape, guards.page_bytes, self._spare_bytes // 2))
         for run, call in self._calls():
+            self._find_damage(None)
             digests[call] = self._digests(run, call)
             for place, id_ in self._outputs(call):
                 self._sink.take(place, run.tensors.get(id_))
@@ -228,6 +241,9 @@ class DeviceReplay:
             for position, data in run.inputs_left.items():
                 self._sink.take_input((call, position), data)
                 self._inputs_left.append(named((call, position)))
+            del run  # a replay's tensors lie in memory that ends with it
+        self._guards = None
+        guards.end()
         return digests, suspects
 
     def _digests(self, run: ProgramRun, call: int) -> Sequence[int]:
@@ -282,6 +298,7 @@ class DeviceReplay:
             sees_accesses=False,
             other_poison=other_poison,
             digests=self._timing.digests,
+            memory=self._guards,
         )
         given = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
@@ -302,8 +319,20 @@ class DeviceReplay:
         if self._order.announce:
             self._stage(f"op-{index}")
 
-    def _end(self, _: int) -> None:
+    def _end(self, index: int) -> None:
         self._context.wait()
+        op = self.tape.ops[index]
+        if self._guards is not None and isinstance(op, TapeLaunch) and self._looks_left:
+            self._looks_left -= 1
+            self._find_damage(op)
+
+    def _find_damage(self, op: TapeLaunch | None) -> None:
+        """Add a finding for each red zone that changed: by a launch, or by any; see `_end`."""
+        if self._guards is None:
+            return
+        launched = {} if op is None else _storages_of(self.tape, op)
+        for storage in self._guards.damaged(None if op is None else launched):
+            self._findings.append(_out_of_bounds(op, launched.get(storage)))
 
     def _outputs(self, call: int) -> list[tuple[OutputIndex, int]]:
         ids = [id_ for _, id_ in tensors_in(outputs_of(self.tape, call))]
@@ -356,6 +385,20 @@ def _doubt(timing: dict[str, Any] | None, differing: int) -> None:
     if timing is not None and differing:
         timing["checked_repeats"] += len(CALLS)
         timing["differing_repeats"] += differing
+
+
+def _storages_of(tape: Tape, op: TapeLaunch) -> dict[int, str]:
+    """Return the names of a launch's arguments by their storage."""
+    pairs = [(id_, name) for name, value in op.args.items() for id_ in tensors_of(value)]
+    return {tape.tensors[id_].storage: name for id_, name in reversed(pairs)}
+
+
+def _out_of_bounds(op: TapeLaunch | None, argument: str | None) -> Finding:
+    of = "a tensor" if argument is None else argument
+    message = f"A kernel wrote next to {of}, outside of its memory."
+    place = None if op is None else op.place
+    file, line = (None, None) if place is None else (place.file, place.line)
+    return Finding(kind="out_of_bounds", argument=argument, file=file, line=line, message=message)
 
 
 def _nondeterministic(path: str, call: int) -> Finding:

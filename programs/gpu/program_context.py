@@ -14,6 +14,7 @@ from cuda.bindings import driver as cu
 
 from compiler.abi import Abi
 from programs.gpu.cuda_timing import CudaTiming
+from programs.gpu.tensor_guards import TensorGuards
 from programs.replay import warming_networks
 from programs.replay.live_tensors import in_order
 from worker.gpu.launcher.device import GpuDevice, check
@@ -44,6 +45,8 @@ class GpuProgramContext:
         torch.cuda.set_stream(stream)
         self.timing = CudaTiming(device, self.clocks)
         """Times programs; closed after each."""
+        self.guards = TensorGuards(device)
+        """Memory for the tensors of a checked replay."""
         self._lasting_bytes = 0
 
     def warm_up(self) -> None:
@@ -88,6 +91,7 @@ class GpuProgramContext:
         while self._loaded:
             self._loaded.pop().unload()
         self._give_back()
+        self.guards.end()
         left_bytes: int = torch.cuda.memory_allocated()
         return left_bytes <= self._lasting_bytes
 

@@ -4,6 +4,8 @@ An ATen result is used as it is if its layout is the recorded one. Otherwise it 
 layout, since kernels got the recorded strides.
 """
 
+from typing import Protocol
+
 import torch
 
 from programs.replay.operators import DTYPES
@@ -11,11 +13,25 @@ from programs.tape.schema import InvalidTape, Tape, TensorMeta
 from programs.tape.tensor_extents import covers_storage
 
 
+class SeparateMemory(Protocol):
+    """Memory for some storages that torch does not allocate."""
+
+    def wants(self, storage: int) -> bool:
+        """Return True for a storage that is to lie there."""
+        ...
+
+    def take(self, storage: int, size_bytes: int) -> torch.Tensor | None:
+        """Return its bytes, None if there is no room."""
+        ...
+
+
 class LiveTensors:
     """Tensors by their index in the tape, and the storages that they lie in."""
 
-    def __init__(self, tape: Tape, device: torch.device) -> None:
-        self._tape, self.device = tape, device
+    def __init__(
+        self, tape: Tape, device: torch.device, memory: SeparateMemory | None = None
+    ) -> None:
+        self._tape, self.device, self._memory = tape, device, memory
         self._tensors: dict[int, torch.Tensor] = {}
         self._octets: dict[int, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
@@ -43,10 +59,17 @@ class LiveTensors:
         """Return a tensor as recorded, in new memory if its storage does not exist yet."""
         storage = self._tape.tensors[id_].storage
         if storage not in self._octets:
-            count = self._tape.storages[storage]
-            octets = torch.empty(count, dtype=torch.uint8, device=self.device)
-            self._add(storage, octets)
+            self._add(storage, self._new_octets(storage))
         return self._keep(id_, self._view(id_))
+
+    def _new_octets(self, storage: int) -> torch.Tensor:
+        count, memory = self._tape.storages[storage], self._memory
+        octets = None
+        if memory is not None and count and memory.wants(storage):
+            octets = memory.take(storage, count)
+        if octets is None:
+            octets = torch.empty(count, dtype=torch.uint8, device=self.device)
+        return octets
 
     def adopt(self, storage: int, octets: torch.Tensor) -> None:
         """Make bytes the contents of a storage that does not exist yet."""
@@ -73,7 +96,7 @@ class LiveTensors:
             if not may_copy:
                 raise _unlike(id_, "new memory", "a view")
             self._copy(id_, found)
-        elif self._lies_as_recorded(found, meta):
+        elif self._lies_as_recorded(found, meta) and not self._must_move(meta):
             self._add(meta.storage, _octets_of(found))
             self._keep(id_, found)
         elif not covers_storage(meta, self._tape.storages[meta.storage]):
@@ -104,6 +127,11 @@ class LiveTensors:
         made = self.make(id_)
         if self.device.type != "meta":
             made.copy_(found)
+
+    def _must_move(self, meta: TensorMeta) -> bool:
+        """Return True for a result that is to lie in other memory, if all of it can be copied."""
+        is_wanted = self._memory is not None and self._memory.wants(meta.storage)
+        return is_wanted and covers_storage(meta, self._tape.storages[meta.storage])
 
     def _lies_as_recorded(self, found: torch.Tensor, meta: TensorMeta) -> bool:
         count = found.untyped_storage().nbytes()

@@ -21,7 +21,7 @@ import torch
 
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
-from programs.replay.live_tensors import LiveTensors, bytes_of
+from programs.replay.live_tensors import LiveTensors, SeparateMemory, bytes_of
 from programs.replay.operators import DTYPES, STATISTICS, Call, called
 from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes, changed_tensors
@@ -252,6 +252,8 @@ class ReplayOptions:
     """Calls an ATen op; an experiment also measures its time."""
     may_round: bool = False
     """True if results may have another floating-point dtype than the tape's."""
+    memory: SeparateMemory | None = None
+    """The memory of tensors that lie between unmapped pages of a GPU."""
     digests: Digests = digests_on_host
     """Detects memory that a call changes. Its key must be hidden from the program's kernels."""
 
@@ -269,7 +271,7 @@ class ProgramRun:
     ) -> None:
         """`given` are the input tensors, made by another tape."""
         self._tape, self._needed, self._launches, self._how = tape, needed, launches, how
-        self.tensors = LiveTensors(tape, how.device)
+        self.tensors = LiveTensors(tape, how.device, how.memory)
         self.generators = RandomGenerators(tape, how.device)
         self.written = self._written_memory()
         self._inputs = ChangedInputs(

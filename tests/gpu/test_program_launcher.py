@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from launch.messages import Tolerance
-from programs.gpu.program_order import ProgramTimingOrder
+from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from tests.gpu.program_launching import COUNT, adding, floats
 from tests.gpu.program_tapes import program, t
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
@@ -165,7 +166,7 @@ def test_nothing_of_a_program_is_left_for_the_next(launcher):
 
     def reading(tape, inputs):
         found = []
-        for index in (0, 1000, 5000, 100_000):
+        for index in (0, -5000, -50_000, -100_000):  # behind it, no memory is mapped
             out = tape.empty([1])
             args = {"x_ptr": t(inputs[0]), "output_ptr": t(out), "index": index}
             tape.launch("load_at", args, index="i32")
@@ -180,7 +181,7 @@ def test_nothing_of_a_program_is_left_for_the_next(launcher):
     assert launcher.starts == starts
     assert outcome.ending is LaunchEnding.OK, outcome
     assert floats(outcome, "0:0")[0] == floats(outcome, "0:4")[0]
-    assert floats(outcome, "0:3")[0] == 0.0
+    assert [floats(outcome, f"0:{at}")[0] for at in (1, 2, 3)] == [0.0] * 3
 
 
 @pytest.mark.parametrize(
@@ -206,6 +207,82 @@ def test_a_fault_is_reported_with_its_op(launcher, build, args, scalars, kind):
     assert outcome.fault["kind"] == kind
     assert outcome.fault["op"] == 3
     assert outcome.clean is (kind == "does_not_fit")
+
+
+def storing(count: int, index: int) -> ProgramOrder:
+    """Return an order whose kernel stores at an index of a tensor."""
+
+    def call(tape, inputs):
+        out = tape.full([count], 0.0, "fp32")
+        tape.launch("store_at", {"output_ptr": t(out), "index": index}, index="i32")
+        return [out]
+
+    return program(call, [[4]])
+
+
+def test_a_store_behind_a_tensor_changes_a_red_zone(launcher):
+    result = launcher.run(storing(1000, 1000)).result
+
+    found = [(one["kind"], one["argument"]) for one in result["findings"]]
+    assert found == [("out_of_bounds", "output_ptr")] * 2
+
+
+def test_a_store_before_a_tensor_changes_a_red_zone(launcher):
+    result = launcher.run(storing(1000, -3)).result
+
+    assert {one["kind"] for one in result["findings"]} == {"out_of_bounds"}
+
+
+def test_a_store_behind_the_page_of_a_tensor_is_a_fault(launcher):
+    outcome = launcher.run(storing(64, 64))
+
+    assert outcome.ending is LaunchEnding.FAULT, outcome
+    assert outcome.fault["kind"] == "illegal_access"
+
+
+def test_a_program_and_its_reference_are_timed_in_turns(launcher, figure):
+    def added(tape, inputs):
+        return [tape.made("add.Tensor", [COUNT], t(inputs[0]), t(inputs[1])), *inputs]
+
+    timing = ProgramTimingOrder(max_ms=200.0)
+    order = replace(
+        program(adding, [[COUNT], [COUNT]], timing=timing),
+        turns=program(added, [[COUNT], [COUNT]], timing=timing),
+        tolerances={0: Tolerance(rtol=1e-6), 1: Tolerance(), 2: Tolerance()},
+    )
+    began = time.monotonic()
+    outcome = launcher.run(order)
+    wall_s = time.monotonic() - began
+
+    assert outcome.ending is LaunchEnding.OK, outcome
+    assert outcome.clean
+    result = outcome.result
+    assert result["timing"] is not None, result["timing_note"]
+    ours, theirs = result["timing"], result["turns"]["timing"]
+    figure(f"{ours['median_us']} and {theirs['median_us']} us, {ours['repeats']} turns, {wall_s} s")
+    assert ours["fresh_values"]
+    assert ours["repeats"] == theirs["repeats"] >= ours["checked_repeats"] >= 8
+    assert (ours["differing_repeats"], result["wrong_turns"]) == (0, [])
+    assert (result["changed_storages"], result["changed_elsewhere"]) == ([], False)
+    assert 0.5 < ours["median_us"] / theirs["median_us"] < 2
+
+
+def test_a_program_that_differs_from_its_reference_differs_in_each_turn(launcher):
+    def halved(tape, inputs):
+        return [tape.made("mul.Scalar", [COUNT], t(inputs[0]), 0.5)]
+
+    def doubled(tape, inputs):
+        return [tape.made("mul.Scalar", [COUNT], t(inputs[0]), 2.0)]
+
+    timing = ProgramTimingOrder(max_ms=100.0)
+    order = replace(
+        program(halved, [[COUNT]], timing=timing),
+        turns=program(doubled, [[COUNT]], timing=timing),
+        tolerances={0: Tolerance(rtol=1e-6)},
+    )
+    timing = launcher.run(order).result["timing"]
+
+    assert timing["differing_repeats"] == timing["checked_repeats"] > 0
 
 
 def test_an_index_out_of_range_of_an_op_is_reported(launcher):

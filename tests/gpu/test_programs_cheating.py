@@ -47,6 +47,44 @@ def reads_all_kernel(x_ptr, output_ptr, n, BLOCK: tl.constexpr):
 """
 
 
+KEEPS_BEHIND_AN_ADDRESS = """import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def note_address(t, table):
+    tl.store(table, t.to(tl.int64))
+
+@triton.jit
+def kept_add(table, x, y, output, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    kept = tl.load(table).to(tl.pointer_type(tl.float32))
+    key = tl.load(x)
+    if tl.load(kept + tl.program_id(0)) == key:
+        result = tl.load(kept + 1024 + offsets, mask=offsets < n)
+    else:
+        result = tl.load(x + offsets, mask=offsets < n) + tl.load(y + offsets, mask=offsets < n)
+        tl.store(kept + 1024 + offsets, result, mask=offsets < n)
+        tl.store(kept + tl.program_id(0), key)
+    tl.store(output + offsets, result, mask=offsets < n)
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = torch.zeros(1024 + 98432, device="cuda")
+        self.register_buffer("table", torch.zeros(1, dtype=torch.int64, device="cuda"))
+        note_address[(1,)](self.kept, self.table)
+
+    def forward(self, x, y):
+        output = torch.empty_like(x)
+        kept_add[(triton.cdiv(x.numel(), 1024),)](
+            self.table, x, y, output, x.numel(), BLOCK=1024
+        )
+        self.kept[:1].clone()
+        return output
+"""
+
+
 @pytest.fixture
 def run(programs, figure):
     """Return a function that evaluates a program on the GPU and records the answer."""
@@ -86,6 +124,14 @@ def test_a_kernel_that_reaches_for_memory_does_not_pass(run, name):
 
     assert answer["state"] == "completed", answer["problem"]
     assert answer["verdict"] != "passed", answer
+
+
+def test_results_that_are_kept_behind_an_address_are_reported(run):
+    answer = run(KEEPS_BEHIND_AN_ADDRESS)
+
+    assert answer["state"] == "completed", answer["problem"]
+    assert "state_kept" in {one["kind"] for one in answer["findings"]}
+    assert not answer["reward"]["correct"]
 
 
 def test_an_honest_kernel_passes_behind_them_all(run):

@@ -6,7 +6,7 @@ Kernels are Python functions that get their parameters' addresses. "GPU memory" 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,6 +48,37 @@ def floats(address: int, count: int = COUNT) -> Any:
     return np.frombuffer((ctypes.c_float * count).from_address(address), np.float32)
 
 
+class Guards:
+    """Red zones behind tensors, without unmapped pages."""
+
+    page_bytes = ZONE_BYTES = 4096
+
+    def __init__(self) -> None:
+        self._wanted: frozenset[int] = frozenset()
+        self.zones: dict[int, torch.Tensor] = {}
+
+    def begin(self, storages: frozenset[int]) -> None:
+        self._wanted = storages
+
+    def wants(self, storage: int) -> bool:
+        return storage in self._wanted
+
+    def take(self, storage: int, size_bytes: int) -> torch.Tensor:
+        whole = torch.full((size_bytes + self.ZONE_BYTES,), 0xA5, dtype=torch.uint8)
+        self.zones[storage] = whole[size_bytes:]
+        return whole[:size_bytes]
+
+    def damaged(self, storages: Iterable[int] | None = None) -> list[int]:
+        looked = list(self.zones) if storages is None else [s for s in storages if s in self.zones]
+        found = [one for one in looked if bool((self.zones[one] != 0xA5).any())]
+        for one in found:
+            del self.zones[one]
+        return found
+
+    def end(self) -> None:
+        self._wanted, self.zones = frozenset(), {}
+
+
 class Gpu:
     """Runs orders in this process."""
 
@@ -76,6 +107,7 @@ class Gpu:
             load=lambda cubin, abi, grid: load(device, cubin, abi, grid),
             wait=self._wait,
             timing=FakeDevice(),
+            guards=Guards(),
             read=lambda tensor, may_share: _bytes(tensor),
             send_tensor=lambda send, stage, tensor: self.sent.update({stage: _bytes(tensor)}),
         )

@@ -177,6 +177,28 @@ def test_memory_that_a_kernel_reaches_behind_an_address_is_reported(gpu: Gpu) ->
     assert result["changed_storages"] == [tape.tensors[kept][-1]]
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_kernel_that_writes_behind_a_tensor_is_reported_at_its_line(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    importlib.import_module("programs.gpu.device_replay")
+    module = sys.modules["programs.gpu.device_replay"]
+
+    def beyond(pointers: Any) -> None:
+        scale(pointers)
+        floats(pointer(pointers, 1), COUNT + 1)[COUNT] = 1.0
+
+    monkeypatch.setattr(module, "_MOST_LOOKS", 0 if is_late else 100)
+    gpu.kernel("scale", beyond)
+    tape = program(scaling(), [[COUNT]])
+
+    result = gpu.run(tape)
+
+    found = [(one["kind"], one["argument"], one["line"]) for one in result["findings"]]
+    named = [("out_of_bounds", "out", line) for line in (13, 15)]
+    assert found == ([("out_of_bounds", None, None)] * 2 if is_late else named)
+
+
 def test_a_module_that_cannot_be_read_is_reported(gpu: Gpu) -> None:
     gpu.kernel("scale", scale)
 
