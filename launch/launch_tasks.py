@@ -7,7 +7,7 @@ execute none: `compare` belongs into `parse`, and `run`, which parses IR, into `
 import gc
 
 from compiler.back import contexts, triton_api
-from compiler.front.preloaded import PRELOADED, preload
+from compiler.front.standard_library import PRELOADED, preload
 from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
 from compiler.messages.wire import Task, task_of

@@ -17,7 +17,6 @@ from compiler.back import (
     locations,
     mlir_log,
     ptxas,
-    reproducers,
     tool_process,
     triton_api,
 )
@@ -145,7 +144,7 @@ def lowered(
     lowering = _Lowering(backend, options, language, text, stages, metadata, send, sources)
     lowering.timings_ms["parse"] = parse_ms
     lowering.note(language)
-    with reproducers.without_reproducers():
+    with contexts.without_reproducers():
         for name in _names_of(list(stages), order):
             module = lowering.lower(name, module)
             lowering.note(name)

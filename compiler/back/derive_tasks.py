@@ -1,4 +1,4 @@
-"""The tasks that derive something from a compilation's texts: its log read, its lines, its exports.
+"""The tasks that derive something from a compilation's texts: its lines, exports, differences.
 
 All of it is pure text that hostile code may have worded, so it is read in a child and not beside
 the store. Runs nothing of the user's.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from compiler.back import inline_assembly, mlir_log, nvdisasm
 from compiler.back.nvdisasm import NOT_DERIVABLE, disassembly
 from compiler.diagnostic import KERNEL_FOLDER, Failure
+from compiler.diff.compilation_diff import Side, compilation_diff
 from compiler.explain.explanation import explanation
 from compiler.export.c import c_header
 from compiler.export.cuda_inline import cuda_inline_header
@@ -21,6 +22,8 @@ from compiler.lines.hot_lines import hot_lines as hot_lines_of
 from compiler.lines.hot_lines import read_counters
 from compiler.lines.line_map import MAPS, line_maps, table
 from compiler.messages.orders import (
+    DiffOrder,
+    DiffSide,
     ExplanationOrder,
     ExportOrder,
     HotLinesOrder,
@@ -130,3 +133,21 @@ def log(order: LogOrder, body: bytes, send: Send) -> LogReport:
     text = body.decode(errors="replace")
     found = mlir_log.diagnostics(text, sources, order.stage)
     return LogReport(diagnostics=inline_assembly.with_places(found, order.ir, sources))
+
+
+def diff(order: DiffOrder, body: bytes, send: Send) -> None:
+    """Send what differs, as JSON; the parts of `body` are the texts of the first, then the second.
+
+    A part that is called `files` is JSON: the user's files by path.
+    """
+    first = sum(order.a.sizes.values())
+    a, b = _side(order.a, body[:first]), _side(order.b, body[first:])
+    data = json.dumps(compilation_diff(a, b, order.compared), separators=(",", ":")).encode()
+    send({"kind": "stage", "stage": "diff", "ms": 0.0}, data)
+
+
+def _side(given: DiffSide, body: bytes) -> Side:
+    parts = nvdisasm.split(body, given.sizes)
+    files = json.loads(parts.pop("files"))
+    stages = {name: data.decode(errors="replace") for name, data in parts.items()}
+    return Side(given.record, stages, files)

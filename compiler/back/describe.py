@@ -4,16 +4,18 @@ import dataclasses
 import functools
 import hashlib
 import importlib.metadata
+import inspect
 import platform
+from types import ModuleType
 from typing import Any
 
 import triton
+import triton.language
 from triton import knobs
 
 from compiler.back import triton_api
-from compiler.back.language import language_names
 from compiler.messages.orders import DescribeOrder
-from compiler.messages.reports import ToolchainReport
+from compiler.messages.reports import LanguageName, ToolchainReport
 from compiler.messages.wire import Send
 
 _NUMBERS: dict[str, tuple[int, int | None]] = {
@@ -41,6 +43,8 @@ PUBLIC_OPTIONS = {
     ),
 }  # fmt: skip
 _OPTIONAL = {"maxnreg": "int", "ptx_version": "int", "min_shared_mem": "int"}
+_SUMMARY_CHARS = 300
+_SIGNATURE_CHARS = 500
 
 
 def describe(order: DescribeOrder, body: bytes, send: Send) -> ToolchainReport:
@@ -67,7 +71,7 @@ def facts() -> ToolchainReport:
         python=platform.python_version(),
         host_arch=platform.machine(),
         options={backend: _options(backend) for backend in PUBLIC_OPTIONS},
-        language=language_names(),
+        language=_language_names(),
     )
 
 
@@ -106,3 +110,48 @@ def _choices(name: str, backend: str) -> list[Any] | None:
     if name == "default_dot_input_precision":
         return list(triton_api.options_class(backend).allowed_dot_input_precisions)
     return _CHOICES.get(name)
+
+
+# Names of `triton.language`, for editors that complete `tl.`. Triton itself is asked, so they are
+# true of each version that a deployment offers.
+
+
+def _language_names() -> list[LanguageName]:
+    """Return the public names that a kernel may use, in the order of the alphabet."""
+    names = [name for name in dir(triton.language) if not name.startswith("_")]
+    found = ((name, getattr(triton.language, name)) for name in names)
+    return [_described(name, value) for name, value in found if _is_of_the_language(value)]
+
+
+def _is_of_the_language(value: Any) -> bool:
+    if isinstance(value, ModuleType):
+        return False
+    home = value.__module__ if inspect.isclass(value) else type(value).__module__
+    # functions are Python's, and only those of the language stand in it
+    return inspect.isfunction(value) or home.startswith("triton.")
+
+
+def _described(name: str, value: Any) -> LanguageName:
+    function = getattr(value, "fn", value)  # of a JITFunction
+    is_called = inspect.isfunction(function) or inspect.isclass(function)
+    text = inspect.getdoc(function) if is_called else None
+    summary = " ".join((text or "").replace(":code:", "").split("\n\n")[0].split())
+    return LanguageName(
+        name=name,
+        signature=_signature(function)[:_SIGNATURE_CHARS] if is_called else None,
+        summary=summary[:_SUMMARY_CHARS],
+    )
+
+
+def _signature(function: Any) -> str:
+    """Return the signature for kernels: without parameters that the compiler passes itself."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a class that Python cannot say it of
+        return "(...)"
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for name, parameter in signature.parameters.items()
+        if not name.startswith("_") and name != "self"
+    ]
+    return str(inspect.Signature(parameters)).replace("constexpr[", "[")

@@ -1,10 +1,12 @@
-"""The task that asks a kernel's own autotuner for its configurations, and what heuristics stand by.
+"""The tasks of a kernel's own autotuner: its configurations with heuristics, and its cache file.
 
 Most autotuned kernels make their list of configurations by code, which only executing it tells: so
-this runs the user's Python, as `front` does, but no function that would act at a launch.
+the first runs the user's Python, as `front` does, but no function that would act at a launch.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from triton.runtime.autotuner import Autotuner, Config, Heuristics
@@ -12,6 +14,7 @@ from triton.runtime.autotuner import Autotuner, Config, Heuristics
 from compiler.back import triton_api
 from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source
+from compiler.front.ast_source import decode
 from compiler.front.heuristic_text import NotPlain, place_of, plain_expression
 from compiler.front.jit_function import load_kernel, unwrap
 from compiler.front.module import Loaded
@@ -19,6 +22,7 @@ from compiler.messages.autotuning import (
     CONFIG_OPTIONS,
     MOST_CONFIGS,
     PRUNING_HOOKS,
+    AutotuneCacheOrder,
     AutotuneOrder,
     AutotuneReport,
     HeuristicReport,
@@ -28,6 +32,8 @@ from compiler.messages.wire import Send
 
 _MOST_LAYERS = 10
 _SET_ASIDE = ("pre_hook", "ir_override")
+_LONGEST_NAME = 150
+"""Length of the kernel's name in the file's name, as Triton truncates it."""
 
 
 def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
@@ -151,3 +157,61 @@ def _heuristics(layers: Sequence[Any], tuner: Autotuner | None) -> Iterator[Heur
                 why_not=why_not,
                 outside=not inside,
             )
+
+
+# The file that `@triton.autotune(cache_results=True)` loads elsewhere.
+#
+# Triton names the folder of that file by a hash over texts: of itself, of its back end for the
+# target, of the kernel, of the tuning key and of all configurations. This Triton makes these texts
+# by its own classes; no user Python runs here.
+
+
+def autotune_cache(order: AutotuneCacheOrder, body: bytes, send: Send) -> None:
+    """Send `{"folder", "file", "text"}`: the file, and the folder of Triton's cache it belongs in.
+
+    Raises `Failure` (`not_derivable`) for a configuration that has another text elsewhere.
+    """
+    del body
+    configs = [_stored_config(item) for item in order.configs]
+    tuning_key = (*(_value(item) for item in order.key), *order.dtypes)
+    backend = triton_api.make_backend(triton_api.target_of(order.target))
+    digest = _cache_digest(order.source_hash, backend, tuning_key, configs)
+    timings = [(vars(_stored_config(item)), item["ms"]) for item in order.timings]
+    written = {
+        "folder": triton_api.cache_folder(digest),
+        "file": f"{order.kernel[:_LONGEST_NAME]}.autotune.json",
+        "text": json.dumps({"key": tuning_key, "configs_timings": timings}, default=str),
+    }
+    send({"kind": "stage", "stage": "autotune_cache", "ms": 0.0}, json.dumps(written).encode())
+
+
+def _cache_digest(
+    source_hash: str, backend: Any, tuning_key: tuple[Any, ...], configs: list[Config]
+) -> str:
+    """Return the hash that `Autotuner.check_disk_cache` makes, no variable being set."""
+    texts = [
+        triton_api.triton_key(),
+        backend.hash(),
+        source_hash,
+        str(sorted({}.items())),
+        str(tuning_key),
+        *map(str, configs),
+    ]
+    return hashlib.sha256("-".join(texts).encode()).hexdigest()
+
+
+def _stored_config(item: Mapping[str, Any]) -> Config:
+    values = {name: _value(value) for name, value in item["values"].items()}
+    options = {name: _value(value) for name, value in item["options"].items()}
+    return Config(values, **options)
+
+
+def _value(tagged: Any) -> Any:
+    def function(name: str) -> Any:
+        message = (
+            f"the configurations name the function {name}, whose text in Triton's key depends on "
+            "the module that it is imported as"
+        )
+        raise Failure("not_derivable", "autotune_cache", message)
+
+    return decode(tagged, function)

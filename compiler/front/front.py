@@ -3,9 +3,11 @@
 Runs user Python, so only children that are thrown away may use it.
 """
 
+import copy
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,13 +18,60 @@ from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source, triton_knobs
 from compiler.front.ast_source import CompleteSpecialization, specialize
 from compiler.front.diagnosis import front_errors, module_errors
-from compiler.front.hidden_options import HiddenOptions
 from compiler.front.jit_function import asking_for_modules, find
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
 from compiler.messages.orders import FrontOrder
 from compiler.messages.reports import BlockLocations, FrontReport
 from compiler.messages.wire import Send
+
+_ASKED = "option_asked"
+"""The slug of the failure of a front end that needs to see every option."""
+
+
+class _HiddenOptions:
+    """The names of options whose values are not in this process, and the one that code read."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._asked: str | None = None
+
+    def visible(self, options: Any) -> dict[str, Any]:
+        """Return the values of `options`, a backend's, that are not hidden."""
+        return {name: value for name, value in vars(options).items() if name not in self._names}
+
+    def hide(self, options: Any) -> Any:
+        """Return `options` so that reading a hidden one raises `_HiddenOptionRead`."""
+        if not self._names:
+            return options
+        kind = type(options)
+        traps = {name: _Trap(name, self._ask) for name in (*self._names, "__dict__")}
+        place = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+        hidden = copy.copy(options)
+        for name in self._names:
+            vars(hidden).pop(name, None)
+        # the options are frozen, so their own way of setting refuses
+        object.__setattr__(hidden, "__class__", type(kind.__name__, (kind,), place | traps))
+        return hidden
+
+    def check(self) -> None:
+        """Raise `_HiddenOptionRead` if code read a hidden option, even if it went on without it."""
+        if self._asked is not None:
+            raise _HiddenOptionRead(self._asked)
+
+    @contextmanager
+    def noticed(self) -> Iterator[None]:
+        """End the block with a `Failure` (ASKED), however it ends, if code read a hidden option."""
+        try:
+            yield
+        finally:
+            if self._asked is not None:
+                message = f"the front end asks for the option {self._asked}"
+                raise Failure(_ASKED, "frontend", message)
+
+    def _ask(self, name: str) -> None:
+        self._asked = name
+        raise _HiddenOptionRead(name)
 
 
 @dataclass(frozen=True)
@@ -38,7 +87,7 @@ def front(order: FrontOrder, body: bytes, send: Send) -> FrontReport:
 
     Raises `Failure`, ASKED where code read a hidden option.
     """
-    hidden = HiddenOptions(order.hidden)
+    hidden = _HiddenOptions(order.hidden)
     with hidden.noticed(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -53,7 +102,7 @@ def _front(
     text: str,
     send: Send,
     caught: list[warnings.WarningMessage],
-    hidden: HiddenOptions,
+    hidden: _HiddenOptions,
 ) -> FrontReport:
     started = perf_counter()
     driver_stub.pretend(triton_api.target_of(order.target))
@@ -91,7 +140,7 @@ def _lower(
     order: FrontOrder,
     send: Send,
     loaded: Loaded,
-    hidden: HiddenOptions,
+    hidden: _HiddenOptions,
 ) -> _FrontRun:
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     parsed = backend.parse_options(dict(order.options))
@@ -144,3 +193,30 @@ def _make_ttir(lower: Callable[..., Any], module: Any, metadata: dict[str, Any])
     except RuntimeError as error:
         message = f"Triton's first passes refused the kernel: {error}"
         raise Failure("lowering_failed", "ttir", message) from error
+
+
+# Options that only back ends read are hidden from the front end.
+#
+# The user's code and Triton's language can reach the options through the builder. A value that is
+# not in the process cannot have influenced it.
+
+
+class _HiddenOptionRead(BaseException):
+    """Code read a hidden option. No `except Exception` of the user's may catch this."""
+
+
+class _Trap:
+    """An attribute that asks when an instance reads it; classes read it unchanged."""
+
+    def __init__(self, name: str, ask: Any) -> None:
+        self._name = name
+        self._ask = ask
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return getattr(owner.__base__, self._name)
+        return self._ask(self._name)
+
+    def __set__(self, instance: object, value: object) -> None:
+        """Make this win over what the instance holds; frozen options are never set."""
+        raise AttributeError(self._name)

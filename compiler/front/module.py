@@ -25,7 +25,7 @@ from compiler.diagnostic import (
     diagnostic,
     excerpt,
 )
-from compiler.front import cpu_budget, posted_folder
+from compiler.front import module_execution, posted_folder
 from compiler.front.environment import (
     Assumptions,
     LaunchResult,
@@ -214,7 +214,7 @@ def load(
     sys.meta_path.append(MissingModules(assumptions))
     loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None
-    most_cpu_s = host_run.most_cpu_s if host_run else cpu_budget.MOST_CPU_S
+    most_cpu_s = host_run.most_cpu_s if host_run else module_execution.MOST_CPU_S
     notice_attempts(assumptions)
     folder = posted_folder.of_request(text, files, is_whole=module is None)
     catches_memory = any("MemoryError" in each for each in (text, *files.values()))
@@ -225,11 +225,11 @@ def load(
         launching_nothing(host_run.runs if host_run else _launch_nothing(assumptions)),
     ):
         try:
-            with cpu_budget.bounded(most_cpu_s, writes_lines=not catches_memory):
+            with module_execution.bounded(most_cpu_s, writes_lines=not catches_memory):
                 loaded = _executed(posted, loaded, finder, is_main=host_run is not None)
         except StatementFailed as failure:
             failed = failure.dropped
-        except cpu_budget.CpuBudgetUsedUp as error:
+        except module_execution.CpuBudgetUsedUp as error:
             place = error.place or execution.place
             raise _took_too_long(place, most_cpu_s) from None
     for dropped in execution.dropped:

@@ -9,22 +9,26 @@ import __future__
 
 import ast
 import copy
+import faulthandler
 import linecache
+import signal
 import sys
+import time
 import types
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from traceback import walk_tb
+from types import FrameType
 from typing import Any, NoReturn
 
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
-from compiler.front.cpu_budget import CpuBudgetUsedUp
-from compiler.front.environment import Assumptions, StandIn, is_lacking
+from compiler.front.code_reach import UserCalls, unnoted
+from compiler.front.environment import Assumptions, StandIn, executing_line, is_lacking
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
 from compiler.front.taint import Executed, Taint, TaintAnalysis, Walks
-from compiler.front.user_calls import UserCalls, unnoted
 from compiler.posted_text import lines_of, python_text
 from compiler.reading.scopes import stored
 
@@ -34,6 +38,9 @@ _ANSWER_NAME = " answer"
 """Not a valid Python name, so that it hides no other."""
 _PEELED = " peeled"
 """The name of the identity function that replaces a decorator that cannot run."""
+MOST_CPU_S = 30.0
+"""The CPU time that a source and all it imports may take."""
+_STDERR = 2
 
 
 @dataclass(frozen=True)
@@ -436,3 +443,42 @@ def _with_text(error: BaseException) -> Exception:
         if isinstance(error, Exception):
             return error
     return RuntimeError(f"{type(error).__name__}: {words}")
+
+
+# The bound on the CPU time of code at module level, which names the line that used it up.
+#
+# The sandbox sends SIGXCPU after each second of CPU time. Python then raises at the line that
+# runs; within a long call of C code it cannot, so the C library's handler also writes the lines to
+# stderr, where the worker finds them if it has to kill the child.
+
+
+class CpuBudgetUsedUp(BaseException):
+    """Module-level code took too long, at the file and line `place`, if any of it was running."""
+
+    def __init__(self, place: tuple[str, int] | None) -> None:
+        super().__init__()
+        self.place = place
+
+
+@contextmanager
+def bounded(most_cpu_s: float, *, writes_lines: bool = True) -> Iterator[None]:
+    """Raise `CpuBudgetUsedUp` in the block once it has taken `most_cpu_s`.
+
+    To be used in the main thread. `writes_lines`: the lines are written to stderr from then on for
+    good.
+    """
+    end_s = time.process_time() + most_cpu_s
+    running = True
+
+    def notice(_number: int, _frame: FrameType | None) -> None:
+        if running and time.process_time() > end_s:
+            raise CpuBudgetUsedUp(executing_line())
+
+    faulthandler.unregister(signal.SIGXCPU)  # of a zygote: registered twice, it does nothing
+    signal.signal(signal.SIGXCPU, notice)
+    if writes_lines:
+        faulthandler.register(signal.SIGXCPU, file=_STDERR, all_threads=False, chain=True)
+    try:
+        yield
+    finally:
+        running = False

@@ -1,19 +1,22 @@
-"""Imports modules of Python's standard library in children, which open no file.
+"""The modules that user code can import in children, which open no file.
 
-A zygote reads their code before it forks. No pool starts a thread and no event loop opens a socket:
-they do their work in the only thread.
+A zygote imports some before it forks, and reads the code of others. No pool starts a thread and no
+event loop opens a socket: they do their work in the only thread.
 """
 
+import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from compiler.front.environment import Assumptions
+from compiler.languages import LANGUAGES
 
 KEPT = (
     "asyncio", "bdb", "bz2", "cmd", "code", "codeop", "concurrent", "cProfile", "doctest", "email",
@@ -25,6 +28,30 @@ KEPT = (
 """Modules and packages that sources import at times, and that cost a zygote too much to execute."""
 _kept: dict[str, tuple[types.FunctionType, bool]] = {}
 """The code of each module, and whether it is a package. A zygote hides the paths of functions."""
+PRELOADED = (
+    "__future__", "abc", "argparse", "array", "ast", "base64", "binascii", "bisect", "builtins",
+    "calendar", "cmath", "codecs", "collections", "collections.abc", "colorsys", "configparser",
+    "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib",
+    "enum", "errno", "fnmatch", "fractions", "glob", "graphlib", "locale", "queue", "reprlib",
+    "secrets", "shlex", "shutil", "stat", "subprocess", "tempfile", "timeit", "zlib",
+    "functools", "gc", "hashlib", "heapq", "inspect", "io", "itertools", "json", "keyword",
+    "logging", "logging.config", "math", "numbers", "operator", "os", "os.path",
+    "pathlib", "pickle", "platform", "pprint",
+    "random", "re", "statistics", "string", "struct", "sys", "textwrap", "threading", "time",
+    "traceback", "types", "typing", "unicodedata", "unittest",
+    "uuid", "warnings", "weakref",
+    "triton.language", "triton.language.math", "triton.language.core", "triton.language.random",
+    "triton.language.standard", "triton.language.semantic", "triton.language.target_info",
+    "triton.language.extra", "triton.language.extra.libdevice", "triton.language.extra.cuda",
+    "triton.language.extra.cuda.libdevice", "triton.language.extra.cuda.gdc",
+    "triton.language.extra.cuda.utils", "triton.language.extra.hip",
+    "triton.language.extra.hip.libdevice", "triton.runtime", "triton.runtime.driver",
+    "triton.runtime.jit", "triton.runtime.autotuner", "triton.compiler",
+    "triton.compiler.code_generator", "triton.testing", "triton.tools.tensor_descriptor",
+    "triton.tools.mxfp", "triton.tools.ragged_tma", "triton.experimental",
+    *(module for language in LANGUAGES for module in language.modules),
+)  # fmt: skip
+"""Modules that a zygote imports before it forks."""
 
 
 class _Reader(importlib.machinery.SourceFileLoader):
@@ -132,3 +159,14 @@ _CHANGED = {
     "concurrent.futures.thread": _without_threads,
     "asyncio.selector_events": _without_sockets,
 }
+
+
+def preload(names: Iterable[str]) -> None:
+    """Import those of these modules that this environment has."""
+    for name in names:
+        if importlib.util.find_spec(name.partition(".")[0]) is None:
+            continue
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            continue  # this version has no such module, and user code that imports it gets an error

@@ -20,9 +20,15 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import KernelInterface
 
 from compiler.front import code_reach
-from compiler.front.code_reach import CodeFacts, Namespace, Reach, identity
+from compiler.front.code_reach import (
+    MOST_FUNCTIONS,
+    CodeFacts,
+    Namespace,
+    Reach,
+    UserCall,
+    identity,
+)
 from compiler.front.environment import Assumptions, StandIn
-from compiler.front.user_calls import MOST_FUNCTIONS, UserCall
 from compiler.reading.scopes import children, stored
 
 _MOST = 20_000

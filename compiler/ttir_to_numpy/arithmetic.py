@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.clamping import clamped
 from compiler.ttir_to_numpy.external_functions import external
-from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.known_numbers import number_of, source_of
 from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import NameScope, results_of
@@ -85,6 +85,17 @@ _OF_FLOATS: Mapping[int, str] = {
     14: "({0} != {0}) | ({1} != {1})",
 }  # fmt: skip
 """By MLIR's number of the predicate: ordered ones, then those that hold for NaN."""
+
+
+def _clamped(scope: NameScope, operation: Operation) -> NumpyExpression:
+    """Return `tt.clampf` as `cuda:90` has it; `propagateNan` says whether a NaN stays."""
+    is_nan_kept = bool(operation.integer("propagateNan"))
+    _, least, most = operation.operands
+    if _are_opposite(source_of(least), source_of(most)):
+        return scope.call(operation, f"clamped_to({{0}}, {{2}}, {is_nan_kept})", typed=True)
+    if is_nan_kept:
+        return scope.call(operation, "minimum(maximum({0}, {1}), {2})")
+    return scope.call(operation, "minnum(maxnum({0}, {1}), {2})")
 
 
 def elementwise(scope: NameScope, operation: Operation) -> NumpyExpression:
@@ -265,7 +276,7 @@ EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = {
     "math.rsqrt": reciprocal_root,
     "math.fpowi": powered,
     "arith.flush_denormals": flushed,
-    "tt.clampf": clamped,
+    "tt.clampf": _clamped,
     "tt.extern_elementwise": external,
 }
 """Writers by the operation's name."""
@@ -273,3 +284,20 @@ STATEMENTS: Mapping[str, Callable[[NameScope, Operation], None]] = {
     **dict.fromkeys(_OF_TWO, two_results),
     "tt.elementwise_inline_asm": assembly,
 }
+
+
+# Triton has two instructions of PTX for `tt.clampf`, or one where the bounds are opposite. They
+# make the same of all numbers. Of a NaN the one instruction makes the limit, the
+# two the lower bound.
+
+
+def _are_opposite(least: Value, most: Value) -> bool:
+    """Return whether the compiler knows `least` to be `-most`: numbers, or `-x` and `x`."""
+    number, limit = number_of(least), number_of(most)
+    if number is not None and limit is not None:
+        return number == -limit
+    made_by = least.made_by
+    if made_by is None or made_by.name not in {"arith.negf", "arith.subf"}:
+        return False
+    *zero, negated = made_by.operands
+    return source_of(negated) is most and all(number_of(one) == 0 for one in zero)

@@ -14,17 +14,16 @@ from compiler.lines.source_location import SourceLocation
 from compiler.lines.step import Step
 from compiler.ttir_to_numpy import runtime_text
 from compiler.ttir_to_numpy.batched.blocks import in_order
+from compiler.ttir_to_numpy.batched.computed_from import waited_atomics
 from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.batched.extents import ExtentChecks
 from compiler.ttir_to_numpy.batched.form import NAMES, run_form_with
 from compiler.ttir_to_numpy.batched.lifetimes import with_deletions
 from compiler.ttir_to_numpy.batched.reachable import Reachable
 from compiler.ttir_to_numpy.batched.repeated_accesses import RepeatedAccesses
-from compiler.ttir_to_numpy.batched.stepping import Stepping
+from compiler.ttir_to_numpy.batched.stepping import Stepping, Watching
 from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSource, undefined_sources
 from compiler.ttir_to_numpy.batched.uniform import Uniformity
-from compiler.ttir_to_numpy.batched.waited_atomics import waited_atomics
-from compiler.ttir_to_numpy.batched.watching import Watching
 from compiler.ttir_to_numpy.contraction import contract
 from compiler.ttir_to_numpy.function_text import FunctionCodegen, kind_of
 from compiler.ttir_to_numpy.functions import Functions

@@ -8,7 +8,7 @@ import gc
 import logging
 import warnings
 
-from compiler.front.preloaded import PRELOADED, preload
+from compiler.front.standard_library import PRELOADED, preload
 from programs.recorder import launch_recorder, sandbox_attempts
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record import record

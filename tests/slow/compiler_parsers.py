@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.back import (
-    amdgcn,
-    inline_assembly,
-    ir_repairs,
-    mlir_log,
-    passes,
-    ptxas,
-    reproducers,
-)
+from compiler.back import amdgcn, contexts, inline_assembly, mlir_log, passes, posted_ir, ptxas
 from compiler.diagnostic import Span, diagnostic, excerpt, without_addresses
 from compiler.diff import stage_text
 from compiler.export.ptx import read_entry
@@ -75,7 +67,7 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("<failed to evaluate assertion message", ">, '", "NameError('", "')>"),
     ),
     "the module in what a failing pass says": (
-        lambda text: reproducers.log_without_module(text.encode()),
+        lambda text: contexts.log_without_module(text.encode()),
         ("#a = ", "#a.", "module ", "\n#-}\n", "\nmodule {\n#"),
     ),
     "the failing pass": (mlir_log.failing_pass, ("Pipeline failed while executing [", "`a`")),
@@ -197,7 +189,7 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ),
     ),
     "repairs of IR": (
-        lambda text: list(ir_repairs.attempts(text)),
+        lambda text: list(posted_ir.attempts(text)),
         (
             "#loc1 = loc(",
             "loc(#loc1)",
@@ -207,7 +199,7 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             '!tt.ptr<a, "constant">',
         ),
     ),
-    "IR without locations": (ir_repairs.without_locations, (" loc(", 'loc("', "loc((", "#loc1 = ")),
+    "IR without locations": (posted_ir.without_locations, (" loc(", 'loc("', "loc((", "#loc1 = ")),
     "dumps of passes": (
         lambda text: list(passes.read(text)),
         ("// -----// IR Dump Before a (b) //----- //\n", "// -----//", "IR Dump "),

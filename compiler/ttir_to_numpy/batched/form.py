@@ -1,20 +1,17 @@
 """The run form's writers: those of the artifact's form, changed for a leading axis."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 
-from compiler.ttir_to_numpy.batched import (
-    accesses,
-    control_flow,
-    conversions,
-    promises,
-    reductions,
-    shapes,
-)
+from compiler.ttir_to_numpy import arithmetic, mlir_types
+from compiler.ttir_to_numpy.batched import accesses, control_flow, promises, reductions, shapes
 from compiler.ttir_to_numpy.batched.blocks import write_blocks
 from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSources
 from compiler.ttir_to_numpy.form import Form
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
+from compiler.ttir_to_numpy.scope import NameScope
 
 NAMES = frozenset(
     {
@@ -45,7 +42,7 @@ def run_form_with(
     return Form(
         expressions={
             **ARTIFACT.expressions,
-            **conversions.EXPRESSIONS,
+            **_EXPRESSIONS,
             **shapes.EXPRESSIONS,
             **shapes.constants_with(constants),
             **shapes.picking_with(undefined),
@@ -58,3 +55,18 @@ def run_form_with(
         after=promises.after,
         effects=ARTIFACT.effects | {accesses.ASSUMPTION, *accesses.BARRIERS},
     )
+
+
+def _to_float(scope: NameScope, operation: Operation) -> NumpyExpression:
+    """Return floats as floats of another type; from fp32 to fp16 without flags for each element."""
+    types = (operation.operands[0].type, operation.results[0].type)
+    is_nearest = operation.attributes.get("rounding") is None or operation.integer("rounding")
+    if tuple(map(mlir_types.element_of, types)) == ("f32", "f16") and is_nearest:
+        return scope.call(operation, "to_half({})", typed=True)
+    return arithmetic.to_float(scope, operation)
+
+
+_EXPRESSIONS: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]] = dict.fromkeys(
+    ("arith.truncf", "tt.fp_to_fp"), _to_float
+)
+"""Writers by the operation's name."""

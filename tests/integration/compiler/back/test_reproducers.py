@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compiler.back import contexts, locations, reproducers, triton_api
+from compiler.back import contexts, locations, triton_api
 from compiler.back.mlir_log import failing_pass
 from compiler.target import Target
 from launch.cpu.small_kernel import TEXT
@@ -47,7 +47,7 @@ def test_a_run_that_fails_says_so_without_the_module(capfd: pytest.CaptureFixtur
         lowered(3)
     assert "tt.func public @small" in capfd.readouterr().err  # Triton adds it by default
 
-    with reproducers.without_reproducers(), pytest.raises(RuntimeError, match="run failed"):
+    with contexts.without_reproducers(), pytest.raises(RuntimeError, match="run failed"):
         lowered(3)
 
     said = capfd.readouterr().err
@@ -56,7 +56,7 @@ def test_a_run_that_fails_says_so_without_the_module(capfd: pytest.CaptureFixtur
 
 
 def test_a_path_that_cannot_be_made_says_the_same(capfd: pytest.CaptureFixture[str]) -> None:
-    reproducers.disable_reproducers()
+    contexts.disable_reproducers()
 
     with pytest.raises(RuntimeError, match="run failed"):
         lowered(3)
@@ -68,9 +68,9 @@ def test_a_path_that_cannot_be_made_says_the_same(capfd: pytest.CaptureFixture[s
 
 def test_what_is_made_is_the_same_by_all_three_ways(capfd: pytest.CaptureFixture[str]) -> None:
     made = [str(lowered(1))]
-    with reproducers.without_reproducers():
+    with contexts.without_reproducers():
         made.append(str(lowered(1)))
-    reproducers.disable_reproducers()
+    contexts.disable_reproducers()
     made.append(str(lowered(1)))
 
     assert made[0] == made[1] == made[2]
@@ -82,7 +82,7 @@ def test_what_a_run_that_succeeds_says_is_passed_on(
 ) -> None:
     monkeypatch.setenv("MLIR_ENABLE_DUMP", "1")
 
-    with reproducers.without_reproducers():
+    with contexts.without_reproducers():
         lowered(1)
 
     assert "IR Dump Before ConvertTritonToTritonGPU" in capfd.readouterr().err
@@ -94,7 +94,7 @@ def test_all_is_as_before_afterwards(before: str | None, monkeypatch: pytest.Mon
     if before is not None:
         monkeypatch.setenv("TRITON_REPRODUCER_PATH", before)
 
-    with pytest.raises(RuntimeError), reproducers.without_reproducers():
+    with pytest.raises(RuntimeError), contexts.without_reproducers():
         lowered(3)
 
     assert os.environ.get("TRITON_REPRODUCER_PATH") == before
@@ -102,13 +102,13 @@ def test_all_is_as_before_afterwards(before: str | None, monkeypatch: pytest.Mon
 
 
 def test_only_the_module_is_cut_out() -> None:
-    assert reproducers.log_without_module(WORDS + MODULE + BEHIND) == WORDS + BEHIND
-    assert reproducers.log_without_module(WORDS + BEHIND) == WORDS + BEHIND
-    assert reproducers.log_without_module(b"") == b""
+    assert contexts.log_without_module(WORDS + MODULE + BEHIND) == WORDS + BEHIND
+    assert contexts.log_without_module(WORDS + BEHIND) == WORDS + BEHIND
+    assert contexts.log_without_module(b"") == b""
 
 
 def test_a_module_without_its_end_is_bounded_and_what_is_behind_it_kept() -> None:
-    cut = reproducers.log_without_module(WORDS + b"module {\n" + b"  x\n" * (1 << 20) + BEHIND)
+    cut = contexts.log_without_module(WORDS + b"module {\n" + b"  x\n" * (1 << 20) + BEHIND)
 
     assert cut.startswith(WORDS)
     assert cut.endswith(BEHIND)

@@ -14,8 +14,8 @@ from tests.integration.compiler.children import ROOT
 LOADS = """
 import json, sys
 from compiler.diagnostic import Failure
-from compiler.front import cpu_budget, module
-cpu_budget.MOST_CPU_S = 0.05
+from compiler.front import module_execution, module
+module_execution.MOST_CPU_S = 0.05
 order = json.load(sys.stdin)
 try:
     module.load(order["source"], order["files"], module="pkg.kernels")

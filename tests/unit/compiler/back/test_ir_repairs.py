@@ -2,7 +2,7 @@
 
 import pytest
 
-from compiler.back.ir_repairs import attempts, without_locations
+from compiler.back.posted_ir import attempts, without_locations
 
 WHOLE = """module {
   tt.return loc(#loc1)
