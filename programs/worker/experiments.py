@@ -14,6 +14,7 @@ from hashlib import sha256
 from itertools import product
 from math import prod
 
+from jobs.deadline import DeadlinePassed
 from programs.program_record import ProgramFlag
 from programs.replay.replay_order import Experiment
 from programs.tape.flow import flow_of
@@ -52,11 +53,18 @@ _TIMED = Experiment(launches="replaced", timed=_REPEATS)
 
 
 async def make_experiments(trials: ProgramTrials) -> ExperimentResults:
-    """Return what experiments show. Raises DeadlinePassed, ZygoteError, NotCompared."""
-    others = await ValueTrial.of(trials)
-    torch = await torch_share(trials, others)
-    flags = [*torch.flags, *await others.flags(), *await prepared_work(trials)]
-    return ExperimentResults(flags, 1 - torch.share)
+    """Return what those experiments show that end in time. Raises ZygoteError, NotCompared."""
+    flags: list[ProgramFlag] = []
+    coverage: float | None = None
+    try:
+        others = await ValueTrial.of(trials)
+        torch = await torch_share(trials, others)
+        flags, coverage = [*torch.flags], 1 - torch.share
+        flags += await others.flags()
+        flags += await prepared_work(trials)
+    except DeadlinePassed:
+        return ExperimentResults(flags, coverage, is_complete=False)
+    return ExperimentResults(flags, coverage)
 
 
 @dataclass(frozen=True, slots=True)

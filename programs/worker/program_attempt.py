@@ -95,6 +95,10 @@ class ProgramAttempt:
         context = replace(self.context, gpu=None)
         return replace(self, context=context, deadline=deadline, is_followed=False)
 
+    def in_half_the_time(self) -> "ProgramAttempt":
+        """Return this attempt with half of the time that is left."""
+        return replace(self, deadline=Deadline(self.deadline.left_s / 2, what="program"))
+
     @property
     def seed(self) -> int:
         """The seed of this trial's first call. The second call's seed is one more."""

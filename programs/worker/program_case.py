@@ -65,6 +65,11 @@ _NO_EXPERIMENTS = (
     "No experiments were made, so nothing shows how much of the work torch does, except the times: "
     "they need a replay on the CPU device, but {why}"
 )
+_TOO_LATE = (
+    "Not all experiments ended within half of the time that was left, so flags about the work of "
+    "torch and about other values may be missing. Ask for more than this deadline_s, or make the "
+    "inputs smaller."
+)
 _CPU_BESIDE_GPU_S = 60.0
 """Limit of the experiments on a program that ran on a GPU."""
 _MOST_KEPT = 20
@@ -150,6 +155,7 @@ class _Case:
         else:
             if there.experiments is not None:
                 outcome.flags += there.experiments.flags
+                outcome.warnings += [] if there.experiments.is_complete else [_TOO_LATE]
                 return
             problem = there.problem
             why = f"the verdict is {there.verdict}" if problem is None else problem.detail
@@ -226,7 +232,10 @@ class _Case:
         if outcome.verdict is not Verdict.PASSED or attempt.trial:
             return
         with attempt.spent.on("experiments"):
-            found = await make_experiments(ProgramTrials(attempt, passed, self._tolerances))
+            trials = ProgramTrials(attempt.in_half_the_time(), passed, self._tolerances)
+            found = await make_experiments(trials)
+        if not found.is_complete:
+            outcome.warnings.append(_TOO_LATE)
         causes = [flag for flag in outcome.flags if flag.kind == "precision_downgrade"]
         # a flag with a line says more than one by the error alone
         outcome.flags += [one for one in found.flags if not causes or one.kind != causes[0].kind]

@@ -48,6 +48,8 @@ class ExperimentResults:
 
     flags: Sequence[ProgramFlag] = ()
     coverage: float | None = None
+    is_complete: bool = True
+    """False if some did not end within the time that they had."""
 
 
 @dataclass(slots=True)
