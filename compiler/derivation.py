@@ -6,7 +6,7 @@ Job and outcome as service and worker exchange them; how it is made is not known
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -28,48 +28,109 @@ EXPLAINED = ("ttgir", "ptx", "amdgcn")
 """The stages that an explanation reads."""
 
 
-@dataclass(frozen=True, slots=True)
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DerivationKind:
-    """One thing that can be derived.
+    """One thing that can be derived. It needs one of the stages in `needs`."""
 
-    It needs one of the stages in `needs`; `suffix` is that of a file to save it in.
-    """
-
-    media_type: str
+    media_type: str = JSON
     suffix: str
+    """The suffix of a file to save it in."""
     needs: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    """The stages whose texts or binaries alone make it; () where `worker/compile/derive.py` has
+    more to do."""
     needs_request: bool = False
+    summary: str = ""
+    """The summary of its route; "" for one without a route of that shape."""
+    description: str = ""
 
 
-def _of_stage(name: str, *, suffix: str, needs_request: bool = False) -> DerivationKind:
+def _of_stage(name: str, **row: Any) -> DerivationKind:
     stage = BY_NAME[name]
-    return DerivationKind(stage.media_type, suffix, stage.derived_from, needs_request)
+    return DerivationKind(media_type=stage.media_type, needs=stage.derived_from, **row)
 
 
 KINDS: Mapping[str, DerivationKind] = {
-    "sass": _of_stage("sass", suffix="sass"),
-    "lines": DerivationKind("application/json", "lines.json", ("source", "ttir", "ttgir")),
-    "instructions": DerivationKind("application/json", "instructions.json", ("cubin", "amdgcn")),
-    "explanation": DerivationKind("application/json", "explanation.json", EXPLAINED),
+    "sass": _of_stage(
+        "sass",
+        suffix="sass",
+        reads=("cubin", "ptx"),
+        summary="Disassembled machine code, with its source lines",
+        description="Answer nvdisasm's listing of the cubin.",
+    ),
+    "numpy": _of_stage(
+        "numpy",
+        suffix="py",
+        needs_request=True,
+        summary="The kernel translated to a NumPy module, with its source lines",
+        description=(
+            "Answer a module that computes what the kernel's TTIR says. It needs only NumPy."
+        ),
+    ),
+    "lines": DerivationKind(
+        suffix="lines.json",
+        needs=("source", "ttir", "ttgir"),
+        summary="Map each source line to its lines in every artifact",
+        description=(
+            "Answer 1-based lines. Inlined code appears at the helper's line and at the call's."
+        ),
+    ),
+    "instructions": DerivationKind(
+        suffix="instructions.json",
+        needs=("cubin", "amdgcn"),
+        summary="Count instructions by class, opcode and line",
+        description="Answer counts for SASS or AMD assembly. Each instruction counts once.",
+    ),
+    "explanation": DerivationKind(
+        suffix="explanation.json",
+        needs=EXPLAINED,
+        summary="What makes the kernel costly, by source line",
+        description=(
+            "Answer which unit multiplies matrices and why no faster one, accesses, and "
+            "conversions."
+        ),
+    ),
     "passes": DerivationKind(
-        "application/json", "passes.json", ("source", "ttir", "ttgir"), needs_request=True
+        suffix="passes.json",
+        needs=("source", "ttir", "ttgir"),
+        needs_request=True,
+        summary="List the compiler passes, with the module before and after",
+        description=("Answer the passes in order. Passes that changed the module have its text."),
     ),
-    "layouts": DerivationKind("application/json", "layouts.json", ("ttgir",)),
+    "layouts": DerivationKind(
+        suffix="layouts.json",
+        needs=("ttgir",),
+        summary="Tell which lane, register and warp holds each element of a TTGIR type",
+        description=(
+            "Answer the types that the TTGIR's tensors have, each with its layout in linear "
+            "form.\n\n"
+            "`bases` holds offsets into the tensor: those of register 1, 2, 4 and so on, and the "
+            "same for\nlanes, warps and blocks of a cluster. The place of any register is the XOR "
+            "of those whose bits\nits number has, and likewise for lanes. For shared memory they "
+            "are of element offsets in it,\nfor tensor memory of rows and of columns as wide as an "
+            "element. `problem` says why a type has\nno bases: Triton does not tell its layout, or "
+            "it is a part of an allocation."
+        ),
+    ),
     AUTOTUNE_CACHE: DerivationKind(
-        "application/json", "autotune.json", ("source", "ttir", "ttgir"), needs_request=True
+        suffix="autotune.json", needs=("source", "ttir", "ttgir"), needs_request=True
     ),
-    DIFF: DerivationKind("application/json", "diff.json", (), needs_request=True),
-    "numpy": _of_stage("numpy", suffix="py", needs_request=True),
-    EXPORTS + "c": DerivationKind("text/x-c", "h", ("cubin",)),
-    EXPORTS + "cuda-inline": DerivationKind("text/x-cuda", "cuh", ("ptx",)),
-    EXPORTS + "rust": DerivationKind("text/rust", "rs", ("cubin",)),
-    EXPORTS + "python": DerivationKind("text/x-python", "py", ("cubin",)),
+    DIFF: DerivationKind(suffix="diff.json", needs=(), needs_request=True),
+    EXPORTS + "c": DerivationKind(media_type="text/x-c", suffix="h", needs=("cubin",)),
+    EXPORTS + "cuda-inline": DerivationKind(media_type="text/x-cuda", suffix="cuh", needs=("ptx",)),
+    EXPORTS + "rust": DerivationKind(media_type="text/rust", suffix="rs", needs=("cubin",)),
+    EXPORTS + "python": DerivationKind(media_type="text/x-python", suffix="py", needs=("cubin",)),
     EXPORTS + "triton-cache": DerivationKind(
-        "application/x-tar", "tar", ("cubin", "hsaco"), needs_request=True
+        media_type="application/x-tar",
+        suffix="tar",
+        needs=("cubin", "hsaco"),
+        needs_request=True,
     ),
 }
-"""By name, which is also the path behind that of the compilation; those without a folder of their
-own, `sass` and `numpy`, are artifacts."""
+"""By name, which is also the path behind that of the compilation; stages are artifacts."""
 
 
 class ComparedCompilation(BaseModel):

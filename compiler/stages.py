@@ -14,6 +14,8 @@ CompiledStage = Literal["source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdg
 CompiledTextStage = Literal["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"]
 TextStage = Literal["source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn", "numpy"]
 """A stage with a text: the page has a pane for it."""
+ComparedStage = Literal["source", "ttir", "ttgir", "llir", "ptx", "sass", "amdgcn"]
+"""A stage whose text a diff compares."""
 DiagnosticStage = Literal[
     "request", "frontend", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco"
 ]

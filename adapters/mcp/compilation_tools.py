@@ -25,7 +25,7 @@ from adapters.mcp.tool_arguments import (
     InspectArguments,
     TargetsArguments,
 )
-from compiler.stages import BINARY
+from compiler.stages import BINARY, BY_NAME
 from compiler.target import parse_target
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
@@ -163,7 +163,7 @@ def _facts(compilation: Mapping[str, Any]) -> dict[str, Any]:
 async def _stage_text(request: Request, key: str, stage: str) -> str | ToolAnswer:
     """Return the text of a stage, or the answer if there is none yet."""
     path = f"{COMPILATIONS}/{key}/artifacts/{stage}"
-    query = {"wait": wait_s(request)} if stage == "sass" else {}
+    query = {"wait": wait_s(request)} if BY_NAME[stage].is_derived else {}
     found = await ask_itself(request, "GET", path, query=query)
     if found.is_problem:
         return refused(found.json)

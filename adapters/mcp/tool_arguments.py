@@ -1,16 +1,15 @@
 """The arguments of the tools; language models see their schemas."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.request.compile_request import MAX_OPTIONS, Name, Text
 from compiler.request.signature import MAX_PARAMETERS
-from compiler.stages import CompiledTextStage
+from compiler.stages import ComparedStage, TextStage
 from launch.request.grid import MAX_CHARS as MAX_GRID_CHARS
 from launch.request.launch_request import MAX_ARGUMENTS, MAX_CHECKS
 
-TextStage = CompiledTextStage | Literal["sass"]
 MAX_AXES, MAX_VALUES, MAX_WHERE_CHARS = 32, 1000, 1000
 _Formula = Annotated[str, Field(max_length=MAX_GRID_CHARS)]
 
@@ -134,7 +133,7 @@ class CompareArguments(ToolArguments):
 
     first: Name = Field(description="a key from `compile`")
     second: Name = Field(description="a key from `compile`")
-    stage: TextStage | None = Field(
+    stage: ComparedStage | None = Field(
         default=None, description="the text diff to show; default: the first that differs"
     )
 
@@ -144,4 +143,4 @@ class ExplainArguments(ToolArguments):
 
     key: Name = Field(description="key of a compilation, or id of a launch, program or sweep")
     line: int | None = Field(default=None, ge=1, description="a line of the source to explain")
-    stage: TextStage | None = Field(default=None, description="default: PTX or AMD assembly")
+    stage: ComparedStage | None = Field(default=None, description="default: PTX or AMD assembly")

@@ -22,6 +22,7 @@ from compiler.lines.hot_lines import hot_lines as hot_lines_of
 from compiler.lines.hot_lines import read_counters
 from compiler.lines.line_map import MAPS, line_maps, table
 from compiler.messages.orders import (
+    DerivedTextOrder,
     DiffOrder,
     DiffSide,
     ExplanationOrder,
@@ -33,6 +34,15 @@ from compiler.messages.orders import (
 )
 from compiler.messages.reports import LogReport
 from compiler.messages.wire import Send
+
+DERIVED: Mapping[str, Callable[[Mapping[str, bytes]], str]] = {"sass": nvdisasm.sass}
+"""The functions that make the text of each derived stage from those that its kind `reads`."""
+
+
+def derived_text(order: DerivedTextOrder, body: bytes, send: Send) -> None:
+    """Send the text of the derived stage of `order`. Raises `Failure`."""
+    text = DERIVED[order.stage](nvdisasm.split(body, order.sizes))
+    send({"kind": "stage", "stage": order.task, "ms": 0.0}, text.encode())
 
 
 def lines(order: LinesOrder, body: bytes, send: Send) -> None:

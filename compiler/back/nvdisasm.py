@@ -1,4 +1,4 @@
-"""The task that disassembles a cubin, every instruction under the source lines it stems from.
+"""Disassembles a cubin, every instruction under the source lines it stems from.
 
 Several texts or binaries in the one body that a task is given, by their sizes.
 """
@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from compiler.back import tool_process, triton_api
 from compiler.diagnostic import Failure
 from compiler.lines.sass import with_source_lines
-from compiler.messages.orders import SassOrder
-from compiler.messages.wire import Send
 
 
 def split(body: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
@@ -39,13 +37,13 @@ LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """nvdisasm builds 50 MB of tables at its start; in small pages that is 14,000 page faults."""
 
 
-def sass(order: SassOrder, body: bytes, send: Send) -> None:
-    """Send the SASS of a cubin, with comments for the lines of PTX and source.
+def sass(given: Mapping[str, bytes]) -> str:
+    """Return the SASS of a cubin, with comments for the lines of PTX and source.
 
-    The parts of `body` are cubin, and ptx where there is one. Raises `Failure`.
+    `given` has the cubin, and the PTX where there is one. Raises `Failure`.
     """
-    with disassembly(split(body, order.sizes)) as finish:
-        send({"kind": "stage", "stage": "sass", "ms": 0.0}, finish().encode())
+    with disassembly(given) as finish:
+        return finish()
 
 
 @contextmanager

@@ -10,9 +10,17 @@ from triton import knobs
 
 from compiler.back import contexts, triton_api
 from compiler.back.back import back
-from compiler.back.derive_tasks import diff, explain, export, hot_lines, instructions, lines, log
+from compiler.back.derive_tasks import (
+    derived_text,
+    diff,
+    explain,
+    export,
+    hot_lines,
+    instructions,
+    lines,
+    log,
+)
 from compiler.back.describe import describe, facts
-from compiler.back.nvdisasm import sass
 from compiler.back.passes import passes
 from compiler.back.posted_ir import lower_posted_ir
 from compiler.back.triton_cache import triton_cache
@@ -48,7 +56,7 @@ TASKS: dict[str, Task] = dict(
         task_of(orders.BackOrder, back),
         task_of(orders.PostedOrder, lower_posted_ir),
         task_of(orders.DescribeOrder, describe),
-        task_of(orders.SassOrder, sass),
+        task_of(orders.DerivedTextOrder, derived_text),
         task_of(orders.LinesOrder, lines),
         task_of(orders.InstructionsOrder, instructions),
         task_of(orders.ExplanationOrder, explain),

@@ -185,18 +185,22 @@ class LogOrder(Order):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SassOrder(Order):
-    """Disassemble a cubin; `sizes` are those of the parts of the body, in their order, by stage."""
+class DerivedTextOrder(Order):
+    """Make the text of a derived `stage` from those of others.
 
-    task = "sass"
+    `sizes` are those of the parts of the body, in their order, by stage.
+    """
+
+    task = "derived_text"
     profile = "back"
-    stages = frozenset({"sass"})
+    stages = frozenset({"derived_text"})
+    stage: str
     sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinesOrder(Order):
-    """Map the lines of artifacts to those of the source; `sizes` are as in a `SassOrder`."""
+    """Map the lines of artifacts to those of the source; `sizes` are as in a `DerivedTextOrder`."""
 
     task = "lines"
     profile = "back"
@@ -206,7 +210,7 @@ class LinesOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionsOrder(Order):
-    """Count the instructions of a kernel; `sizes` are as in a `SassOrder`.
+    """Count the instructions of a kernel; `sizes` are as in a `DerivedTextOrder`.
 
     The part is `amdgcn`, or `sass`, or where that is yet to be made cubin, and ptx if there is one.
     """
@@ -219,7 +223,7 @@ class InstructionsOrder(Order):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationOrder(Order):
-    """Find what makes a kernel costly; `sizes` are as in a `SassOrder`.
+    """Find what makes a kernel costly; `sizes` are as in a `DerivedTextOrder`.
 
     The parts are ttgir, and ptx or amdgcn.
     """

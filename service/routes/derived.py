@@ -10,13 +10,16 @@ from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 
 from compiler.compilation import Compilation
-from compiler.derivation import EXPORTS, KINDS, Derivation
+from compiler.derivation import EXPORTS, JSON, KINDS, Derivation, DerivationKind
+from compiler.stages import BY_NAME
 from jobs.deadline import Deadline
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
 from service.compilations.derivations import DerivationRequest, Found, derived, read_finished
 from service.compilations.retrieval import forget_evicted
+from service.http.examples import example
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import requested_wait
@@ -28,181 +31,33 @@ router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 _UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not ready yet; ask again"}}
 _EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(EXPORTS)]
 _OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
-_INSTRUCTIONS = {
-    "total": 81,
-    "code_bytes": 1296,
-    "by_class": {"global_load": 16, "global_store": 8, "fp32": 8, "integer": 25, "other": 0},
-    "by_opcode": {"LDG.E.128": 4, "FADD": 8},
-    "by_line": [
-        {
-            "file": "user.py",
-            "line": 11,
-            "total": 14,
-            "local_bytes": 0,
-            "by_class": {"global_load": 8, "move": 6},
-        },
-        {"file": None, "line": None, "total": 1, "local_bytes": 0, "by_class": {"control": 1}},
-    ],
-}
-_LAYOUTS = {
-    "layouts": [
-        {
-            "type": "tensor<128xf32, #blocked>",
-            "shape": [128],
-            "kind": "distributed",
-            "bases": {
-                "register": [],
-                "lane": [[1], [2], [4], [8], [16]],
-                "warp": [[32], [64]],
-                "block": [],
-            },
-            "problem": None,
-        }
-    ],
-    "truncated": False,
-}
 
 
-_EXPLANATION = {
-    "matrix_products": [
-        {
-            "file": "user.py",
-            "line": 24,
-            "unit": "mma.sync",
-            "shape": "32x64x64 f16",
-            "reason": "wgmma needs M in 64s, not 32",
-            "message": "dot 32x64x64 f16: mma.sync: wgmma needs M in 64s, not 32",
-        }
-    ],
-    "tma": {
-        "copies": 0,
-        "reason": "the kernel has no tensor descriptor",
-        "message": "TMA: none; the kernel has no tensor descriptor",
-    },
-    "not_vectorised": [
-        {
-            "file": "user.py",
-            "line": 21,
-            "kind": "load",
-            "bytes_each": 2,
-            "count": 8,
-            "message": "not vectorised: 8 loads of 2 bytes",
-        }
-    ],
-    "uncoalesced": [
-        {
-            "file": "user.py",
-            "line": 21,
-            "kind": "load",
-            "lanes": 32,
-            "bytes_each": 2,
-            "apart_bytes": 512,
-            "multiple_bytes": 0,
-            "name": None,
-            "sectors": 32,
-            "needed": 2,
-            "sector_bytes": 32,
-            "message": "uncoalesced: a load of 2 bytes by each of 32 lanes, 512 bytes apart: 32 "
-            "pieces of 32 bytes, where 2 would do",
-        }
-    ],
-    "layout_conversions": [
-        {
-            "file": "user.py",
-            "line": 27,
-            "count": 1,
-            "elements": 2048,
-            "largest": "32x64xf32 #mma -> #blocked",
-            "message": "layout conversion: 32x64xf32 #mma -> #blocked",
-        }
-    ],
-}
+def _add_route(what: str, kind: DerivationKind) -> None:
+    """Add the route of one kind: stages are artifacts, the others have paths of their own."""
+
+    async def get(request: Request, key: str) -> Response:
+        return await _answer_derived(request, key, what)
+
+    is_json, sample = kind.media_type == JSON, example(what)
+    answered = {} if is_json else bytes_as(kind.media_type)
+    if sample is not None:
+        answered = {200: {"content": {JSON: {"example": sample}}}}
+    router.add_api_route(
+        f"/artifacts/{what}" if what in BY_NAME else f"/{what}",
+        get,
+        name=f"get_{what}",
+        summary=kind.summary,
+        description=kind.description,
+        response_class=JSONResponse if is_json else Response,
+        responses=answered | _UNFINISHED,
+        openapi_extra=_OPENAPI,
+    )
 
 
-@router.get(
-    "/artifacts/sass",
-    summary="Disassembled machine code, with its source lines",
-    response_class=Response,
-    responses=bytes_as(KINDS["sass"].media_type) | _UNFINISHED,
-    openapi_extra=_OPENAPI,
-)
-async def get_sass(request: Request, key: str) -> Response:
-    """Answer nvdisasm's listing of the cubin."""
-    return await _answer_derived(request, key, "sass")
-
-
-@router.get(
-    "/artifacts/numpy",
-    summary="The kernel translated to a NumPy module, with its source lines",
-    response_class=Response,
-    responses=bytes_as(KINDS["numpy"].media_type) | _UNFINISHED,
-    openapi_extra=_OPENAPI,
-)
-async def get_numpy(request: Request, key: str) -> Response:
-    """Answer a module that computes what the kernel's TTIR says. It needs only NumPy."""
-    return await _answer_derived(request, key, "numpy")
-
-
-@router.get(
-    "/lines",
-    summary="Map each source line to its lines in every artifact",
-    responses=_UNFINISHED,
-    openapi_extra=_OPENAPI,
-)
-async def get_lines(request: Request, key: str) -> Response:
-    """Answer 1-based lines. Inlined code appears at the helper's line and at the call's."""
-    return await _answer_derived(request, key, "lines")
-
-
-@router.get(
-    "/instructions",
-    summary="Count instructions by class, opcode and line",
-    responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _INSTRUCTIONS}}}},
-    openapi_extra=_OPENAPI,
-)
-async def get_instructions(request: Request, key: str) -> Response:
-    """Answer counts for SASS or AMD assembly. Each instruction counts once."""
-    return await _answer_derived(request, key, "instructions")
-
-
-@router.get(
-    "/explanation",
-    summary="What makes the kernel costly, by source line",
-    responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _EXPLANATION}}}},
-    openapi_extra=_OPENAPI,
-)
-async def get_explanation(request: Request, key: str) -> Response:
-    """Answer which unit multiplies matrices and why no faster one, accesses, and conversions."""
-    return await _answer_derived(request, key, "explanation")
-
-
-@router.get(
-    "/passes",
-    summary="List the compiler passes, with the module before and after",
-    responses=_UNFINISHED,
-    openapi_extra=_OPENAPI,
-)
-async def get_passes(request: Request, key: str) -> Response:
-    """Answer the passes in order. Passes that changed the module have its text."""
-    return await _answer_derived(request, key, "passes")
-
-
-@router.get(
-    "/layouts",
-    summary="Tell which lane, register and warp holds each element of a TTGIR type",
-    responses=_UNFINISHED | {200: {"content": {"application/json": {"example": _LAYOUTS}}}},
-    openapi_extra=_OPENAPI,
-)
-async def get_layouts(request: Request, key: str) -> Response:
-    """Answer the types that the TTGIR's tensors have, each with its layout in linear form.
-
-    `bases` holds offsets into the tensor: those of register 1, 2, 4 and so on, and the same for
-    lanes, warps and blocks of a cluster. The place of any register is the XOR of those whose bits
-    its number has, and likewise for lanes. For shared memory they are of element offsets in it,
-    for tensor memory of rows and of columns as wide as an element. `problem` says why a type has
-    no bases: Triton does not tell its layout, or it is a part of an allocation.
-    """
-    return await _answer_derived(request, key, "layouts")
+for _what, _kind in KINDS.items():
+    if _kind.summary:
+        _add_route(_what, _kind)
 
 
 @router.get(

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from compiler.cached_tuning import NotCacheable
 from compiler.compilation import Compilation
-from compiler.derivation import EXPLAINED, EXPORTS, Derivation, DeriveJob, key_of
+from compiler.derivation import EXPLAINED, EXPORTS, KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
 from compiler.messages.orders import (
     CacheKeyOrder,
+    DerivedTextOrder,
     ExplanationOrder,
     ExportOrder,
     FrontOrder,
@@ -22,7 +23,6 @@ from compiler.messages.orders import (
     NumpyOrder,
     Order,
     PassesOrder,
-    SassOrder,
     TritonCacheOrder,
 )
 from compiler.stages import COMPILED, MAPPED
@@ -64,7 +64,6 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
     """Return what `job` asks for. Raises DerivationFailed."""
     work = _Derivation(job, context, kept, TimeLimit(DEADLINE_S))
     made_by = {
-        "sass": work.sass,
         "lines": work.lines,
         "instructions": work.instructions,
         "explanation": work.explanation,
@@ -77,7 +76,9 @@ async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> byte
     }
     if job.what in made_by:
         return await made_by[job.what]()
-    return await work.export(job.what.removeprefix(EXPORTS))
+    if job.what.startswith(EXPORTS):
+        return await work.export(job.what.removeprefix(EXPORTS))
+    return await work.text(job.what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,11 @@ class _Derivation:
     def compilation(self) -> Compilation:
         return self.job.compilation
 
-    async def sass(self) -> bytes:
-        parts = await self._artifacts([name for name in ("cubin", "ptx") if self._has(name)])
-        return await self._made(SassOrder(sizes=_sizes(parts)), parts)
+    async def text(self, stage: str) -> bytes:
+        """Return the text of a derived stage that others' texts alone make."""
+        reads = KINDS[stage].reads
+        parts = await self._artifacts([name for name in reads if self._has(name)])
+        return await self._made(DerivedTextOrder(stage=stage, sizes=_sizes(parts)), parts)
 
     async def lines(self) -> bytes:
         parts = await self._artifacts([name for name in MAPPED if self._has(name)])

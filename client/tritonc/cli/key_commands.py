@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from tritonc._sync.client import Client
+from tritonc.cli.compiling.emissions import ON_DEMAND
 from tritonc.cli.document_tables import show_tables
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
@@ -14,11 +15,10 @@ from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import with_own_name
 
 EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
-_ARTIFACTS = frozenset({"artifact", "sass", "numpy", "export"})
+_ARTIFACTS = frozenset({"artifact", "export", *ON_DEMAND})
 _TABLES = frozenset({"lines", "instructions", "passes"})
 _MADE = {
-    "sass": "write the disassembled machine code to stdout",
-    "numpy": "write the kernel as a NumPy module to stdout",
+    **{stage: f"write {what} to stdout" for stage, what in ON_DEMAND.items()},
     "lines": "show the output lines of each source line",
     "instructions": "count the machine instructions of each kind",
     "passes": "show which compiler passes changed the IR",

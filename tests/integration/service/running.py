@@ -144,9 +144,10 @@ class Deployment:
         if store is not None:
             asyncio.run(store.stop())
 
-    def start_service(self) -> None:
+    def start_service(self, root: Path = ROOT) -> None:
+        """Start the service of the code in `root`."""
         port = self.url.rpartition(":")[2]
-        self._service = self._start("service", TRITOND_PORT=port)
+        self._service = self._start("service", root, TRITOND_PORT=port)
         wait_until(lambda: answers(f"{self.url}/readyz"), "the service is ready")
 
     def stop_service(self) -> None:

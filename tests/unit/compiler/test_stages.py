@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tritonc.cli.compiling.emissions import ON_DEMAND
 
 from adapters.compiler_explorer.compile_result import COMMENTS, DEBUG_DIRECTIVES
+from compiler.back.derive_tasks import DERIVED
 from compiler.derivation import KINDS
 from compiler.diff.cleaning import CLEANERS
 from compiler.diff.stage_text import LANGUAGES
@@ -15,6 +17,7 @@ from compiler.lines.line_map import READERS
 from compiler.stages import (
     BY_NAME,
     STAGES,
+    ComparedStage,
     CompiledStage,
     CompiledTextStage,
     DiagnosticStage,
@@ -23,6 +26,9 @@ from compiler.stages import (
     pipeline,
 )
 from page.tables import FILES
+from service.routes.derived import router
+
+ROUTES = {route.name for route in router.routes}
 
 
 def missing(stage: Stage) -> list[str]:
@@ -36,7 +42,12 @@ def missing(stage: Stage) -> list[str]:
         "DiagnosticStage": stage.is_derived
         or stage.name == "source"
         or stage.name in get_args(DiagnosticStage),
+        "ComparedStage": not stage.is_compared or stage.name in get_args(ComparedStage),
         "a derivation": not stage.is_derived or stage.name in KINDS,
+        "what derives it": not stage.is_derived
+        or (stage.name in KINDS and bool(KINDS[stage.name].reads) == (stage.name in DERIVED)),
+        "a route": not stage.is_derived or f"get_{stage.name}" in ROUTES,
+        "an entry of the client": not stage.is_derived or stage.name in ON_DEMAND,
         "a reader of lines": not stage.is_mapped or stage.syntax in READERS,
         "a cleaner for diffs": not stage.is_compared or stage.syntax in CLEANERS,
         "a language for diffs": not stage.is_compared or stage.syntax in LANGUAGES,
@@ -64,6 +75,7 @@ def test_a_new_stage_is_reported_with_its_gaps() -> None:
         "CompiledTextStage",
         "TextStage",
         "DiagnosticStage",
+        "ComparedStage",
         "a reader of lines",
         "a cleaner for diffs",
         "a language for diffs",
@@ -71,9 +83,22 @@ def test_a_new_stage_is_reported_with_its_gaps() -> None:
     ]
 
 
+def test_a_new_derived_stage_is_reported_with_its_gaps() -> None:
+    new = replace(BY_NAME["numpy"], name="plain_ptx", derived_from=("ptx",))
+
+    assert missing(new) == [
+        "TextStage",
+        "a derivation",
+        "what derives it",
+        "a route",
+        "an entry of the client",
+    ]
+
+
 def test_the_types_name_no_stage_without_a_row() -> None:
-    named = {*get_args(CompiledStage), *get_args(CompiledTextStage), *get_args(TextStage)}
-    assert named | set(get_args(DiagnosticStage)) == {*BY_NAME, "request", "frontend"}
+    types = (CompiledStage, CompiledTextStage, TextStage, ComparedStage, DiagnosticStage)
+    named = {name for kind in types for name in get_args(kind)}
+    assert named == {*BY_NAME, "request", "frontend"}
 
 
 @pytest.mark.parametrize("backend", ["cuda", "hip"])

@@ -11,7 +11,11 @@ from tritonc.cli.terminal import Say
 from tritonc.compilation import Compilation
 from tritonc.diagnostic import with_own_name
 
-ON_DEMAND = frozenset({"sass", "numpy"})  # made on request, so never part of an answer
+ON_DEMAND = {
+    "sass": "the disassembled machine code",
+    "numpy": "the kernel as a NumPy module",
+}
+"""Stages that are made on request, so never part of an answer; each has a command, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ def compiled(children: Children) -> Compiled:
 @pytest.fixture(scope="module")
 def disassembled(children: Children, compiled: Compiled) -> Instructions:
     body = compiled.stages["cubin"]
-    order = {"task": "sass", "sizes": {"cubin": len(body)}}
-    text = children.run(order, body).stages["sass"].decode()
+    order = {"task": "derived_text", "stage": "sass", "sizes": {"cubin": len(body)}}
+    text = children.run(order, body).stages["derived_text"].decode()
     found = re.findall(r"^\s*/\*([0-9a-f]{4,})\*/\s+(\S.*) ;", text, re.MULTILINE)
     return [(int(offset, 16), words) for offset, words in found]
 

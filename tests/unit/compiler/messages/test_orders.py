@@ -60,9 +60,9 @@ def test_a_member_that_no_task_knows_is_named() -> None:
 
 
 def test_a_member_that_is_missing_is_named() -> None:
-    _, task = task_of(orders.SassOrder, lambda *_: None)
+    _, task = task_of(orders.DerivedTextOrder, lambda *_: None)
 
-    with pytest.raises(ValueError, match=r"no SassOrder: .*'sizes'"):
+    with pytest.raises(ValueError, match=r"no DerivedTextOrder: .*'sizes'"):
         task({}, b"", lambda *_: None)
 
 
