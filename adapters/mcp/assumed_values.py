@@ -1,6 +1,6 @@
 """Completes a kernel that lacks types or values, by an inspection of its source."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -25,13 +25,18 @@ async def completed(
 
 
 def completed_of(
-    kernel: Mapping[str, Any], asked: Mapping[str, Any], *, with_hints: bool = True
+    kernel: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    *,
+    with_hints: bool = True,
+    swept: Collection[str] = (),
 ) -> tuple[dict[str, Any], str] | None:
     """Return `asked` completed by the assumptions of an inspected kernel, and these in a line.
 
-    Without `with_hints`, nothing is assumed of sizes and strides, as for a proof.
+    Without `with_hints`, nothing is assumed of sizes and strides, as for a proof. Parameters in
+    `swept` get their values elsewhere.
     """
-    given = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {})}
+    given = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {}), *swept}
     assumed = [item for item in kernel.get("assumed") or () if item["parameter"] not in given]
     if not assumed:
         return None
@@ -64,7 +69,8 @@ def _options(kernel: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, 
 async def chosen_kernel(request: Request, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the inspected kernel that `asked` means; None if several, or the source is broken."""
     query = {"wait": host_of(request).max_wait_s}
-    found = await ask_itself(request, "POST", "/v1/inspect", {"source": asked["source"]}, query)
+    body = {name: asked[name] for name in ("source", "files") if name in asked}
+    found = await ask_itself(request, "POST", "/v1/inspect", body, query)
     if found.is_problem or found.status == HTTPStatus.ACCEPTED:
         return None
     return _chosen(found.json["kernels"], asked.get("kernel"))

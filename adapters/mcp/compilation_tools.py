@@ -175,10 +175,10 @@ async def _stage_text(request: Request, key: str, stage: str) -> str | ToolAnswe
 def _head(compilation: Mapping[str, Any]) -> str:
     problem = compilation["problem"]
     failed = f": {problem['slug']}" if problem else ""
-    return (
-        f"{compilation['state']}{failed}: {compilation['kernel']} for {compilation['target']}, "
-        f"Triton {compilation['toolchain']['triton']}\nkey {compilation['key']}"
-    )
+    named = f"{compilation['kernel'] or 'no kernel'} for {compilation['target']}"
+    triton = compilation["toolchain"]["triton"]
+    state = f"{compilation['state']}{failed}: {named}, Triton {triton}"
+    return f"{state}\nkey {compilation['key']}"
 
 
 def _resources(compilation: Mapping[str, Any]) -> str:

@@ -8,23 +8,22 @@ from typing import Any
 from fastapi import Request
 
 from adapters.mcp import short_forms
-from adapters.mcp.remedies import remedy
+from adapters.mcp.remedies import remedy, short
 from adapters.mcp.short_answer import (
     ToolAnswer,
     answer,
     diagnosed,
     refused,
-    short,
     short_diagnostics,
 )
 from adapters.mcp.sweep_tool import MOST_ROWS, SWEEPS, sweep_answer
-from adapters.mcp.tool_arguments import LaunchArguments, ProgramArguments
+from adapters.mcp.tool_arguments import KernelArguments, LaunchArguments, ProgramArguments
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
 
 LAUNCHES, PROGRAMS = "/v1/launches", "/v1/programs"
 _ID = re.compile(r"[0-9a-f]{8,63}")
-_OF_COMPILATION = ("source", "kernel", "signature", "constexprs", "options", "triton", "target")
+_OF_COMPILATION = frozenset(KernelArguments.model_fields) | {"target"}
 _MOST_FINDINGS = 5
 
 

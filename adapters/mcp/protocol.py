@@ -65,7 +65,10 @@ class _Tool:
 
 
 def _short(schema: Any) -> Any:
-    """Return a JSON schema without titles, which repeat names, and without defaults of null."""
+    """Return a JSON schema without what fills a model's context and does not help it.
+
+    Titles repeat names, a default of null is no value, and largest lengths are out of reach.
+    """
     if isinstance(schema, list):
         return [_short(each) for each in schema]
     if not isinstance(schema, dict):
@@ -74,7 +77,9 @@ def _short(schema: Any) -> Any:
 
 
 def _is_noise(name: str, member: object) -> bool:
-    return (name == "title" and isinstance(member, str)) or (name == "default" and member is None)
+    if isinstance(member, dict):  # the schema of a property may have such a name
+        return name == "propertyNames"  # it only bounds the length of names
+    return name in {"title", "maxLength", "maxProperties"} or (name, member) == ("default", None)
 
 
 _TOOLS: Mapping[str, _Tool] = {

@@ -30,7 +30,14 @@ _SMALLER: Final = {
 """Remedies of kernels that are right, but too large."""
 _DEVICE: Final = "device"
 """A member of requests that no tool has: tools name the device by their argument `target`."""
+_MESSAGE_CHARS: Final = 600
+_USER_FILE: Final = "user.py"
 _BASES: Final = ("/compilation", "/base/compilation", "/base")
+
+
+def short(text: str) -> str:
+    """Return the beginning of a message."""
+    return text if len(text) <= _MESSAGE_CHARS else f"{text[:_MESSAGE_CHARS]}…"
 
 
 def wrong_arguments(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -54,24 +61,39 @@ def remedy(problem: Mapping[str, Any], compilation: Mapping[str, Any], again: st
 
     `compilation` has the diagnostics and parameters, where there are any.
     """
-    if problem["fault"] == "request":
-        return f"{_by_argument(problem)}, and {again} again; leave the source as it is"
-    if smaller := _SMALLER.get(problem["slug"]):
-        return f"{smaller}, and {again} again"
-    if problem["fault"] == "service" or problem["retryable"]:
-        return f"{again} again; the source may be correct"
     diagnostics = compilation.get("diagnostics") or []
     error = next((item for item in diagnostics if item["line"]), None)
+    hinted = "" if error is None or not error["hint"] else _by_hint(error, again)
+    if problem["fault"] == "request":
+        by_argument = (
+            f"{_by_argument(problem, again)}, and {again} again; leave the source as it is"
+        )
+        return hinted or by_argument
+    if smaller := _SMALLER.get(problem["slug"]):
+        return f"{smaller}, and {again} again"
     if error is not None and (named := _constexprs_of(error, compilation)):
         return (
             f"change the value of {named} in the argument `constexprs`, or line {error['line']}, "
             f"and {again} again"
         )
-    if error is not None:
-        return f"{error['hint'] or 'fix it'} (line {error['line']}), and {again} again"
-    if problem["line"]:
-        return f"fix line {problem['line']}, and {again} again"
-    return f"fix the errors above in the source, and {again} again"
+    if hinted:
+        return hinted
+    if problem["fault"] == "service" or problem["retryable"]:
+        return f"{again} again; the source may be correct"
+    line = problem["line"] if error is None else error["line"]
+    return f"fix {f'line {line}' if line else 'the errors above in the source'}, and {again} again"
+
+
+def _by_hint(error: Mapping[str, Any], again: str) -> str:
+    """Return a step that has the hint of an error, or names its line if the hint has several."""
+    place = f"line {error['line']}"
+    if error["file"] != _USER_FILE:
+        place += f" of {error['file']}"
+    hint = short(error["hint"])
+    if "\n" in hint:
+        return f"apply the hint above at {place}, and {again} again"
+    end = "" if hint[-1] in ".?!" else "."
+    return f"{place}: {hint}{end} Then {again} again"
 
 
 def _constexprs_of(error: Mapping[str, Any], compilation: Mapping[str, Any]) -> str:
@@ -84,7 +106,7 @@ def _constexprs_of(error: Mapping[str, Any], compilation: Mapping[str, Any]) -> 
     return " or ".join(f"`{name}`" for name in names if name in words)
 
 
-def _by_argument(problem: Mapping[str, Any]) -> str:
+def _by_argument(problem: Mapping[str, Any], again: str) -> str:
     slug, argument = problem["slug"], _ARGUMENT_OF.get(problem["slug"])
     found = _QUOTED.findall(problem["detail"])
     name = problem.get("parameter") or (found[0] if found else None)
@@ -94,7 +116,9 @@ def _by_argument(problem: Mapping[str, Any]) -> str:
         case "missing_type" if name:
             return f'add "{name}" with its type to the argument `signature`'
         case "extra_argument":
-            return "remove or rename what the kernel does not have in the arguments"
+            shown = f"`{name}`" if name else "what the kernel does not have"
+            where = "`space`, `constexprs`" if again == "sweep" else "`constexprs`"
+            return f"remove or rename {shown} in {where} or `signature`"
     if pointers := _POINTER.findall(problem["detail"]):
         named = ", ".join(dict.fromkeys(f"`{_argument_at(pointer)}`" for pointer in pointers))
         return f"change {named} in the arguments as described above"

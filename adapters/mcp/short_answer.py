@@ -12,14 +12,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from adapters.mcp.remedies import wrong_arguments
+from adapters.mcp.remedies import short, wrong_arguments
 
 MAX_BYTES = 4000
 MAX_FACTS_BYTES = 64 << 10
 _STEP = re.compile(r"(?m)^(?=[ \t]*Next:)")
 _NOTE_BYTES = 100
-_MESSAGE_CHARS = 600
 MOST_ERRORS = 5
+HINT = "hint: "
 
 
 class WrongArgument(BaseModel):
@@ -70,15 +70,23 @@ def answer(
     is_refusal: bool = False,
     **facts: Any,
 ) -> ToolAnswer:
-    """Return `parts` as lines, the next step, which is never cut, and then `text`."""
+    """Return `parts` as lines, the next step, which is never cut, and then `text`.
+
+    A hint that the next step repeats is not among the lines.
+    """
     step = f"\nNext: {next_step}" if next_step else ""
-    whole = _quoted("\n".join(part for part in parts if part))
+    shown = (part for part in parts if part and not _is_repeated(part, next_step or ""))
+    whole = _quoted("\n".join(shown))
     summary = cut(whole, MAX_BYTES - len(step.encode()))
     said = summary + step
     if text:
         said += "\n\n" + cut(_quoted(text), MAX_BYTES - len(said.encode()) - 2)
     output = ToolOutput(summary=summary, next=next_step, **facts)
     return ToolAnswer(said, is_refusal, _bounded(output.model_dump(mode="json")))
+
+
+def _is_repeated(part: str, next_step: str) -> bool:
+    return part.startswith(HINT) and part.removeprefix(HINT) in next_step
 
 
 def _quoted(text: str) -> str:
@@ -147,7 +155,7 @@ def diagnosed(diagnostics: Iterable[Mapping[str, Any]]) -> list[str]:
         if item.get("excerpt"):
             lines.append(short(item["excerpt"]))
         if item.get("hint"):
-            lines.append(f"hint: {short(item['hint'])}")
+            lines.append(HINT + short(item["hint"]))
     if len(items) > MOST_ERRORS:
         lines.append(f"… and {len(items) - MOST_ERRORS} more")
     return lines
@@ -168,8 +176,3 @@ def numbered(text: str, first_line: int) -> str:
     lines = text.splitlines()
     shown = lines[first_line - 1 :]
     return "\n".join(f"{number}: {line}" for number, line in enumerate(shown, start=first_line))
-
-
-def short(text: str) -> str:
-    """Return the beginning of a message."""
-    return text if len(text) <= _MESSAGE_CHARS else f"{text[:_MESSAGE_CHARS]}…"

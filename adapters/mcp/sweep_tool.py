@@ -6,7 +6,9 @@ from typing import Any
 from fastapi import Request
 
 from adapters.mcp import short_forms
-from adapters.mcp.short_answer import ToolAnswer, answer, refused, short
+from adapters.mcp.assumed_values import chosen_kernel, completed_of
+from adapters.mcp.remedies import remedy, short
+from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.tool_arguments import SweepArguments
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
@@ -17,21 +19,28 @@ _NUMBERS = ("registers", "spill_store_bytes", "shared_bytes", "occupancy")
 
 
 async def sweep(request: Request, arguments: SweepArguments) -> ToolAnswer:
-    """Compile a kernel with all combinations of some values, and return the first rows."""
+    """Compile a kernel with all combinations of some values, and return the first rows.
+
+    Types and values that neither the arguments nor the axes give are assumed.
+    """
     given = arguments.model_dump(exclude_none=True)
     base = {name: given[name] for name in given if name not in {"space", "where", "sort"}}
-    space = {"product": short_forms.axes(arguments.space)}
-    body = {"base": base, "space": space, "where": arguments.where}
+    axes = short_forms.axes(arguments.space)
+    assumes = ""
+    if (kernel := await chosen_kernel(request, base)) is not None:
+        swept = {name.rpartition(".")[2] for name in axes}
+        base, assumes = completed_of(kernel, base, swept=swept) or (base, "")
+    body = {"base": base, "space": {"product": axes}, "where": arguments.where}
     query: dict[str, str | int | float] = {
         "wait": host_of(request).max_wait_s,
         "sort": arguments.sort,
         "limit": MOST_ROWS,
     }
     asked = await ask_itself(request, "POST", SWEEPS, body, query)
-    return refused(asked.json) if asked.is_problem else sweep_answer(asked)
+    return refused(asked.json) if asked.is_problem else sweep_answer(asked, assumes)
 
 
-def sweep_answer(asked: Any) -> ToolAnswer:
+def sweep_answer(asked: Any, assumes: str = "") -> ToolAnswer:
     """Return the answer for a sweep, with the rows that were asked for."""
     found = asked.json
     counts = ", ".join(f"{count} {state}" for state, count in found["counts"].items())
@@ -39,9 +48,15 @@ def sweep_answer(asked: Any) -> ToolAnswer:
     facts = {"state": found["state"], "key": found["id"], "rows": list(map(_row, found["rows"]))}
     if found["state"] in {"queued", "running"}:
         step = f"explain with the key {found['id']}; the sweep continues"
-        return answer(head, next_step=step, **facts)
-    step = "launch the best variants with timing on a GPU, or explain one by its key"
-    return answer(head, next_step=step, text="\n".join(map(_line, found["rows"])), **facts)
+        return answer(head, assumes, next_step=step, **facts)
+    text = "\n".join(map(_line, found["rows"]))
+    problem = next((row["problem"] for row in found["rows"]), None)
+    if not found["counts"].get("succeeded") and problem is not None:
+        step = remedy(problem, {}, "sweep")
+        facts |= {name: problem[name] for name in ("fault", "slug", "line")}
+    else:
+        step = "launch the best variants with timing on a GPU, or explain one by its key"
+    return answer(head, assumes, next_step=step, text=text, **facts)
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from compiler.request.compile_request import MAX_OPTIONS, Name, Text
+from compiler.request.compile_request import MAX_OPTIONS, Files, Name, Text
 from compiler.request.signature import MAX_PARAMETERS
 from compiler.stages import ComparedStage, TextStage
 from launch.request.grid import MAX_CHARS as MAX_GRID_CHARS
@@ -49,6 +49,10 @@ class KernelArguments(ToolArguments):
         default=None, max_length=MAX_OPTIONS, description='{"num_warps": 4}'
     )
     triton: Name | None = Field(default=None, description="a version listed by `targets`")
+    files: Files | None = Field(
+        default=None,
+        description='modules that it imports: {"pkg/ops.py": "..."}',
+    )
 
 
 class CompileArguments(KernelArguments):

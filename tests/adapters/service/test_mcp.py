@@ -227,7 +227,8 @@ async def test_a_failure_reports_its_line_and_a_next_step(system: Deployment) ->
 
     assert text.startswith("failed: compile_error")
     assert f"user.py:{line}:" in text
-    assert f"(line {line}), and compile again" in steps_in(text)[0]
+    assert steps_in(text) == [f"line {line}: Did you mean tl.load? Then compile again"]
+    assert "hint: " not in text
     again = await said(system, "explain", key=key_in(text))
     assert f"user.py:{line}:" in again
 

@@ -83,7 +83,7 @@ CONVERSATIONS = {
     ),
     "a parameter that there is not": Conversation(
         {"signature": COMPILED["signature"] | {"stride": "i32"}},
-        "remove or rename what the kernel does not have in the arguments",
+        "remove or rename `stride` in `constexprs` or `signature`",
         "stride",
     ),
     "a misspelt kernel": Conversation(
