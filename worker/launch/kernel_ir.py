@@ -4,7 +4,6 @@ Made and kept as for a compilation, up to the stage before Triton's first pass: 
 away in it, and helpers are functions. No back end is run.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,8 +30,9 @@ NEEDS_GPU = "needs_gpu"
 _SOURCE = "source"
 _CONSTEXPR = "constexpr"
 _KIB = 1 << 10
-_MAY_BE_REFUSED = re.compile(rb"tt\.fp_to_fp .*(?:rounding = rtz|f8E|f64)")
-"""Conversions that only some targets have; their passes refuse others, long after this stage."""
+_CONVERSION = b"tt.fp_to_fp "
+_OF_SOME_TARGETS = (b"rounding = rtz", b"f8E", b"f64")
+"""Parts of conversions that only some targets have; passes refuse others, long after this stage."""
 _REFUSED = frozenset({"compile_error", "lowering_failed"})
 
 
@@ -117,7 +117,7 @@ class KernelIrs:
         binding = run.bind(kernel.reading)
         front = await run.front(run.front_order(kernel.reading, replace(binding, hints={})))
         _check_runs_on_cpu(BY_IR[front.language], kernel)
-        if _MAY_BE_REFUSED.search(progress.stages[_SOURCE]):
+        if may_be_refused(progress.stages[_SOURCE]):
             await self._compile_for_target(asked, kernel)
         names = [item.name for item in kernel.facts.parameters if item.name in binding.signature]
         return KernelIr(
@@ -175,6 +175,16 @@ def _key_of(job: CompileJob) -> str:
     1 are constants, and count.
     """
     return job.key if job.ir is not None else specialized_job(job, job.specialization.unaligned).key
+
+
+def may_be_refused(ir: bytes) -> bool:
+    """Return whether a target's passes may refuse a conversion in `ir`.
+
+    The text may be hostile, such as a printed prefix that repeats the operation: each line is
+    searched once, while a regular expression would start again at each repetition.
+    """
+    rests = (line.partition(_CONVERSION)[2] for line in ir.split(b"\n"))
+    return any(part in rest for rest in rests for part in _OF_SOME_TARGETS)
 
 
 def fuses(job: CompileJob) -> bool:
