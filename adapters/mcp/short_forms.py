@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from compiler.request.options import BACK_OPTIONS
+from launch.request.initializer import BY_POSITION
 
 _BUFFER = re.compile(
     r"(?P<dtype>[a-z]\w{1,15})\[(?P<shape>[\d, ]{0,100})\](?P<words>(?::[^:]{1,200}){0,2})",
@@ -39,19 +40,22 @@ def argument(written: Any) -> Any:
             continue
         if init is None or "init" in made:
             return written  # refused by the API, with the long form
-        members = _members(init["members"] or "")
+        members = _members(init["kind"], init["members"] or "")
         if members is None:
             return written
         made["init"] = {"kind": init["kind"], **members}
     return made
 
 
-def _members(text: str) -> dict[str, Any] | None:
-    """Return the members of `std=2, seed=1`; None for anything else."""
+def _members(kind: str, text: str) -> dict[str, Any] | None:
+    """Return the members of `0, std=2`; None for anything else."""
     made: dict[str, Any] = {}
+    names = iter(BY_POSITION.get(kind, ()))
     for word in filter(str.strip, text.split(",")):
         name, equals, number = word.partition("=")
         if not equals:
+            name, number = next(names, ""), word
+        if not name:
             return None
         try:
             made[name.strip()] = json.loads(number)

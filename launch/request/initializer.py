@@ -5,7 +5,7 @@ They fill a buffer in C order of its shape, regardless of its strides.
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -130,6 +130,14 @@ _KINDS: dict[str, type[_Kind]] = {
     "values": ValuesInit,
     "tensor": TensorInit,
 }
+
+
+BY_POSITION: Mapping[str, tuple[str, ...]] = {
+    kind: tuple(name for name in model.model_fields if name not in {"kind", "seed"})
+    for kind, model in _KINDS.items()
+    if model not in {ValuesInit, TensorInit}
+}
+"""The parameters of each initialiser, in the order of short forms such as `normal(0, 2)`."""
 
 
 def bind_init(raw: Any, shape: list[int], dtype: str, at: str) -> Init:
