@@ -9,6 +9,7 @@ from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.device_outcome import replayed_of
+from programs.worker.gpu.program_iterations import turn_findings
 from tests.programs.unit.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.iteration_findings import of_module
@@ -202,3 +203,47 @@ def test_memory_that_a_call_changed_without_an_op_is_reported():
 
 def test_a_changed_storage_that_the_tape_does_not_have_is_misreported():
     assert finished(changed_storages=[999]).problem.slug == "replay_crashed"
+
+
+def in_turns(**report):
+    result = {**REPORT, "timing": TIMING, "method": "graph", **report}
+    outcome = LaunchOutcome(LaunchEnding.OK, result=result, outputs=BOTH)
+    return replayed_of(outcome, TAPE, "candidate", 60.0, TAPE)
+
+
+def test_the_times_of_a_reference_are_those_of_the_same_turns():
+    replayed = in_turns(turns={"timing": {**TIMING, "median_us": 30.0}, "method": "events"})
+
+    assert replayed.times.timing.median_us == 10.0
+    assert replayed.reference_times.timing.median_us == 30.0
+    assert replayed.reference_times.timing.method == "events"
+
+
+def test_a_reference_without_times_has_the_note_of_its_program():
+    replayed = in_turns(timing=None, timing_note="Its reference cannot run.")
+
+    assert (replayed.times, replayed.reference_times) == (None, None)
+    assert replayed.untimed == replayed.reference_untimed == "Its reference cannot run."
+
+
+def test_a_turn_that_does_not_match_the_reference_is_a_mismatch_of_its_output():
+    turn = {"repeat": 3, "call": 1, "outputs": [0]}
+    replayed = in_turns(turns={"timing": TIMING}, wrong_turns=[turn])
+
+    (finding,) = turn_findings(replayed.wrong_turns, TAPE)
+    assert (finding.kind, finding.argument) == ("mismatch", "0")
+    assert "Timed run 3" in finding.message
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"turns": [1]},
+        {"turns": {"timing": {"median_us": "fast"}}},
+        {"wrong_turns": [{"repeat": 3, "call": 1, "outputs": [7]}]},
+        {"wrong_turns": [{"repeat": 3, "call": 2, "outputs": [0]}]},
+        {"changed_storages": [-1]},
+    ],
+)
+def test_turns_that_no_launcher_reports_are_misreported(said):
+    assert in_turns(**said).problem.slug == "replay_crashed"
