@@ -1,6 +1,6 @@
 """The keys of the cache, each with an explicit list of its inputs.
 
-The key of a reference's result is in `launch/request/expected_key.py`.
+The key of a reference's result is in `worker/launch/stored_references.py`.
 
 A wrong key silently returns another kernel. If you give a compilation or one of its children a new
 input, add it to the list here, raise KEY_VERSION (`labelled_digest.py`), and add its values that

@@ -1,4 +1,4 @@
-"""Measures the CPU time of each step of an event loop, and names the slow ones.
+"""Measures the CPU time of each step of an event loop, names the slow ones, and measures its lag.
 
 A step is one call that the loop makes: a task runs to its next wait, or a callback to its end. All
 else in the process waits for it. Only the thread's CPU time counts, so a busy machine changes
@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from prometheus_client import Histogram
+
 LOGGED_S: Final = 0.1
 """A longer step is logged."""
 RECORDED_S: Final = 0.25
@@ -24,6 +26,7 @@ RECORDED_S: Final = 0.25
 _DEEPEST: Final = 16
 _MOST_CHARS: Final = 200
 logger = logging.getLogger(__name__)
+EVERY_S: Final = 0.1
 
 
 class LoopSteps:
@@ -92,3 +95,12 @@ def step_name(callback: Callable[..., Any]) -> str:
         names.append(f"{inner.__qualname__}{line}")
         inner = inner.cr_await
     return f"{owner.get_name()}: {' > '.join(names)}{' (ended)' if owner.done() else ''}"
+
+
+async def measure_lag(lag: Histogram) -> None:
+    """Observe, ten times a second until cancelled, how late this task wakes up in seconds."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due_s = loop.time() + EVERY_S
+        await asyncio.sleep(EVERY_S)
+        lag.observe(max(0.0, loop.time() - due_s))

@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
-from jobs.loop_lag import measure_lag
+from jobs.loop_steps import measure_lag
 from service.caller import Callers, is_loopback
 from service.caller_threads import CallerThreads
 from service.compilations.response_cache import ResponseCache, SingleFlight

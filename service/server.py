@@ -9,15 +9,17 @@ import contextlib
 import logging
 import resource
 import socket
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import uvicorn
+import uvloop
 from fastapi import FastAPI
 
 from jobs.loop_steps import LoopSteps
 from service.http.bodies_in_flight import BodiesInFlight
 from service.http.connection_bounds import ConnectionBounds, bounded_protocol
-from service.http.measured_loop import MeasuredLoop
 from service.settings import ServiceSettings
 
 OTHER_FILES = 256  # descriptors for other purposes than client connections
@@ -97,3 +99,47 @@ def _most_files() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return soft
+
+
+# A loop of uvloop whose steps are measured.
+#
+# Calls of uvloop cannot be replaced, so what it is asked to call is.
+
+
+class MeasuredLoop(uvloop.Loop):
+    """Measures what tasks, timers and threads ask it to call, and what its servers receive."""
+
+    def __init__(self, steps: LoopSteps) -> None:
+        super().__init__()
+        self._measured = steps.measured
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, **options: Any
+    ) -> asyncio.Handle:
+        """Call `callback` in the next round."""
+        return super().call_soon(self._measured, callback, *args, **options)
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Any, *args: Any, **options: Any
+    ) -> asyncio.Handle:
+        """Call `callback` in the next round; any thread may ask."""
+        return super().call_soon_threadsafe(self._measured, callback, *args, **options)
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, **options: Any
+    ) -> asyncio.TimerHandle:
+        """Call `callback` after `delay` seconds."""
+        return super().call_later(delay, self._measured, callback, *args, **options)
+
+    async def create_server(
+        self, protocol_factory: Callable[[], Any], *args: Any, **options: Any
+    ) -> Any:
+        """Start a server."""
+
+        def measured_protocol() -> Any:
+            protocol = protocol_factory()
+            receive = protocol.data_received
+            protocol.data_received = lambda data: self._measured(receive, data)
+            return protocol
+
+        return await super().create_server(measured_protocol, *args, **options)

@@ -14,12 +14,17 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis import exceptions
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import (
+    Connection,
+    ConnectionPool,
+    Redis,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
+from redis.asyncio.sentinel import Sentinel, SentinelManagedConnection, SentinelManagedSSLConnection
 from redis.backoff import NoBackoff
-
-from store.server_connection import ToMaster, ToMasterByTls, check_connections
 
 SENTINEL_PORT: Final = 26379
 SENTINEL_ANSWER_S: Final = 1.0
@@ -140,7 +145,7 @@ def make_pool(
     if scheme != "unix":
         options["socket_keepalive_options"] = _NOTICE_SILENT_HOST
     if "+sentinel" not in scheme:
-        return check_connections(pool_class.from_url(url, **options)), None
+        return _check_connections(pool_class.from_url(url, **options)), None
     sentinels, name, of_servers, of_sentinels = _sentinel_parts(url)
     bounds = {
         "socket_timeout": SENTINEL_ANSWER_S,
@@ -152,7 +157,7 @@ def make_pool(
     master = _Master(sentinel, name)
     uses_tls = url.startswith("rediss")
     pool = pool_class(
-        connection_class=ToMasterByTls if uses_tls else ToMaster,
+        connection_class=_ToMasterByTls if uses_tls else _ToMaster,
         connection_pool=master,
         **of_servers,
         **options,
@@ -199,3 +204,60 @@ def _host_and_port(written: str) -> tuple[str, int]:
     if not parts.hostname:
         raise ValueError(f"needs a host before each comma, as in {EXAMPLE}")
     return parts.hostname, port
+
+
+class _Checked(AbstractConnection):
+    async def send_packed_command(self, *args: Any, **options: Any) -> None:
+        try:
+            await super().send_packed_command(*args, **options)
+        except RuntimeError as error:
+            # by uvloop, where the server or the kernel closed the connection a moment ago
+            if "handler is closed" not in str(error):
+                raise
+            raise exceptions.ConnectionError(
+                "It was closed before the command was sent."
+            ) from error
+
+
+class _Tcp(_Checked, Connection):
+    pass
+
+
+class _Tls(_Checked, SSLConnection):
+    pass
+
+
+class _Unix(_Checked, UnixDomainSocketConnection):
+    pass
+
+
+_CHECKED = {Connection: _Tcp, SSLConnection: _Tls, UnixDomainSocketConnection: _Unix}
+
+
+def _check_connections(pool: ConnectionPool) -> ConnectionPool:
+    """Have a pool that redis-py made of a URL use the connections of this module."""
+    pool.connection_class = _CHECKED[pool.connection_class]
+    return pool
+
+
+class _LeavesFailing(_Checked):
+    """Closes itself when the server cannot write to its disk.
+
+    Sentinels replace such a master, and it stays up: only the next connection asks who it is now.
+    """
+
+    async def read_response(self, *args: Any, **options: Any) -> Any:
+        try:
+            return await super().read_response(*args, **options)
+        except exceptions.ResponseError as error:
+            if str(error).startswith("MISCONF"):
+                await self.disconnect()
+            raise
+
+
+class _ToMaster(_LeavesFailing, SentinelManagedConnection):
+    """A connection to the master that Sentinels name."""
+
+
+class _ToMasterByTls(_LeavesFailing, SentinelManagedSSLConnection):
+    """The same with TLS."""

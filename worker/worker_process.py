@@ -13,7 +13,7 @@ from typing import Self
 
 from jobs.core_kinds import CORE_KINDS
 from jobs.kind import by_name, expired
-from jobs.loop_lag import measure_lag
+from jobs.loop_steps import measure_lag
 from jobs.submission import JobClient
 from jobs.work_metrics import WorkMetrics
 from store import workers
@@ -36,7 +36,7 @@ from worker.feature import ChildSettings, Part, RunningFeature, WorkerFeature
 from worker.gpu.supervisor.launcher_process import InputsBudget
 from worker.gpu.supervisor.shared_gpus import SharedGpus
 from worker.launch.cpu_consumer import cpu_consumer
-from worker.launch.gpu.gpu_consumers import GpuConsumers
+from worker.launch.gpu.gpu_consumer import GpuConsumers
 from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
 from worker.pool.sandbox_report import ToolchainContext

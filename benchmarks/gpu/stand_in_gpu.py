@@ -25,7 +25,7 @@ from launch.buffers.allocation import materialise
 from worker import __main__ as worker_main
 from worker.gpu.launcher.statistics import summarise
 from worker.gpu.supervisor.launcher_process import LauncherCommand
-from worker.launch.gpu import gpu_consumers
+from worker.launch.gpu import gpu_consumer
 from worker.pool import frame
 from worker.pool.shared_bytes import SharedBytes
 
@@ -187,9 +187,9 @@ def main() -> None:
         ours = replace(command, bootstrap=BOOTSTRAP, environment=reported)
         return real(ordinals, ours, programs=programs)
 
-    real = gpu_consumers.Launchers
-    gpu_consumers.gpus_here = one_gpu
-    gpu_consumers.Launchers = launchers  # type: ignore[assignment,misc]
+    real = gpu_consumer.Launchers
+    gpu_consumer.gpus_here = one_gpu
+    gpu_consumer.Launchers = launchers  # type: ignore[assignment,misc]
     worker_main.main()
 
 

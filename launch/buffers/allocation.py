@@ -6,7 +6,10 @@ values are in memory order. Elements out of the argument's reach, and allocation
 hold the poison. Uploads are parts of a frame's body, given by offset and size.
 """
 
+import hashlib
+import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +19,8 @@ import numpy as np
 from launch.buffers import initial_values
 from launch.buffers.element_types import Array, stored
 from launch.buffers.poison import poisoned
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def part(body: bytes, place: Sequence[int]) -> bytes:
@@ -218,3 +223,32 @@ def _check_reach(memory: Array, layout: Leaf) -> None:
 def logical_bytes(memory: Array, layout: Leaf) -> bytes:
     """Return the elements of an argument in logical (C) order."""
     return np.ascontiguousarray(view(memory, layout)).tobytes()
+
+
+# The key of an allocation's initial contents, a digest of everything that determines them.
+#
+# Equal keys mean equal bytes in any process at any time, so contents can be cached by key. Keys do
+# not identify the owner, so each caller has a separate cache.
+
+
+def content_key(described: Mapping[str, Any], layout: Leaf | None) -> str | None:
+    """Return the key of an allocation's initial contents; `layout` is the buffer that fills it.
+
+    Returns None for contents that must not be cached: poison, and uploads without a digest.
+    """
+    init = described["init"]
+    if init is None or (init["kind"] == "tensor" and not _is_named(init)):
+        return None
+    text = json.dumps(
+        [
+            *(init, described["dtype"], described["elements"]),
+            None if layout is None else [layout.shape, layout.strides, layout.offset],
+        ],
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_named(init: Mapping[str, Any]) -> bool:
+    return _DIGEST.fullmatch(str(init.get("digest"))) is not None

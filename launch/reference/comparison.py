@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from compiler.json_number import LARGEST_EXACT, written_number
 from compiler.messages.wire import Send
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
-from launch.buffers.element_types import Array, stored
+from launch.buffers.element_types import Array, readable, stored
 from launch.checks.precision import (
     causes_of,
     downgrade,
@@ -39,11 +40,11 @@ from launch.messages import (
     Tolerance,
 )
 from launch.reference.difference import PIECE, Comparer, Unwritten, pieces, scaled
-from launch.reference.summary import SummaryInPieces, numbers_of, values
 
 STRETCH = 1 << 20
 """Elements to convert to numbers at a time."""
 _NOTHING_MISSING = Unwritten()
+_MOST_VALUES = 65_536
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _compared(
     missing: Unwritten,
     precision: PrecisionCheck,
 ) -> ComparedOutput:
-    summed = SummaryInPieces() if output.returned != "none" else None
+    summed = _SummaryInPieces() if output.returned != "none" else None
     ours, theirs = Elements(actual.reshape(-1), output.dtype), _expected(output, body)
     if theirs is not None:
         output = replace(output, tolerance=scaled(output.tolerance, theirs.parts()))
@@ -145,8 +146,8 @@ def _compared(
     return ComparedOutput(
         summary=summed.result(actual.shape, output.dtype, missing.actual) if summed else None,
         comparison=result,
-        values=values(actual, output.dtype) if listed else None,
-        expected=values(shown.elements.reshape(actual.shape), shown.dtype) if shown else None,
+        values=_values(actual, output.dtype) if listed else None,
+        expected=_values(shown.elements.reshape(actual.shape), shown.dtype) if shown else None,
         downgrade=lost or _far_off(name, output, ours, theirs, body),
     )
 
@@ -186,7 +187,7 @@ def _go_through(
     ours: Elements,
     theirs: Elements | None,
     missing: Unwritten,
-    summed: SummaryInPieces | None,
+    summed: _SummaryInPieces | None,
     comparer: Comparer | None,
     meter: PrecisionMeter | None = None,
 ) -> None:
@@ -209,7 +210,7 @@ def summary(actual: Array, dtype: str, unwritten: Array | None = None) -> dict[s
 
     `unwritten` is a flat mask of the unwritten elements, or None if all were written.
     """
-    summed = SummaryInPieces()
+    summed = _SummaryInPieces()
     _go_through(Elements(actual.reshape(-1), dtype), None, _NOTHING_MISSING, summed, None)
     return summed.result(actual.shape, dtype, unwritten)
 
@@ -232,3 +233,71 @@ def comparison(
     comparer = Comparer(actual.shape, scaled(tolerance, theirs.parts()))
     _go_through(ours, theirs, missing, None, comparer)
     return comparer.result()
+
+
+def numbers_of(elements: Array, dtype: str | None) -> Array:
+    """Return stored elements of a Triton type as numbers; without a type, return them unchanged."""
+    return elements if dtype is None else readable(elements, dtype)
+
+
+class _SummaryInPieces:
+    """Statistics of the finite elements so far. The rounding of the mean depends on the pieces."""
+
+    def __init__(self) -> None:
+        self._count = self._nan = self._inf = 0
+        self._total = 0.0
+        self._extremes: list[Any] = []
+
+    def add(self, numbers: Array) -> None:
+        """Add more elements."""
+        if not numbers.size:
+            return
+        numbers = numbers.astype(np.uint8) if numbers.dtype == np.bool_ else numbers
+        extremes = [numbers.min(), numbers.max()]  # NaN if an element is NaN
+        if not all(map(np.isfinite, extremes)):
+            self._nan += int(np.isnan(numbers).sum())
+            self._inf += int(np.isinf(numbers).sum())
+            numbers = numbers[np.isfinite(numbers)]
+            extremes = [numbers.min(), numbers.max()] if numbers.size else []
+        if numbers.size:
+            self._count += numbers.size
+            self._total += float(numbers.sum(dtype=np.float64))
+            self._extremes += [extreme.item() for extreme in extremes]
+
+    def result(self, shape: Sequence[int], dtype: str, unwritten: Array | None) -> dict[str, Any]:
+        """Return statistics, shape and dtype. `unwritten` is a flat mask, or None."""
+        count, extremes = self._count, self._extremes
+        return {
+            "shape": list(shape),
+            "dtype": dtype,
+            "min": written_number(min(extremes)) if count else None,
+            "max": written_number(max(extremes)) if count else None,
+            "mean": written_number(self._total / count) if count else None,
+            "nan": self._nan,
+            "inf": self._inf,
+            "unwritten": 0 if unwritten is None else int(unwritten.sum()),
+        }
+
+
+def _values(actual: Array, dtype: str | None) -> Any:
+    """Return the elements as nested lists, or None for more than `_MOST_VALUES`."""
+    if actual.size > _MOST_VALUES:
+        return None
+    numbers = numbers_of(actual, dtype)
+    integers = numbers.dtype.kind in "iu"
+    plain = (
+        not integers
+        or not numbers.size
+        or max(abs(int(numbers.min())), int(numbers.max())) <= LARGEST_EXACT
+    )
+    if plain and bool(np.isfinite(numbers).all()):
+        return numbers.tolist()
+    return _nest(numbers.tolist())
+
+
+def _nest(values: Any) -> Any:
+    return (
+        [_nest(value) for value in values]
+        if isinstance(values, Sequence)
+        else written_number(values)
+    )

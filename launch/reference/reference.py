@@ -8,9 +8,11 @@ import inspect
 import linecache
 import math
 import sys
+import traceback
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -19,12 +21,30 @@ from typing import Any, cast
 import numpy as np
 
 from compiler.back.back import spent_ms
-from compiler.diagnostic import KERNEL_FOLDER, Failure, Span, diagnostic, file_in_kernel
+from compiler.diagnostic import (
+    KERNEL_FOLDER,
+    Diagnostic,
+    Failure,
+    Severity,
+    Span,
+    diagnostic,
+    excerpt,
+    file_in_kernel,
+)
 from compiler.front import ast_source, environment
 from compiler.json_number import read_number
 from compiler.messages.wire import Send
 from compiler.posted_text import lines_of, python_text
-from launch.buffers.allocation import BadBuffer, Leaf, leaf_of, leaves, part, view
+from launch.buffers.allocation import (
+    BadBuffer,
+    Leaf,
+    content_key,
+    leaf_of,
+    leaves,
+    memory_of,
+    part,
+    view,
+)
 from launch.buffers.element_types import Array, is_float, largest_finite, readable
 from launch.checks.bounded_output import BoundedOutput
 from launch.messages import (
@@ -34,9 +54,7 @@ from launch.messages import (
     ReferenceReport,
     RoundingOrder,
 )
-from launch.reference import reference_errors
 from launch.reference.expected import SLUG, at_return, by_output
-from launch.reference.known_contents import KnownContents
 from launch.reference.reference_language import NUMPY, Language
 from launch.reference.rounding_sensitivity import (
     Perturb,
@@ -51,7 +69,47 @@ _MODULE = "reference"
 _TORCH = "torch"
 NEEDS_TORCH = "needs_torch"
 """The slug of a reference in another language that imports torch."""
+
+# Caches initial contents of buffers for later cases of a launch that start with the same ones.
+#
+# Drawing random numbers takes longer than most references. A child that calls references serves
+# one launch and ends with it, and so does this cache. References receive copies.
+
+_MOST_BYTES = 64 << 20
+"""Limit of all cached contents; the least recently used are evicted."""
+
+
+class KnownContents:
+    """An LRU cache of initial contents by `content_key`, bounded in bytes."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._held_bytes = 0
+        self._memories: OrderedDict[str, Array] = OrderedDict()
+
+    def memory_of(self, described: Mapping[str, Any], layout: Leaf | None, body: bytes) -> Array:
+        """Return the elements of an allocation, read-only, as `allocation.memory_of` does."""
+        key = content_key(described, layout)
+        if key is not None and key in self._memories:
+            self._memories.move_to_end(key)
+            return self._memories[key]
+        made = memory_of(described, layout, body)
+        made.flags.writeable = False
+        if key is not None and made.nbytes <= self._most_bytes:
+            self._keep(key, made)
+        return made
+
+    def _keep(self, key: str, made: Array) -> None:
+        self._memories[key] = made
+        self._held_bytes += made.nbytes
+        while self._held_bytes > self._most_bytes:
+            _, gone = self._memories.popitem(last=False)
+            self._held_bytes -= gone.nbytes
+
+
 _KNOWN = KnownContents()
+_MODULES_OF_MEMORY = frozenset({"builtins", "numpy", "torch"})  # NumPy has its own MemoryError
+_MOST_CALLS = 10
 
 
 def reference(
@@ -209,7 +267,7 @@ def _select_inputs(function: Callable[..., Any], inputs: dict[str, Any]) -> dict
 
 def _failure(error: BaseException) -> Failure:
     """Return the failure for an exception of user code. Reraises `MemoryError`."""
-    reference_errors.reraise_memory_error(error)
+    _reraise_memory_error(error)
     if isinstance(error, Failure):
         return error
     if isinstance(error, SyntaxError) and file_in_kernel(error.filename or ""):
@@ -217,7 +275,7 @@ def _failure(error: BaseException) -> Failure:
         placed = diagnostic("error", "frontend", error.msg, span=span)
         return Failure(SLUG, "reference", f"line {error.lineno}: {error.msg}", [placed])
     slug, message = _slug_and_message(error)
-    failure = reference_errors.failure_at_user_line(error, slug, message)
+    failure = _failure_at_user_line(error, slug, message)
     return Failure(slug, "reference", failure.message, failure.diagnostics)
 
 
@@ -225,7 +283,7 @@ def _slug_and_message(error: BaseException) -> tuple[str, str]:
     """Return the slug and message for an exception of a reference."""
     message = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
-        return SLUG, reference_errors.refusal_of(message)
+        return SLUG, _refusal_of(message)
     if not isinstance(error, ModuleNotFoundError):
         return SLUG, message
     if (error.name or "").partition(".")[0] == _TORCH:
@@ -294,3 +352,40 @@ def _input(
         case "descriptor":
             return _input(name, argument["base"], memories, language)
     return None
+
+
+def _refusal_of(message: str) -> str:
+    """Return the message for an error that the sandbox caused by refusing a system call."""
+    return f"the sandbox refused what this calls: {message}"
+
+
+def _reraise_memory_error(error: BaseException) -> None:
+    """Reraise a `MemoryError`, unless its class is the user's own."""
+    own = type(error).__module__.partition(".")[0] not in _MODULES_OF_MEMORY
+    if isinstance(error, MemoryError) and not own:
+        raise MemoryError from error
+
+
+def _failure_at_user_line(error: BaseException, slug: str, message: str) -> Failure:
+    """Return the failure for an exception of user code, with the calls that led to it."""
+    places = list(_places(error))
+    if not places:
+        return Failure(slug, "frontend", message, [diagnostic("error", "frontend", message)])
+    shown, calls = places[-1], places[-_MOST_CALLS - 1 : -1]
+    found = _at(shown, "error", message)
+    notes = [_at(call, "note", f"called from {call.name}") for call in reversed(calls)]
+    return Failure(slug, "frontend", f"line {shown.lineno}: {message}", [found, *notes])
+
+
+def _places(error: BaseException) -> Iterator[traceback.FrameSummary]:
+    """Yield the user's lines that led to `error`, outermost first."""
+    for summary in traceback.extract_tb(error.__traceback__, limit=-50):
+        if file_in_kernel(summary.filename) and summary.lineno:
+            yield summary
+
+
+def _at(summary: traceback.FrameSummary, severity: Severity, message: str) -> Diagnostic:
+    line = summary.lineno or 1
+    span = Span(file_in_kernel(summary.filename) or "user.py", line)
+    shown = excerpt(linecache.getlines(summary.filename), span)
+    return diagnostic(severity, "frontend", message, span=span, excerpt=shown)

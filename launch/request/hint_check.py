@@ -4,9 +4,9 @@ Code compiled for a size divisible by 16 is wrong, not slow, for other sizes. Th
 why the hint is not true for the argument.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from compiler import compilation
 from compiler.constexpr import plain_value, pointer_below
@@ -23,8 +23,10 @@ from launch.request.bound_arguments import (
     TupleArgument,
 )
 from launch.request.element import BOOLEANS, INTEGER_RANGES, ITEM_BYTES
+from launch.request.inference import MAX_RANGE_BYTES, Rules, specialized
 from launch.request.scalar import integer
-from launch.request.specialized_value import MAX_RANGE_BYTES, Rules, specialized
+
+_Item = TypeVar("_Item")
 
 
 def violation_of_hint(hint: str, argument: Argument, bound: BoundArguments) -> str | None:
@@ -203,3 +205,17 @@ def _plain(argument: Argument) -> Any:
         case NoValue():
             return None
     return argument
+
+
+def names_as_given(names: Sequence[str], given: Container[str]) -> list[str]:
+    """Return the names by which a launch passes the parameters `names`, in their order."""
+    positional = [f"arg{position}" for position in range(len(names))]
+    return [
+        position if name not in given and position in given else name
+        for name, position in zip(names, positional, strict=True)
+    ]
+
+
+def as_given(by_name: Mapping[str, _Item], given: Container[str]) -> dict[str, _Item]:
+    """Return what is known of the parameters, in their order, by the names that a launch uses."""
+    return dict(zip(names_as_given(list(by_name), given), by_name.values(), strict=True))

@@ -14,19 +14,20 @@ from compiler import parameter_binding
 from compiler.constexpr import Value, plain_value
 from compiler.parameter_binding import BindingFailed, BindingProblem
 from compiler.rejection import did_you_mean
-from compiler.specialization import Specialization, SpecializedParameter
+from compiler.specialization import Specialization, SpecializedParameter, Type, with_suffix
+from compiler.target import BACKENDS
 from compiler.type_name import is_pointer
 from launch.request.bound_arguments import (
     Argument,
     BoundArguments,
     Buffer,
+    Descriptor,
     NoValue,
     Scalar,
     TupleArgument,
 )
 from launch.request.element import BOOLEANS, INTEGER_RANGES
 from launch.request.scalar import dtype_of, integer
-from launch.request.specialized_value import ONE, Rules, specialized
 
 _TYPES = {
     "bool": "u1",
@@ -56,6 +57,10 @@ _TYPES = {
 }
 _NORMAL = _TYPES | {name: name for name in _TYPES.values()}
 _POINTER_TYPE = re.compile(r"(?:\w+\.)*pointer_type\(\s*([\w.]+)\s*(?:,.*)?\)", re.DOTALL)
+_DIVISIBLE = frozenset({"divisible_by_16"})
+_ONE = frozenset({"equal_to_1"})
+_RANGE = frozenset({"pointer_range_32"})
+MAX_RANGE_BYTES = 2**31 - 1
 
 
 def annotated_type(text: str | None) -> str | None:
@@ -199,7 +204,9 @@ def _parameter(
     _check_kind(kernel, fact["name"], kind, argument)
     if kind == "u1" or kind[:2] in {"fp", "bf"}:
         return SpecializedParameter(kind)
-    return SpecializedParameter(kind, inferred.hints - ONE)  # with its type fixed, 1 is no constant
+    return SpecializedParameter(
+        kind, inferred.hints - _ONE
+    )  # with its type fixed, 1 is no constant
 
 
 def _given_type(argument: Argument) -> str | None:
@@ -238,3 +245,79 @@ def _holds(kind: str, scalar: Scalar) -> bool:
     if kind == "u1" or kind not in INTEGER_RANGES or isinstance(scalar.value, bool):
         return True
     return number is not None and number in INTEGER_RANGES[kind]
+
+
+# The type and hints that Triton's JIT gives one argument by its value.
+#
+# After python/src/specialize.cc of Triton 3.9.
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The degree of one parameter's specialization; items of a tuple are always specialized."""
+
+    const: bool = False
+    values: bool = True
+    alignment: bool = True
+
+    @classmethod
+    def of(cls, fact: Mapping[str, Any]) -> "Rules":
+        """Return the rules of a parameter, from its facts."""
+        return cls(
+            const=fact["const"],
+            values=not fact["do_not_specialize"],
+            alignment=not fact["do_not_specialize_on_alignment"],
+        )
+
+
+def specialized(
+    argument: Argument, bound: BoundArguments, backend: str, rules: Rules
+) -> SpecializedParameter:
+    """Return the JIT's view of one argument of `bound`."""
+    match argument:
+        case NoValue():
+            return SpecializedParameter(is_constexpr=True)
+        case Scalar():
+            return _scalar(argument, rules)
+        case Buffer():
+            return _buffer(argument, bound, backend, rules)
+        case Descriptor():
+            dtype = "u1" if argument.base.dtype in BOOLEANS else argument.base.dtype
+            block = ",".join(map(str, argument.block_shape))
+            return SpecializedParameter(f"tensordesc<{dtype}[{block}]>")
+        case TupleArgument():
+            items = [specialized(item, bound, backend, Rules()) for item in argument.items]
+            return SpecializedParameter([_leaf(item) for item in items])
+
+
+def _scalar(scalar: Scalar, rules: Rules) -> SpecializedParameter:
+    number = integer(scalar)
+    dtype = "u1" if scalar.dtype in BOOLEANS else scalar.dtype
+    if number is None or not rules.values:
+        return SpecializedParameter(dtype)
+    if number == 1:
+        return SpecializedParameter(dtype, _ONE)
+    return SpecializedParameter(
+        dtype, _DIVISIBLE if rules.alignment and number % 16 == 0 else frozenset()
+    )
+
+
+def _buffer(
+    buffer: Buffer, bound: BoundArguments, backend: str, rules: Rules
+) -> SpecializedParameter:
+    element = "u1" if buffer.dtype in BOOLEANS else buffer.dtype
+    hints: frozenset[str] = frozenset()
+    if rules.values:
+        if rules.alignment and bound.is_divisible_by_16(buffer):
+            hints |= _DIVISIBLE
+        is_small = bound.allocations[buffer.allocation].size_bytes <= MAX_RANGE_BYTES
+        if is_small and BACKENDS[backend].has_pointer_ranges:
+            hints |= _RANGE
+    return SpecializedParameter(("*k" if rules.const else "*") + element, hints)
+
+
+def _leaf(item: SpecializedParameter) -> Type | None:
+    """Return the type of a tuple's item with its hint as a suffix; None for a constant None."""
+    if item.is_constexpr:
+        return None
+    return with_suffix(item.type, item.hints) if isinstance(item.type, str) else item.type

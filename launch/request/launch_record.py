@@ -14,8 +14,31 @@ from compiler.json_number import written_number
 from compiler.problem import Problem
 from launch.messages import Finding
 from launch.profile_record import Profile
-from launch.request.fuzz_record import Fuzzed
 from launch.request.verdict import GOOD, Verdict, worst
+
+
+class Fuzzed(Record):
+    """The extent of the fuzzing. A failure is a finding with its `case`."""
+
+    seed: int | str = Field(description="the same seed gives the same cases")
+    cases: int = Field(description="number of tried cases")
+    kinds: dict[str, int] = Field(
+        default_factory=dict,
+        description="the number of cases by kind of change",
+        examples=[{"shapes": 11, "values": 9, "strides": 2, "alignment": 3}],
+    )
+    varied: list[str] = Field(
+        default_factory=list, examples=[["n_elements: 1, 1023, 1025", "values of x_ptr: zeros"]]
+    )
+    not_varied: list[str] = Field(default_factory=list, description="fixed parts, with reasons")
+    skipped: dict[str, int] = Field(
+        default_factory=dict, description="further cases that do not test the kernel, by reason"
+    )
+    reference: Literal["float64", "as_given"] | None = Field(
+        default=None,
+        description="as_given: the reference does not accept float64, or the launch does not match "
+        "its float64 result",
+    )
 
 
 def number_in_json(value: Any) -> Any:

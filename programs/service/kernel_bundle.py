@@ -10,9 +10,8 @@ import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
-from service.compilations.bundle import INSTALL, Member, member_of
+from service.compilations.bundle import INSTALL, Member, Refusal, exports, member_of
 from service.compilations.derivations import DerivationRequest, read_finished
-from service.compilations.exports import Refusal, exports
 from service.http.problems import ProblemRaised
 
 MOST_KERNELS = 1_000

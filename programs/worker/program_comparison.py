@@ -28,11 +28,10 @@ from programs.worker.replayed import (
     returns_tensors,
 )
 from worker.compile.reports import Malformed, read_report
-from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared
+from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, weak_comparison
 from worker.launch.large_body import body_of
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
-from worker.launch.weak_comparison import weak_comparison
 from worker.pool.pool import Pool
 from worker.pool.retry import run_task
 from worker.pool.shared_bytes import Body

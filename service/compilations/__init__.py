@@ -10,5 +10,5 @@ Start here: `submission.py` is the whole policy of a POST, from the cheapest ans
 5. `answer.py` puts record, cache status and artifacts into bytes.
 
 `retrieval.py` serves GET by key. `derivations.py` finds or submits what is derived from finished
-compilations. `inspect_source.py` submits inspections.
+compilations, and inspections.
 """

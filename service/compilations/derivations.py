@@ -1,4 +1,4 @@
-"""Derivations of finished compilations: finds them in the store, or submits their jobs.
+"""Derivations of compilations, and inspections: finds them in the store, or submits their jobs.
 
 Routes render the answers, and workers make the derivations.
 """
@@ -20,9 +20,10 @@ from compiler.derivation import (
     key_of,
     tuned_key_of,
 )
+from compiler.inspection import InspectJob
 from compiler.job import CompileJob
 from compiler.target import parse_target
-from jobs.core_kinds import DERIVATION
+from jobs.core_kinds import DERIVATION, INSPECTION
 from jobs.deadline import Deadline
 from jobs.submission import JobOrder
 from service.caller import Caller
@@ -174,3 +175,16 @@ async def _compile_job(state: ServiceState, compilation: Compilation) -> Compile
     if posted is None:
         raise await forget_evicted(state, key)
     return read_stored(CompileJob, posted)
+
+
+async def inspect(
+    state: ServiceState, job: InspectJob, caller: Caller, wait_s: float
+) -> tuple[Cache, bytes | None]:
+    """Return the cache's result, and the record if it exists within `wait_s`."""
+    record = await state.inspections.read(job.key)
+    if record is not None:
+        return "hit", record
+    client, order = state.client, JobOrder(INSPECTION, job, caller.id)
+    submit = partial(client.submit, order)
+    submitted, record = await client.submit_and_wait(submit, Deadline(wait_s))
+    return submitted.outcome.value, record

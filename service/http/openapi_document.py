@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from starlette.routing import BaseRoute
 
 from service.http.openapi import COMPONENTS
-from service.http.openapi_headers import HEADERS, NOT_MODIFIED, headers_of, is_validated
 from service.http.openapi_schemas import discriminate, hoist_events, schemas_named, with_units
 
 _PROBLEMS = {
@@ -48,6 +47,31 @@ _OF_FINISHED = (
 )
 SERVERS: Final = [{"url": "/", "description": "The service that answers this document"}]
 ADAPTERS_TITLE: Final = "tritond: APIs of other projects"
+_TEXT: Final = {"type": "string"}
+_SECONDS: Final = {"type": "integer", "minimum": 0}
+_HEADERS: Final[dict[str, Any]] = {
+    name: {"description": description, "schema": schema}
+    for name, description, schema in (
+        ("X-Request-ID", "of the request, taken from it or made", _TEXT),
+        ("Location", "the path of what was made", _TEXT),
+        ("Retry-After", "when to ask again, in seconds", _SECONDS),
+        ("Preference-Applied", "`wait=S` where `Prefer` asked for it", _TEXT),
+        ("Server-Timing", "`total;dur=` milliseconds in the service", _TEXT),
+        ("Cache-Status", "hit, miss (`fwd=miss`) or join (`collapsed`): RFC 9211", _TEXT),
+        ("ETag", "send it as `If-None-Match`, to get 304 while nothing has changed", _TEXT),
+        ("Cache-Control", "`immutable` once the answer never changes again", _TEXT),
+        ("RateLimit", "requests left, and seconds until there are more", _TEXT),
+        ("RateLimit-Policy", "the limit of the API key, where it has one", _TEXT),
+    )
+}
+"""By name, as components of the document."""
+_NOT_MODIFIED: Final = "The client has it: `If-None-Match` names its ETag"
+_RESULT = re.compile(r"/v1/[a-z]+/\{(key|\w+_id)\}")
+_BYTES = re.compile(
+    r"/v1/(blobs/\{digest\}|tensors/\{digest\}|states/\{digest\}"
+    r"|compilations/\{key\}/artifacts/\{stage\}"
+    r"|launches/\{launch_id\}/(outputs/\{argument\}|trace)|programs/\{program_id\}/tape)"
+)
 
 
 def operation_id(route: APIRoute) -> str:
@@ -99,7 +123,7 @@ def describe(
                 _add_headers(path, method, operation)
             if "get" in operations:
                 operations["head"] = _head_of(operations["get"])
-        document["components"]["headers"] = HEADERS
+        document["components"]["headers"] = _HEADERS
         document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{}, {"key": []}]
         document["servers"] = SERVERS
@@ -179,10 +203,10 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
 
 def _add_headers(path: str, method: str, operation: dict[str, Any]) -> None:
     """Add the headers of each answer, and 304 where answers have an ETag."""
-    if is_validated(path, method):
-        operation["responses"].setdefault("304", {"description": NOT_MODIFIED})
+    if _is_validated(path, method):
+        operation["responses"].setdefault("304", {"description": _NOT_MODIFIED})
     for status, response in operation["responses"].items():
-        named = headers_of(path, method, int(status), operation)
+        named = _headers_of(path, method, int(status), operation)
         response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in named}
 
 
@@ -212,3 +236,27 @@ def _may_answer(status: int, path: str, method: str) -> bool:
         case 401 | 429 | 503:
             return path not in {"/healthz", "/readyz"} or (status, path) == (503, "/readyz")
     return True
+
+
+def _is_validated(path: str, method: str) -> bool:
+    """Return True for answers that have an ETag."""
+    return method == "get" and bool(_RESULT.fullmatch(path) or _BYTES.fullmatch(path))
+
+
+def _headers_of(path: str, method: str, status: int, operation: dict[str, Any]) -> Iterator[str]:
+    """Yield the headers of one answer that have a meaning for clients."""
+    parameters = {parameter["name"] for parameter in operation.get("parameters", ())}
+    makes = "Idempotency-Key" in parameters
+    yield "X-Request-ID"
+    if status in {409, 429, 503} or (status == 202 and method != "delete"):
+        yield "Retry-After"
+    if path.startswith("/v1/"):
+        yield from ("RateLimit", "RateLimit-Policy")
+    if status in {200, 304} and _is_validated(path, method):
+        yield from ("ETag", "Cache-Control")
+    if status in {200, 202} and "wait" in parameters:
+        yield "Preference-Applied"
+    if status in {200, 202} and makes:
+        yield from ("Location", "Server-Timing")
+        if path == "/v1/compilations":
+            yield "Cache-Status"

@@ -1,5 +1,6 @@
-"""ETags and `If-None-Match` (RFC 9110), and for how long answers may be cached (RFC 9111)."""
+"""ETags, `If-None-Match` and content codings (RFC 9110), and caching of answers (RFC 9111)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -7,6 +8,8 @@ from fastapi import Request, Response
 
 from service.http.answer_parts import parts_response
 from store.frames import digested
+
+_REFUSED = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*", re.IGNORECASE)
 
 
 class Caching(StrEnum):
@@ -47,3 +50,12 @@ def is_current(if_none_match: str, etag: str) -> bool:
 def wants_nothing_that_exists(if_none_match: str) -> bool:
     """Return True for `*`: the client wants no bytes if any exist."""
     return if_none_match.strip() == "*"
+
+
+def accepts(accept_encoding: str, coding: str) -> bool:
+    """Return True if the client asks for `coding` by name; `zstd;q=0` refuses it."""
+    for part in accept_encoding.split(","):
+        name, _, weight = part.partition(";")
+        if name.strip().lower() == coding:
+            return not _REFUSED.fullmatch(weight)
+    return False

@@ -18,8 +18,7 @@ from jobs.submission import JobOrder
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.case import ARGUMENTS, argument_count, with_seeds
 from launch.request.element import ITEM_BYTES
-from launch.request.hint_check import check_hints, compiled_hints
-from launch.request.ir_parameters import as_given
+from launch.request.hint_check import as_given, check_hints, compiled_hints
 from launch.request.launch_job import (
     MAX_OUTPUT_BYTES,
     MAX_UPLOADED_BYTES,

@@ -9,12 +9,11 @@ from compiler.stages import BY_NAME, COMPILED
 from compiler.target import Target, parse_target
 from service.compilations.retrieval import find_compilation, forget_evicted
 from service.http.answer_parts import parts_response
-from service.http.content_coding import accepts
 from service.http.middleware import STREAMED
 from service.http.openapi import bytes_as, wait_parameter
 from service.http.problems import ProblemRaised
 from service.http.query import prefers_redirect, requested_wait
-from service.http.validators import is_current, wants_nothing_that_exists
+from service.http.validators import accepts, is_current, wants_nothing_that_exists
 from service.state import ServiceState, state_of
 
 router = APIRouter(prefix="/v1", tags=["artifacts"])

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from compiler.inspection import AUTOTUNED_EXAMPLE, EXAMPLE, Inspection, InspectRequest, inspect_job
 from compiler.request import limits
 from service.compilations.answer import CACHE_STATUS, RETRY_AFTER_S, server_timing
-from service.compilations.inspect_source import inspect
+from service.compilations.derivations import inspect
 from service.file_digests import keep_texts, with_texts
 from service.http.body import read_body
 from service.http.openapi import body_of, wait_parameter

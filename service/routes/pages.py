@@ -6,15 +6,20 @@ a proxy under any path.
 """
 
 import asyncio
+import gzip
+import re
 import secrets
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter, Request, Response
 
 from service.http.browser import EMBEDDED, is_foreign_frame, refused_frame
-from service.http.content_coding import accepts
 from service.http.openapi_document import OpenApiDocument
 from service.http.problems import ProblemRaised
-from service.page_files import INDEX, PageFile, docs_files, gzipped, page_files
+from service.http.validators import accepts
 from service.routes.states import DIGEST
 
 HEADERS = {
@@ -41,8 +46,56 @@ _DOCS_POLICY = (
 ).format(ancestors=_NOBODY)
 _NONCE = b"{{nonce}}"
 _FILES = b'="page/'
+_INDEX = "index.html"
+FOLDER = files("service").joinpath("page")
+_SHIPPED_FOLDER = files("fastapi_offline").joinpath("static")
+_SHIPPED_DOCS = ("swagger-ui-bundle.js", "swagger-ui.css", "redoc.standalone.js")
+_OWN_DOCS = ("docs.html", "redoc.html", "docs.js")
+_HASHED = re.compile(r".+-[A-Z0-9]{8}\.(?:js|css|png)")
+"""The bundler's pattern of file names with a digest: such files never change."""
+_MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "png": "image/png"}
+_FOREIGN_PICTURE = b"https://cdn.redoc.ly/redoc/logo-mini.svg"
+"""The logo of ReDoc's maker: loading it would reveal readers to another host."""
+_LEAST_COMPRESSED_BYTES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _PageFile:
+    """A file as it is served; where `is_immutable`, its name holds a digest of it."""
+
+    data: bytes
+    media_type: str
+    is_immutable: bool
+
+
+def page_files(folder: Traversable = FOLDER) -> dict[str, _PageFile]:
+    """Return the files of the page in `folder` by name, among them `index.html`."""
+    built = folder.joinpath("built")
+    chosen = built if built.joinpath(_INDEX).is_file() else folder.joinpath("plain")
+    return {
+        entry.name: _read(entry)
+        for entry in chosen.iterdir()
+        if entry.name.rpartition(".")[2] in _MEDIA_TYPES
+    }
+
+
+def _docs_files() -> dict[str, _PageFile]:
+    """Return the files of the documentation by name."""
+    own = [FOLDER.joinpath(name) for name in _OWN_DOCS]
+    shipped = [_SHIPPED_FOLDER.joinpath(name) for name in _SHIPPED_DOCS]
+    return {entry.name: _read(entry) for entry in (*own, *shipped)}
+
+
+def _read(entry: Traversable) -> _PageFile:
+    return _PageFile(
+        data=entry.read_bytes().replace(_FOREIGN_PICTURE, b"data:,"),
+        media_type=_MEDIA_TYPES[entry.name.rpartition(".")[2]],
+        is_immutable=_HASHED.fullmatch(entry.name) is not None,
+    )
+
+
 _PAGE = page_files()
-_DOCS = docs_files()
+_DOCS = _docs_files()
 
 router = APIRouter(include_in_schema=False)
 
@@ -51,7 +104,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/learn")
 async def get_page() -> Response:
     """Answer the web page; under `/learn` with lessons."""
-    return _page(_PAGE[INDEX].data, _NOBODY)
+    return _page(_PAGE[_INDEX].data, _NOBODY)
 
 
 @router.get("/openapi.json")
@@ -75,7 +128,7 @@ async def get_embedded_page(request: Request, digest: str) -> Response:
     It is the only one that a frame may hold: of this service's own pages, and of those that its
     operator names.
     """
-    if _NONCE not in _PAGE[INDEX].data:
+    if _NONCE not in _PAGE[_INDEX].data:
         detail = "This service has only the plain page, which no frame can show; run `make page`"
         raise ProblemRaised("not_found", detail)
     if not DIGEST.fullmatch(digest):
@@ -85,14 +138,14 @@ async def get_embedded_page(request: Request, digest: str) -> Response:
     if not origins and is_foreign_frame(request):
         return refused_frame()
     ancestors = " ".join(["'self'", *origins])
-    return _page(_PAGE[INDEX].data.replace(_FILES, b'="../page/'), ancestors)
+    return _page(_PAGE[_INDEX].data.replace(_FILES, b'="../page/'), ancestors)
 
 
 @router.get("/page/{name}")
 async def get_page_file(request: Request, name: str) -> Response:
     """Answer a style or script of the page."""
     file = _PAGE.get(name)
-    if file is None or name == INDEX:
+    if file is None or name == _INDEX:
         raise ProblemRaised("not_found", f"There is no file {name!r} of the page")
     return await _answer(request, file, _FILE_POLICY)
 
@@ -126,11 +179,11 @@ def _page(html: bytes, ancestors: str) -> Response:
     return Response(html.replace(_NONCE, nonce.encode()), headers=headers, media_type="text/html")
 
 
-async def _answer(request: Request, file: PageFile, policy: str) -> Response:
+async def _answer(request: Request, file: _PageFile, policy: str) -> Response:
     """Answer a file, compressed if that is smaller and the client accepts it."""
     headers = (KEPT if file.is_immutable else HEADERS) | {"Content-Security-Policy": policy}
     # in a thread: the largest file takes a tenth of a second
-    small = await asyncio.to_thread(gzipped, file)
+    small = await asyncio.to_thread(_gzipped, file)
     if small is None:
         return Response(file.data, headers=headers, media_type=file.media_type)
     headers |= {"Vary": "Accept-Encoding"}
@@ -138,3 +191,17 @@ async def _answer(request: Request, file: PageFile, policy: str) -> Response:
         return Response(file.data, headers=headers, media_type=file.media_type)
     headers |= {"Content-Encoding": "gzip"}
     return Response(small, headers=headers, media_type=file.media_type)
+
+
+# The files of the web page and of the documentation: read once, compressed on request.
+#
+# The page is the output of `make page` in `page/`, or a plainer page with the same requests if it
+# was not built. The content of the files is not inspected.
+
+
+@cache
+def _gzipped(file: _PageFile) -> bytes | None:
+    """Return the file's bytes compressed, once; None where that would save nothing."""
+    if len(file.data) < _LEAST_COMPRESSED_BYTES:
+        return None
+    return gzip.compress(file.data, 9, mtime=0)

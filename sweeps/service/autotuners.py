@@ -12,7 +12,7 @@ from compiler.rejection import FieldError, RequestRejected
 from compiler.request import limits
 from launch.request.request_part import read
 from service.caller import Caller
-from service.compilations.inspect_source import inspect
+from service.compilations.derivations import inspect
 from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState

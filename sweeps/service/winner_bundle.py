@@ -11,9 +11,8 @@ import orjson
 
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
-from service.compilations.bundle import INSTALL, Member, member_of
+from service.compilations.bundle import AT_ONCE, INSTALL, Member, Refusal, exports, member_of
 from service.compilations.derivations import DerivationRequest, read_finished
-from service.compilations.exports import AT_ONCE, Refusal, exports
 from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from sweeps.service.find_sweep import FoundSweep

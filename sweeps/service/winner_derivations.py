@@ -12,8 +12,8 @@ import orjson
 from compiler.autotune import TunedResults
 from compiler.compilation import Compilation
 from compiler.derivation import Derivation
+from service.compilations.bundle import AT_ONCE, Refusal, outcome_of
 from service.compilations.derivations import DerivationRequest, read_finished, tuned
-from service.compilations.exports import AT_ONCE, Refusal, outcome_of
 from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.state import ServiceState

@@ -20,7 +20,7 @@ from launch.buffers.npy_header import read_npy_header
 from launch.request.grid import parse_grid
 from launch.request.inference import annotated_type
 from programs.tape.read_tape import read_tape
-from service.http import body, content_coding, query
+from service.http import body, query, validators
 from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.gpu.timing_integrity import module_globals
 from worker.gpu.tools import profile_report, sanitizer_report, source_counters
@@ -124,7 +124,7 @@ SENT: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "content types": (body._JSON_TYPE.fullmatch, ("application/json", ";", "charset=", "+json")),
     "Prefer": (lambda text: query._wait_in_prefer([text]), ("wait=", ",", ";", "wait=1", ".1")),
     "Accept-Encoding": (
-        lambda text: content_coding.accepts(text, "zstd"),
+        lambda text: validators.accepts(text, "zstd"),
         ("zstd;q=0", ",", ".0", "zstd;q="),
     ),
     "control characters": (printable, ("\x00", "\x9f")),

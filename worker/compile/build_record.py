@@ -8,8 +8,7 @@ from compiler.abi import abi_of
 from compiler.compilation import Artifact, Compilation, Resources, amended, new_compilation
 from compiler.diagnostic import STDOUT_CHARS, clipped
 from compiler.job import CompileJob
-from compiler.occupancy import Needs, occupancy, shared_limit_bytes
-from compiler.resource_limits import CompileSettings, fits, warnings
+from compiler.occupancy import CompileSettings, Needs, fits, occupancy, shared_limit_bytes, warnings
 from compiler.stages import COMPILED
 from compiler.target import BACKENDS
 from compiler.toolchain import Toolchain

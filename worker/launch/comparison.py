@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
 from launch.messages import BodyRange, CompareOrder, Finding, OutputOrder, Tolerance
-from launch.request.launch_record import Output
+from launch.request.launch_record import Comparison, Output
 from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
@@ -27,6 +27,7 @@ from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes
 COMPARE_DEADLINE_S = 60.0
 
 logger = logging.getLogger(__name__)
+ZEROS_MATCH = "zeros_match"
 
 
 class NotCompared(Exception):
@@ -241,3 +242,21 @@ def tolerance_of(dtype: str, reference: Reference | None) -> Tolerance:
         reference.max_mismatched_ratio,
         reference.atol_scale or "absolute",
     )
+
+
+# The finding `zeros_match`: an output of zeros would pass the comparison too.
+#
+# If every expected value is within the tolerance of zero, the comparison cannot distinguish a
+# kernel that writes zeros: one of KernelBench#165 multiplies by 0 and passes as a softmax.
+
+
+def weak_comparison(argument: str, comparison: Comparison | None) -> Finding | None:
+    """Return the finding for a comparison that zeros would pass, None for other comparisons."""
+    if comparison is None or not comparison.matches or not comparison.zeros_match:
+        return None
+    tolerance = f"atol {comparison.atol:g}" if comparison.atol else "any tolerance"
+    message = (
+        f"An output of zeros would match {argument} too: every expected value is within "
+        f"{tolerance} of zero. Choose other inputs, a smaller `atol`, or `atol_scale: rms`."
+    )
+    return Finding(kind=ZEROS_MATCH, message=message, argument=argument)

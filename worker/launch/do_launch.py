@@ -6,7 +6,7 @@ only moves what they report from one to the next, and judges.
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from compiler.compilation import amended
 from compiler.problem import Problem, failure_problem
 from jobs.deadline import Deadline, DeadlinePassed
+from launch.messages import Finding
 from launch.request.case import Case
 from launch.request.launch_job import LaunchJob, new_launch
 from launch.request.launch_record import CaseResult, Device, Launch, with_cases, with_run
@@ -34,7 +35,7 @@ from worker.compile.progress import CompilationFailed
 from worker.consumer import Attempt
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_events import CaseEvents
-from worker.launch.cases.case_pipeline import run_cases
+from worker.launch.cases.case_order import run_cases
 from worker.launch.cases.cases import Cases
 from worker.launch.fuzz.fuzzing import Fuzzing
 from worker.launch.gpu.gpu_run import GpuContext
@@ -46,12 +47,13 @@ from worker.launch.reference import References
 from worker.launch.reference_cache import ReferenceCache
 from worker.launch.stored_references import StoredReferences
 from worker.launch.tuned_launch import TunedLaunch, may_be_tuned
-from worker.launch.unproved import of_proof
 
 AT_ONCE_ON_GPU = 8
 """Cases of a launch that are prepared, run and compared at the same time."""
 
 logger = logging.getLogger(__name__)
+_NOT_PROVED = "not_proved"
+_WORST_FIRST = ("refuted", "possible", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ class _LaunchRun:
             amended(new_launch(self._job, "completed"), stdout=self._files.stdout, proof=proof)
         )
         ended = with_cases(launch, results) if self._job.has_cases else with_run(launch, results[0])
-        unproved = None if proof is None else of_proof(proof)
+        unproved = None if proof is None else _not_proved(proof)
         if unproved is None:
             return ended
         return amended(ended, findings=[*(ended.findings or []), unproved])
@@ -227,3 +229,43 @@ class _LaunchRun:
             target=facts.target, model=facts.model, driver=facts.driver, interpreter=False
         )
         return amended(launch, device=device, compilation=compilation)
+
+
+def _not_proved(proof: Mapping[str, Any]) -> Finding | None:
+    """Return the finding of a `proof`, as the launch answers it, at its worst access.
+
+    None if the proof holds.
+    """
+    verdict = proof.get("verdict")
+    if verdict == "proved":
+        return None
+    message = f"The proof that `checks` asks for is {verdict or 'missing'}, not proved"
+    worst = min(
+        _unproved_answers(proof), key=lambda found: _WORST_FIRST.index(found[0]), default=None
+    )
+    if worst is None:
+        reason = proof.get("reason") or (proof.get("problem") or {}).get("detail")
+        return Finding(
+            kind=_NOT_PROVED, message=f"{message}: {reason}" if reason else f"{message}."
+        )
+    _, question, answer, access = worst
+    why = f": {answer['reason']}" if answer.get("reason") else "."
+    return Finding(
+        kind=_NOT_PROVED,
+        argument=access.get("argument"),
+        file=access.get("file"),
+        line=access.get("line"),
+        column=access.get("column"),
+        message=f"{message}. The {question} of this {access.get('kind')}: {answer['verdict']}{why}",
+    )
+
+
+def _unproved_answers(
+    proof: Mapping[str, Any],
+) -> Iterator[tuple[str, str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Yield verdict, question, answer and access where the verdict is not `proved`."""
+    for access in proof.get("accesses") or ():
+        for question in ("bounds", "overflow", "race"):
+            answer = access.get(question)
+            if answer is not None and answer["verdict"] in _WORST_FIRST:
+                yield answer["verdict"], question, answer, access

@@ -16,8 +16,7 @@ from compiler.request.compile_request import IrText
 from compiler.request.resolution import specialized_job
 from compiler.specialization import SpecializedParameter
 from jobs.deadline import Deadline
-from launch.request.hint_check import check_hints, compiled_hints
-from launch.request.ir_parameters import as_given, names_as_given
+from launch.request.hint_check import as_given, check_hints, compiled_hints, names_as_given
 from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache

@@ -7,14 +7,14 @@ import asyncio
 import json
 import logging
 from asyncio import to_thread
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
+from compiler.labelled_digest import labelled_digest
 from launch.messages import ReferenceReport
-from launch.request.expected_key import expected_key
 from launch.request.reference_request import Reference
 from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
@@ -131,3 +131,42 @@ def _read(data: bytes) -> ReferenceAnswer | None:
         outputs[name] = content[end : end + described.size_bytes]
         end += described.size_bytes
     return ReferenceAnswer(report, outputs) if end == len(content) else None
+
+
+# The key of a reference's result: an explicit list of everything that it depends on.
+#
+# A wrong key would compare a kernel with another reference's result. If a reference can see
+# something new, add it here and to the table of `tests/unit/launch/request/test_expected_key.py`.
+
+
+def expected_key(
+    *,
+    caller: str,
+    source: str,
+    language: str,
+    libraries: Mapping[str, str],
+    pipeline: str,
+    allocations: Sequence[Mapping[str, Any]],
+    arguments: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+) -> str:
+    """Return the key of the result of `source` for bound arguments in canonical JSON.
+
+    `libraries` are versions by name: of Python, of all that NumPy or torch calculates with, and of
+    the processor's instruction set. `pipeline` is the digest of our code. Allocations include how
+    they are filled: seeds, values, digests of uploads. A reference sees neither the kernel nor its
+    grid nor the tolerance.
+    """
+    return labelled_digest(
+        "expected",
+        [
+            ("caller", caller),
+            ("source", source),
+            ("language", language),
+            ("libraries", libraries),
+            ("pipeline", pipeline),
+            ("allocations", allocations),
+            ("arguments", [[name, value] for name, value in arguments.items()]),
+            ("constexprs", [[name, value] for name, value in constexprs.items()]),
+        ],
+    )

@@ -7,13 +7,7 @@ import ast
 import inspect
 import re
 
-from compiler.front.diagnosis import (
-    block_pointers,
-    name_errors,
-    number_errors,
-    replacements,
-    shape_errors,
-)
+from compiler.front.diagnosis import block_pointers, name_errors, number_errors, replacements
 from compiler.front.diagnosis.advice import ADVICE
 from compiler.front.diagnosis.context import Advice, Match, RaisedContext
 from compiler.front.diagnosis.source_places import first_assignment
@@ -163,7 +157,7 @@ def _construct(match: Match, _: RaisedContext) -> str | None:
 
 
 def _pointer(_: Match, context: RaisedContext) -> str:
-    for name in shape_errors.names_in(context.node):
+    for name in number_errors.names_in(context.node):
         kind = context.types.get(name)
         if isinstance(kind, str) and not kind.startswith("*"):
             return f'The signature gives {name} the type "{kind}"; a pointer is written "*{kind}".'
@@ -219,19 +213,19 @@ _COMPUTED: tuple[tuple[str, Advice], ...] = (
     ),
     (
         r"must be of type tl\.constexpr|must have type `constexpr|not a constexpr",
-        shape_errors.constexpr_needed,
+        number_errors.constexpr_needed,
     ),
     (
         r"cannot change total number of elements",
-        shape_errors.reshape,
+        number_errors.reshape,
     ),
     (
         r"equal reduction dimensions|not compatible for matmul|accumulator shape is incompatible",
-        shape_errors.dot,
+        number_errors.dot,
     ),
     (
         r"^invalid operands of type (\S+) and (\S+)",
-        shape_errors.operand_types,
+        number_errors.operand_types,
     ),
     (
         r"(?:[Ee]viction policy|[Cc]ache modifier|[Mm]emory (?:semantic|scope)|[Pp]adding option|"
@@ -244,11 +238,11 @@ _COMPUTED: tuple[tuple[str, Advice], ...] = (
     ),
     (
         r"invalid axis -?\d+\. Expected -\d+ <= axis < (\d+)",
-        shape_errors.axis,
+        number_errors.axis,
     ),
     (
         r"must be a power of 2",
-        shape_errors.power_of_two,
+        number_errors.power_of_two,
     ),
     (
         r"Loop-carried variable (\w+) has initial type (.+?) but is re-assigned to (.+?) in loop",

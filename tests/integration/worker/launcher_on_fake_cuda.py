@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.unit.worker.gpu import fake_cuda
 from worker import __main__ as worker_main
-from worker.launch.gpu import gpu_consumers
+from worker.launch.gpu import gpu_consumer
 
 TARGET, MODEL = "cuda:90", "stand-in, no GPU"
 BOOTSTRAP = (
@@ -138,9 +138,9 @@ def main():
     def launchers(ordinals, command, **others):
         return real(ordinals, replace(command, bootstrap=BOOTSTRAP), **others)
 
-    real = gpu_consumers.Launchers
-    gpu_consumers.gpus_here = one_gpu
-    gpu_consumers.Launchers = launchers
+    real = gpu_consumer.Launchers
+    gpu_consumer.gpus_here = one_gpu
+    gpu_consumer.Launchers = launchers
     worker_main.main()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.compilation import Parameter
-from compiler.occupancy import Needs
-from compiler.resource_limits import CompileSettings, fits, warnings
+from compiler.occupancy import CompileSettings, Needs, fits, warnings
 from compiler.target import Target
 
 H100 = Target("cuda", 90, 32)

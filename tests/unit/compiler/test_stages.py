@@ -11,8 +11,7 @@ from tritonc.cli.compiling.emissions import ON_DEMAND
 from adapters.compiler_explorer.compile_result import COMMENTS, DEBUG_DIRECTIVES
 from compiler.back.derive_tasks import DERIVED
 from compiler.derivation import KINDS
-from compiler.diff.cleaning import CLEANERS
-from compiler.diff.stage_text import LANGUAGES
+from compiler.diff.stage_text import CLEANERS, LANGUAGES
 from compiler.lines.line_map import READERS
 from compiler.stages import (
     BY_NAME,

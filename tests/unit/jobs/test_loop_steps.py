@@ -7,10 +7,9 @@ import re
 import time
 from pathlib import Path
 
-from jobs.loop_lag import EVERY_S, measure_lag
-from jobs.loop_steps import LoopSteps, step_name
+from jobs.loop_steps import EVERY_S, LoopSteps, measure_lag, step_name
 from jobs.work_metrics import WorkMetrics
-from service.http.measured_loop import MeasuredLoop
+from service.server import MeasuredLoop
 from tests.waiting import comes_true
 
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from compiler.stages import TextStage
-from service.page_files import FOLDER, page_files
 from service.page_state import ArgumentText, CaseText, LaunchText, PageState, PaneKind, RequestText
 from service.routes import pages
+from service.routes.pages import FOLDER, page_files
 from service.settings import ServiceSettings
 from tests.unit.service.applications import application
 

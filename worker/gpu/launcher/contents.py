@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from launch.buffers.allocation import Leaf, leaves, logical_bytes, memory_of
-from launch.buffers.content_key import content_key
+from launch.buffers.allocation import Leaf, content_key, leaves, logical_bytes, memory_of
 from launch.buffers.element_types import stored
 from launch.buffers.poison import poison_of, unwritten
 from launch.checks.finding import index_of

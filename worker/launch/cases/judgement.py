@@ -16,7 +16,7 @@ from launch.request.launch_request import ReturnMode
 from launch.request.verdict import Evidence, Verdict, evident_kind, verdict_of
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
-from worker.launch.comparison import Actual, Compared, compare, not_checked
+from worker.launch.comparison import Actual, Compared, compare, not_checked, weak_comparison
 from worker.launch.gpu.profile_lines import add_lines
 from worker.launch.gpu.timed_iterations import (
     JudgedRepeats,
@@ -29,7 +29,6 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
 from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun, RunResult
-from worker.launch.weak_comparison import weak_comparison
 
 
 class Expect(Protocol):

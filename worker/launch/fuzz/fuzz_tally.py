@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from compiler.json_number import written_number
 from launch.fuzz.fuzz_case import FuzzCase
 from launch.fuzz.fuzz_plan import FuzzPlan
-from launch.request.fuzz_record import Fuzzed
+from launch.request.launch_record import Fuzzed
 from worker.launch.fuzz.case_runner import CaseAttempt
 from worker.launch.fuzz.fuzz_outcome import REFUSED, Outcome
 

@@ -15,9 +15,8 @@ from launch.fuzz.shrinking import smaller
 from launch.fuzz.subject import subject_of
 from launch.messages import Finding
 from launch.request.case import Case
-from launch.request.fuzz_record import Fuzzed
 from launch.request.launch_job import FuzzJob, LaunchJob
-from launch.request.launch_record import CaseResult
+from launch.request.launch_record import CaseResult, Fuzzed
 from launch.request.verdict import CHECK_INCOMPLETE, Verdict
 from worker.compile.progress import CompilationFailed
 from worker.launch.cases.case_context import CaseContext

@@ -3,9 +3,10 @@
 User Python never runs where the GPU and the clock are: a launcher gets a cubin and data.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from math import prod
 
 from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
@@ -13,9 +14,10 @@ from compiler.problem import failure_problem
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline, StepLimit
 from jobs.submission import JobClient, JobOrder
-from launch.checks.roofline import Ceilings
-from launch.request.hint_check import check_hints, compiled_hints
-from launch.request.ir_parameters import names_as_given
+from launch.checks.roofline import Ceilings, Work, roofline_of
+from launch.request.bound_arguments import BoundArguments
+from launch.request.element import ITEM_BYTES
+from launch.request.hint_check import check_hints, compiled_hints, names_as_given
 from launch.request.launch_job import LaunchJob
 from store.jobs.types import Priority
 from worker.gpu.launcher.launcher_order import LauncherOrder
@@ -25,9 +27,9 @@ from worker.gpu.tools.installed_tools import MEMCHECK
 from worker.launch.gpu.compiled_kernels import CompiledKernel, CompiledKernels
 from worker.launch.gpu.gpu_outcome import order_of, result_of
 from worker.launch.gpu.iteration_findings import STATE_KEPT
-from worker.launch.gpu.plausible_time import check_roofline
 from worker.launch.gpu.tool_reruns import UnexplainedFaults, rerun_under_tools
 from worker.launch.run import PreparedRun, RunResult, not_run
+from worker.pool.shared_bytes import Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +159,48 @@ def _named_as_given(compilation: Compilation, given: Container[str]) -> Compilat
         parameters=[amended(item, name=renamed[item.name]) for item in compilation.parameters],
         abi=replace(compilation.abi, parameters=tuple(slots)),
     )
+
+
+def check_roofline(
+    result: RunResult, launch: LaunchJob, bound: BoundArguments, ceilings: Ceilings | None
+) -> None:
+    """Add to a run's timing its share of the device's peak, and a finding if it is impossible."""
+    if result.timing is None or ceilings is None:
+        return
+    asked = launch.timing
+    work = Work(
+        written_bytes=_written_bytes(bound, result.unwritten),
+        stated_bytes=asked.bytes_ if asked is not None else None,
+        stated_flops=asked.flops if asked is not None else None,
+        dtypes=frozenset(one.dtype for one in bound.allocations),
+    )
+    seen = roofline_of(ceilings, work, result.timing.median_us, result.timing.min_us)
+    result.timing = amended(
+        result.timing,
+        overhead_us=round(ceilings.launch_us, 3),
+        floor_us=seen.floor_us,
+        plausible=seen.finding is None,
+        bytes_share=seen.bytes_share,
+        flops_share=seen.flops_share,
+    )
+    if seen.finding is not None:
+        result.findings.append(seen.finding)
+
+
+def _written_bytes(bound: BoundArguments, unwritten: Mapping[str, Body]) -> int:
+    """Return the least number of bytes that a run wrote: those of initially poisoned outputs.
+
+    `unwritten` holds a bit per unwritten element, for outputs that have some. An allocation with
+    several outputs counts as the largest of them.
+    """
+    written: dict[int, int] = {}
+    for name, output in bound.outputs.items():
+        if bound.allocations[output.allocation].init is not None:
+            continue
+        flags = unwritten.get(name, b"")
+        if not isinstance(flags, bytes):
+            continue  # too many to count
+        missing = int.from_bytes(flags, "little").bit_count()
+        size_bytes = max(0, prod(output.shape) - missing) * ITEM_BYTES[output.dtype]
+        written[output.allocation] = max(written.get(output.allocation, 0), size_bytes)
+    return sum(written.values())

@@ -15,7 +15,7 @@ from triton.experimental.gluon.language.amd import AMDMFMALayout
 from triton.experimental.gluon.language.nvidia.blackwell import TensorMemoryLayout
 from triton.language import float16, float32
 
-from compiler.explain.lane_places import lane_places
+from compiler.explain.uncoalesced import lane_places
 from tests.integration.compiler.back.layout_views import drawn_by_triton, held_by, offset_of
 from tests.integration.compiler.children import Children
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compiler.diff.compilation_diff import Side, compilation_diff
-from compiler.diff.instruction_diff import MOST_LINES
+from compiler.diff.compilation_diff import MOST_LINES, Side, compilation_diff
 from compiler.instructions.opcode_classes import CLASSES
 
 SOURCE = "def k():\n    load()\n    add()\n    store()\n"

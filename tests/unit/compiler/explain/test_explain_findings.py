@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.explain.matrix_findings import FMA, MMA, WGMMA, matrix_products, tma_use
-from compiler.explain.memory_findings import conversions, narrow_accesses
+from compiler.explain.explanation import (
+    FMA,
+    MMA,
+    WGMMA,
+    conversions,
+    matrix_products,
+    narrow_accesses,
+    tma_use,
+)
 from compiler.explain.stage_lines import places_of
 
 HERE = {1: ("user.py", 7)}

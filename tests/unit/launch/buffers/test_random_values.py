@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from launch.buffers import parallel_draws, random_values
+from launch.buffers import random_values
 from launch.buffers.element_types import STORED, cast
 from launch.buffers.random_values import random_elements
 
@@ -100,14 +100,14 @@ def test_an_unknown_distribution_is_refused(init, count):
 def test_large_ones_are_made_on_several_threads(monkeypatch, kind):
     monkeypatch.setattr(random_values, "_threads", lambda: 3)
     ran = set()
-    cast_of = parallel_draws.cast
+    cast_of = random_values.cast
 
     def noted(values, name):
         ran.add(threading.current_thread())
         return cast_of(values, name)
 
     monkeypatch.setattr(random_values, "cast", noted)
-    monkeypatch.setattr(parallel_draws, "cast", noted)
+    monkeypatch.setattr(random_values, "cast", noted)
     init = {"kind": kind, "seed": 9}
     made = random_elements(init, 3 * random_values.SPAN + 1, "fp32")
 
@@ -117,7 +117,7 @@ def test_large_ones_are_made_on_several_threads(monkeypatch, kind):
 
 def test_threads_that_are_out_of_step_leave_it_to_one(monkeypatch):
     monkeypatch.setattr(random_values, "_threads", lambda: 3)
-    monkeypatch.setattr(parallel_draws, "_firsts", lambda _: None)
+    monkeypatch.setattr(random_values, "_firsts", lambda _: None)
     init = {"kind": "normal", "seed": 9}
     made = random_elements(init, 2 * random_values.SPAN, "fp32")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from launch.buffers.allocation import leaf_of, memory_of
-from launch.reference.known_contents import KnownContents
+from launch.reference.reference import KnownContents
 
 COUNT = 1000
 

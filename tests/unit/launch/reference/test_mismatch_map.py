@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.reference.mismatch_map import CELLS, MismatchCounter
+from launch.reference.compared_elements import CELLS, MismatchCounter
 
 
 def mapped(wrong: np.ndarray, piece: int = 1 << 14):

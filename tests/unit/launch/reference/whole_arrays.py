@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from compiler.json_number import written_number
-from launch.reference.summary import numbers_of
+from launch.reference.comparison import numbers_of
 
 STRETCH = 1 << 20
 

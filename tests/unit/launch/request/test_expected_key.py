@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from launch.request.expected_key import expected_key
+from worker.launch.stored_references import expected_key
 
 ALLOCATION = {
     "name": "x", "dtype": "fp32", "elements": 4, "align_bytes": 16, "output": False, "body": None,

@@ -9,7 +9,7 @@ from compiler.target import Target
 from launch.messages import CHECK_TIMEOUT, RunOrder
 from launch.request.bound_arguments import BoundArguments
 from launch.request.verdict import RunEnding
-from worker.launch.cpu_outcome import result_of
+from worker.launch.cpu_device import result_of
 from worker.launch.run import PreparedRun, RunResult
 from worker.pool.child_outcome import ChildOutcome, Ending
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from worker.launch.unproved import of_proof
+from worker.launch.do_launch import _not_proved
 
 pytestmark = pytest.mark.unit
 
@@ -18,13 +18,13 @@ def access(line: int, **answers: str) -> dict[str, Any]:
 
 def test_a_kernel_that_is_proved_has_no_finding() -> None:
     proved = access(1, bounds="proved", overflow="proved")
-    assert of_proof({"verdict": "proved", "accesses": [proved]}) is None
+    assert _not_proved({"verdict": "proved", "accesses": [proved]}) is None
 
 
 def test_the_finding_is_at_the_worst_access() -> None:
     accesses = [access(1, bounds="unknown"), access(2, bounds="proved", race="refuted")]
 
-    found = of_proof({"verdict": "refuted", "accesses": accesses})
+    found = _not_proved({"verdict": "refuted", "accesses": accesses})
 
     assert found is not None
     assert (found.kind, found.file, found.line, found.argument) == (
@@ -44,7 +44,7 @@ def test_the_finding_is_at_the_worst_access() -> None:
     ],
 )
 def test_a_proof_that_failed_is_missing(failed: dict[str, Any]) -> None:
-    found = of_proof(failed)
+    found = _not_proved(failed)
 
     assert found is not None
     assert found.message == "The proof that `checks` asks for is missing, not proved: too late"

@@ -15,7 +15,6 @@ from compiler.front.diagnosis import (
     name_errors,
     number_errors,
     replacements,
-    shape_errors,
     value_errors,
 )
 from compiler.rejection import closest
@@ -29,7 +28,7 @@ MODULES = (
     name_errors,
     internal_errors,
     number_errors,
-    shape_errors,
+    number_errors,
 )
 GONE_SINCE = {"make_block_ptr", "advance"}
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from worker.launch.cases.case_order import CaseOrder, InOrder
-from worker.launch.cases.case_pipeline import run_cases
+from worker.launch.cases.case_order import CaseOrder, InOrder, run_cases
 from worker.launch.cases.cases import Cases as OfLaunch
 
 

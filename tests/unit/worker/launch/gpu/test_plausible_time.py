@@ -4,7 +4,7 @@ from launch.checks.roofline import Ceilings
 from launch.request.bound_arguments import BoundArguments
 from launch.request.launch_record import Timing
 from tests.unit.worker.launch.gpu.test_gpu_findings import launched
-from worker.launch.gpu.plausible_time import check_roofline
+from worker.launch.gpu.gpu_run import check_roofline
 from worker.launch.run import RunResult
 
 CEILINGS = Ceilings(memory_bytes_per_s=4e12, l2_bytes_per_s=2e13, launch_us=2.6996,
