@@ -1,10 +1,12 @@
-"""The keys of the cache, each with an explicit list of its inputs.
+"""The keys of compilations and of what is made of them, each with an explicit list of its inputs.
 
-The key of a reference's result is in `worker/launch/stored_references.py`.
+Other keys are next to what they are of: the alias of a posted body in
+`service/compilations/response_cache.py`, a reference's result in
+`worker/launch/stored_references.py`, a proof in `proofs/worker/do_proof.py`.
 
 A wrong key silently returns another kernel. If you give a compilation or one of its children a new
 input, add it to the list here, raise KEY_VERSION (`labelled_digest.py`), and add its values that
-must differ to the table of `tests/unit/compiler/test_key.py`.
+must differ to the table in `tests/unit/compiler/key_inputs.py`.
 """
 
 from collections.abc import Mapping, Sequence

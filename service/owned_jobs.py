@@ -1,4 +1,4 @@
-"""Jobs that only their caller may see: launches and programs.
+"""Jobs that only their caller may see: launches, programs and proofs.
 
 Finds, reads and cancels them by id. `JobKind` defines their records; routes answer HTTP.
 """

@@ -1,6 +1,8 @@
-"""A part of the worker which its core does not know: the consumers of a feature's jobs.
+"""A feature of the worker: the consumer of its jobs, and what others may ask of it.
 
-`worker.composition` lists them. Without one of them, everything else works.
+The core imports no feature, but knows that one may prove kernels or start launchers for programs.
+`worker.composition` finds them by the names in `jobs.features`. Without one of them, everything
+else works.
 """
 
 from collections.abc import Callable, Sequence
