@@ -1,6 +1,7 @@
 """An optional part of the service: a feature of ours, or another project's API.
 
-`service.composition` has them: features by the names in `jobs.features`. Without one of them, everything else works.
+`service.composition` has them: features by the names in `jobs.features`. Without one of them,
+everything else works.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from compiler.job import CompileJob
+from compiler.languages import BY_NAME as LANGUAGES
+from compiler.languages import titles_with_ttir
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
 from compiler.rejection import RequestRejected
@@ -41,6 +43,10 @@ from worker.launch.kernel_source import KernelSources, problem_of
 
 """The target of the GPU that the recorder imitates."""
 TTIR: Final = "ttir"
+NO_TTIR: Final = (
+    f"It has no TTIR, which the CPU device runs: only {titles_with_ttir()} kernels have it. Run it "
+    "on a GPU."
+)
 MOST_USES = 512
 """Limit of compiled kernels of one tape: each specialization counts."""
 _AT_ONCE = 1_000
@@ -222,6 +228,8 @@ class KernelJobs:
             return ReadKernel(problem=failure_problem("invalid_argument", str(rejected)))
         except CompilationFailed as failure:
             return ReadKernel(problem=problem_of(failure))
+        if self.stop_after == TTIR and not LANGUAGES[facts.language].has_ttir:
+            return ReadKernel(problem=failure_problem("needs_gpu", NO_TTIR))
         parameters = [item.model_dump() for item in facts.parameters]
         return ReadKernel(posted, facts.name, parameters)
 

@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from compiler.compilation import Compilation, amended, compilation_url
 from compiler.diagnostic import USER_FILE, Diagnostic
 from compiler.json_number import written_number
-from compiler.languages import titles_with_ttir
 from compiler.problem import Problem, failure_problem
 from compiler.slug import STATIC_ASSERT
 from launch.checks.precision_causes import questionable
@@ -26,7 +25,7 @@ from programs.tape.schema import (
     variant_on_cpu,
 )
 from programs.worker.kernel_compiles import BuiltKernel, KernelCompiles
-from programs.worker.kernel_jobs import KernelJobs, KernelUse
+from programs.worker.kernel_jobs import NO_TTIR, KernelJobs, KernelUse
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
 
@@ -35,10 +34,6 @@ _MOST_WARNINGS = 64
 _MOST_NAME_CHARS = 4096
 """Limit of one kernel's parameter names in a record: a program may have hundreds of kernels."""
 _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
-_NO_IR = (
-    f"It has no TTIR, which the CPU device runs: only {titles_with_ttir()} kernels have it. Run it "
-    "on a GPU."
-)
 NO_ALLOCATOR = "no_allocator"
 _MAKES_DESCRIPTOR = "tt.make_tensor_descriptor"
 _FIRST_WITH_DESCRIPTORS = 90
@@ -236,7 +231,7 @@ def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:
     """Return the kernel, with a problem if the CPU device cannot run it."""
     if kernel.ir is not None or kernel.problem is not None:
         return kernel
-    return BuiltKernel(kernel.compilation, problem=failure_problem("needs_gpu", _NO_IR))
+    return BuiltKernel(kernel.compilation, problem=failure_problem("needs_gpu", NO_TTIR))
 
 
 def _runnable(tape: Tape, index: int, uses: Sequence[KernelUse]) -> Sequence[KernelUse]:

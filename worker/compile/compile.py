@@ -93,11 +93,13 @@ async def compile_kernel(
     run = context.run_of(tasks, refresh=refresh)
     if job.ir is not None:
         await run.lower_posted(job.ir)
-        return
-    reading = await read_source(tasks, context.readings, refresh=refresh)
-    front = await run.front(run.front_order(reading, run.bind(reading)))
-    if job.stop_after not in FrontOrder.stages:
-        await run.back(front)
+    else:
+        reading = await read_source(tasks, context.readings, refresh=refresh)
+        front = await run.front(run.front_order(reading, run.bind(reading)))
+        if job.stop_after not in FrontOrder.stages:
+            await run.back(front)
+    if job.stop_after not in progress.stages:
+        raise _no_such_stage(job, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +245,15 @@ def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
     """
     left_out = {other, "stop_after", "files", "ir_bounds"}
     return {name: value for name, value in members_of(order).items() if name not in left_out}
+
+
+def _no_such_stage(job: CompileJob, progress: Progress) -> CompilationFailed:
+    """Return the failure of a job whose last stage Triton does not make of its kernel."""
+    message = (
+        f"Triton makes no {job.stop_after} of {progress.kernel}, whose stages so far are "
+        f"{', '.join(progress.stages)}: set another `stop_after`"
+    )
+    return CompilationFailed("compile_error", message, [diagnostic("error", "request", message)])
 
 
 def _misfit(misfit: BindingProblem, facts: KernelFacts | None, source: str) -> Diagnostic:

@@ -325,3 +325,12 @@ async def test_a_name_that_no_function_has_is_no_kernel_s(uses, name):
     [use] = (await uses(tape)).all
     assert use.problem is not None
     assert use.problem.slug == "unknown_kernel"
+
+
+async def test_a_kernel_without_ttir_needs_a_gpu(uses):
+    gluon = "from triton.experimental import gluon\n" + KERNEL.replace("@triton.jit", "@gluon.jit")
+
+    [on_cpu] = (await uses(vector_add(), gluon)).all
+    [on_gpu] = (await uses(vector_add(), gluon, stop_after=None)).all
+
+    assert (on_cpu.problem.slug, on_gpu.problem) == ("needs_gpu", None)

@@ -64,3 +64,18 @@ def test_a_gluon_kernel_takes_a_descriptor_with_its_layout(post: Post) -> None:
     assert made["state"] == "succeeded", made["problem"]
     assert made["abi"]["parameters"][0]["kind"] == "tensormap"
     assert "cubin" in made["artifacts"]
+
+
+def test_a_stage_that_triton_does_not_make_of_a_kernel_is_refused(post: Post) -> None:
+    made = post(
+        {
+            "source": GLUON,
+            "signature": {"desc": f"tensordesc<fp16[64,64],{LAYOUT}>", "y_ptr": "*fp16"},
+            "target": "cuda:90",
+            "stop_after": "ttir",
+        }
+    ).json()
+
+    assert (made["state"], made["problem"]["slug"]) == ("failed", "compile_error")
+    assert made["problem"]["detail"].startswith("Triton makes no ttir of ")
+    assert list(made["artifacts"]) == ["source"]
