@@ -1,6 +1,11 @@
-"""Records every ATen op on fake tensors, below autograd."""
+"""Records every ATen op on fake tensors, below autograd.
+
+An op on fake tensors raises the errors that it raises on real ones, as a program may catch them:
+`try: x.view(6)`, `except RuntimeError: x.reshape(6)`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -8,16 +13,17 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-from programs.recorder.eager_ops import composed
-from programs.recorder.fake_errors import called_on_fakes
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, message_of, reason_of
-from programs.recorder.tensor_table import device_name
+from programs.recorder.tape_writer import device_name
 from programs.recorder.torch_patches.fake_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED, VALUE_CHECKS
 from programs.tape.tape_bounds import MAX_DEGREE
 
+_MIRRORED = "_check_with"
+"""torch's function behind `torch._check_value` and others, which raise the same type as ATen."""
+_INDEXING = "aten.index.Tensor"
 _DEVICE = "prim.device.default"
 _IS_PINNED = "aten.is_pinned.default"
 _VALUE = "aten._local_scalar_dense.default"
@@ -42,6 +48,37 @@ _PARTS: Mapping[str, Callable[..., Any]] = {
     "aten.unsafe_split_with_sizes.default": torch.ops.aten.split_with_sizes.default,
 }
 """Ops that are recorded as others with the same result."""
+_SHIFTS: Mapping[str, str] = {
+    "__lshift__": "lshift", "bitwise_left_shift": "lshift",
+    "__rshift__": "rshift", "bitwise_right_shift": "rshift",
+}  # fmt: skip
+_SCALAR_TYPES: Mapping[torch.dtype, str] = {
+    torch.bool: "Bool", torch.float32: "Float", torch.float64: "Double", torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+}  # fmt: skip
+
+
+def called_on_fakes(func: Any, args: Any, kwargs: Any) -> Any:
+    """Return the result of an op on fake tensors. Raises what eager torch raises."""
+    try:
+        return func(*args, **kwargs)
+    except (ValueError, AssertionError) as error:
+        # Python code that replaces ATen's raises these where ATen raises a RuntimeError
+        if _raising_function(error) == _MIRRORED:
+            raise
+        raise RuntimeError(str(error)) from error
+    except RuntimeError as error:
+        if str(func) != _INDEXING or type(error) is not RuntimeError:
+            raise
+        raise IndexError(str(error)) from error
+
+
+def _raising_function(error: Exception) -> str:
+    """Return the name of the function that raised an error."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return "" if step is None else step.tb_frame.f_code.co_name
 
 
 class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
@@ -241,3 +278,60 @@ def _implementation(func: Any) -> Any | None:
         if found is not None:
             return found
     return None
+
+
+def composed(name: str, func: Any, args: Any, kwargs: Any) -> Callable[[], Any] | None:
+    """Return a call of other ops with the result of this one; None to record the op itself."""
+    packet = name.split(".")[1]
+    if packet in _SHIFTS:
+        return _shift(_SHIFTS[packet], func, *args)
+    if name == "aten.resize_.default" and not kwargs.get("memory_format"):
+        return _resize(*args)
+    if name == "aten._pin_memory.default":
+        return lambda: _pinned(args[0])
+    return None
+
+
+def _shift(name: str, func: Any, given: Any, count: Any) -> Callable[[], Any] | None:
+    """Return a shift of booleans as of the integers that torch promotes them to."""
+    kind = torch.result_type(given, count)
+    if kind in _SCALAR_TYPES:
+        device = (given if isinstance(given, torch.Tensor) else count).device.type
+        message = f"\"{name}_{device}\" not implemented for '{_SCALAR_TYPES[kind]}'"
+        raise NotImplementedError(message)
+    if not isinstance(given, torch.Tensor):
+        return lambda: _shifted_number(func, given, _as_integers(count, kind))
+    if not any(getattr(each, "dtype", None) is torch.bool for each in (given, count)):
+        return None
+    return lambda: func(_as_integers(given, kind), _as_integers(count, kind))
+
+
+def _as_integers(value: Any, kind: torch.dtype) -> Any:
+    is_boolean = isinstance(value, torch.Tensor) and value.dtype is torch.bool
+    return torch.ops.aten._to_copy.default(value, dtype=kind) if is_boolean else value
+
+
+def _shifted_number(func: Any, number: int, count: Any) -> Any:
+    """Return `number << count`, with the number as a tensor, as tapes hold it."""
+    given = torch.ops.aten.scalar_tensor.default(number, dtype=count.dtype, device=count.device)
+    return getattr(torch.ops.aten, func.overloadpacket.__name__).Tensor(given, count)
+
+
+def _resize(tensor: Any, size: Any) -> Callable[[], Any] | None:
+    """Return another view of the same memory, None if that has to grow."""
+    if tuple(tensor.shape) == tuple(size):
+        return lambda: tensor
+    end = tensor.storage_offset() + prod(size)
+    if end * tensor.itemsize > tensor.untyped_storage().nbytes():
+        return None
+    strides = [prod(size[axis + 1 :]) for axis in range(len(size))]
+    return lambda: tensor.as_strided_(size, strides, tensor.storage_offset())
+
+
+def _pinned(tensor: Any) -> Any:
+    if tensor.device.type != "cpu":
+        message = f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned"
+        raise RuntimeError(message)
+    made = torch.empty_like(tensor, pin_memory=True)
+    made.copy_(tensor)
+    return made

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.user_lines import UserLine
+from programs.recorder.refusals import UserLine
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.schema import COPIES
 

@@ -1,12 +1,14 @@
 """Checks that a launched kernel is the one that its module defined by that name when loaded.
 
 Kernels are compiled by name, in processes that only load the posted source. Later changes to a
-kernel, or to globals that it reads, would be lost there, and the verdict be about another kernel.
+kernel, to globals that it reads, or to Triton's knobs, variables and functions would be lost there,
+and the verdict be about another kernel. Changes while loading are repeated there.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +16,7 @@ import triton.language as tl
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
+from compiler.front.triton_knobs import State, changes, knobs_and_variables
 from programs.recorder.not_recordable import NotRecordable
 
 UserLine = tuple[str, int]
@@ -21,6 +24,9 @@ Globals = Mapping[str, Any]
 _PLAIN = (bool, int, float, str)
 _NOTHING = object()
 _LOCALS = ".<locals>."
+_PACKAGES = ("triton.language", "triton.runtime", "triton.compiler", "triton.backends")
+_ALWAYS = 256
+"""This many launches are all checked, then only the first of each kind, as a check takes 1 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +217,71 @@ def _is_same(one: Any, other: Any) -> bool:
     if one is other:
         return True
     return type(one) is type(other) and isinstance(one, _PLAIN) and one == other
+
+
+class TritonChanges:
+    """Triton's changed names at launches, to compare with those after loading the program."""
+
+    def __init__(self) -> None:
+        self._before = {owner: dict(values) for owner, values in _state().items()}
+        self._at_launches: dict[frozenset[str], UserLine | None] = {}
+        self._loaded: frozenset[str] | None = None
+        self._kinds: set[Hashable] = set()
+        self._count = 0
+
+    def loaded(self) -> None:
+        """Note the changes after the program's own module was loaded."""
+        self._loaded = self._now()
+
+    def launched(self, kind: Hashable, place: UserLine | None) -> None:
+        """Note the changes at a launch; all launches of a `kind` compile one kernel."""
+        self._count += 1
+        if self._count > _ALWAYS and kind in self._kinds:
+            return
+        self._kinds.add(kind)
+        self._at_launches.setdefault(self._now(), place)
+
+    def check(self) -> None:
+        """Raise `NotRecordable` if Triton differed at a launch from after loading."""
+        for found, place in self._at_launches.items():
+            other = sorted(name.partition(" ")[0] for name in found ^ (self._loaded or frozenset()))
+            if other:
+                detail = (
+                    f"it changes {other[0]} between loading and this launch, and kernels are "
+                    "compiled without that change: change it once, at the top level of the "
+                    "module, or pass an option to the launch"
+                )
+                raise NotRecordable("unsupported_launch", detail, place)
+
+    def _now(self) -> frozenset[str]:
+        """Return the names that were changed since the beginning, each with its present value."""
+        now = _state()
+        return frozenset(f"{name} {_identity(now, name)}" for name in changes(self._before, now))
+
+
+def _state() -> State:
+    """Return the state of Triton that a program could change, by the dotted name of its owner."""
+    return {**knobs_and_variables(), **{name: vars(owner) for name, owner in _owners().items()}}
+
+
+@cache
+def _owners() -> Mapping[str, Any]:
+    """Return Triton's modules and their classes."""
+    modules = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if name == "triton" or name.startswith(_PACKAGES)
+    }
+    classes = {
+        f"{name}.{value.__name__}": value
+        for name, module in modules.items()
+        for value in list(vars(module).values())
+        if isinstance(value, type) and value.__module__ == name
+    }
+    return {**modules, **classes}
+
+
+def _identity(state: State, name: str) -> str:
+    owner, _, member = name.rpartition(".")
+    value = state[owner].get(member)
+    return repr(value) if isinstance(value, str | int | float) else str(id(value))

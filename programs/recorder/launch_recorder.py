@@ -3,6 +3,7 @@
 An autotuned launch is recorded with every configuration that Triton would benchmark.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from operator import index
@@ -14,16 +15,14 @@ from triton.runtime import _allocation
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
-from programs.recorder.config_hooks import have_equal_hooks
-from programs.recorder.launch_collection import CollectedLaunch
+from programs.recorder.launch_collection import CollectedLaunch, have_equal_hooks
 from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.recorded_arguments import argument, kernel_name
+from programs.recorder.recorded_arguments import argument, check_argument, kernel_name
 from programs.recorder.recording import Recording, current, refused
-from programs.recorder.specialized_arguments import check_argument
 from programs.recorder.tape_writer import scalar
-from programs.recorder.warmed_kernel import Launched, WarmedKernel
 from programs.tape.tape_bounds import MAX_GRID, MAX_VARIANTS
 
+_ALIGNED_BYTES = 16
 _NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})
 _OPTIONS = frozenset({
     "enable_fp_fusion", "kpack", "launch_cooperative_grid", "launch_pdl", "matrix_instr_nonkdim",
@@ -31,6 +30,73 @@ _OPTIONS = frozenset({
     "default_dot_input_precision", "max_num_imprecise_acc_default",
 })  # fmt: skip
 _FLAGS = frozenset({"debug", "warmup"})
+
+
+class Launched:
+    """The result of a launch, in place of a compiled kernel, which a recording does not have."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refused("unsupported_launch", f"it reads {name!r} of a compiled kernel")
+
+
+class WarmedKernel(Launched):
+    """A kernel that was compiled for some `arguments`, and is launched with others by position.
+
+    `launch` takes the grid, and all arguments by name.
+    """
+
+    def __init__(
+        self, kernel: Any, arguments: dict[str, Any], launch: Callable[[Any, dict[str, Any]], Any]
+    ) -> None:
+        self._kernel, self._arguments, self._launch = kernel, arguments, launch
+
+    def __getitem__(self, grid: Any) -> Callable[..., Launched]:
+        """Return what launches it. Constants are those that it was compiled for."""
+
+        def run(*args: Any, stream: Any = None) -> Launched:
+            del stream
+            parameters = self._kernel.params
+            if len(args) != len(parameters):
+                message = f"Expected {len(parameters)} arguments, but got {len(args)}"
+                raise TypeError(message)
+            given = dict(self._arguments)
+            for parameter, value in zip(parameters, args, strict=True):
+                if not parameter.is_constexpr:
+                    if not parameter.do_not_specialize:
+                        self._check(parameter.name, value)
+                    given[parameter.name] = value
+            return self._launch((grid[0], grid[1], grid[2]), given)  # type: ignore[no-any-return]
+
+        return run
+
+    def _check(self, name: str, value: Any) -> None:
+        known = self._arguments[name]
+        if _compiled_as(known) != _compiled_as(value):
+            detail = (
+                f"it launches what warmup() compiled for another {name!r}: Triton compiles 1, "
+                "multiples of 16 and aligned tensors apart; warm it up with such arguments"
+            )
+            refused("unsupported_launch", detail)
+
+
+def _compiled_as(value: Any) -> Any:
+    """Return what a kernel is compiled for, of an argument."""
+    if isinstance(value, torch.Tensor):
+        offset_bytes = value.storage_offset() * value.itemsize
+        return value.dtype, offset_bytes % _ALIGNED_BYTES == 0
+    if type(value).__name__ == "MockTensor":
+        return value.dtype, True
+    if isinstance(value, tl.constexpr):
+        return _compiled_as(value.value)
+    if isinstance(value, bool) or value is None or isinstance(value, float):
+        return type(value)
+    if isinstance(value, int):
+        return value == 1 or (value % _ALIGNED_BYTES == 0, -(2**31) <= value < 2**31)
+    if isinstance(value, list | tuple):
+        return [_compiled_as(each) for each in value]
+    return type(value)
 
 
 def install() -> None:

@@ -1,17 +1,19 @@
 """Calls a program by its entry: a model, a function or a script."""
 
 import inspect
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils._pytree import tree_leaves
 
 from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.program_inputs import from_function, from_specs
 from programs.recorder.program_modules import ProgramFiles
-from programs.recorder.python_random import drawing_inputs
 from programs.recorder.recording import Recording
+from programs.tape.schema import TORCH_NAMES
 
 _GET_INPUTS = "get_inputs"
 _GET_INIT_INPUTS = "get_init_inputs"
@@ -203,3 +205,115 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
     return value
+
+
+def from_specs(recording: Recording, specs: Sequence[Any]) -> list[Any]:
+    """Return new values of these specs. No op makes their tensors; scalars are as given."""
+    return _from_specs(recording, specs, {})
+
+
+def _from_specs(
+    recording: Recording, specs: Sequence[Any], memory: dict[int, torch.Tensor]
+) -> list[Any]:
+    return [_from_spec(recording, spec, memory) for spec in specs]
+
+
+def _from_spec(recording: Recording, spec: Any, memory: dict[int, torch.Tensor]) -> Any:
+    if not isinstance(spec, Mapping):
+        return spec
+    ((kind, content),) = spec.items()
+    if kind == "tensor":
+        return _tensor(recording, content, memory)
+    if kind in ("list", "tuple"):
+        items = _from_specs(recording, content, memory)
+        return items if kind == "list" else tuple(items)
+    if kind == "dict":
+        return {name: _from_spec(recording, item, memory) for name, item in content.items()}
+    if kind == "float":
+        return float(content)
+    if kind == "complex":
+        return complex(*(_from_spec(recording, part, memory) for part in content))
+    raise ValueError(f"unknown kind of input {kind!r}")
+
+
+def _tensor(
+    recording: Recording, spec: Mapping[str, Any], memory: dict[int, torch.Tensor]
+) -> torch.Tensor:
+    """Add a tensor without known values to the tape, and return it.
+
+    `memory` are the storages so far, as bytes, by their number in the specs.
+    """
+    dtype = getattr(torch, TORCH_NAMES[spec["dtype"]])
+    device = spec.get("device") or recording.order.device
+    with recording.silence():
+        if "storage" not in spec:
+            made = torch.empty(spec["shape"], dtype=dtype, device=device)
+        else:
+            if spec["storage"] not in memory:
+                count = spec["storage_bytes"]
+                memory[spec["storage"]] = torch.empty(count, dtype=torch.uint8, device=device)
+            octets = memory[spec["storage"]]
+            elements = octets[: octets.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
+            made = elements.as_strided(spec["shape"], spec["strides"], spec["offset"])
+    recording.tape.tensors.add(made)
+    return made
+
+
+def from_function(recording: Recording, function: Callable[[], Any], name: str) -> list[Any]:
+    """Return the arguments that the program's own function makes, on the order's device.
+
+    Raises `NotRecordable` for a result that is neither a tensor, a list nor a tuple.
+    """
+    made = function()
+    if isinstance(made, torch.Tensor):
+        made = [made]
+    if not isinstance(made, (list, tuple)):
+        detail = f"{name}() returns {type(made).__name__} instead of a list of arguments"
+        raise NotRecordable("bad_inputs", detail)
+    return [moved(item, recording.order.device) for item in made]
+
+
+def moved(value: Any, device: str) -> Any:
+    """Return a value with its tensors on `device`."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device) if value.device.type != device else value
+    if type(value) in (list, tuple):
+        return type(value)(moved(item, device) for item in value)
+    if type(value) is dict:
+        return {name: moved(item, device) for name, item in value.items()}
+    return value
+
+
+def seed_python_random(seed: int) -> None:
+    """Seed both, so that two recordings are equal."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+@contextmanager
+def drawing_inputs(recording: Recording) -> Iterator[None]:
+    """Use the order's `inputs_seed` in the block, and restore both generators after it.
+
+    A candidate is recorded with the seed of its reference, as both may draw weights. If inputs came
+    from that seed, a candidate could draw the reference's inputs. Sets `recording.draws_inputs` if
+    the block drew numbers.
+    """
+    seed = recording.order.inputs_seed
+    if seed is None:
+        yield
+        return
+    before = random.getstate(), np.random.get_state()
+    seed_python_random(seed)
+    begun = _states()
+    try:
+        yield
+        recording.draws_inputs = _states() != begun
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+
+
+def _states() -> tuple[object, ...]:
+    """Return the states of both as comparable values."""
+    numbers: Any = np.random.get_state()
+    return random.getstate(), bytes(numbers[1]), *numbers[2:]

@@ -11,13 +11,11 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from programs.recorder.aten_recorder import AtenRecorder
-from programs.recorder.program_entry import record_entry
+from programs.recorder.program_entry import record_entry, seed_python_random
 from programs.recorder.program_modules import ProgramFiles
-from programs.recorder.python_random import seed_python_random
 from programs.recorder.record_order import RecordOrder, SandboxAttempt
 from programs.recorder.recording import Recording, as_current
-from programs.recorder.refusals import refusal_of
-from programs.recorder.user_lines import UserLines
+from programs.recorder.refusals import UserLines, refusal_of
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,121 @@ from programs.recorder.record import record
 from programs.recorder.record_order import RecordOrder
 from programs.recorder.torch_patches import (
     coarse_ops,
-    disabled_fast_paths,
     fake_cuda,
     fake_guard,
-    opaque_times,
     torch_patches,
 )
-from programs.recorder.warming_programs import PROGRAMS
+from programs.recorder.torch_patches.coarse_ops import disable_fast_paths
+from programs.recorder.torch_patches.opaque_values import install_times
 
+_ELEMENTWISE = """
+import torch
+import torch.nn.functional as F
+
+x = torch.randn(128, 64, device="cuda", requires_grad=True)
+y = torch.randn(64).cuda()
+z = torch.ones(64).to("cuda:0")
+w = torch.ones(64, device="cuda", requires_grad=True)
+out = F.mish(F.rms_norm((x * y + z).relu().exp() / 2, (64,), w)).softmax(-1)
+out.sum().backward()
+a = torch.randn(64, 32, device="cuda", dtype=torch.float16, requires_grad=True)
+b = torch.randn(32, 16, device="cuda", dtype=torch.float16, requires_grad=True)
+grads = torch.autograd.grad((a @ b).float().square().mean(), [a, b], create_graph=True)
+index = torch.arange(0, 16, 2, device="cuda")
+rows = x[index].clone()
+rows[:, 0] = 0
+joined = torch.cat([rows, F.embedding(index, x)]).sort(0)[0].topk(3)[0].cumsum(0)
+joined.sum().backward()
+mask = torch.where(x > 0, x, torch.zeros_like(x)).masked_fill(x > 1, 0.0)
+left = torch.stack([x.mean(1), x.var(1), x.amax(1)]).transpose(0, 1).contiguous().view(-1)
+total = torch.einsum("ij,ij->i", x, mask).reshape(8, 16).permute(1, 0).sum(0)
+"""
+_MODULES = """
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(
+    nn.Linear(32, 64), nn.LayerNorm(64), nn.GELU(), nn.Dropout(0.1), nn.Linear(64, 8)
+).cuda()
+x = torch.randn(4, 32).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    target = torch.zeros(4, dtype=torch.long, device="cuda")
+    loss = nn.functional.cross_entropy(model(x), target)
+loss.backward()
+optimizer.step()
+optimizer.zero_grad()
+image = nn.Sequential(
+    nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+    nn.ConvTranspose2d(8, 4, 2), nn.GroupNorm(2, 4), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+).to("cuda")
+picture = torch.randn(2, 3, 16, 16, device="cuda", requires_grad=True)
+image(picture).mean().backward()
+with torch.no_grad():
+    image(picture).sigmoid().tanh()
+    recurrent = nn.LSTM(16, 32, num_layers=2, batch_first=True).cuda()
+    recurrent(torch.randn(2, 8, 16, device="cuda"))
+    volume = nn.Sequential(nn.Conv3d(3, 4, 3), nn.BatchNorm3d(4), nn.Hardswish()).cuda()
+    volume(torch.randn(1, 3, 8, 8, 8).cuda())
+    nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, device="cuda")(
+        torch.randn(2, 8, 32, device="cuda")
+    )
+query = torch.randn(2, 4, 64, 32, device="cuda", dtype=torch.float16, requires_grad=True)
+attention = nn.functional.scaled_dot_product_attention(query, query, query, is_causal=True)
+attention.sum().backward()
+"""
+_KERNELS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def forward_kernel(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    m = i < n
+    v = tl.load(x + i, m)
+    tl.store(o + i, v * tl.sigmoid(v), m)
+
+
+@triton.autotune([triton.Config({"B": 256}), triton.Config({"B": 512}, num_warps=8)], key=["n"])
+@triton.jit
+def backward_kernel(x, g, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    m = i < n
+    v = tl.load(x + i, m)
+    s = tl.sigmoid(v)
+    tl.store(o + i, tl.load(g + i, m) * s * (1 + v * (1 - s)), m)
+
+
+class Silu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        o = torch.empty_like(x)
+        forward_kernel[(triton.cdiv(x.numel(), 256),)](x, o, x.numel(), B=256)
+        ctx.save_for_backward(x)
+        return o
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        o = torch.empty_like(x)
+        n = x.numel()
+        backward_kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, g.contiguous(), o, n)
+        return o
+
+
+x = torch.randn(1000, device="cuda", requires_grad=True)
+y = Silu.apply(x * 2)
+y.sum().backward()
+"""
+_REFUSED = """
+import torch
+
+if torch.randn(8, device="cuda").sum() > 0:
+    raise ValueError("not reached, as a recording has no values")
+"""
+PROGRAMS = (_ELEMENTWISE, _MODULES, _KERNELS, _REFUSED)
 _ALSO = (
     "einops", "einops._torch_specific", "einops.layers.torch", "numpy", "numpy.fft",
     "numpy.linalg", "numpy.random", "random", "scipy",
@@ -58,9 +165,9 @@ def prepare() -> None:
     fake_guard.start_without_threads()
     torch_patches.install()
     fake_cuda.install()
-    opaque_times.install()
+    install_times()
     coarse_ops.install()
-    disabled_fast_paths.install()
+    disable_fast_paths()
     launch_recorder.install()
     sandbox_attempts.install()
     _prepared.append(True)

@@ -1,17 +1,128 @@
-"""The current recording of this process, which the patched torch looks up."""
+"""The current recording of this process, which the patched torch looks up, and values it knows.
+
+Small tensors that depend on no data have known values, so that `linspace(0, 1, 8)[3].item()` works.
+A value is dropped at the first write to its storage. Inputs of a program never have one.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from programs.recorder.kernel_definitions import KernelDefinitions
-from programs.recorder.known_values import KnownValues
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_flatten, tree_map
+
+from programs.recorder.kernel_definitions import KernelDefinitions, TritonChanges
 from programs.recorder.launch_collection import LaunchCollection
 from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record_order import RecordOrder, SandboxAttempt
-from programs.recorder.tape_writer import TapeWriter
-from programs.recorder.triton_changes import TritonChanges
-from programs.recorder.user_lines import UserLines
+from programs.recorder.refusals import UserLines
+from programs.recorder.tape_writer import TapeWriter, key_of
+
+MAX_ELEMENTS = 4096
+_FACTORIES = frozenset(
+    f"aten.{name}"
+    for name in (
+        "arange.default", "arange.start", "arange.start_step", "eye.default", "full.default",
+        "linspace.default", "logspace.default", "ones.default", "scalar_tensor.default",
+        "zeros.default", "bartlett_window.default", "bartlett_window.periodic",
+        "blackman_window.default", "blackman_window.periodic", "hamming_window.default",
+        "hamming_window.periodic", "hann_window.default", "hann_window.periodic",
+    )
+)  # fmt: skip
+_LIKE = frozenset(
+    f"aten.{name}.default"
+    for name in (
+        "full_like", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like",
+    )
+)  # fmt: skip
+"""Ops that use only the shape of their tensor."""
+_UNDEFINED = frozenset(
+    f"aten.{name}"
+    for name in (
+        "empty.memory_format", "empty_like.default", "empty_strided.default", "new_empty.default",
+        "new_empty_strided.default", "empty_permuted.default",
+    )
+)  # fmt: skip
+
+
+class KnownValues:
+    """Real tensors on the CPU with the values of fake ones."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], Any] = {}
+        self._by_storage: dict[int, set[tuple[Any, ...]]] = {}
+
+    def of(self, tensor: Any) -> Any | None:
+        """Return a real tensor with the values of a fake one, None if they are not known."""
+        return self._known.get(key_of(tensor)) if self._known else None
+
+    def arguments(self, op: Any, name: str, tensors: list[Any]) -> dict[int, Any] | None:
+        """Return the values of an op's tensors by their `id`; None unless all are known."""
+        if op._schema.is_mutable or torch.Tag.nondeterministic_seeded in op.tags:
+            return None
+        if not tensors:
+            return {} if name in _FACTORIES else None
+        if name in _UNDEFINED:
+            return None
+        if name == "aten.lift_fresh.default" and not isinstance(tensors[0], FakeTensor):
+            small = tensors[0].numel() <= MAX_ELEMENTS
+            return {id(tensors[0]): tensors[0]} if small else None
+        if name in _LIKE and tensors[0].numel() <= MAX_ELEMENTS and len(tensors) == 1:
+            return {id(tensors[0]): _of_shape(tensors[0])}
+        if not self._known:
+            return None
+        found = {id(tensor): self.of(tensor) for tensor in tensors}
+        return None if any(value is None for value in found.values()) else found
+
+    def note(self, op: Any, args: Any, kwargs: Any, real: dict[int, Any], returned: Any) -> None:
+        """Run an op on real tensors, and keep the values of its outputs if they are small."""
+        fakes = [item for item in tree_flatten(returned)[0] if isinstance(item, torch.Tensor)]
+        if any(fake.numel() > MAX_ELEMENTS for fake in fakes):
+            return
+
+        def given(item: Any) -> Any:
+            if isinstance(item, torch.Tensor):
+                return real[id(item)]
+            return torch.device("cpu") if isinstance(item, torch.device) else item
+
+        named = {name: value for name, value in kwargs.items() if name != "pin_memory"}
+        with _disable_current_modes():
+            try:
+                made = op(*tree_map(given, args), **tree_map(given, named))
+            except (RuntimeError, NotImplementedError):
+                return  # the CPU lacks the op
+            values = [item.clone() for item in tree_flatten(made)[0] if hasattr(item, "clone")]
+        for fake, value in zip(fakes, values, strict=False):
+            key = key_of(fake)
+            self._known[key] = value
+            self._by_storage.setdefault(key[0], set()).add(key)
+
+    def forget(self, tensors: list[Any]) -> None:
+        """Drop the values of tensors that an ATen op writes to, and of those that share storage.
+
+        Constants of the fake tensors themselves stay, as FakeTensorMode updates them in such ops.
+        """
+        if not self._known:
+            return
+        for tensor in tensors:
+            for key in self._by_storage.pop(tensor.untyped_storage()._cdata, ()):
+                self._known.pop(key, None)
+
+    def forget_with_constants(self, tensors: list[Any]) -> None:
+        """Drop values of tensors, and FakeTensorMode's constants, after a write that it missed."""
+        self.forget(tensors)
+        for tensor in tensors:
+            constant = getattr(tensor, "constant", None)
+            if constant is not None:
+                tensor.fake_mode.fake_tensor_converter.invalidate_constant_aliases(constant)
+                tensor.constant = None
+
+
+def _of_shape(fake: Any) -> Any:
+    with _disable_current_modes():
+        return torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype)
 
 
 class Recording:

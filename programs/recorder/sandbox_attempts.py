@@ -12,7 +12,7 @@ from typing import Any
 from compiler.diagnostic import KERNEL_FOLDER
 from programs.recorder.record_order import MOST_ATTEMPTS, SandboxAttempt
 from programs.recorder.recording import Recording, current
-from programs.recorder.user_lines import UserLine
+from programs.recorder.refusals import UserLine
 
 _OUTSIDE = frozenset(
     {"ctypes.dlopen", "os.exec", "os.fork", "os.forkpty", "os.kill", "os.killpg", "os.posix_spawn",

@@ -15,16 +15,11 @@ import torch._subclasses.fake_tensor as fake_tensors
 from torch._decomp import decomposition_table
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from programs.recorder.known_values import MAX_ELEMENTS
-from programs.recorder.recording import current, refused
+from programs.recorder.recording import MAX_ELEMENTS, current, refused
 from programs.recorder.torch_patches import (
-    class_checks,
-    descriptor_checks,
     fake_generators,
-    moved_modules,
-    opaque_scalar,
-    tensor_subclasses,
-    truncated_normals,
+    fake_tensor_patches,
+    opaque_values,
 )
 
 _CUDA_ONLY = ("silu_backward", "mish_backward", "_fused_rms_norm")
@@ -43,7 +38,6 @@ def install() -> None:
     torch.backends.cudnn.enabled = False  # else a CUDA build calls cuDNN's RNNs
     rnn_base: Any = torch.nn.RNNBase
     rnn_base.flatten_parameters = _nothing
-    moved_modules.install()
     _hide_composites()
     _give_shapes()
     _refuse_values()
@@ -51,10 +45,7 @@ def install() -> None:
     _refuse_states()
     _replace_inductor_allocation()
     fake_generators.install()
-    truncated_normals.install()
-    class_checks.install()
-    descriptor_checks.install()
-    tensor_subclasses.install()
+    fake_tensor_patches.install()
     torch.compile = _uncompiled
 
 
@@ -128,7 +119,7 @@ def _gru_cell_backward(gradient: Any, workspace: Any, has_bias: bool) -> Any:
 def _refuse_values() -> None:
     tensor: Any = torch.Tensor
     tensor.data_ptr = _data_ptr
-    opaque_scalar.install()
+    opaque_values.install()
     tensor.__dlpack__ = _refusing("value_dependent", "it exports a tensor with DLPack")
     storage: Any = torch.UntypedStorage
     storage.data_ptr = _refusing("data_pointer", "it calls data_ptr() of a storage")

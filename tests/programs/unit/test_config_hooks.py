@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from programs.recorder.config_hooks import have_equal_hooks
+from programs.recorder.launch_collection import have_equal_hooks
 
 Hook = Any
 

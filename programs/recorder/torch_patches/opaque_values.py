@@ -1,14 +1,17 @@
 """Opaque values, which `.item()`, `.numpy()` and similar methods return in a recording.
 
 A program may print them or put them into results, as tests of programs do. A program that branches
-on one, or makes a tensor from one, depends on a value: it is refused at that line.
+on one, or makes a tensor from one, depends on a value: it is refused at that line. Measured times
+are opaque, too: programs that time themselves print them.
 """
 
+import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
+import triton
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
@@ -33,6 +36,7 @@ _NOT_OF_NUMPY = {
     torch.float8_e4m3fn: "Float8_e4m3fn", torch.float8_e5m2: "Float8_e5m2",
 }  # fmt: skip
 """Dtypes that `Tensor.numpy` refuses, with their names in its error."""
+_CLOCK = "clock"
 
 
 class OpaqueValue:
@@ -211,3 +215,34 @@ def _compared(real: Callable[..., Any], name: str) -> Callable[..., Any]:
             return real(*known, *args, **kwargs)
 
     return compare
+
+
+def install_times() -> None:
+    """Replace `time.sleep` and Triton's benchmarks."""
+    module: Any = time
+    module.sleep = _asleep
+    for name in ("do_bench", "do_bench_cudagraph"):
+        setattr(triton.testing, name, _measuring(f"triton.testing.{name}"))
+
+
+def opaque_time(how: str) -> OpaqueValue:
+    """Return an opaque time, measured by `how`."""
+    return OpaqueValue(how, _CLOCK)
+
+
+def _asleep(_: Any) -> None: ...
+
+
+def _measuring(how: str) -> Callable[..., Any]:
+    """Return a benchmark that calls a function once and returns opaque times."""
+
+    def measure(function: Any, *_: Any, quantiles: Any = None, **__: Any) -> Any:
+        function()
+        recording = current()
+        if recording is not None:
+            recording.tape.copies.wait()
+        if quantiles is None or len(quantiles) == 1:
+            return opaque_time(how)
+        return [opaque_time(how) for _ in quantiles]
+
+    return measure
