@@ -19,7 +19,6 @@ from launch.request.initializer import MAX_SEED
 from launch.request.launch_record import Device
 from launch.request.launch_request import MAX_DEADLINE_S, RepeatsRequest
 from programs.flag_kinds import FLAG_KINDS, SERIOUS, FlagKind
-from programs.posted_texts import PostedTexts, SourceText
 from programs.program_record import Program, ProgramProblem, Reward, program_url
 from programs.program_request import (
     MAX_CASES,
@@ -29,8 +28,10 @@ from programs.program_request import (
     EntryName,
     EntryRequest,
     InputsRequest,
+    PostedTexts,
     ProgramCheck,
     ProgramRequest,
+    SourceText,
     ToleranceRequest,
 )
 

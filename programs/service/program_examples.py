@@ -13,10 +13,12 @@ from launch.request.launch_record import ComparedRepeat, Comparison, Device, Mis
 from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import (
+    EntryTime,
     Program,
     ProgramFlag,
     ProgramKernel,
     ProgramOutput,
+    ProgramTiming,
     ReferenceRecord,
     Reward,
     TapeSummary,
@@ -26,7 +28,6 @@ from programs.program_record import (
 from programs.receipt import receipt_of, receipt_payload
 from programs.tape.read_tape import read_tape
 from programs.tape.tape_text import tape_text
-from programs.timing_record import EntryTime, ProgramTiming
 
 _ID = "5f0c8a2e9b7d41c3a6e8f1027b3d9c54"
 _KEY = "9d2f1c0b7a6e5d4c3b2a19080706f5e4d3c2b1a09f8e7d6c5b4a392817060504"

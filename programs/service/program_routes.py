@@ -1,9 +1,10 @@
 """Routes of programs: POST, GET, DELETE, tapes and events. A program belongs to its caller."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
 
 from programs.program_record import Program
 from programs.program_request import (
@@ -14,7 +15,6 @@ from programs.program_request import (
     ProgramRequest,
 )
 from programs.receipt import Receipt
-from programs.service.program_events import CompiledEvent, RecordedEvent, ReplayedEvent
 from programs.service.program_examples import (
     ANSWERS,
     CANCELLED,
@@ -23,19 +23,20 @@ from programs.service.program_examples import (
     TAPE_TEXT,
     UNDER_WAY,
 )
-from programs.service.program_list import LISTED
+from programs.service.program_files import WhichTape, receipt_answer, tape_answer
 from programs.service.program_submission import PROGRAMS
-from programs.service.receipt_answer import receipt_answer
-from programs.service.tape_answer import WhichTape, tape_answer
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
 from service.idempotency import HEADER
-from service.lists.own_list import list_route
+from service.lists.own_list import Summary, list_route
+from service.lists.summaries import Members, owned
 from service.routes.events import RESUMED
 from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned, stream_owned
 from service.state import state_of
 
+Which = Literal["candidate", "reference"]
+MOST_CHARS = 100
 EXAMPLES = {
     "a model and its reference": EXAMPLE,
     "a function on inputs of the request": FUNCTION_EXAMPLE,
@@ -45,6 +46,48 @@ EXAMPLES = {
 _ACCEPT = header("Accept", "`text/plain` for the readable form")
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"])
+
+
+class RecordedEvent(BaseModel):
+    """A tape is recorded."""
+
+    program: Which
+    ops: int
+    launches: int
+
+
+class CompiledEvent(BaseModel):
+    """A kernel that the program launches is compiled."""
+
+    kernel: str
+    state: Literal["succeeded", "failed"]
+    compilation_key: str | None
+
+
+class ReplayedEvent(BaseModel):
+    """A tape has run."""
+
+    program: Which
+    peak_bytes: int = Field(description="of its tensors")
+
+
+def _of_record(record: Members) -> Summary:
+    names = dict.fromkeys(kernel["name"] for kernel in record["kernels"])
+    device = record["device"] or {}
+    return {
+        "state": record["state"],
+        "verdict": record["verdict"],
+        "kernel": ", ".join(names)[:MOST_CHARS] or None,
+        "target": device.get("target"),
+    }
+
+
+def _of_job(job: Members) -> Summary:
+    device = job["device"] or {}
+    return {"target": device.get("target")}
+
+
+LISTED = owned("programs", _of_record, _of_job)
 
 
 @router.post(

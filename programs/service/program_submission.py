@@ -12,8 +12,7 @@ from programs.flag_kinds import chosen_kinds
 from programs.program_job import ProgramJob, program_job
 from programs.program_kind import PROGRAM
 from programs.program_request import ProgramRequest
-from programs.request_checks import character_count, check_program
-from programs.service.program_device import choose_runner
+from programs.service.checked_request import character_count, check_program, choose_runner
 from programs.stored_programs import Programs, StoredProgram
 from service.caller import Caller
 from service.large_bodies import IN_LOOP_BYTES

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from programs.program_record import MOST_ENTRIES, EntryTime, ProgramTiming
 from programs.tape.schema import AtenOp, Op, Tape, TapeLaunch
-from programs.timing_record import MOST_ENTRIES, EntryTime, ProgramTiming
 from worker.gpu.launcher.fault import JobFailed
 
 _SUM_RATIO, _SUM_US = 0.05, 2.0

@@ -15,9 +15,8 @@ from tritonc import Client
 
 from launch.request.verdict import Verdict
 from programs.program_job import ProgramJob, new_program
-from programs.program_record import Program, ReferenceRecord, Reward
+from programs.program_record import EntryTime, Program, ProgramTiming, ReferenceRecord, Reward
 from programs.stored_programs import Programs
-from programs.timing_record import EntryTime, ProgramTiming
 from store import keys
 from store.api_keys import ApiKeys
 from store.blobs import Blobs

@@ -4,7 +4,7 @@ import pytest
 
 from launch.request.launch_record import Device
 from launch.request.verdict import Verdict
-from programs.timing_record import EntryTime, ProgramTiming
+from programs.program_record import EntryTime, ProgramTiming
 from programs.worker.gpu.program_times import ProgramTimes
 from programs.worker.program_outcome import CaseOutcome, with_cases, with_run
 from tests.programs.unit.queued_programs import queued
