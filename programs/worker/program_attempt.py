@@ -20,8 +20,7 @@ from programs.receipt import ReceiptValue
 from programs.replay.replay_order import Experiment
 from programs.stored_programs import Programs
 from programs.worker.gpu.gpu_replay import ProgramGpu, ReplayTurn, timing_order
-from programs.worker.gpu.program_replays import ProgramReplays
-from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
+from programs.worker.gpu.program_replays import ProgramReplays, ReferenceReplayCache
 from programs.worker.kernel_compiles import KernelCompiles
 from programs.worker.kernel_jobs import TTIR, KernelJobs
 from programs.worker.output_tolerances import OutputTolerances

@@ -18,7 +18,7 @@ from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.flags import drawn_on_cuda, flags_of
 from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
-from programs.worker.gpu.program_iterations import compare_iterations, turn_findings
+from programs.worker.gpu.program_replays import compare_iterations, turn_findings
 from programs.worker.kernel_jobs import TooManyKernels
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
 from programs.worker.program_attempt import ProgramAttempt

@@ -16,7 +16,7 @@ from programs.stored_programs import Programs
 from programs.worker.do_program import do_program
 from programs.worker.gpu.gpu_replay import ProgramGpu
 from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
-from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
+from programs.worker.gpu.program_replays import ReferenceReplayCache
 from programs.worker.program_attempt import ProgramContext
 from programs.worker.program_children import ProgramChildren
 from programs.worker.record_child import ProgramTape, recorder_fault

@@ -4,23 +4,19 @@ No user Python runs in a launcher, but its tape may be forged, so its reports ar
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding
-from programs.gpu.program_order import COMPARE
+from programs.gpu.program_order import COMPARE, MOST_CHANGED
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Op, Tape, changeable, tensors_of
-from programs.worker.gpu.device_reports import (
-    DeviceReferenceReport,
-    DeviceReport,
-    FaultReport,
-    PairedReplayReport,
-)
 from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
-from programs.worker.replay_child import ReplayFailure, take_failure
+from programs.worker.replay_child import ReplayFailure, ReportedReplay, take_failure
 from programs.worker.replayed import (
     Replayed,
     SentTensors,
@@ -35,18 +31,94 @@ from programs.worker.replayed import (
     uncompared_change,
 )
 from worker.compile.child_failure import misreported
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import Count, Malformed, Report, read_report
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import BESIDE
-from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
+from worker.gpu.supervisor.launcher_protocol import MOST_ITERATIONS, LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
 from worker.launch.gpu.iteration_findings import STATE_KEPT
+from worker.launch.launch_reports import ComparedOutput
 from worker.pool.shared_bytes import Body
 
 _Sent = TypeVar("_Sent")
 _INPUT, _OP = "input:", "op-"
 _MOST_NAMED = 3
 _MOST_PATH_CHARS = 100
+
+
+class _Iteration(Report):
+    """A timed run whose outputs were sent, and the call whose inputs it had."""
+
+    repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    call: Literal[0, 1]
+
+
+class _WrongTurn(Report):
+    """A timed run whose outputs, by position, differ from the reference's on the same inputs."""
+
+    repeat: Count
+    call: Literal[0, 1]
+    outputs: Annotated[list[Count], Field(min_length=1, max_length=8192)]
+
+
+class _Variable(Report):
+    """A global variable of a kernel's module; `changed` is None if that is unknown."""
+
+    name: Annotated[str, Field(max_length=4096)]
+    size_bytes: Count
+    changed: bool | None
+
+
+class _ModuleState(Report):
+    """The state that a kernel's module could keep between its runs."""
+
+    problem: Annotated[str, Field(max_length=4096)] | None = None
+    variables: list[_Variable] = Field(default_factory=list)
+    unnamed_bytes: Count | None = None
+    uses_heap: bool | None = None
+
+
+class DeviceReport(ReportedReplay):
+    """A launcher's report of a replay."""
+
+    variants: Annotated[dict[str, Count], Field(max_length=200_000)] = Field(default_factory=dict)
+    module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
+        default_factory=dict
+    )
+    """Those kernels that could keep state, by short name."""
+    repeats: Annotated[list[_Iteration], Field(max_length=MOST_ITERATIONS)] = Field(
+        default_factory=list
+    )
+    changed_storages: Annotated[list[Count], Field(max_length=MOST_CHANGED)] = Field(
+        default_factory=list
+    )
+    """Memory that a call changed, although none of its ops may write it."""
+    changed_elsewhere: bool = False
+    """True if that was memory of its reference, or copies of inputs."""
+    wrong_turns: Annotated[list[_WrongTurn], Field(max_length=16)] = Field(default_factory=list)
+
+
+class DeviceReferenceReport(DeviceReport):
+    """A launcher's report of a reference that ran in its candidate's turn."""
+
+    inputs_left: Annotated[list[str], Field(max_length=8192)] = Field(default_factory=list)
+    """Places (`call:position`) of the inputs that it changed."""
+
+
+class PairedReplayReport(Report):
+    """A launcher's report of a program that it compared with its reference."""
+
+    outputs: Annotated[dict[str, ComparedOutput], Field(max_length=8192)]
+    """Outputs by call and position."""
+    reference: dict[str, Any]
+
+
+class FaultReport(Report):
+    """A fault of a kernel; `op` is the launch that was probably running."""
+
+    kind: Annotated[str, Field(max_length=64)]
+    message: Annotated[str, Field(max_length=4096)]
+    op: Count | None = None
 
 
 def replayed_of(

@@ -2,29 +2,126 @@
 
 The candidate goes first: a kernel can read everything that its process has mapped, so expected
 outputs must not have been there before. Where both fit into the memory at once they are then timed
-in turns, on other inputs.
+in turns, on other inputs. Outputs that are too large to leave the GPU are compared there, and only
+the comparison is sent. Timed runs whose outputs are compared are chosen after all runs, so a
+program cannot know which they are.
+
+Replays of references are kept for a while, as many candidates share one. The key covers everything
+that a run depends on, and the caller. Only runs that finished without findings are kept.
 """
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
+
+from cachetools import TTLCache
 
 from jobs.deadline import Deadline
+from launch.messages import Finding, Tolerance
+from launch.request.launch_record import ComparedRepeat
+from launch.request.verdict import Verdict
+from programs.gpu.program_order import ProgramOrder
+from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import lifetimes
+from programs.tape.schema import Structure, Tape, TensorRef, by_path
+from programs.worker.gpu.device_outcome import both_of
 from programs.worker.gpu.gpu_replay import (
     DeviceProgram,
     InTurns,
     ProgramGpu,
     ReplayTurn,
     order_of,
+    placed_outcome,
     replay_on,
+    returned_bytes,
+    too_large_order,
 )
-from programs.worker.gpu.paired_replay import is_too_large, replay_pair, tolerances_of
-from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache, key_of
 from programs.worker.output_tolerances import OutputTolerances
-from programs.worker.replayed import Replayed
+from programs.worker.program_comparison import ComparedProgram, compare, compared_dtype, is_sound
+from programs.worker.replayed import (
+    Replayed,
+    ReplayedCall,
+    ReplayedTensor,
+    TimedCall,
+    WrongTurn,
+    is_side_effect,
+)
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding
+from worker.pool.frame import FrameError
+from worker.pool.pool import Pool
 
+LIFE_S = 300.0
+"""Lifetime of an entry. A GPU's clocks and temperature change, and times with them."""
+_BESIDE_BYTES = 64 << 10
+"""The size counted for an entry, besides its outputs."""
+_NAME_BYTES = 512
+"""The size counted for each of its details: there may be 200,000."""
 _GRAPHS = 2
 """The ratio of the memory of timed graphs to the peak of one call."""
+_MOST_PATHS = 5
+
+
+class ReferenceReplayCache:
+    """The replays of references of one worker, within a size."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._kept = TTLCache[str, Replayed](
+            most_bytes, LIFE_S, timer=time.monotonic, getsizeof=_size_bytes
+        )
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    def lock(self, name: str) -> asyncio.Lock:
+        """Return the lock to hold while a reference is looked up and replayed, to do that once."""
+        lock = self._locks.get(name)
+        if lock is None:
+            lock = self._locks[name] = asyncio.Lock()
+        return lock
+
+    def find(self, key: str) -> Replayed | None:
+        """Return the replay of a reference, None if it is unknown or too old."""
+        self.forget_old()
+        return self._kept.get(key)
+
+    def keep(self, key: str, replayed: Replayed) -> None:
+        """Keep the replay of a reference if it is sound and within the size."""
+        if is_sound(replayed) and _size_bytes(replayed) <= self._kept.maxsize:
+            self._kept[key] = replayed
+
+    def forget_old(self) -> None:
+        """Drop entries that are too old, and free their memory."""
+        self._kept.expire()
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all entries."""
+        return int(self._kept.currsize)
+
+
+def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
+    """Return the key of a run of `order` on a GPU: a digest of everything it depends on."""
+    digest = hashlib.sha256()
+    kernels = [
+        (name, hashlib.sha256(one.cubin).hexdigest(), one.abi, sorted(one.scalars.items()))
+        for name, one in order.kernels.items()
+    ]
+    rest = (caller, gpu, order.seed, order.memory_bytes, order.timing, kernels, order.launches)
+    tapes = [order.tape] if order.inputs_tape is None else [order.tape, order.inputs_tape]
+    for part in (repr(rest).encode(), *tapes):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+def _size_bytes(replayed: Replayed) -> int:
+    tensors = [item for call in replayed.calls for item in call.values()]
+    returned = sum(len(one.data or b"") for one in tensors if isinstance(one, ReplayedTensor))
+    names = [path for call in replayed.calls for path in call]
+    variables = [one for state in replayed.module_states for one in state.get("variables", ())]
+    names += [str(one["name"]) for one in variables]
+    parts = len(names) + len(replayed.variants) + len(replayed.parameters)
+    return _BESIDE_BYTES + _NAME_BYTES * parts + 4 * sum(map(len, names)) + returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +204,148 @@ class ProgramReplays:
             lock.release()
         await self.report(reference.role, replayed)
         return replayed
+
+
+def is_too_large(tape: Tape) -> bool:
+    """Return True if a program's outputs are too large to leave a GPU."""
+    return returned_bytes(tape) > MOST_OUTPUT_BYTES
+
+
+async def replay_pair(
+    gpu: ProgramGpu,
+    program: DeviceProgram,
+    reference: DeviceProgram,
+    how: ReplayTurn,
+    allowed: OutputTolerances,
+    deadline: Deadline,
+) -> tuple[Replayed, Replayed]:
+    """Return the replays of a program and its reference. Raises DeadlinePassed, DeviceCordoned."""
+    of_reference = order_of(reference, how.of_reference, gpu.memory_bytes)
+    order = replace(
+        order_of(program, how, gpu.memory_bytes),
+        beside=of_reference,
+        tolerances=tolerances_of(program.tape, reference.tape, allowed),
+    )
+    try:
+        async with deadline.bounding():  # the reference's time is not known when the turn begins
+            outcome, step = await placed_outcome(gpu, order, how, deadline)
+    except FrameError as error:
+        return too_large_order(error, program.role), Replayed()
+    if outcome.ending is LaunchEnding.DEADLINE:
+        step.timed_out()
+    return both_of(outcome, program.tape, reference.tape, how.timeout_s)
+
+
+def tolerances_of(tape: Tape, reference: Tape, allowed: OutputTolerances) -> dict[int, Tolerance]:
+    """Return the tolerances of outputs by position, of those that have a partner.
+
+    A partner has the same position, path, shape and dtype in the reference, in both calls.
+    """
+    ours, theirs = ([_tensors(one, call) for call in (0, 1)] for one in (tape, reference))
+    found: dict[int, Tolerance] = {}
+    for position, first in enumerate(ours[0]):
+        calls = zip(ours, theirs, strict=True)
+        if all(_at(own, position) == _at(other, position) for own, other in calls):
+            found[position] = allowed.of(first[0], compared_dtype(first[1]))
+    return found
+
+
+_Output = tuple[str, str, tuple[int, ...]]
+
+
+def _tensors(tape: Tape, call: int) -> list[_Output]:
+    """Return path, dtype and shape of each tensor that a call returns, in order."""
+    returned: Structure = (tape.outputs, tape.outputs2)[call]
+    return [
+        (path, tape.tensors[value.id].dtype, tape.tensors[value.id].shape)
+        for path, value in by_path(returned).items()
+        if isinstance(value, TensorRef)
+    ]
+
+
+def _at(outputs: list[_Output], position: int) -> _Output | None:
+    return outputs[position] if position < len(outputs) else None
+
+
+@dataclass(slots=True)
+class ComparedRepeats:
+    """The result of comparing timed runs; `matches` has an entry for each compared output."""
+
+    compared: list[ComparedRepeat] = field(default_factory=list)
+    matches: list[bool] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+async def compare_iterations(
+    pool: Pool,
+    sent: Sequence[TimedCall],
+    reference: Replayed,
+    tolerances: OutputTolerances,
+) -> ComparedRepeats:
+    """Compare all sent runs in parallel; add a finding for the first that does not match.
+
+    Raises NotCompared.
+    """
+
+    async def compared_with(one: TimedCall) -> ComparedProgram:
+        expected = Replayed(calls=[_outputs(reference.calls[one.call])])
+        returned = Replayed(calls=[_outputs(one.returned)])
+        # the comparison of the calls has checked devices already
+        return await compare(pool, returned, expected, tolerances, devices=False)
+
+    found = ComparedRepeats()
+    tasks = [asyncio.create_task(compared_with(one)) for one in sent]
+    try:
+        results = await asyncio.gather(*tasks)
+    finally:  # the first that raises cancels the others
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for one, compared in zip(sent, results, strict=True):
+        if found.findings:
+            break
+        matches = all(compared.matches) if compared.matches else None
+        found.compared.append(ComparedRepeat(repeat=one.repeat, matches=matches))
+        found.matches += compared.matches
+        if matches is False:
+            wrong = [
+                path
+                for path, output in compared.outputs.items()
+                if output.comparison is not None and not output.comparison.matches
+            ]
+            found.findings.append(_not_matching(one, wrong))
+    return found
+
+
+def turn_findings(turns: Sequence[WrongTurn], tape: Tape) -> list[Finding]:
+    """Return a finding for the first timed run that did not match the reference's of its turn."""
+    if not turns:
+        return []
+    first = turns[0]
+    returned = by_path((tape.outputs, tape.outputs2)[first.call])
+    paths = [path for path, value in returned.items() if isinstance(value, TensorRef)]
+    message = (
+        f"Timed run {first.repeat} does not match the reference in output "
+        f"{', '.join(paths[at] for at in first.outputs[:_MOST_PATHS])}. Both had the same new "
+        "inputs. The program is right for some inputs only, it keeps state between calls, or its "
+        "kernels race."
+    )
+    return [_mismatch(paths[first.outputs[0]], message)]
+
+
+def _outputs(call: ReplayedCall) -> ReplayedCall:
+    return {path: item for path, item in call.items() if not is_side_effect(path)}
+
+
+def _not_matching(one: TimedCall, paths: Sequence[str]) -> Finding:
+    which = f"Timed run {one.repeat}" if one.repeat >= 0 else "A warm-up run"
+    message = (
+        f"{which} does not match the reference in output {', '.join(paths)}, but the "
+        f"{('first', 'second')[one.call]} call with the same inputs does. The program keeps state "
+        "between calls, or its kernels race."
+    )
+    return _mismatch(paths[0] if paths else None, message)
+
+
+def _mismatch(path: str | None, message: str) -> Finding:
+    return Finding(kind=str(Verdict.MISMATCH), argument=path, message=message)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from programs.tape.schema import TensorMeta
-from programs.worker.gpu.program_iterations import compare_iterations
+from programs.worker.gpu.program_replays import compare_iterations
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.replayed import Replayed, ReplayedTensor, TimedCall
 from worker.launch.launch_children import ENVIRONMENT

@@ -9,7 +9,7 @@ from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.device_outcome import replayed_of
-from programs.worker.gpu.program_iterations import turn_findings
+from programs.worker.gpu.program_replays import turn_findings
 from tests.programs.unit.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.iteration_findings import of_module

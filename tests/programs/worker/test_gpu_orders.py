@@ -11,11 +11,11 @@ from compiler.target import Target
 from launch.request.launch_request import RepeatsRequest
 from programs.gpu.program_order import ProgramOrder, ProgramTimingOrder
 from programs.tape.read_tape import read_tape
-from programs.worker.gpu.device_kernels import scalars_of
 from programs.worker.gpu.gpu_replay import (
     DeviceProgram,
     ReplayTurn,
     order_of,
+    scalars_of,
     timing_order,
 )
 from programs.worker.kernel_compiles import BuiltKernel

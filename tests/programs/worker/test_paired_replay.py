@@ -11,7 +11,7 @@ from programs.program_request import ToleranceRequest
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import tensors_of
 from programs.worker.gpu.device_outcome import both_of
-from programs.worker.gpu.paired_replay import is_too_large, tolerances_of
+from programs.worker.gpu.program_replays import is_too_large, tolerances_of
 from programs.worker.output_tolerances import OutputTolerances, Rounding
 from programs.worker.program_comparison import compare, judged
 from tests.programs.unit.recorded import sent, vector_add

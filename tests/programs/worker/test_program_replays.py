@@ -11,8 +11,7 @@ from jobs.deadline import Deadline
 from programs.gpu.program_order import ProgramTimingOrder
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu, ReplayTurn
-from programs.worker.gpu.program_replays import ProgramReplays
-from programs.worker.gpu.reference_replay_cache import ReferenceReplayCache
+from programs.worker.gpu.program_replays import ProgramReplays, ReferenceReplayCache
 from programs.worker.kernel_jobs import KernelUse
 from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_kernels import ProgramKernels

@@ -9,8 +9,8 @@ from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.gpu.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from programs.tape.schema import TensorMeta
-from programs.worker.gpu import reference_replay_cache
-from programs.worker.gpu.reference_replay_cache import LIFE_S, ReferenceReplayCache, key_of
+from programs.worker.gpu import program_replays
+from programs.worker.gpu.program_replays import LIFE_S, ReferenceReplayCache, key_of
 from programs.worker.replayed import Replayed, ReplayedTensor
 
 pytestmark = pytest.mark.unit
@@ -32,7 +32,7 @@ def returned(**more):
 def clock(monkeypatch):
     """Return a clock that a test advances: a list with the time in it."""
     now = [1000.0]
-    monkeypatch.setattr(reference_replay_cache.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(program_replays.time, "monotonic", lambda: now[0])
     return now
 
 
