@@ -5,12 +5,17 @@ So most integers need no question about whether they wrap.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import z3
 
 Range = tuple[int, int]
 _DEEPEST = 200
+_UNSIGNED = (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I)
+_DIVISIONS = (
+    *_UNSIGNED, z3.Z3_OP_BSREM, z3.Z3_OP_BSREM_I, z3.Z3_OP_BSDIV, z3.Z3_OP_BSDIV_I,
+)  # fmt: skip
 
 
 @dataclass
@@ -80,3 +85,29 @@ def _combined(kind: int, a: Range, b: Range) -> Range:
         return a[0] - b[1], a[1] - b[0]
     corners = [x * y for x in a for y in b]
     return min(corners), max(corners)
+
+
+def has_products(formulas: Iterable[z3.BoolRef]) -> bool:
+    """Return whether formulas have a product or a quotient of two terms that are no numbers."""
+    seen: set[int] = set()
+    pending: list[z3.ExprRef] = list(formulas)
+    while pending:
+        term = pending.pop()
+        if term.get_id() in seen:
+            continue
+        seen.add(term.get_id())
+        if _is_hard(term):
+            return True
+        pending += term.children()
+    return False
+
+
+def _is_hard(term: z3.ExprRef) -> bool:
+    if term.num_args() != 2 or not z3.is_bv(term):
+        return False
+    a, b = term.children()
+    if term.decl().kind() == z3.Z3_OP_BMUL:
+        return not z3.is_bv_value(a) and not z3.is_bv_value(b)
+    is_shift = z3.is_bv_value(b) and b.as_long().bit_count() == 1
+    is_unsigned = term.decl().kind() in _UNSIGNED
+    return term.decl().kind() in _DIVISIONS and not (is_shift and is_unsigned)

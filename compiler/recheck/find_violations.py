@@ -10,7 +10,7 @@ from typing import Literal
 
 import z3
 
-from compiler.recheck.bit_products import abstracted, has_products
+from compiler.recheck.bit_ranges import has_products
 from compiler.recheck.elements import (
     FALSE,
     TRUE,
@@ -26,6 +26,8 @@ from compiler.recheck.elements import (
     simplified,
     widened,
 )
+from compiler.recheck.integer_form import IntegerForm
+from compiler.recheck.integer_products import TooManyProducts
 from compiler.recheck.machine import ACCESSES, MOST_TURNS, BitMachine, Run
 from compiler.recheck.not_modelled import NotModelled
 from compiler.recheck.reader import ReadOperation, kernel_of
@@ -36,13 +38,14 @@ from compiler.recheck.written_buffers import written_buffers
 Outcome = Literal["agrees", "violated", "timeout", "not_modelled"]
 EFFORT = 2_500_000
 """Units of z3's own count for all questions about one kernel: about 0.5 s."""
-_TACTICS = (
+_OF_BITS = (
     "simplify", "propagate-values", "solve-eqs", "simplify", "ackermannize_bv", "bit-blast", "sat",
 )  # fmt: skip
+_LINEAR = ("simplify", "propagate-values", "solve-eqs", "simplify", "smt")
 GUESS_EFFORT = 150_000
 SHARE_AT_ONCE = 0.8
 """The share of the effort that one question about all addresses may take in addition."""
-MOST_ROUNDS = 4
+MOST_ROUNDS = 16
 """Questions without products, each of which learns from the one before."""
 MOST_PAIRS = 400
 """Pairs of executions that one question about a race has."""
@@ -170,7 +173,7 @@ class _Questions:
             operations.add(operation)
             violations += [condition for condition, _ in _violations(runs, asked)]
         formulas = [*self._facts(), simplified(any_of(violations))]
-        outcome, _ = self._without_products(formulas, int(self._effort * SHARE_AT_ONCE))
+        outcome, _ = self._in_integers(formulas, int(self._effort * SHARE_AT_ONCE))
         self._spent = 0
         return frozenset(operations if outcome == z3.unsat else ())
 
@@ -289,7 +292,7 @@ class _Questions:
     ) -> CheckedAnswer:
         formulas = [*self._facts(), given, broken]
         end = self._spent + left
-        outcome, model = self._without_products(formulas, left * 2 // 3)
+        outcome, model = self._in_integers(formulas, left * 2 // 3)
         if outcome == z3.unknown and self._spent < end:
             outcome, model = self._solved(formulas, end - self._spent)
         if model is None:
@@ -300,37 +303,56 @@ class _Questions:
     def _facts(self) -> list[z3.BoolRef]:
         return [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
 
-    def _without_products(
+    def _in_integers(
         self, formulas: list[z3.BoolRef], effort: int
     ) -> tuple[z3.CheckSatResult, z3.ModelRef | None]:
-        """Return whether formulas have a solution; unknown where only their products tell."""
-        abstraction = abstracted(formulas, self._machines[0].arithmetic.ranges)
-        if abstraction is None:
-            return z3.unknown, None
+        """Return whether formulas have a solution; unknown where integers do not tell."""
+        form = IntegerForm(self._machines[0].arithmetic.ranges)
         end = self._spent + effort
-        known = list(abstraction.formulas)
-        whole = z3.And(*formulas)
+        try:
+            known = [form.formula(one) for one in formulas]
+        except TooManyProducts:
+            return z3.unknown, None
+        known += [*form.facts, *form.products.facts()]
         for _ in range(MOST_ROUNDS):
-            outcome, model = self._solved(known, end - self._spent)
+            outcome, model = self._solved(known, end - self._spent, _LINEAR)
             if model is None:
                 return outcome, None
-            if z3.is_true(model.eval(whole, model_completion=True)):
-                return outcome, model
-            guessed = [*formulas, *abstraction.guess(model)]
-            _, solution = self._solved(guessed, min(end - self._spent, GUESS_EFFORT))
-            if solution is not None:
-                return z3.sat, solution
-            learned = abstraction.learned(model)
+            learned = form.products.learned(model)
+            if learned:
+                guess = [*known, *form.products.guess(model)]
+                _, guessed = self._solved(guess, min(end - self._spent, GUESS_EFFORT), _LINEAR)
+            else:
+                guessed = model
+            if guessed is not None:
+                solution = self._in_bits(formulas, form, guessed)
+                if solution is not None:
+                    return z3.sat, solution
             if not learned or self._spent >= end:
                 break
             known += learned
         return z3.unknown, None
 
+    def _in_bits(
+        self, formulas: list[z3.BoolRef], form: IntegerForm, model: z3.ModelRef
+    ) -> z3.ModelRef | None:
+        """Return the solution in bits that has the numbers of one in integers, if it is one."""
+        fixed = []
+        for term, number in form.constants:
+            value = model.eval(number, model_completion=True)
+            if isinstance(value, z3.IntNumRef):
+                fixed.append(term == value.as_long())
+            elif z3.is_bool(term):
+                fixed.append(term == value)
+            else:
+                fixed.append(term == int(z3.is_true(value)))
+        return self._solved([*formulas, *fixed], GUESS_EFFORT)[1]
+
     def _solved(
-        self, formulas: list[z3.BoolRef], effort: int
+        self, formulas: list[z3.BoolRef], effort: int, tactics: Sequence[str] = _OF_BITS
     ) -> tuple[z3.CheckSatResult, z3.ModelRef | None]:
         """Ask z3, with a bounded effort."""
-        solver = z3.Then(*_TACTICS).solver()
+        solver = z3.Then(*tactics).solver()
         solver.set("rlimit", max(effort, 1))
         solver.add(*formulas)
         before = _count()

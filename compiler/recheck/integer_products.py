@@ -1,0 +1,172 @@
+"""Products of integers as unknown numbers, with what is true of each and of pairs.
+
+Linear arithmetic has no products. What holds for all numbers that keep these statements holds for
+the products as well: so a question that has no solution here has none at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import z3
+from z3 import BoolRef as Bool
+
+from compiler.recheck.numbers import (
+    Number,
+    all_of,
+    compared,
+    corners,
+    implied,
+    named,
+    term_of,
+)
+
+MOST_PRODUCTS = 60
+
+
+class TooManyProducts(Exception):
+    """Formulas have more products than their pairs are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """`value` is what `x * y` is."""
+
+    value: Number
+    x: Number
+    y: Number
+
+
+@dataclass
+class Products:
+    """The products in some formulas."""
+
+    _made: dict[tuple[int, int], _Product] = field(default_factory=dict)
+
+    def of(self, x: Number, y: Number) -> Number:
+        """Return the unknown that a product is. Raises TooManyProducts."""
+        x, y = (_simple(one) for one in (x, y))
+        first, second = sorted(term_of(one).get_id() for one in (x, y))
+        if (first, second) not in self._made:
+            if len(self._made) == MOST_PRODUCTS:
+                raise TooManyProducts
+            value = named(f"product.{len(self._made)}", *corners(x, y))
+            self._made[first, second] = _Product(value, x, y)
+        return self._made[first, second].value
+
+    def facts(self) -> list[Bool]:
+        """Return what is true of all products."""
+        products = list(self._made.values())
+        found = [fact for one in products for fact in _facts_of(one)]
+        for a, b in combinations(products, 2):
+            found += _facts_of_pair(a, b)
+        return found
+
+    def wrong(self, model: z3.ModelRef) -> bool:
+        """Return whether a model has another number than a product is."""
+        return any(_value(model, one.value) != _product(model, one) for one in self._made.values())
+
+    def guess(self, model: z3.ModelRef) -> list[Bool]:
+        """Return a factor of each product as a power of two, so that products are linear.
+
+        A factor of several products comes first, else the smaller one.
+        """
+        uses = Counter(term_of(one).get_id() for p in self._made.values() for one in (p.x, p.y))
+        chosen: dict[int, int] = {}
+        made: list[Bool] = []
+        for one in self._made.values():
+            ids = [term_of(factor).get_id() for factor in (one.x, one.y)]
+            if not any(number in chosen for number in ids):
+                _, value, which = min(
+                    (-uses[number], _value(model, factor), which)
+                    for which, (number, factor) in enumerate(zip(ids, (one.x, one.y), strict=True))
+                )
+                chosen[ids[which]] = _rounded(value)
+                made.append(term_of((one.x, one.y)[which]) == chosen[ids[which]])
+            which = 0 if ids[0] in chosen else 1
+            other = (one.y, one.x)[which]
+            made.append(term_of(one.value) == chosen[ids[which]] * term_of(other))
+        return made
+
+    def learned(self, model: z3.ModelRef) -> list[Bool]:
+        """Return what is true of the products near the numbers of a model, which it lacks."""
+        made: list[Bool] = []
+        for one in self._made.values():
+            x, y, value = (_value(model, term) for term in (one.x, one.y, one.value))
+            if value == x * y:
+                continue
+            a, b, whole = (term_of(term) for term in (one.x, one.y, one.value))
+            made += [
+                z3.Implies(a == x, whole == x * b),
+                z3.Implies(b == y, whole == y * a),
+            ]
+            # on one side of both numbers the product is above its tangent, else below
+            tangent = x * b + y * a - x * y
+            above = z3.Or(z3.And(a >= x, b >= y), z3.And(a <= x, b <= y))
+            below = z3.Or(z3.And(a >= x, b <= y), z3.And(a <= x, b >= y))
+            made += [z3.Implies(above, whole >= tangent), z3.Implies(below, whole <= tangent)]
+        return made
+
+
+def _simple(number: Number) -> Number:
+    return Number(z3.simplify(term_of(number)), number.low, number.high)
+
+
+def _value(model: z3.ModelRef, number: Number) -> int:
+    found = model.eval(term_of(number), model_completion=True)
+    assert isinstance(found, z3.IntNumRef)
+    return int(found.as_long())
+
+
+def _product(model: z3.ModelRef, one: _Product) -> int:
+    return _value(model, one.x) * _value(model, one.y)
+
+
+def _rounded(number: int) -> int:
+    """Return the largest power of two up to a number; of a negative one, the same with its sign."""
+    power = 1 << (abs(number).bit_length() - 1) if number else 0
+    return power if number >= 0 else -power
+
+
+def _facts_of(one: _Product) -> list[Bool]:
+    x, y, value = one.x, one.y, one.value
+    zero, unit = Number(0, 0, 0), Number(1, 1, 1)
+
+    def at_least(a: Number, b: Number) -> Bool:
+        return compared(b, a, is_strict=False)
+
+    def less(a: Number, b: Number) -> Bool:
+        return compared(a, b, is_strict=True)
+
+    is_x, is_y = at_least(x, unit), at_least(y, unit)
+    negative_x, negative_y = less(x, zero), less(y, zero)
+    a, b, whole = (term_of(term) for term in (x, y, value))
+    facts = [
+        whole >= value.low,
+        whole <= value.high,
+        z3.Implies(z3.Or(a == 0, b == 0), whole == 0),
+        z3.Implies(a == 1, whole == b),
+        z3.Implies(b == 1, whole == a),
+    ]
+    facts += implied(all_of([is_x, is_y]), z3.And(whole >= a, whole >= b))
+    facts += implied(all_of([negative_x, is_y]), whole <= a)
+    facts += implied(all_of([is_x, negative_y]), whole <= b)
+    facts += implied(all_of([negative_x, negative_y]), whole >= 1)
+    return facts
+
+
+def _facts_of_pair(a: _Product, b: _Product) -> list[Bool]:
+    """Return what is true of products with a common factor: they grow with the other one."""
+    made: list[Bool] = []
+    for x, factor in ((a.x, a.y), (a.y, a.x)):
+        for y, other in ((b.x, b.y), (b.y, b.x)):
+            if not term_of(factor).eq(term_of(other)):
+                continue
+            is_natural = compared(Number(0, 0, 0), factor, is_strict=False)
+            by, one, two = term_of(factor), term_of(a.value), term_of(b.value)
+            made.append(z3.Implies(term_of(x) == term_of(y), one == two))
+            made += implied(all_of([is_natural, compared(x, y, is_strict=True)]), one + by <= two)
+            made += implied(all_of([is_natural, compared(y, x, is_strict=True)]), two + by <= one)
+    return made
