@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
+from typing import Any
 
 GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
 MOST_CHARACTERS = 20_000
@@ -53,6 +54,7 @@ _MEANINGS: Mapping[str, Callable[[int, int], int]] = {
     "f_div": _divided,
     "f_mod": _remainder,
 }
+_GLOBALS: dict[str, Any] = {"__builtins__": {}, **_MEANINGS}
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,7 @@ class Term:
 
     def value(self, names: Mapping[str, int]) -> int:
         """Return its value where `names` have these; a comparison is 0 or 1. Raises Illegal."""
-        found = eval(self.code, {"__builtins__": {}, **_MEANINGS}, names)  # noqa: S307 - checked
-        return int(found)
+        return int(eval(self.code, _GLOBALS, names))  # noqa: S307 - checked
 
 
 @dataclass(frozen=True)

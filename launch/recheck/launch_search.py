@@ -8,9 +8,10 @@ seed, so the same contract has the same launches. It finds many launches, not al
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from types import MappingProxyType
 
 from launch.recheck.contract_values import (
     GRID_LIMITS,
@@ -21,12 +22,14 @@ from launch.recheck.contract_values import (
     identifier,
 )
 
-_MOST_STEPS = 400
+_MOST_STEPS = 150
 """Values tried for one launch."""
 _MOST_CANDIDATES = 12
 """Values tried for one name, with those that solve a statement."""
 _SMALL = (*range(1, 10), 15, 16, 17)
 _AROUND_ZERO = (-1, 0, 1, 2, -2, 3, -3, 5, -5, 7)
+_MOST_GUESSES = 6
+"""Turns that guess, before all others halve."""
 _FULL = (1 << 31, 1 << 32)
 """The ends of integers of 32 bits, signed and unsigned."""
 
@@ -52,16 +55,22 @@ class _Statement:
     high: int
     gap: Term | None = None
 
-    def side(self, names: Mapping[str, int]) -> int:
-        """Return -1, 0 or 1: on which side of what is kept the names are. 2 where it is Illegal."""
+    def number(self, names: Mapping[str, int]) -> int | None:
+        """Return what decides whether the names keep the statement; None where it is Illegal."""
         try:
-            if self.gap is not None:
-                gap = self.gap.value(names)
-                return (gap > 0) - (gap < 0)
-            value = self.term.value(names)
+            return (self.term if self.gap is None else self.gap).value(names)
         except Illegal:
-            return 2
-        return (value > self.high) - (value < self.low)
+            return None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the largest number that keeps the statement, if it is no comparison."""
+        return (self.low, self.high) if self.gap is None else (0, 0)
+
+    def side(self, number: int | None) -> int:
+        """Return -1, 0 or 1: on which side of the ends a number is; 2 for None."""
+        low, high = self.ends
+        return 2 if number is None else (number > high) - (number < low)
 
     def holds(self, names: Mapping[str, int]) -> bool:
         """Return whether the statement is kept."""
@@ -92,6 +101,8 @@ class LaunchSearch:
     _ends: list[tuple[str, int, int]] = field(init=False)
     """The ends of the types of all scalars."""
     _statements: list[_Statement] = field(init=False)
+    _deciding: dict[str, list[_Statement]] = field(init=False)
+    """The statements that the value of a name may decide."""
     _divisors: list[Term] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,18 +129,26 @@ class LaunchSearch:
             _Statement(one, least, most)
             for one, most in zip(contract.grid, GRID_LIMITS, strict=False)
         ]
+        self._deciding = {name: self._statements_with(name) for name in self._free}
         ranges = [end for one in contract.values.values() for end in (one.low, one.high)]
         fixed = list(contract.fixed.values())
         relations = [one.holds for one in contract.relations]
         every = [*relations, *contract.extents.values(), *contract.grid, *ranges, *fixed]
         self._divisors = [divisor for term in every for divisor in term.divisors]
 
-    def launches(self) -> Iterator[tuple[bool, LegalLaunch]]:
-        """Yield launches without end, small and large ones in turn; True for a large one."""
+    def launches(
+        self, left: Mapping[bool, int] = MappingProxyType({False: 1, True: 1})
+    ) -> Iterator[tuple[bool, LegalLaunch]]:
+        """Yield launches without end, small and large ones in turn; True for a large one.
+
+        `left` are the numbers of both that are wanted.
+        """
         rng = random.Random(repr(sorted(self._free.items())))  # noqa: S311 - not for secrets
         seen: set[tuple[int, ...]] = set()
         for turn in count():
             is_large = turn % 5 in (1, 3)
+            if not left[is_large]:
+                continue
             names = self._searched(rng, is_large, turn)
             key = tuple(names[name] for name in self._free) if names is not None else ()
             if names is None or key in seen:
@@ -170,18 +189,19 @@ class LaunchSearch:
         large: set[str],
         rng: random.Random,
         steps: list[int],
+        last: str = "",
     ) -> dict[str, int] | None:
         whole = self._with_fixed(names)
-        if whole is None or not self._may_hold(whole):
+        if whole is None or not self._may_hold(whole, last):
             return None
         if not order:
-            return whole
+            return whole if self._may_hold(whole, "") else None
         name, *rest = order
         for value in self._candidates(name, whole, name in large, rng):
             steps[0] -= 1
             if steps[0] < 0:
                 return None
-            found = self._assigned({**names, name: value}, rest, large, rng, steps)
+            found = self._assigned({**names, name: value}, rest, large, rng, steps, name)
             if found is not None:
                 return found
         return None
@@ -206,25 +226,51 @@ class LaunchSearch:
             else None
         )
 
-    def _may_hold(self, names: Mapping[str, int]) -> bool:
-        """Return whether no statement whose names all have values fails."""
-        return all(one.holds(names) for one in self._statements if one.term.names <= names.keys())
+    def _may_hold(self, names: Mapping[str, int], last: str) -> bool:
+        """Return whether no statement whose names all have values fails.
+
+        Those without the `last` name, and without what follows from it, have been tried before.
+        """
+        statements = self._deciding.get(last, self._statements)
+        return all(one.holds(names) for one in statements if one.term.names <= names.keys())
+
+    def _statements_with(self, name: str) -> list[_Statement]:
+        affected = {name}
+        for fixed, term in self.contract.fixed.items():
+            if term.names & affected:
+                affected.add(fixed)
+        return [one for one in self._statements if one.term.names & affected]
 
     def _candidates(
         self, name: str, names: Mapping[str, int], is_large: bool, rng: random.Random
-    ) -> list[int]:
+    ) -> Iterator[int]:
+        """Yield values to try: some of the pool first, then those that solve a statement."""
         low, high = self._free[name]
         drawn = self._large(names, low, high, rng) if is_large else self._small(low, rng)
         rng.shuffle(drawn)
-        solving = self._solving(name, names, drawn[0])
-        found = [*drawn[:3], *solving, *drawn[3:_MOST_CANDIDATES]]
         factors = self._factors(names)
-        if factors:
-            factor = rng.choice(factors)
-            rounded = [value - value % factor for value in found]
-            found = [*rounded[:4], *found, factor, *rounded[4:]]
-        within = (value for value in (*found, *range(1, 5)) if low <= value <= high)
-        return list(dict.fromkeys(within))
+        factor = rng.choice(factors) if factors else 1
+        tried: set[int] = set()
+        for value in self._in_order(name, names, drawn, factor):
+            if low <= value <= high and value not in tried:
+                tried.add(value)
+                yield value
+
+    def _in_order(
+        self, name: str, names: Mapping[str, int], drawn: list[int], factor: int
+    ) -> Iterator[int]:
+        first, rest = drawn[:3], drawn[3:_MOST_CANDIDATES]
+        if factor > 1:
+            yield from (value - value % factor for value in first)
+        yield from first
+        solving = self._solving(name, names, drawn[0])  # only here, as it takes long
+        if factor > 1:
+            yield from (value - value % factor for value in solving[:1])
+        yield from (*solving, *rest)
+        if factor > 1:
+            yield factor
+            yield from (value - value % factor for value in (*solving[1:], *rest))
+        yield from range(1, 5)
 
     def _small(self, low: int, rng: random.Random) -> list[int]:
         around = [value + by for value in sorted(self.numbers) for by in (-1, 0, 1)]
@@ -328,19 +374,49 @@ def _crossings(
     ends: tuple[int, int],
     start: int,
 ) -> list[int]:
-    """Return values of `name` next to which a statement changes sides, by halving."""
+    """Return values of `name` next to which a statement changes sides."""
     low, high = ends
     start = min(max(start, low), high)
-    found = []
-    for a, b in ((low, start), (start, high)):
-        first = statement.side({**names, name: a})
-        if first == statement.side({**names, name: b}):
-            continue
-        while b - a > 1:
-            middle = (a + b) // 2
-            if statement.side({**names, name: middle}) == first:
-                a = middle
-            else:
-                b = middle
-        found += [a, b]
+    found: list[int] = []
+    values = dict(names)
+
+    def number(value: int) -> int | None:
+        values[name] = value
+        return statement.number(values)
+
+    of_start = number(start)
+    for end in (low, high):
+        of_end = number(end)
+        if statement.side(of_end) != statement.side(of_start):
+            found += _crossing(statement, number, (end, start), (of_end, of_start))
     return found
+
+
+def _crossing(
+    statement: _Statement,
+    number: Callable[[int], int | None],
+    ends: tuple[int, int],
+    of_ends: tuple[int | None, int | None],
+) -> tuple[int, int]:
+    """Return two neighbours between which a statement changes sides, as it does between `ends`.
+
+    Most numbers grow evenly: so the place is guessed by proportion at first.
+    """
+    (a, b), (of_a, of_b) = ends, of_ends
+    first = statement.side(of_a)
+    low, high = statement.ends
+    target = low - 1 if first < 0 else high + 1 if first > 0 else high
+    for turn in count():
+        if abs(b - a) <= 1:
+            break
+        middle = (a + b) // 2
+        if turn < _MOST_GUESSES and of_a is not None and of_b is not None and of_a != of_b:
+            guess = a + (target - of_a) * (b - a) // (of_b - of_a)
+            by = turn % 2 if b > a else -(turn % 2)
+            middle = min(max(guess + by, min(a, b) + 1), max(a, b) - 1)
+        made = number(middle)
+        if statement.side(made) == first:
+            a, of_a = middle, made
+        else:
+            b, of_b = middle, made
+    return a, b

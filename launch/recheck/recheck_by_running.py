@@ -39,7 +39,7 @@ from launch.recheck.sampled_programs import sampled_programs
 from launch.recheck.wrapped_integers import WrappedIntegers
 
 MOST_SMALL, MOST_LARGE = 60, 40
-MOST_SEARCHES = 250
+MOST_SEARCHES = 350
 """Searches for a launch, of which some find none or a known one."""
 MOST_CPU_S = 1.0
 MOST_PROGRAMS, MOST_PROGRAMS_OF_RACES = 8, 32
@@ -97,10 +97,10 @@ class _Watch:
 
     def _launches(self) -> Iterator[LegalLaunch]:
         left = {False: MOST_SMALL, True: MOST_LARGE}
-        launches = self.search.launches()
+        launches = self.search.launches(left)
         for _ in range(MOST_SEARCHES):
             is_large, launch = next(launches)
-            if is_none(launch) or not left[is_large]:
+            if is_none(launch):
                 continue
             left[is_large] -= 1
             yield launch
