@@ -331,7 +331,7 @@ _ORDERS = {
     z3.Z3_OP_ULEQ: (False, False, True), z3.Z3_OP_ULT: (False, True, True),
     z3.Z3_OP_UGEQ: (True, False, True), z3.Z3_OP_UGT: (True, True, True),
 }  # fmt: skip
-"""Whether the sides are swapped, the order is strict, and the numbers are unsigned."""
+"""True where the sides are swapped, the order is strict, the numbers are unsigned."""
 _QUOTIENTS = (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BSDIV, z3.Z3_OP_BSDIV_I)
 _RESTS = (z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I, z3.Z3_OP_BSREM, z3.Z3_OP_BSREM_I)
 _OF_UNSIGNED = (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I)
