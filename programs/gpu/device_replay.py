@@ -173,7 +173,7 @@ class DeviceReplay:
         self._stage("timing")
         program = self._timed_program(checked)
         if reference is None:
-            return timed(program, order, self._sink.hold_iteration, self._timing)
+            return timed(program, order, self._timing)
         return timed_in_turns((program, reference), order, self._order.tolerances, self._timing)
 
     def _ready_reference(self, order: ProgramOrder) -> TimedProgram:

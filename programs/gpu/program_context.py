@@ -26,8 +26,8 @@ from worker.gpu.launcher.timing import Clocks
 
 _OF_THIS_PROCESS = 0
 """The ordinal of its GPU: the process sees only one."""
-_OUTPUTS_AHEAD = 6
-"""Buffers of one size: for two checked outputs, and for those of timed runs."""
+_OUTPUTS_AHEAD = 2
+"""Buffers of one size: for the outputs of both calls."""
 
 
 class GpuProgramContext:
@@ -108,20 +108,17 @@ class GpuProgramContext:
     def send_tensor(self, send: Send, stage: str, tensor: torch.Tensor) -> None:
         """Send a tensor's elements in C order; a `stage` is `output:0:1`. Raises CudaError."""
         kind, _, name = stage.partition(":")
-        output = self.read(tensor)
+        output = self._read(tensor)
         try:
             send_output(send, kind, name, output)
         finally:
             close_output(output)
 
-    def read(self, tensor: torch.Tensor, *, may_share: bool = True) -> Output:
-        """Return a tensor's elements in C order; the caller closes them. Raises CudaError.
-
-        With `may_share`, large tensors go into memory that the worker maps.
-        """
+    def _read(self, tensor: torch.Tensor) -> Output:
+        """Return a tensor's elements in C order, large ones in memory that the worker maps."""
         plain = in_order(tensor)
         size_bytes = plain.numel() * plain.itemsize
-        if not may_share or not is_shared(size_bytes):
+        if not is_shared(size_bytes):
             octets = plain.view(torch.uint8) if size_bytes else plain
             data: bytes = octets.cpu().numpy().tobytes()
             return data

@@ -38,8 +38,6 @@ class ProgramTimingOrder:
     samples: bool = False
     entries: bool = True
     """Also time each op."""
-    sends_iterations: bool = True
-    """Send the outputs of some timed runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from programs.gpu.call_runs import CallRuns
-from programs.gpu.iteration_outputs import Hold, IterationOutputs
+from programs.gpu.iteration_outputs import IterationOutputs
 from programs.gpu.prepared_calls import PreparedCalls, TimedProgram, untimable
 from programs.gpu.program_order import ProgramTimingOrder
 from worker.gpu.launcher.launcher_order import TimingOrder
@@ -29,18 +29,16 @@ _ENTRIES_MS_RATIO = 0.5
 """The share of `max_ms` for timing single ops."""
 
 
-def timed(
-    program: TimedProgram, order: ProgramTimingOrder, hold: Hold, device: CudaTiming
-) -> dict[str, Any]:
-    """Return the result's fields `timing`, `entries`, `method`, `repeats` and `timing_note`.
+def timed(program: TimedProgram, order: ProgramTimingOrder, device: CudaTiming) -> dict[str, Any]:
+    """Return the result's fields `timing`, `entries`, `method` and `timing_note`.
 
-    The outputs of some timed runs are kept and sent. Raises KernelFault, CudaError.
+    Raises KernelFault, CudaError.
     """
     try:
         if why := untimable(program.tape):
             return untimed(why)
         with torch.no_grad(), device.stream():
-            return _ProgramTiming(program, order, device).result(hold)
+            return _ProgramTiming(program, order, device).result()
     except torch.OutOfMemoryError as error:
         return untimed(no_room(error))
     finally:
@@ -49,7 +47,7 @@ def timed(
 
 def untimed(note: str) -> dict[str, Any]:
     """Return the result's fields for a program without times."""
-    return {"timing": None, "entries": None, "method": None, "repeats": [], "timing_note": note}
+    return {"timing": None, "entries": None, "method": None, "timing_note": note}
 
 
 def no_room(error: torch.OutOfMemoryError) -> str:
@@ -93,23 +91,13 @@ class _ProgramTiming:
         self._chance = SystemRandom()
         self._around = Circumstances(device, order)
 
-    def result(self, hold: Hold) -> dict[str, Any]:
-        checked, digests = self._program.checked, self._device.digests
-        may_hold = hold if self._order.sends_iterations else None
-        outputs = IterationOutputs(checked, self._chance, digests, may_hold)
-        try:
-            return self._timed(outputs)
-        finally:
-            outputs.close()
-
-    def _timed(self, outputs: IterationOutputs) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         order = self._order
+        outputs = IterationOutputs(self._program.checked, self._device.digests)
         calls = PreparedCalls(self._program, self._device, [])
         timing = self._around.timing(self._samples_us(calls.runs, outputs), calls)
-        repeats = outputs.report()
-        for name in ("checked_repeats", "differing_repeats"):
-            timing[name] = repeats.pop(name)
-        return {"timing": timing, **repeats, **described(calls, order, timing["median_us"])}
+        timing |= outputs.report()
+        return {"timing": timing, **described(calls, order, timing["median_us"])}
 
     def _samples_us(self, runs: list[CallRuns], outputs: IterationOutputs) -> list[float]:
         """Time runs until the median is precise enough, or time runs out."""
@@ -120,8 +108,6 @@ class _ProgramTiming:
         while count := plan.next_count():
             is_timed = not plan.is_warming_up
             plan.queue(count)
-            if is_timed:
-                outputs.expect(count)
             times_us, span_ms = [], 0.0
             for _ in range(count):
                 began, one = time.monotonic(), self._chance.choice(runs)

@@ -3,19 +3,15 @@
 Only program launchers import this.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
 from launch.buffers.element_types import Array
-from programs.gpu.iteration_outputs import HeldOutput, octets_of
-from programs.gpu.program_context import GpuProgramContext, close_output
+from programs.gpu.iteration_outputs import octets_of
+from programs.gpu.program_context import GpuProgramContext
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from worker.gpu.launcher.run_outputs import Output, Send, send_output
+from worker.gpu.launcher.run_outputs import Send, send_output
 
-_MOST_SHARED = 256
-"""Limit of timed runs' outputs in shared memory: a launcher has 1,024 file descriptors."""
 OutputIndex = tuple[int, int]
 """An output: the number of its call, and its position there."""
 
@@ -27,8 +23,6 @@ class SentOutputs:
 
     def __init__(self, context: GpuProgramContext, send: Send) -> None:
         self._context, self._send = context, send
-        self._held = 0
-        """The number of timed runs' outputs, of which each may have a file descriptor."""
 
     def take(self, place: OutputIndex, tensor: torch.Tensor) -> None:
         """Send an output. Raises CudaError."""
@@ -41,30 +35,6 @@ class SentOutputs:
     def take_input(self, place: OutputIndex, data: bytes) -> None:
         """Send the contents of a changed input."""
         send_output(self._send, "output", f"input:{named(place)}", data)
-
-    def hold_iteration(self, tensor: torch.Tensor) -> HeldOutput:
-        """Return a copy of a timed run's output, to be sent later. Raises CudaError."""
-        self._held += 1
-        may_share = self._held <= _MOST_SHARED
-        return _SentLater(self._context.read(tensor, may_share=may_share), self._send, self._drop)
-
-    def _drop(self) -> None:
-        self._held -= 1
-
-
-class _SentLater:
-    """An output that was read and waits to be sent."""
-
-    def __init__(self, output: Output, send: Send, dropped: Callable[[], None]) -> None:
-        self._output, self._send, self._dropped = output, send, dropped
-
-    def send(self, stage: str) -> None:
-        kind, _, name = stage.partition(":")
-        send_output(self._send, kind, name, self._output)
-
-    def drop(self) -> None:
-        close_output(self._output)
-        self._dropped()
 
 
 class KeptOutputs:
@@ -94,10 +64,6 @@ class KeptOutputs:
         """Send the contents of a changed input."""
         send_output(self._send, "output", f"{self._program}input:{named(place)}", data)
 
-    def hold_iteration(self, _: torch.Tensor) -> HeldOutput:
-        """Hold nothing: timed runs are only counted as equal or differing."""
-        return _NotSent()
-
 
 class DroppedOutputs:
     """Drops everything: for a reference that is only timed."""
@@ -111,20 +77,6 @@ class DroppedOutputs:
         """Do nothing."""
 
     def take_input(self, place: OutputIndex, data: bytes) -> None:
-        """Do nothing."""
-
-    def hold_iteration(self, _: torch.Tensor) -> HeldOutput:
-        """Hold nothing."""
-        return _NotSent()
-
-
-class _NotSent:
-    """An output that is not sent."""
-
-    def send(self, stage: str) -> None:
-        """Do nothing."""
-
-    def drop(self) -> None:
         """Do nothing."""
 
 

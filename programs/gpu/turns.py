@@ -116,7 +116,6 @@ class _Turns:
         other = replace(order, entries=False)
         return {
             "timing": ours | {"fresh_values": self._are_fresh},
-            "repeats": [],
             **described(self._calls[0], order, ours["median_us"]),
             "turns": {"timing": theirs, **described(self._calls[1], other, theirs["median_us"])},
             "wrong_turns": self._wrong,

@@ -2,11 +2,9 @@
 
 from asyncio import to_thread
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from compiler.compilation import amended
 from compiler.diagnostic import USER_FILE
 from jobs.deadline import DeadlinePassed
 from launch.messages import Finding
@@ -18,12 +16,10 @@ from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.flags import drawn_on_cuda, flags_of
 from programs.worker.experiments import make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
-from programs.worker.gpu.program_replays import compare_iterations, turn_findings
 from programs.worker.kernel_jobs import TooManyKernels
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
 from programs.worker.program_attempt import ProgramAttempt
 from programs.worker.program_comparison import (
-    ComparedProgram,
     compare,
     differing_parameters,
     is_sound,
@@ -358,35 +354,14 @@ class _Case:
             if output.summary is not None and output.comparison is not None
         )
         if believed is not None and all(compared.matches):
-            await self._compare_iterations(replayed, believed, compared)
-            self._take_turns(replayed, compared)
+            compared.matches += [False] * len(replayed.wrong_turns)
+            compared.findings += replayed.wrong_turns
         outcome.outputs = compared.outputs
         outcome.findings += compared.findings
         outcome.flags += _flags_of_findings(compared.findings)
         is_on_gpu = self._attempt.runs_on is not None
         checks = job.checks or () if is_on_gpu else cpu_checks(job.checks)
         outcome.verdict = judged(replayed, reference, compared, checks)
-
-    async def _compare_iterations(
-        self, replayed: Replayed, reference: Replayed, compared: ComparedProgram
-    ) -> None:
-        """Compare the timed runs whose outputs a GPU sent, too."""
-        if not replayed.repeats or replayed.times is None:
-            return
-        pool = self._attempt.context.comparing
-        found = await compare_iterations(pool, replayed.repeats, reference, self._tolerances)
-        compared.matches += found.matches
-        compared.findings += found.findings
-        timing = amended(replayed.times.timing, compared_repeats=found.compared)
-        self.outcome.times = replace(replayed.times, timing=timing)
-
-    def _take_turns(self, replayed: Replayed, compared: ComparedProgram) -> None:
-        """Add the timed runs that did not match the reference's in the same turn on a GPU."""
-        if (recorded := self.outcome.recorded) is None:
-            return
-        found = turn_findings(replayed.wrong_turns, recorded.candidate.tape)
-        compared.matches += [False] * len(found)
-        compared.findings += found
 
     def _look_at_parameters(
         self, recorded: RecordedCase, replayed: Replayed, reference: Replayed | None

@@ -103,20 +103,18 @@ async def compare(
     reference: Replayed | None,
     tolerances: OutputTolerances = _DEFAULT_TOLERANCES,
     ir: bytes = b"",
-    *,
-    devices: bool = True,
 ) -> ComparedProgram:
     """Compare everything that `candidate` returned. Raises NotCompared.
 
-    `ir` is the TTIR of its kernels, used to find a cause in their precision. With `devices`, an
-    output on another device than the reference's does not match, as with torch.
+    `ir` is the TTIR of its kernels, used to find a cause in their precision. An output on another
+    device than the reference's does not match, as with torch.
     """
     compared = ComparedProgram()
     for call, returned in enumerate(candidate.calls):
         expected: ReplayedCall | None = None
         if reference is not None:
             expected = reference.calls[call] if call < len(reference.calls) else {}
-        comparison = _Comparison(pool, compared, call, tolerances, ir, devices, candidate.state)
+        comparison = _Comparison(pool, compared, call, tolerances, ir, candidate.state)
         shared = reference.state if reference is not None else frozenset()
         own = candidate.state - shared
         await comparison.compare({p: one for p, one in returned.items() if p not in own}, expected)
@@ -163,7 +161,6 @@ class _Comparison:
     call: int
     tolerances: OutputTolerances
     ir: bytes
-    devices: bool
     state: frozenset[str]
     """The paths of the program's parameters and buffers."""
 
@@ -253,7 +250,7 @@ class _Comparison:
         if item.meta.dtype != other.meta.dtype:
             self._refuse(WRONG_DTYPE, path, item.meta.dtype, other.meta.dtype)
             return None
-        if self.devices and item.meta.device != other.meta.device and item.meta.shape:
+        if item.meta.device != other.meta.device and item.meta.shape:
             found, where = f"on {item.meta.device}", f"on {other.meta.device}"
             self._refuse(WRONG_DEVICE, path, found, where)
             return None

@@ -72,26 +72,6 @@ def described(item: ReplayedTensor | Scalar) -> str:
     return f"{item!r:.80}"
 
 
-@dataclass(frozen=True, slots=True)
-class TimedCall:
-    """A timed run to compare: its number, the call whose inputs it had, and its outputs."""
-
-    repeat: int
-    """Counts from 0; negative for a warm-up run."""
-    call: int
-    returned: ReplayedCall
-
-
-@dataclass(frozen=True, slots=True)
-class WrongTurn:
-    """A timed run whose outputs differ from the reference's on the same inputs."""
-
-    repeat: int
-    call: int
-    outputs: Sequence[int]
-    """The positions of the outputs."""
-
-
 @dataclass(slots=True)
 class Replayed:
     """The result of a replay. `calls` are those that finished, in order."""
@@ -111,7 +91,6 @@ class Replayed:
     """Outputs of a reference that tell nothing, if an experiment asked for them."""
     precise: dict[int, Body] = field(default_factory=dict)
     """The first call's outputs in fp64, by position, if an experiment asked for them."""
-    repeats: list[TimedCall] = field(default_factory=list)
     variants: Mapping[int, int] = field(default_factory=dict)
     """The number of the fastest variant, which ran, of each autotuned launch on a GPU, by op."""
     module_states: Sequence[Mapping[str, Any]] = ()
@@ -126,8 +105,8 @@ class Replayed:
     """The times of its reference, if both were timed in turns."""
     reference_untimed: str = ""
     """The reason if its reference should have been timed in turns and was not."""
-    wrong_turns: Sequence[WrongTurn] = ()
-    """Turns in which it returned other outputs than its reference."""
+    wrong_turns: Sequence[Finding] = ()
+    """A finding if it returned other outputs than its reference in a turn."""
     stdout: str = ""
     problem: ProgramProblem | None = None
     """The reason if its ending is `NOT_RUN`: it could not be replayed."""

@@ -9,21 +9,18 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field
 
 from launch.messages import Finding
-from launch.request.verdict import RunEnding
+from launch.request.verdict import RunEnding, Verdict
 from programs.gpu.program_order import COMPARE, MOST_CHANGED
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
-from programs.tape.schema import Op, Tape, changeable, tensors_of
+from programs.tape.schema import Op, Tape, TensorRef, by_path, changeable
 from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
 from programs.worker.replay_child import ReplayFailure, ReportedReplay, take_failure
 from programs.worker.replayed import (
     Replayed,
     SentTensors,
     TensorIndex,
-    TimedCall,
-    WrongTurn,
-    call_of,
     calls_left_on_gpu,
     calls_of,
     state_of,
@@ -34,7 +31,7 @@ from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Report, read_report
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import BESIDE
-from worker.gpu.supervisor.launcher_protocol import MOST_ITERATIONS, LaunchEnding, LaunchOutcome
+from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.gpu_outcome import ENDINGS, find_assertion
 from worker.launch.gpu.iteration_findings import STATE_KEPT
 from worker.launch.launch_reports import ComparedOutput
@@ -44,13 +41,6 @@ _Sent = TypeVar("_Sent")
 _INPUT, _OP = "input:", "op-"
 _MOST_NAMED = 3
 _MOST_PATH_CHARS = 100
-
-
-class _Iteration(Report):
-    """A timed run whose outputs were sent, and the call whose inputs it had."""
-
-    repeat: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
-    call: Literal[0, 1]
 
 
 class _WrongTurn(Report):
@@ -86,9 +76,6 @@ class DeviceReport(ReportedReplay):
         default_factory=dict
     )
     """Those kernels that could keep state, by short name."""
-    repeats: Annotated[list[_Iteration], Field(max_length=MOST_ITERATIONS)] = Field(
-        default_factory=list
-    )
     changed_storages: Annotated[list[Count], Field(max_length=MOST_CHANGED)] = Field(
         default_factory=list
     )
@@ -187,7 +174,7 @@ def _take_both(
     """Read the outcome's reports of both. Raises Malformed."""
     said = outcome.result or {}
     _take_numbers(ours, read_report(DeviceReport, said), tape, said)
-    _doubt_times(ours)
+    doubt_times(ours)
     if said.get("compared") is None:
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it finished, but nothing was compared")
@@ -210,15 +197,14 @@ def _take_both(
         ours.fail(program_problem("invalid_argument", detail, program=CANDIDATE))
 
 
-def _doubt_times(replayed: Replayed) -> None:
+def doubt_times(replayed: Replayed) -> None:
     """Drop the times if timed runs returned other outputs, since none of these were compared."""
     timing = replayed.times.timing if replayed.times is not None else None
     if timing is not None and timing.differing_repeats:
         replayed.times = None
         replayed.untimed = (
             f"{timing.differing_repeats} of {timing.checked_repeats} timed runs returned other "
-            "outputs than the checked calls. They are too large to leave the GPU, so they were not "
-            "compared with the reference."
+            "outputs than the checked calls, and only these were compared with the reference."
         )
 
 
@@ -249,14 +235,6 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
     sent = SentTensors(*_by_place(outcome))
     replayed.calls += calls_of(tape, sent)
     _take_numbers(replayed, report, tape, said)
-    for number, iteration in enumerate(report.repeats):
-        data: dict[TensorIndex, Body] = {
-            (iteration.call, at): body for at, body in _positions(outcome.repeats.get(number, {}))
-        }
-        returned = call_of(tape, iteration.call, SentTensors(data))
-        if returned is None:
-            raise Malformed(f"outputs of the timed run {iteration.repeat} are missing")
-        replayed.repeats.append(TimedCall(iteration.repeat, iteration.call, returned))
     if report.ending == "finished" and not report.findings and not replayed.is_whole:
         raise Malformed("it finished, but some outputs are missing")
 
@@ -323,13 +301,22 @@ def _take_turns(replayed: Replayed, said: dict[str, Any], tape: Tape, reference:
     replayed.reference_times = None if turns is None else _times(reference, turns)
     if replayed.reference_times is None:
         replayed.reference_untimed = note_of(said)
-    for turn in report.wrong_turns:
-        returned = tensors_of((tape.outputs, tape.outputs2)[turn.call])
-        if max(turn.outputs) >= len(returned):
-            raise Malformed("a timed run returned an output that the tape does not have")
-    replayed.wrong_turns = [
-        WrongTurn(turn.repeat, turn.call, turn.outputs) for turn in report.wrong_turns
-    ]
+    replayed.wrong_turns = [_not_matching(turn, tape) for turn in report.wrong_turns[:1]]
+
+
+def _not_matching(turn: _WrongTurn, tape: Tape) -> Finding:
+    """Return the finding for a timed run that did not match. Raises Malformed."""
+    returned = by_path((tape.outputs, tape.outputs2)[turn.call])
+    paths = [path for path, value in returned.items() if isinstance(value, TensorRef)]
+    if max(turn.outputs) >= len(paths):
+        raise Malformed("a timed run returned an output that the tape does not have")
+    named = ", ".join(paths[at][:_MOST_PATH_CHARS] for at in turn.outputs[:_MOST_NAMED])
+    message = (
+        f"Timed run {turn.repeat} does not match the reference in output {named}. Both had the "
+        "same new inputs. The program is right for some inputs only, it keeps state between calls, "
+        "or its kernels race."
+    )
+    return Finding(kind=str(Verdict.MISMATCH), argument=paths[turn.outputs[0]], message=message)
 
 
 def _by_place(
@@ -354,10 +341,6 @@ def _placed(sent: Mapping[str, _Sent]) -> dict[TensorIndex, _Sent]:
         call, _, position = name.partition(":")
         found[_number(call), _number(position)] = body
     return found
-
-
-def _positions(sent: Mapping[str, Body]) -> list[tuple[int, Body]]:
-    return [(_number(name), body) for name, body in sent.items()]
 
 
 def _number(written: str) -> int:

@@ -35,8 +35,6 @@ from worker.spent_time import SpentTime
 
 _MEMORY_SHARE = 0.85
 """The share of a GPU's memory that the tensors of a program may take."""
-_SENDS = 4
-"""The number of copies of a candidate's outputs in memory: of calls, and of timed runs."""
 _UNEXPLAINED = frozenset({LaunchEnding.SIGNAL, LaunchEnding.SILENT})
 """Endings of launchers that do not show the op that was running."""
 _LAST_WORDS_BYTES = 2 << 10
@@ -131,7 +129,7 @@ class ReplayTurn:
         """The settings for the reference: no test of determinism, and only the time of a call."""
         timing = self.timing
         if timing is not None:
-            timing = replace(timing, entries=False, sends_iterations=False)
+            timing = replace(timing, entries=False)
         return replace(self, determinism=False, timing=timing)
 
 
@@ -299,7 +297,7 @@ def _sent_bytes(candidate: Tape, reference: Tape | None) -> int:
     """Return the most bytes that both send; 0 if outputs are compared on the GPU."""
     ours = returned_bytes(candidate)
     theirs = returned_bytes(reference) if reference is not None else 0
-    return _SENDS * ours + theirs if max(ours, theirs) <= MOST_OUTPUT_BYTES else 0
+    return ours + theirs if max(ours, theirs) <= MOST_OUTPUT_BYTES else 0
 
 
 def returned_bytes(tape: Tape) -> int:

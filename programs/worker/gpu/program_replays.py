@@ -3,8 +3,7 @@
 The candidate goes first: a kernel can read everything that its process has mapped, so expected
 outputs must not have been there before. Where both fit into the memory at once they are then timed
 in turns, on other inputs. Outputs that are too large to leave the GPU are compared there, and only
-the comparison is sent. Timed runs whose outputs are compared are chosen after all runs, so a
-program cannot know which they are.
+the comparison is sent.
 
 Replays of references are kept for a while, as many candidates share one. The key covers everything
 that a run depends on, and the caller. Only runs that finished without findings are kept.
@@ -13,21 +12,19 @@ that a run depends on, and the caller. Only runs that finished without findings 
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
 
 from jobs.deadline import Deadline
-from launch.messages import Finding, Tolerance
-from launch.request.launch_record import ComparedRepeat
-from launch.request.verdict import Verdict
+from launch.messages import Tolerance
 from programs.gpu.program_order import ProgramOrder
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.schema import Structure, Tape, TensorRef, by_path
-from programs.worker.gpu.device_outcome import both_of
+from programs.worker.gpu.device_outcome import both_of, doubt_times
 from programs.worker.gpu.gpu_replay import (
     DeviceProgram,
     InTurns,
@@ -40,18 +37,13 @@ from programs.worker.gpu.gpu_replay import (
     too_large_order,
 )
 from programs.worker.output_tolerances import OutputTolerances
-from programs.worker.program_comparison import ComparedProgram, compare, compared_dtype, is_sound
+from programs.worker.program_comparison import compared_dtype, is_sound
 from programs.worker.replayed import (
     Replayed,
-    ReplayedCall,
     ReplayedTensor,
-    TimedCall,
-    WrongTurn,
-    is_side_effect,
 )
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding
 from worker.pool.frame import FrameError
-from worker.pool.pool import Pool
 
 LIFE_S = 300.0
 """Lifetime of an entry. A GPU's clocks and temperature change, and times with them."""
@@ -61,7 +53,6 @@ _NAME_BYTES = 512
 """The size counted for each of its details: there may be 200,000."""
 _GRAPHS = 2
 """The ratio of the memory of timed graphs to the peak of one call."""
-_MOST_PATHS = 5
 
 
 class ReferenceReplayCache:
@@ -152,6 +143,7 @@ class ProgramReplays:
         if reference is None or not replayed.is_whole:
             return replayed, None
         if in_turns is None:
+            doubt_times(replayed)
             return replayed, await self._reference(reference, self.turn.of_reference)
         found = await self._reference(reference, replace(self.turn.of_reference, timing=None))
         times, why = replayed.reference_times, replayed.reference_untimed
@@ -265,87 +257,3 @@ def _tensors(tape: Tape, call: int) -> list[_Output]:
 
 def _at(outputs: list[_Output], position: int) -> _Output | None:
     return outputs[position] if position < len(outputs) else None
-
-
-@dataclass(slots=True)
-class ComparedRepeats:
-    """The result of comparing timed runs; `matches` has an entry for each compared output."""
-
-    compared: list[ComparedRepeat] = field(default_factory=list)
-    matches: list[bool] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-
-async def compare_iterations(
-    pool: Pool,
-    sent: Sequence[TimedCall],
-    reference: Replayed,
-    tolerances: OutputTolerances,
-) -> ComparedRepeats:
-    """Compare all sent runs in parallel; add a finding for the first that does not match.
-
-    Raises NotCompared.
-    """
-
-    async def compared_with(one: TimedCall) -> ComparedProgram:
-        expected = Replayed(calls=[_outputs(reference.calls[one.call])])
-        returned = Replayed(calls=[_outputs(one.returned)])
-        # the comparison of the calls has checked devices already
-        return await compare(pool, returned, expected, tolerances, devices=False)
-
-    found = ComparedRepeats()
-    tasks = [asyncio.create_task(compared_with(one)) for one in sent]
-    try:
-        results = await asyncio.gather(*tasks)
-    finally:  # the first that raises cancels the others
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for one, compared in zip(sent, results, strict=True):
-        if found.findings:
-            break
-        matches = all(compared.matches) if compared.matches else None
-        found.compared.append(ComparedRepeat(repeat=one.repeat, matches=matches))
-        found.matches += compared.matches
-        if matches is False:
-            wrong = [
-                path
-                for path, output in compared.outputs.items()
-                if output.comparison is not None and not output.comparison.matches
-            ]
-            found.findings.append(_not_matching(one, wrong))
-    return found
-
-
-def turn_findings(turns: Sequence[WrongTurn], tape: Tape) -> list[Finding]:
-    """Return a finding for the first timed run that did not match the reference's of its turn."""
-    if not turns:
-        return []
-    first = turns[0]
-    returned = by_path((tape.outputs, tape.outputs2)[first.call])
-    paths = [path for path, value in returned.items() if isinstance(value, TensorRef)]
-    message = (
-        f"Timed run {first.repeat} does not match the reference in output "
-        f"{', '.join(paths[at] for at in first.outputs[:_MOST_PATHS])}. Both had the same new "
-        "inputs. The program is right for some inputs only, it keeps state between calls, or its "
-        "kernels race."
-    )
-    return [_mismatch(paths[first.outputs[0]], message)]
-
-
-def _outputs(call: ReplayedCall) -> ReplayedCall:
-    return {path: item for path, item in call.items() if not is_side_effect(path)}
-
-
-def _not_matching(one: TimedCall, paths: Sequence[str]) -> Finding:
-    which = f"Timed run {one.repeat}" if one.repeat >= 0 else "A warm-up run"
-    message = (
-        f"{which} does not match the reference in output {', '.join(paths)}, but the "
-        f"{('first', 'second')[one.call]} call with the same inputs does. The program keeps state "
-        "between calls, or its kernels race."
-    )
-    return _mismatch(paths[0] if paths else None, message)
-
-
-def _mismatch(path: str | None, message: str) -> Finding:
-    return Finding(kind=str(Verdict.MISMATCH), argument=path, message=message)

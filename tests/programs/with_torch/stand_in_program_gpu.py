@@ -108,7 +108,6 @@ class Gpu:
             wait=self._wait,
             timing=FakeDevice(),
             guards=Guards(),
-            read=lambda tensor, may_share: _bytes(tensor),
             send_tensor=lambda send, stage, tensor: self.sent.update({stage: _bytes(tensor)}),
         )
         return perform(context, order, self._take)

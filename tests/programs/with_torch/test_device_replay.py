@@ -112,7 +112,7 @@ def test_two_replays_that_are_the_same_are_deterministic(gpu: Gpu) -> None:
     assert result["deterministic"] is True
 
 
-def test_a_checked_program_is_timed_and_its_repeats_are_sent(gpu: Gpu) -> None:
+def test_a_checked_program_is_timed(gpu: Gpu) -> None:
     def call(tape: Any, inputs: list[int]) -> list[int]:
         return [tape.made("add.Scalar", [COUNT], t(inputs[0]), 1.0)]
 
@@ -123,8 +123,6 @@ def test_a_checked_program_is_timed_and_its_repeats_are_sent(gpu: Gpu) -> None:
     assert result["timing"]["differing_repeats"] == 0
     assert result["timing"]["checked_repeats"] >= 5
     assert [entry["op"] for entry in result["entries"]] == [3]
-    repeat = result["repeats"][0]
-    assert gpu.sent["repeat-0:0"] == gpu.sent[f"output:{repeat['call']}:0"]
 
 
 def test_a_program_that_goes_wrong_is_not_timed(gpu: Gpu) -> None:

@@ -24,7 +24,7 @@ from programs.tape.read_tape import read_tape
 from programs.tape.schema import TapeLaunch, tensors_of
 from tests.programs.unit.tape_maker import TapeMaker
 from tests.programs.with_torch.eager_recording import recorded
-from tests.programs.with_torch.timed_programs import FakeDevice, SentTensors, prepared
+from tests.programs.with_torch.timed_programs import FakeDevice, prepared
 
 QUICK = ProgramTimingOrder(warmup_repeats=2, min_repeats=8, max_repeats=8, max_ms=2000)
 CPU = torch.device("cpu")
@@ -32,10 +32,9 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class Timed:
-    """The result of timing a program, and what was sent."""
+    """The result of timing a program."""
 
     result: dict[str, Any]
-    sent: dict[str, torch.Tensor]
     device: FakeDevice
 
     @property
@@ -47,11 +46,8 @@ class Timed:
 
 def time_program(program: TimedProgram, *, captures: bool = True) -> Timed:
     """Time a program on a fake device."""
-    sent = SentTensors()
     device = FakeDevice(captures=captures)
-    result = timed(program, QUICK, sent.hold, device)
-    assert not sent.held
-    return Timed(result, sent, device)
+    return Timed(timed(program, QUICK, device), device)
 
 
 def rows() -> Sequence[torch.Tensor]:
@@ -82,17 +78,6 @@ def test_only_ops_that_give_a_device_something_to_do_are_entries() -> None:
         ("aten.mul.Tensor", "run2"),
         ("aten.add.Tensor", "run2"),
     ]
-
-
-def test_repeats_that_are_sent_are_those_that_are_reported() -> None:
-    recording = recorded(rows, doubled_and_added)
-    found = time_program(prepared(recording.tape, CPU))
-
-    reported = found.result["repeats"]
-    assert 1 <= len(reported) <= 3
-    assert sorted(found.sent) == [f"repeat-{at}:0" for at in range(len(reported))]
-    for at, one in enumerate(reported):
-        assert torch.equal(found.sent[f"repeat-{at}:0"], recording.outputs[one["call"]][0])
 
 
 @pytest.mark.parametrize("captures", [True, False])
@@ -129,7 +114,6 @@ def test_a_second_call_that_finds_weights_made_ready_is_timed_alone() -> None:
     found = time_program(prepared(recording.tape, CPU))
 
     assert found.timing["input_sets"] == 1
-    assert {one["call"] for one in found.result["repeats"]} == {1}
     assert len(found.result["entries"]) == 1
     assert "only the second is timed" in found.result["timing_note"]
     assert found.timing["differing_repeats"] == 0
@@ -148,7 +132,6 @@ def test_a_second_call_that_only_returns_what_the_first_made_is_timed() -> None:
     assert found.result["method"] == "graph"
     assert found.result["entries"] == []
     assert found.timing["differing_repeats"] == 0
-    assert {one["call"] for one in found.result["repeats"]} == {1}
 
 
 def test_a_call_that_no_graph_can_hold_is_timed_op_by_op_and_says_so() -> None:
@@ -242,14 +225,13 @@ LAUNCHING = read_tape(json.dumps(launching()).encode())
 def of_first_runs_only(works: int, device: FakeDevice) -> dict[str, Any]:
     """Time a kernel that works only in its first runs."""
     program = prepared(launching(), CPU, FirstRunsOnly(works, device))
-    return timed(program, QUICK, SentTensors().hold, device)
+    return timed(program, QUICK, device)
 
 
 def test_a_kernel_that_does_its_work_in_its_first_runs_alone_leaves_nothing_in_others() -> None:
     result = of_first_runs_only(10, FakeDevice())  # two are checked, and some warm up
 
     assert 0 < result["timing"]["differing_repeats"] <= result["timing"]["checked_repeats"]
-    assert any(one["differs"] for one in result["repeats"])
 
 
 def test_a_kernel_that_works_in_every_run_leaves_what_was_checked() -> None:
@@ -290,25 +272,20 @@ def test_ops_that_no_graph_has_room_for_once_more_are_not_timed_and_it_says_so(
     assert "not timed one by one: CUDA out of memory" in found.result["timing_note"]
 
 
-def test_ops_are_timed_and_iterations_sent_only_on_request() -> None:
+def test_ops_are_timed_only_on_request() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
-    order = replace(QUICK, entries=False, sends_iterations=False)
-    sent = SentTensors()
 
-    result = timed(program, order, sent.hold, FakeDevice())
+    result = timed(program, replace(QUICK, entries=False), FakeDevice())
 
     assert result["entries"] is None
-    assert result["repeats"] == []
-    assert not sent
-    assert result["timing"]["checked_repeats"] == 8
-    assert result["timing"]["repeats"] == 8
+    assert result["timing"]["repeats"] == result["timing"]["checked_repeats"] == 8
 
 
 def test_samples_are_reported_where_they_are_asked_for() -> None:
     program = prepared(recorded(rows, doubled_and_added).tape, CPU)
     order = replace(QUICK, samples=True)
 
-    result = timed(program, order, SentTensors().hold, FakeDevice())
+    result = timed(program, order, FakeDevice())
 
     assert len(result["timing"]["samples_us"]) == 8
 

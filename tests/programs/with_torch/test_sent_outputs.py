@@ -54,28 +54,5 @@ def test_memory_is_let_go_of_where_the_worker_is_gone(context: Any) -> None:
     assert descriptors() == before
 
 
-def test_thousands_of_outputs_of_repeats_are_held_by_few_descriptors(context: Any) -> None:
-    from programs.gpu.replay_outputs import SentOutputs
-
-    sent: dict[str, bytes] = {}
-
-    def send(header: dict[str, Any], body: Any) -> None:
-        sent[header["stage"]] = body if isinstance(body, bytes) else read(body)
-
-    outputs = SentOutputs(context, send)
-    before = descriptors()
-    tensor = torch.arange(1 << 14, dtype=torch.int32)
-    held = [outputs.hold_iteration(tensor + number) for number in range(2000)]
-
-    assert descriptors() - before <= 256
-    for number in (0, 1999):
-        held[number].send(f"repeat-0:{number}")
-        assert sent[f"repeat-0:{number}"] == (tensor + number).numpy().tobytes()
-    for one in held:
-        one.drop()
-    assert descriptors() == before
-    outputs.hold_iteration(tensor).drop()
-
-
 def read(shared: Any) -> bytes:
     return os.pread(shared.descriptor, shared.size_bytes, 0)

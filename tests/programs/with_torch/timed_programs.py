@@ -120,31 +120,6 @@ def digests(outputs: Sequence[torch.Tensor]) -> list[int]:
     return [int.from_bytes(blake2b(one, digest_size=8).digest()) for one in contents]
 
 
-class SentTensors(dict[str, torch.Tensor]):
-    """Sent tensors that are held, by stage."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.held = 0
-        """The number of tensors held now."""
-
-    def hold(self, tensor: torch.Tensor) -> _Held:
-        """Return a copy that can be sent."""
-        self.held += 1
-        return _Held(self, tensor.clone())
-
-
-class _Held:
-    def __init__(self, sent: SentTensors, tensor: torch.Tensor) -> None:
-        self._sent, self._tensor = sent, tensor
-
-    def send(self, stage: str) -> None:
-        self._sent[stage] = self._tensor
-
-    def drop(self) -> None:
-        self._sent.held -= 1
-
-
 class HostMarks:
     """Marks of this machine's clock: ops of the CPU are over when they return."""
 

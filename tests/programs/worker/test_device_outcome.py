@@ -9,7 +9,6 @@ from launch.messages import Finding
 from launch.request.verdict import RunEnding
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.device_outcome import replayed_of
-from programs.worker.gpu.program_replays import turn_findings
 from tests.programs.unit.recorded import sent, vector_add
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
 from worker.launch.gpu.iteration_findings import of_module
@@ -55,21 +54,6 @@ def test_unwritten_elements_are_reported_with_their_output():
     assert of(outcome).calls[0]["0"].unwritten == bits
 
 
-def test_repeats_are_outputs_of_the_call_whose_inputs_they_had():
-    repeats = [{"repeat": 7, "call": 1}, {"repeat": 3, "call": 0}]
-    replayed = of(
-        LaunchOutcome(
-            LaunchEnding.OK,
-            result={**REPORT, "repeats": repeats},
-            outputs=BOTH,
-            repeats={0: {"0": SECOND}, 1: {"0": FIRST}},
-        )
-    )
-
-    assert [(one.repeat, one.call) for one in replayed.repeats] == [(7, 1), (3, 0)]
-    assert replayed.repeats[0].returned["0"].data == SECOND
-
-
 def test_times_and_the_fastest_variants_are_read():
     entries = [{"op": 0, "us": 1.0}, {"op": 1, "us": 9.0}]
     replayed = finished(timing=TIMING, entries=entries, method="graph", variants={"1": 2})
@@ -108,8 +92,6 @@ def test_why_a_program_has_no_time_is_said_and_no_longer_than_it_is_read():
         {"timing": TIMING, "entries": [{"op": 0, "us": 10**400}]},
         {"variants": {"²": 0}},
         {"variants": {"1" * 5000: 0}},
-        {"repeats": [{"repeat": 1, "call": 0}]},
-        {"repeats": [{"repeat": 1, "call": 2}]},
     ],
 )
 def test_what_no_launcher_says_is_not_believed(wrong):
@@ -230,7 +212,7 @@ def test_a_turn_that_does_not_match_the_reference_is_a_mismatch_of_its_output():
     turn = {"repeat": 3, "call": 1, "outputs": [0]}
     replayed = in_turns(turns={"timing": TIMING}, wrong_turns=[turn])
 
-    (finding,) = turn_findings(replayed.wrong_turns, TAPE)
+    (finding,) = replayed.wrong_turns
     assert (finding.kind, finding.argument) == ("mismatch", "0")
     assert "Timed run 3" in finding.message
 

@@ -128,6 +128,17 @@ async def test_programs_that_do_not_fit_into_memory_together_are_timed_apart(kno
     assert [order.timing.entries for order in launchers.orders] == [True, False]
 
 
+async def test_times_of_other_outputs_than_the_checked_ones_are_not_believed(known):
+    large = replace(TAPE, storages=[200 << 20 for _ in TAPE.storages])
+    differing = TIMING | {"checked_repeats": 20, "differing_repeats": 3}
+    timed = replace(GOOD, result=GOOD.result | {"timing": differing})
+    launchers = OrderedLaunchers(candidate=timed, reference=GOOD)
+    ours, _ = await both(launchers, known, tape=large, timing=ProgramTimingOrder())
+
+    assert ours.times is None
+    assert "3 of 20 timed runs returned other outputs" in ours.untimed
+
+
 async def test_a_reference_that_ends_the_launcher_is_no_fault_of_its_program(known):
     ended = replace(FAULT, stages=("run", BESIDE))
     launchers = OrderedLaunchers(candidate=[ended, GOOD], reference=FAULT)
