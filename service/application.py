@@ -142,6 +142,7 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         )
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
+    app.state.page_opens_github = settings.page_opens_github
     bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]
     owned = [*OWNED, *(jobs for feature in features for jobs in feature.owned)]
     batch_examples = dict(EXAMPLES)

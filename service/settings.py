@@ -59,6 +59,8 @@ class ServiceSettings(BaseSettings):
     """Flags of programs, comma-separated, that make one incorrect; `none`: none of them."""
     embed_origins: str = ""
     """Origins, comma-separated, whose pages may embed shared states (`/e/...`) in a frame."""
+    page_opens_github: bool = False
+    """Let the page open files of GitHub and gists, which the browser fetches."""
     admin_key: SecretStr | None = None
     """A first API key with every scope, which lets a service start on any address."""
     max_body_bytes: int = Field(default=8 << 20, ge=1 << 10)

@@ -11,6 +11,7 @@ import { errorsIn } from "./field_errors";
 import { FileTabs, neededFiles } from "./file_tabs";
 import { Filters } from "./filters";
 import type { Change } from "./found";
+import { modulesNextTo, textAt, type GithubFile } from "./github";
 import { Header } from "./header";
 import { launchOf } from "./launch";
 import { Selection } from "./line_links";
@@ -53,6 +54,8 @@ export class ExplorerPage {
   private readonly notice = element("p", { className: "notice", role: "status", hidden: true });
   private readonly keepButton = button("Keep for comparison", () => this.keepCompiled(), { disabled: true });
   private inspected = "";
+  /** The file that the text was opened from, null for any other text. */
+  private opened: GithubFile | null = null;
   /** True from a paste over everything until its kernel is shown, or the text is edited. */
   private isPasted = false;
   private readonly files: FileTabs;
@@ -137,6 +140,7 @@ export class ExplorerPage {
         compile: () => void this.compile(),
         openExample: (example) => this.openExample(example),
         openDraft: (draft) => void this.openDraft(draft),
+        openFile: (file, text) => this.openFile(file, text),
         addPane: (kind) => this.panes.reveal(kind),
         share: share.open,
         keyChanged: () => void this.offer(toolchainsOffered()).then(() => this.compile()),
@@ -209,6 +213,26 @@ export class ExplorerPage {
     this.replace({ ...this.state, request, launch: launch ?? null, contract: null, panes: [...asked, ...this.panes.kinds] });
   }
 
+  /** Show the text of a file, as if it were pasted over everything. */
+  private openFile(file: GithubFile, text: string): void {
+    this.state.request.language = "python";
+    this.editor.speak("python");
+    this.files.open({});
+    this.filesChanged({});
+    this.editor.replace(text);
+    [this.isPasted, this.opened] = [true, file];
+    void this.compile();
+  }
+
+  /** Add a module that the kernel needs: with its text, if the source was opened from a repository that has it. */
+  private async addFile(path: string): Promise<void> {
+    for (const [imported, raw] of this.opened ? modulesNextTo(this.opened, path) : []) {
+      const text = await textAt(raw).catch(() => null); // then it may be a package, or in a folder around
+      if (text !== null) return this.files.put(imported, text || "\n");
+    }
+    this.files.add(path);
+  }
+
   private openDraft({ state }: Draft): void {
     this.replace(state);
   }
@@ -231,7 +255,7 @@ export class ExplorerPage {
   private sourceChanged(text: string): void {
     if (text === this.state.request.source) return;
     this.state.request.source = text;
-    this.isPasted = false;
+    [this.isPasted, this.opened] = [false, null];
     this.inspect();
     this.edited();
     this.outdate("Source");
@@ -330,6 +354,8 @@ export class ExplorerPage {
       const { state } = this.editor.view;
       this.form.follow(inspection, (line) => inspectedLines.now(state, line));
       this.editor.view.dispatch({ effects: inspectedLines.use.of(null) });
+      const { first = null, last = null } = this.opened ?? {};
+      if (this.isPasted && first) this.form.chooseAt(first, last ?? first);
       if (this.isPasted && this.form.kernel) this.reveal(this.form.kernel);
       this.isPasted = false;
     } catch {
@@ -410,7 +436,7 @@ export class ExplorerPage {
   /** Offer the files that the kernel needs. */
   private needs({ compilation }: Compiled): HTMLElement[] {
     return neededFiles(compilation).map((path) =>
-      element("li", { className: "error" }, `This kernel needs ${path}. `, button(`Add ${path}`, () => this.files.add(path), { className: "small" })),
+      element("li", { className: "error" }, `This kernel needs ${path}. `, button(`Add ${path}`, () => void this.addFile(path), { className: "small" })),
     );
   }
 

@@ -47,6 +47,13 @@ export class FileTabs {
     this.view?.focus();
   }
 
+  /** Add a file with a text, and show it. */
+  put(path: string, text: string): void {
+    this.files[path] = text;
+    this.onChange({ ...this.files });
+    this.show(path);
+  }
+
   private show(path: string | null): void {
     this.shown = path;
     [this.source.hidden, this.panel.hidden] = [path !== null, path === null];

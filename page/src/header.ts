@@ -3,6 +3,7 @@
 import { button, element, menu } from "./dom";
 import { drafts, type Draft } from "./drafts";
 import { EXAMPLES, type Example } from "./examples";
+import { githubDialog, opensGithub, type GithubFile } from "./github";
 import { KeyField } from "./key_field";
 import { mark } from "./mark";
 import { KINDS } from "./pane_kinds";
@@ -13,6 +14,8 @@ export interface HeaderActions {
   compile(): void;
   openExample(example: Example): void;
   openDraft(draft: Draft): void;
+  /** Open the text of a file instead of the source. */
+  openFile(file: GithubFile, text: string): void;
   addPane(kind: string): void;
   share(): void;
   /** Another API key was entered. */
@@ -38,12 +41,14 @@ export class Header {
       add.value = "";
     });
     const system = systemDialog();
+    const github = opensGithub() ? githubDialog((file, text) => act.openFile(file, text)) : null;
     this.element = element(
       "header",
       {},
       element("h1", {}, mark(), "tritond"),
       button("Compile", () => act.compile(), { className: "primary", title: "Ctrl+Enter" }),
       live,
+      github?.start ?? null,
       examplesMenu(act),
       add,
       filters,
@@ -54,6 +59,7 @@ export class Header {
       themeMenu(),
       element("nav", { "aria-label": "More" }, ...links(), system.link),
       system.element,
+      github?.element ?? null,
     );
   }
 

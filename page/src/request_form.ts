@@ -132,6 +132,13 @@ export class RequestForm {
     this.onChange(true);
   }
 
+  /** Choose the kernel that is defined in these lines of the source, or around the first of them. */
+  chooseAt(first: number, last: number): void {
+    const inOrder = [...this.kernels].sort((one, other) => one.line - other.line);
+    const kernel = inOrder.find(({ line }) => line >= first && line <= last) ?? inOrder.findLast(({ line }) => line <= first);
+    if (kernel) this.choose(kernel);
+  }
+
   /** The names of all jit functions of the source. */
   get functions(): string[] {
     return this.kernels.map((kernel) => kernel.name);

@@ -37,14 +37,17 @@ _FILE_POLICY = (
 # underlines of diagnostics with pictures that stand in those styles
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src data:; "
-    "connect-src 'self'; " + _NOTHING
+    "connect-src {origins}; " + _NOTHING
 )
+_GITHUB = "https://raw.githubusercontent.com https://gist.githubusercontent.com"
+"""The page asks these for a file only where the operator allows it."""
 # Swagger UI and ReDoc write styles and small pictures into the page while they draw it
 _DOCS_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' "
     "data:; connect-src 'self'; " + _NOTHING
 ).format(ancestors=_NOBODY)
 _NONCE = b"{{nonce}}"
+_GITHUB_OPENS = b"{{github}}"
 _FILES = b'="page/'
 _INDEX = "index.html"
 FOLDER = files("service").joinpath("page")
@@ -102,9 +105,9 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 @router.get("/learn")
-async def get_page() -> Response:
+async def get_page(request: Request) -> Response:
     """Answer the web page; under `/learn` with lessons."""
-    return _page(_PAGE[_INDEX].data, _NOBODY)
+    return _page(_PAGE[_INDEX].data, _NOBODY, opens_github=request.app.state.page_opens_github)
 
 
 @router.get("/openapi.json")
@@ -171,10 +174,12 @@ async def get_docs_file(request: Request, name: str) -> Response:
     return await _answer(request, file, _DOCS_POLICY)
 
 
-def _page(html: bytes, ancestors: str) -> Response:
+def _page(html: bytes, ancestors: str, *, opens_github: bool = False) -> Response:
     """Answer the page with a fresh nonce; only `ancestors` may frame it."""
     nonce = secrets.token_urlsafe(16)
-    policy = _PAGE_POLICY.format(nonce=nonce, ancestors=ancestors)
+    origins = f"'self' {_GITHUB}" if opens_github else "'self'"
+    policy = _PAGE_POLICY.format(nonce=nonce, ancestors=ancestors, origins=origins)
+    html = html.replace(_GITHUB_OPENS, b"open" if opens_github else b"")
     headers = HEADERS | {"Content-Security-Policy": policy}
     return Response(html.replace(_NONCE, nonce.encode()), headers=headers, media_type="text/html")
 

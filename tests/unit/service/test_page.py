@@ -27,7 +27,7 @@ def built(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (folder / "built/main-ABCD2345.js").write_text("export {};\n" * 200)
         (folder / "built/style-ABCD2345.css").write_text("a{}")
         (folder / "built/index.html").write_text(
-            '<html><link rel="stylesheet" href="page/style-ABCD2345.css">'
+            '<html data-github="{{github}}"><link rel="stylesheet" href="page/style-ABCD2345.css">'
             '<script src="page/main-ABCD2345.js" nonce="{{nonce}}"></script></html>'
         )
     monkeypatch.setattr(pages, "_PAGE", page_files(folder))
@@ -72,6 +72,21 @@ async def test_the_policy_allows_no_other_origin_and_nothing_inline_but_by_a_non
     assert "http" not in str(policy)
     for path in re.findall(r'(?:src|href)="(page/[^"]+)"', page.text):
         assert policy_of(await get(f"/{path}"))["style-src"] == "'self'"
+
+
+async def test_the_page_may_ask_github_only_where_the_operator_allows_it(
+    built: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TRITOND_PAGE_OPENS_GITHUB", "true")
+    page = await get("/")
+    others = [await get(path) for path in (SHARED, "/docs", "/page/main-ABCD2345.js")]
+
+    github = "https://raw.githubusercontent.com https://gist.githubusercontent.com"
+    assert policy_of(page)["connect-src"] == f"'self' {github}"
+    assert ('data-github="open"' in page.text) == (built == "built")
+    for answer in others:
+        assert "github" not in answer.headers.get("content-security-policy", "")
+        assert 'data-github="open"' not in answer.text
 
 
 SHARED = "/e/sha256:" + "0" * 64
