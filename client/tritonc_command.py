@@ -7,7 +7,7 @@ import sys
 
 from tritonc_version import __version__
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 def main() -> int:

@@ -340,7 +340,7 @@ _REQUESTS: Final = {
         501, "The method is not known",
         "The request's method is none of HTTP's.",
         "Use GET, HEAD, POST, PUT, PATCH or DELETE.",
-        "BREW is no method that is known here",
+        "BREW is not a known method",
     ),
 }  # fmt: skip
 
@@ -374,7 +374,7 @@ _SERVICE: Final = {
         503, 2, "The service holds too many request bodies",
         "Bodies that are still arriving take all the memory for them.",
         "Send fewer large bodies at once.",
-        "The bodies under way have 268435456 bytes; send fewer at once, or faster",
+        "The bodies in flight have 268435456 bytes; send fewer at once, or faster",
     ),
     Slug.NO_TOOLCHAIN: _busy(
         503, 2, "No compiler has registered yet",

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 class DeadlinePassed(Exception):
-    """There was no time left, or not enough for what was under way."""
+    """There was no time left, or not enough for the running step."""
 
     def __init__(self, deadline_s: float, what: str = "launch") -> None:
         super().__init__(

@@ -2,7 +2,7 @@
 
 A feature is a package with a kind of job. By convention, its `service/feature.py` has the
 `FEATURE` of a service, its `worker/feature.py` that of a worker, and both the same kinds.
-`tests/unit/jobs/test_features.py` fails until a feature is complete and says what is missing.
+`tests/unit/jobs/test_features.py` fails until a feature is complete, and lists what is missing.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """A kind of job: everything that the service, the workers and the reapers share about it.
 
-The job protocol (`store.jobs`) moves bytes. A `JobKind` says what those bytes mean, which lane they
-queue in, and which record ends a job that no handler has finished. Submitting, consuming,
+The job protocol (`store.jobs`) moves bytes. A `JobKind` defines what those bytes mean, which lane
+they queue in, and which record ends a job that no handler has finished. Submitting, consuming,
 cancelling and expiring are written once, for all kinds.
 """
 
@@ -96,7 +96,7 @@ class JobKind(Generic[Job]):
         return self._cancelled(job_id, self._readable(payload), self.cancelled)
 
     def cancelled_of(self, job: Job, why: str = "") -> bytes:
-        """Return the same of a job that is at hand; `why` may say more than that."""
+        """Return the same of a job that is at hand; `why` may be more precise."""
         return self._cancelled(self.id_of(job), job, why or self.cancelled)
 
     def _cancelled(self, job_id: str, job: Job | None, why: str) -> bytes:

@@ -1,6 +1,6 @@
 """Log lines of services and workers: one line each, as text or as JSON.
 
-What a line says is bounded and holds no line break, whatever it quotes. Tracebacks follow a line of
+A line is bounded and holds no line break, whatever it quotes. Tracebacks follow a line of
 text, and are a member of one in JSON.
 """
 
@@ -64,8 +64,8 @@ class JsonLine(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    said = record.getMessage()
-    clipped = said if len(said) <= MOST_CHARS else f"{said[: MOST_CHARS - 3]}..."
+    message = record.getMessage()
+    clipped = message if len(message) <= MOST_CHARS else f"{message[: MOST_CHARS - 3]}..."
     return clipped.translate(_ESCAPES)
 
 

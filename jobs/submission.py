@@ -165,7 +165,7 @@ class JobClient:
     ) -> tuple[Submitted, bytes | None]:
         """Return what became of the submit, and the job's record if there is one by the deadline.
 
-        Without a `client` the job goes on whether or not anybody waits; without a deadline it is
+        Without a `client` the job goes on whether or not a request waits; without a deadline it is
         waited for as long as it takes. Raises what `submit` raises, and JobLost when the store
         loses the job again and again.
         """

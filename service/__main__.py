@@ -37,7 +37,7 @@ async def prepare_keys(settings: ServiceSettings) -> bool:
 def main() -> None:
     """Serve. Exit status 2: the settings do not allow it. 3: the store is not reachable.
 
-    4: an essential part of the service ended; the log says why.
+    4: an essential part of the service ended; see the log.
     """
     try:
         settings = ServiceSettings()

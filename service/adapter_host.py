@@ -1,4 +1,4 @@
-"""The part of the service that adapters may use beside its public HTTP API.
+"""The part of the service that adapters may use in addition to its public HTTP API.
 
 An adapter serves another project's API. It asks the public API for everything that a route answers.
 What no route can do is here: check a caller, read a limit, keep the adapter's own data, and count

@@ -61,7 +61,7 @@ def _expiry(written: str) -> str:
         at = now
     if at <= now:
         raise argparse.ArgumentTypeError(
-            f"{written[:20]!r} is no later moment; write 90d, 12h, or a date such as 2027-01-31"
+            f"{written[:20]!r} is not a later moment; write 90d, 12h, or a date such as 2027-01-31"
         )
     return at.isoformat(timespec="seconds")
 
@@ -72,7 +72,7 @@ _MAX_LABEL_CHARS = 100
 def _label(written: str) -> str:
     if not written.strip() or len(written) > _MAX_LABEL_CHARS or not written.isprintable():
         raise argparse.ArgumentTypeError(
-            f"{written[:20]!r} is no name; write 1 to {_MAX_LABEL_CHARS} characters that can be "
+            f"{written[:20]!r} is not a name; write 1 to {_MAX_LABEL_CHARS} characters that can be "
             "printed, without line breaks"
         )
     return written
@@ -102,7 +102,7 @@ def _limit(written: str) -> float | str:
         number = 0.0
     if not _LEAST <= number <= _MOST:
         raise argparse.ArgumentTypeError(
-            f"{written!r} is no limit; write a number from {_LEAST} to {_MOST}, or {_NO_LIMIT}"
+            f"{written!r} is not a limit; write a number from {_LEAST} to {_MOST}, or {_NO_LIMIT}"
         )
     return number
 
@@ -137,7 +137,7 @@ async def _create_key(arguments: argparse.Namespace) -> None:
 
 async def _update_key(arguments: argparse.Namespace) -> None:
     if not (limits := _limits_of(arguments)):
-        sys.exit("tritond: say which limit to change, --requests-per-s or --gpu-seconds-per-hour")
+        sys.exit("tritond: name the limit to change, --requests-per-s or --gpu-seconds-per-hour")
     async with _store() as redis:
         key = await ApiKeys(redis).update(arguments.id, limits)
     if key is None:

@@ -1,4 +1,4 @@
-"""An optional part of the service: a feature of ours, or another project's API.
+"""An optional part of the service: one of our features, or another project's API.
 
 `service.composition` has them: features by the names in `jobs.features`. Without one of them,
 everything else works.
@@ -22,7 +22,7 @@ class Feature:
     """The parts that a feature adds to the application."""
 
     is_adapter: bool = False
-    """True for another project's API, whose routes are in an OpenAPI document of their own."""
+    """True for another project's API, whose routes are in another OpenAPI document."""
     tag: Mapping[str, str] | None = None
     """Its section of the OpenAPI document: name and description."""
     routers: Sequence[APIRouter] = ()

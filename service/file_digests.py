@@ -150,7 +150,7 @@ def _named(data: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def _text(data: bytes) -> str | None:
-    """Return the text that a blob is, None for one that is no text."""
+    """Return the text in a blob, None if it is not text."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -55,7 +55,7 @@ class KeyedPost:
         make: Callable[[str], Awaitable[Made]],
         find: Callable[[str], Awaitable[Made | None]],
     ) -> Made:
-        """Return what `find` finds under the id that the key stands for, else what `make` makes.
+        """Return what `find` finds under the id of the key, else what `make` creates.
 
         If a POST was cut short, `make` is called again under the same id. Raises ProblemRaised
         (422) if the key is malformed or was used with another body, and the errors of both.

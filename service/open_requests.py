@@ -1,4 +1,4 @@
-"""The requests under way by the API key that they came with; a revoked key ends them.
+"""The running requests by the API key that they came with; a revoked key ends them.
 
 Every wait, stream, upload and download is inside a request, so no route has to think of this. What
 was answered but not yet received is cut off with its connection.

@@ -1,4 +1,4 @@
-"""A state of the web page, as a permalink keeps it: what stands in its forms, and its panes.
+"""A state of the web page, as a permalink keeps it: the content of its forms, and its panes.
 
 Texts are as they were typed, so a state may hold a kernel or a signature that is wrong. It is
 checked for its shape and size alone, and nothing of it is ever executed or made markup of.
@@ -44,7 +44,7 @@ class _Part(BaseModel):
 
 
 class RequestText(_Part):
-    """A compile request as it stands in the forms."""
+    """A compile request as the forms have it."""
 
     language: SourceLanguage = Field(description="of `source`")
     source: _Source = Field(description="what the editor holds")
@@ -87,7 +87,7 @@ class CaseText(_Part):
 
 
 class LaunchText(_Part):
-    """A launch as it stands in the forms."""
+    """A launch as the forms have it."""
 
     grid: _Text = Field(description="numbers or expressions, separated by commas")
     arguments: Annotated[dict[_Name, ArgumentText], Field(max_length=256, fail_fast=True)] = Field(

@@ -70,7 +70,7 @@ def receipt_key(path: Path | None) -> ReceiptKey | None:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         private = None
     if not isinstance(private, Ed25519PrivateKey):
-        message = f"{path} is no Ed25519 key; make one: openssl genpkey -algorithm ed25519"
+        message = f"{path} is not an Ed25519 key; create one: openssl genpkey -algorithm ed25519"
         raise InvalidReceiptKey(message)
     return ReceiptKey(private)
 

@@ -74,7 +74,7 @@ class HttpServer(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does, and say where."""
+        """Start as uvicorn does, and log the address."""
         await super().startup(sockets)
         for one in (each for server in self.servers for each in server.sockets):
             address, port = one.getsockname()[:2]

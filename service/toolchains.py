@@ -129,7 +129,7 @@ class ToolchainCache:
 def toolchain_set(
     default_id: str | None, known: Iterable[Toolchain], served: Collection[str]
 ) -> ToolchainSet:
-    """Return the set of what is `known`, in the order in which workers registered it.
+    """Return the set of the `known` toolchains, in the order in which workers registered them.
 
     A default that is not `served` is stood in for by the last one that is, of the same Triton.
     """

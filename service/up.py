@@ -132,11 +132,11 @@ def _folder(data: Path) -> Path:
 async def _run(
     endings: Iterable[Coroutine[Any, Any, str]],
     stopped: asyncio.Event,
-    beside: Coroutine[Any, Any, None],
+    tending: Coroutine[Any, Any, None],
 ) -> None:
     ends = [asyncio.create_task(ending) for ending in endings]
     stop = asyncio.create_task(stopped.wait())
-    ready = asyncio.create_task(beside)
+    ready = asyncio.create_task(tending)
     waited: set[asyncio.Task[Any]] = {*ends, stop}
     try:
         done, _ = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)

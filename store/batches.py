@@ -130,7 +130,7 @@ class Batches:
         ]
 
     async def find(self, batch_id: str, caller: str) -> StoredBatch | None:
-        """Return the batch, None when there is none or it is somebody else's."""
+        """Return the batch, None when there is none or it is another caller's."""
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.hmget(keys.BATCH + batch_id, "caller", "kind", "plan", "caches")
         pipeline.hgetall(keys.BATCH_ITEMS + batch_id)

@@ -24,7 +24,7 @@ LIFE_S: Final = 30 * 24 * 3600
 LARGE_BYTES: Final = 16 << 10
 """Frames from this size on go into the bucket, if there is one."""
 MARKER: Final = b"bucket:"
-"""A value of the cache that begins so stands for a frame in the bucket. What follows is its size
+"""A value of the cache that begins so refers to a frame in the bucket. What follows is its size
 and that of its content: "bucket:800/2000". Earlier versions wrote the first alone. No zstd frame
 begins so."""
 MARKER_BYTES: Final = 768

@@ -37,12 +37,12 @@ _LISTED_BYTES: Final = 64 << 10
 """Listing or deleting an object has as much more time as this many bytes."""
 SIGNED_FOR: Final = timedelta(seconds=60)
 _ATTRIBUTES: Final = {"Content-Encoding": "zstd", "Content-Type": "application/octet-stream"}
-_NO_BUCKET: Final = "NoSuchBucket"  # S3 says so in the body of a 404
+_NO_BUCKET: Final = "NoSuchBucket"  # in the body of a 404 of S3
 logger = logging.getLogger(__name__)
 
 
 def checked_url(url: str) -> str:
-    """Return `url`. Raises ValueError, which says what to write, where no bucket can be meant."""
+    """Return `url`. Raises ValueError, with what to write, where no bucket can be meant."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
         raise ValueError(
@@ -157,7 +157,7 @@ class Bucket:
         async with self._request() as limit:
             _extend(limit, len(frame))
             try:
-                # in one part, so that nothing remains of what is cut off
+                # in one part, so that nothing of a cut upload remains
                 await obstore.put_async(
                     self._store,
                     path_of(digest),
@@ -182,7 +182,7 @@ class Bucket:
                 if size_bytes <= most_bytes:
                     _extend(limit, size_bytes)
                     frame = bytearray()
-                    # a server may send more than it says
+                    # a server may send more than it announced
                     async for part in found.stream(min_chunk_size=_READ_BYTES):
                         frame += part
                         size_bytes = max(size_bytes, len(frame))
@@ -192,7 +192,7 @@ class Bucket:
                         return bytes(frame)
         except FileNotFoundError:
             return None
-        logger.error("%s in the bucket is no blob: %d bytes or more", digest, size_bytes)
+        logger.error("%s in the bucket is not a blob: %d bytes or more", digest, size_bytes)
         return None
 
     async def signed_url(self, digest: str) -> str:
@@ -275,5 +275,5 @@ def _extend(limit: asyncio.Timeout, size_bytes: int) -> None:
 
 
 def _first(error: Exception) -> str:
-    """Return the line that says what is wrong; those below say where in obstore."""
+    """Return the line with the error; those below are places in obstore."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__

@@ -36,7 +36,7 @@ class Forgotten:
 
 
 async def find_forgotten(blobs: Blobs, bucket: Bucket, older_than_s: float) -> Forgotten:
-    """Return the objects that no marker stands for and that are older than that.
+    """Return the objects without a marker that are older than that.
 
     A new object may be waiting for its marker. Raises StoreUnavailable.
     """

@@ -1,8 +1,8 @@
-"""The most bytes of what workers build, the store keeps and the service answers.
+"""Limits in bytes for what workers build, the store keeps and the service answers.
 
 Each limit is checked where a thing is built, where it is stored and where it is sent. Lua scripts
 read them as `L.MAX_...`; see `store.scripts`. Tensors, artifacts and archives are streamed, and
-have limits of their own.
+have their own limits.
 """
 
 from typing import Final

@@ -169,7 +169,7 @@ class _Pool(BlockingConnectionPool):
 class StoreClient(Redis):
     """A redis-py client whose commands raise `StoreUnavailable` when the server is away.
 
-    With `ack_replicas`, it answers a write when so many replicas have it.
+    With `ack_replicas`, it answers a write when that many replicas have it.
     """
 
     ack_replicas = 0
@@ -210,8 +210,8 @@ def connect(
 
     It connects at the first command. A command is sent again after a lost connection, so every
     command and script of the store bears to run twice; a server that does not answer in time is not
-    asked again. With `ack_replicas`, a write is answered when so many replicas have it, and raises
-    StoreUnavailable otherwise. The caller closes the client with `aclose()`.
+    asked again. With `ack_replicas`, a write is answered when that many replicas have it, and
+    raises StoreUnavailable otherwise. The caller closes the client with `aclose()`.
     """
     retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), RETRIES, (exceptions.ConnectionError,))
     pool, sentinel = make_pool(

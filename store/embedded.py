@@ -24,7 +24,7 @@ from urllib.parse import quote
 from store.connection import StoreClient, connect
 from store.errors import DataFolderInUse, EmbeddedServerError, NoServerBinary, StoreUnavailable
 
-# Runs between fork and exec in its own process: a preexec_fn is not safe beside threads.
+# Runs between fork and exec in its own process: a preexec_fn is not safe in a process with threads.
 _DIE_WITH_PARENT = """
 import ctypes, os, sys
 PR_SET_PDEATHSIG, SIGTERM = 1, 15

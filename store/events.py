@@ -177,7 +177,7 @@ class EventFollowers:
 
         That is `finished`, or what a worker still found out after the end (`store.launches`).
 
-        None stands for a silence of `silence_s`. It ends too when the job is over and there is
+        None means a silence of `silence_s`. It ends too when the job is over and there is
         no event more, and when this is closed.
         """
         stream = self._stream(id_)

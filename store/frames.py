@@ -106,7 +106,7 @@ async def _unpacked_in_pieces(frame: bytes, size_bytes: int, digest: str) -> byt
 
 
 def content_bytes_of(frame: bytes | bytearray) -> int:
-    """Return the size that a zstd frame says its content has, -1 for none, or for no frame."""
+    """Return the size of the content in the header of a zstd frame, -1 for none or no frame."""
     try:
         return zstandard.frame_content_size(frame)
     except zstandard.ZstdError:

@@ -1,6 +1,6 @@
 """Every key and channel name in Redis, so that no two parts of the store can collide unseen.
 
-A name that ends in a colon is a prefix; its comment says what follows. The names of the job
+A name that ends in a colon is a prefix; its comment describes the rest. The names of the job
 protocol are handed to its Lua scripts by `store.scripts`, so they are written here and nowhere
 else.
 """

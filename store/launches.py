@@ -1,7 +1,7 @@
-"""Data of launches beside their jobs: owners, outputs, idempotency keys, amendments.
+"""Data of launches in addition to their jobs: owners, outputs, idempotency keys, amendments.
 
 A launch is shown to its caller only. The job and its result are the job protocol's; an amendment is
-a better record, and an event that says so, which come after the end of a job.
+a better record, and its event, which come after the end of a job.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ class Launches:
         await self._set_fields(args=[keys.LAUNCH + launch_id, LIFE_S, *fields])
 
     async def find(self, launch_id: str, caller: str) -> StoredLaunch | None:
-        """Return the launch, None when there is none or it is somebody else's."""
+        """Return the launch, None when there is none or it is another caller's."""
         found: Any = await self._redis.hmget(keys.LAUNCH + launch_id, "caller", "outputs")
         owner, outputs = found
         if owner is None or owner.decode() != caller:
@@ -88,7 +88,7 @@ class Idempotency:
         self._redis = redis
 
     async def claim(self, caller: str, key: str, job_id: str, body_digest: str) -> FirstUse:
-        """Use `key` for `job_id`, unless it was used before; return what it stands for."""
+        """Use `key` for `job_id`, unless it was used before; return its first use."""
         value = orjson.dumps(_KeptUse(job_id, body_digest))
         first: Any = await self._redis.set(
             _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
@@ -102,7 +102,7 @@ class Idempotency:
         await self._redis.set(_name(caller, key), value, ex=KEY_LIFE_S)
 
     async def release(self, caller: str, key: str) -> None:
-        """Forget `key`: what it was used for was refused, and may be mended."""
+        """Forget `key`: its request was refused, and may be corrected."""
         await self._redis.delete(_name(caller, key))
 
 

@@ -1,4 +1,4 @@
-"""Lists of what each caller asked for, newest first: ids of jobs and batches by collection.
+"""Lists of the jobs and batches of each caller: their ids by collection, newest first.
 
 A script that creates a job lists it in the same step (`scripts/lane.lua`). What a process answers
 from its cache is noted in memory and listed every few seconds, so that a hit costs no round trip.

@@ -79,7 +79,7 @@ class _Master:
     async def _ask(self) -> tuple[str, int]:
         """Return the address that the first Sentinel names who knows it. Raises NoMaster.
 
-        redis-py's `discover_master` does not say which Sentinel wants what.
+        redis-py's `discover_master` does not name the Sentinel that wants it.
         """
         reasons, sentinels = [], self._sentinel.sentinels
         for one in tuple(sentinels):
@@ -106,7 +106,7 @@ class _Master:
             return f"knows other masters: {', '.join(sorted(masters))[:200]}"
         state = masters[self._name]
         if not self._sentinel.check_master_state(state, self._name):
-            return "says that the master is down"
+            return "reports that the master is down"
         return state["ip"], state["port"]
 
 
@@ -122,7 +122,7 @@ def checked_store_url(url: str) -> str:
         ConnectionPool.from_url(url).make_connection()  # type: ignore[no-untyped-call]
     except (TypeError, ValueError, exceptions.RedisError):
         raise ValueError(
-            "is no URL of a Redis server, as in redis://:password@host:6379/0: a part or a "
+            "is not a URL of a Redis server, as in redis://:password@host:6379/0: a part or a "
             "parameter is wrong; write special characters of the password as %40"
         ) from None
     # redis-py takes database 0 for a name, and 12 for 1/2

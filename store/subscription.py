@@ -116,7 +116,7 @@ class Subscription:
 
 
 async def invalidate(redis: Redis, key: str) -> None:
-    """Tell all processes to forget the compilation `key`; call it after the change is written."""
+    """Have all processes forget the compilation `key`; call it after the change is written."""
     await redis.publish(keys.INVALIDATED, key)
 
 

@@ -46,7 +46,7 @@ class Worker:
     tools: list[str] | None = None
     """Tools for launches on its device: checks of a sanitizer, and `profile`."""
     programs: list[str] | None = None
-    """The ids of the toolchains beside whose Triton it can record programs.
+    """The ids of the toolchains whose programs it can record.
 
     Of a worker with a `device`: those whose programs run on that, not on the CPU device.
     """

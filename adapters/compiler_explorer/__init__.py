@@ -1,2 +1,2 @@
 # Runs in: service
-"""Compiler Explorer's API on top of our own, so that its editor plug-ins work here."""
+"""Compiler Explorer's API on top of our API, so that its editor plug-ins work here."""

@@ -56,7 +56,7 @@ class OutputLine(BaseModel):
 
 
 class CompileResult(BaseModel):
-    """The result of one compilation; `code` is 0 with assembly, -1 while it is under way."""
+    """The result of one compilation; `code` is 0 with assembly, -1 while it is running."""
 
     code: int
     okToCache: bool = True  # noqa: N815 - Compiler Explorer's names
@@ -74,8 +74,8 @@ class CompileResult(BaseModel):
     @property
     def as_text(self) -> str:
         """The answer as plain text: the assembly, or the errors as comments."""
-        said = [f"# {line.text}" for line in (*self.stdout, *self.stderr)]
-        return "\n".join([*said, *(line.text for line in self.asm)]) + "\n"
+        messages = [f"# {line.text}" for line in (*self.stdout, *self.stderr)]
+        return "\n".join([*messages, *(line.text for line in self.asm)]) + "\n"
 
 
 def failed(*messages: str, line: int | None = None) -> CompileResult:

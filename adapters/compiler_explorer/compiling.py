@@ -182,7 +182,7 @@ def _compile_body(
 
 
 def _refusal(answer: InnerAnswer) -> CompileResult | None:
-    """Return a failed result if the arguments are wrong, None if the answer is no problem.
+    """Return a failed result if the arguments are wrong, None if the answer is not a problem.
 
     Raises ProblemRaised for every other problem, unchanged.
     """

@@ -22,7 +22,7 @@ _EXACT_DIGITS = 15
 
 
 class ArgumentsRefused(ValueError):
-    """Invalid `userArguments`; the message says where."""
+    """Invalid `userArguments`; the message has the place."""
 
 
 @dataclass(frozen=True)

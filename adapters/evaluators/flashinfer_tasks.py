@@ -149,8 +149,8 @@ def _workload(trace_set: TraceSet, uuid: str) -> Workload:
 
 
 def _failed_id(definition: str, solution: str, why: str) -> str:
-    said = orjson.dumps([definition, solution, why[:300]])
-    return _FAILED + base64.urlsafe_b64encode(said).decode().rstrip("=")
+    written = orjson.dumps([definition, solution, why[:300]])
+    return _FAILED + base64.urlsafe_b64encode(written).decode().rstrip("=")
 
 
 def _failed(task_id: str) -> FlashInferTaskAnswer:

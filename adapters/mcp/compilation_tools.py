@@ -63,9 +63,9 @@ async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
     if found.status == HTTPStatus.ACCEPTED:
         return answer("The inspection is not ready.", next_step="ask again")
     if inspection["problem"] is not None:
-        said = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
+        errors = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
         step = remedy(inspection["problem"], inspection, "inspect")
-        return answer(f"{inspection['problem']['title']}.", *said, next_step=step)
+        return answer(f"{inspection['problem']['title']}.", *errors, next_step=step)
     kernels = [_described(kernel) for kernel in inspection["kernels"]]
     if not kernels:
         return answer("There is no kernel.", next_step="decorate a function with @triton.jit")
@@ -127,7 +127,7 @@ async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolA
     if made.status == HTTPStatus.ACCEPTED:
         step = "compile the same again; the work continues meanwhile"
         return answer(head, next_step=step, **_facts(compilation))
-    said = diagnosed(compilation["diagnostics"])
+    errors = diagnosed(compilation["diagnostics"])
     if compilation["problem"] is not None:
         return _failed(compilation, "compile", *assumes)
     text = ""
@@ -137,15 +137,15 @@ async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolA
             return shown
         text = numbered(shown, arguments.first_line)
     step = f"explain with key and line, or compare with another key ({compilation['key']})"
-    summary = (head, _resources(compilation), *said)
+    summary = (head, _resources(compilation), *errors)
     return answer(*summary, next_step=step, text=text, **_facts(compilation))
 
 
 def _failed(compilation: Mapping[str, Any], again: str, *assumes: str) -> ToolAnswer:
     problem = compilation["problem"]
-    said = diagnosed(compilation["diagnostics"]) or [problem["detail"]]
+    errors = diagnosed(compilation["diagnostics"]) or [problem["detail"]]
     step = remedy(problem, compilation, again)
-    return answer(_head(compilation), *assumes, *said, next_step=step, **_facts(compilation))
+    return answer(_head(compilation), *assumes, *errors, next_step=step, **_facts(compilation))
 
 
 def _facts(compilation: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,9 +29,9 @@ async def explain_kernel(
         "sweep options.num_warps, options.num_stages, options.maxnreg or smaller blocks; compare "
         "two keys; or name a line of the source to see its output"
     )
-    said = diagnosed(found["diagnostics"])
+    warnings = diagnosed(found["diagnostics"])
     return answer(
-        head, resources, *said, next_step=step, text=text, findings=findings or None, **facts
+        head, resources, *warnings, next_step=step, text=text, findings=findings or None, **facts
     )
 
 

@@ -78,12 +78,12 @@ def ran_answer(asked: Any, noun: str) -> ToolAnswer:
         return answer(head, next_step=step, **facts)
     compilation = ran.get("compilation") or {}
     diagnostics = compilation.get("diagnostics") or []
-    said = diagnosed(diagnostics)
+    errors = diagnosed(diagnostics)
     if problem is not None:
         facts |= {name: problem[name] for name in ("fault", "slug", "line")}
         facts["diagnostics"] = short_diagnostics(diagnostics)
         shown = f"{problem['slug']}: {problem['detail']}"
-        return answer(head, shown, *said, next_step=remedy(problem, compilation, noun), **facts)
+        return answer(head, shown, *errors, next_step=remedy(problem, compilation, noun), **facts)
     facts["findings"] = [_short_finding(item) for item in findings[:_MOST_FINDINGS]]
     lines = [_finding(item) for item in findings[:_MOST_FINDINGS]]
     if len(findings) > _MOST_FINDINGS:
@@ -160,7 +160,7 @@ def _step(ran: Mapping[str, Any], findings: list[Any], noun: str) -> str:
 
 
 async def program(request: Request, arguments: ProgramArguments) -> ToolAnswer:
-    """Run host code that launches kernels beside its reference, and return the verdict."""
+    """Run host code that launches kernels, and its reference, and return the verdict."""
     given = arguments.model_dump(exclude_none=True)
     body: dict[str, Any] = {
         "source": arguments.source,
@@ -177,7 +177,7 @@ async def program(request: Request, arguments: ProgramArguments) -> ToolAnswer:
     if not asked.is_problem:
         return ran_answer(asked, "program")
     errors = asked.json.get("errors") or ()
-    if errors and not any(error["pointer"] for error in errors):  # it is no argument's fault
+    if errors and not any(error["pointer"] for error in errors):  # no argument is at fault
         step = "leave the source as it is; ask the operator for this, or launch a single kernel"
         detail = short(errors[0]["message"])
         return answer("Refused.", detail, next_step=step, is_refusal=True, fault="service")

@@ -28,7 +28,7 @@ _LOOPS: Mapping[str, _Loop] = {
         "Write a Triton kernel for this task: {task}\n\n"
         "1. Call `inspect` with the source, and `compile` until it succeeds; fix the line of each "
         "error.\n"
-        "2. Call `launch` with a NumPy `reference` on a small size that is no multiple of the "
+        "2. Call `launch` with a NumPy `reference` on a small size that is not a multiple of the "
         'block, with checks ["racecheck", "fuzz"], until the verdict is `passed`.\n'
         "3. Call `prove` with a contract for all sizes, and fix what it refutes.\n"
         "Follow the line `Next:` of each answer. Show the final source.",
@@ -42,7 +42,7 @@ _LOOPS: Mapping[str, _Loop] = {
         "finding names the line, the program and the index.\n"
         "3. Change one thing at a time, and launch again until the verdict is `passed`.\n"
         "4. Call `prove` for the sizes that no launch tried.\n"
-        "Say what was wrong, and show the fixed source.",
+        "Report what was wrong, and show the fixed source.",
     ),
     "tune_kernel": _Loop(
         "Find better settings for a Triton kernel.",
@@ -51,8 +51,8 @@ _LOOPS: Mapping[str, _Loop] = {
         "1. Call `launch` with a `reference` first: it has to be right.\n"
         "2. Call `compile` and `explain` for registers, spills and occupancy.\n"
         "3. Call `sweep` over block sizes, `num_warps` and `num_stages`; sort by what limits it.\n"
-        "4. If `targets` lists a GPU, call `launch` with `time` for the best three. Otherwise say "
-        "that nothing was timed.\n"
+        "4. If `targets` lists a GPU, call `launch` with `time` for the best three. Otherwise "
+        "report that nothing was timed.\n"
         "Report the numbers before and after.",
     ),
 }

@@ -67,7 +67,7 @@ class _Tool:
 def _short(schema: Any) -> Any:
     """Return a JSON schema without what fills a model's context and does not help it.
 
-    Titles repeat names, a default of null is no value, and largest lengths are out of reach.
+    Titles repeat names, a default of null adds nothing, and largest lengths are out of reach.
     """
     if isinstance(schema, list):
         return [_short(each) for each in schema]
@@ -179,10 +179,10 @@ async def _call_tool(
     context: ServerRequestContext[Any, Request], params: types.CallToolRequestParams
 ) -> types.CallToolResult:
     assert context.request is not None
-    said = await _said(context.request, params.name, params.arguments or {})
-    content = types.TextContent(type="text", text=said.text)
+    answered = await _answered(context.request, params.name, params.arguments or {})
+    content = types.TextContent(type="text", text=answered.text)
     return types.CallToolResult(
-        content=[content], structured_content=dict(said.facts), is_error=said.is_refusal
+        content=[content], structured_content=dict(answered.facts), is_error=answered.is_refusal
     )
 
 
@@ -218,7 +218,7 @@ async def _read_resource(
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
 
 
-async def _said(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:
+async def _answered(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:
     tool = _TOOLS.get(name)
     if tool is None:
         meant = did_you_mean(name, _TOOLS)

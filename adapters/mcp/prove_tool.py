@@ -42,8 +42,8 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
         return answer(head, next_step="prove again; the work continues meanwhile", **facts)
     if (problem := proof["problem"]) is not None:
         facts |= {name: problem[name] for name in ("fault", "slug", "line")}
-        said = f"{problem['slug']}: {problem['detail']}"
-        return answer(head, said, next_step=remedy(problem, {}, "prove"), **facts)
+        reason = f"{problem['slug']}: {problem['detail']}"
+        return answer(head, reason, next_step=remedy(problem, {}, "prove"), **facts)
     lines = list(_lines(proof["accesses"]))
     hidden = f"… and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
     step = _step(proof["verdict"])
@@ -67,23 +67,23 @@ def _lines(accesses: list[Mapping[str, Any]]) -> Iterator[str]:
     for access in accesses:
         place = f"{access['file']}:{access['line']}: {access['kind']} {access['argument']}"
         for check, title in _CHECKS.items():
-            said = access[check]
-            if said is None:
+            result = access[check]
+            if result is None:
                 continue
-            yield f"{place}: {title}: {said['verdict']}{_why(said)}"
+            yield f"{place}: {title}: {result['verdict']}{_why(result)}"
 
 
-def _why(said: Mapping[str, Any]) -> str:
-    if said["replay"] is not None:
-        sizes = ", ".join(f"{name} = {size}" for name, size in said["replay"]["sizes"].items())
-        return f" at {sizes}: {said['replay']['message']}{_fix(said['fix'])}"
-    return f" ({said['reason']})" if said["reason"] else ""
+def _why(result: Mapping[str, Any]) -> str:
+    if result["replay"] is not None:
+        sizes = ", ".join(f"{name} = {size}" for name, size in result["replay"]["sizes"].items())
+        return f" at {sizes}: {result['replay']['message']}{_fix(result['fix'])}"
+    return f" ({result['reason']})" if result["reason"] else ""
 
 
 def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
     """Return what the re-checks of all proofs saw, "" without any."""
     answers = [access[check] for access in accesses for check in _CHECKS if access[check]]
-    seen = [said["rechecked"] for said in answers if said["rechecked"]]
+    seen = [result["rechecked"] for result in answers if result["rechecked"]]
     if not seen:
         return ""
     least = min(one["runs"] for one in seen)
@@ -106,4 +106,4 @@ def _step(verdict: str | None) -> str:
         return "fix the refuted line (a mask, or .to(tl.int64)), and prove again"
     if verdict == "proved":
         return "launch with a reference to check values, too"
-    return "say more in the contract, such as `values idx_ptr: 0 .. n`, and prove again"
+    return "add more to the contract, such as `values idx_ptr: 0 .. n`, and prove again"

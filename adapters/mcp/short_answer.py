@@ -78,11 +78,11 @@ def answer(
     shown = (part for part in parts if part and not _is_repeated(part, next_step or ""))
     whole = _quoted("\n".join(shown))
     summary = cut(whole, MAX_BYTES - len(step.encode()))
-    said = summary + step
+    whole_text = summary + step
     if text:
-        said += "\n\n" + cut(_quoted(text), MAX_BYTES - len(said.encode()) - 2)
+        whole_text += "\n\n" + cut(_quoted(text), MAX_BYTES - len(whole_text.encode()) - 2)
     output = ToolOutput(summary=summary, next=next_step, **facts)
-    return ToolAnswer(said, is_refusal, _bounded(output.model_dump(mode="json")))
+    return ToolAnswer(whole_text, is_refusal, _bounded(output.model_dump(mode="json")))
 
 
 def _is_repeated(part: str, next_step: str) -> bool:
@@ -119,7 +119,7 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     """Return the answer for a problem of the API: each wrong argument, and the next step."""
     errors = problem.get("errors") or []
     wrong = wrong_arguments(problem)[:MOST_ERRORS]
-    said = [f"{name}: {message}" for name, message in wrong] or [str(problem["detail"])]
+    messages = [f"{name}: {message}" for name, message in wrong] or [str(problem["detail"])]
     named = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in wrong))
     step = {
         "not_finished": "ask again; the work continues meanwhile",
@@ -136,7 +136,7 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
         step = f"change {named or 'the arguments'} as described above, and ask again"
     return answer(
         f"Refused: {problem['title']}.",
-        *(short(line) for line in said),
+        *(short(line) for line in messages),
         next_step=step,
         is_refusal=True,
         fault=problem["fault"],

@@ -74,5 +74,5 @@ def _line(row: Mapping[str, Any]) -> str:
     values = ", ".join(f"{name}={value}" for name, value in row["values"].items())
     numbers = [f"{name} {row[name]}" for name in _NUMBERS if row[name] is not None]
     problem = row["problem"]
-    said = short(problem["detail"]) if problem else ", ".join(numbers)
-    return f"{values}: {row['state']}: {said} (key {row['compilation_key']})"
+    result = short(problem["detail"]) if problem else ", ".join(numbers)
+    return f"{values}: {row['state']}: {result} (key {row['compilation_key']})"

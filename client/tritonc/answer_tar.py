@@ -13,7 +13,7 @@ def tar_files(archive: bytes) -> dict[str, bytes]:
     """Return the regular files by their names.
 
     A sparse file takes little in the tar and much in memory, and a compressed tar does, too. Raises
-    UnexpectedAnswer for these, and for anything else that is no tar.
+    UnexpectedAnswer for these, and for anything else that is not a tar.
     """
     files: dict[str, bytes] = {}
     left_bytes = MOST_FILE_BYTES

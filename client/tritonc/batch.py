@@ -18,7 +18,7 @@ class BatchItem:
     """One request of a batch, which ends with a result or a problem.
 
     `status` is the HTTP status of the same request on its own, 202 while it is unfinished. For a
-    result too large for the batch's answer, `problem` says so and `url` has the result.
+    result too large for the batch's answer, `problem` is `too_large` and `url` has the result.
     """
 
     index: int

@@ -104,14 +104,14 @@ class Compilation:
     def __repr__(self) -> str:
         """Return one line: kernel, state, registers, and the beginning of the key."""
         registers = self.resources.get("registers", self.resources.get("vgpr"))
-        said = [self.state, *([] if registers is None else [f"{registers} registers"])]
+        facts = [self.state, *([] if registers is None else [f"{registers} registers"])]
         name = self.kernel or "kernel"
         return printable(
-            f"<Compilation {name} for {self.target}: {', '.join(said)}, key {self.key[:16]}>"
+            f"<Compilation {name} for {self.target}: {', '.join(facts)}, key {self.key[:16]}>"
         )
 
     def _repr_html_(self) -> str:
-        said = render_all(self.diagnostics)
+        diagnostics = render_all(self.diagnostics)
         numbers = [
             [name, str(number)]
             for name, number in self.resources.items()
@@ -119,7 +119,7 @@ class Compilation:
         ]
         return framed(
             plain(repr(self), is_good=self.succeeded),
-            *([plain(said, is_good=self.succeeded)] if said else []),
+            *([plain(diagnostics, is_good=self.succeeded)] if diagnostics else []),
             *([cells_pane(["resource", "value"], numbers)] if numbers else []),
         )
 

@@ -1,4 +1,4 @@
-"""Tables as pandas DataFrames. pandas is no dependency: it is imported when someone asks."""
+"""Tables as pandas DataFrames. pandas is not a dependency: it is imported on demand."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module

@@ -44,9 +44,9 @@ class Problem:
     reason: str | None = None
     """A finer word than `slug`, of a closed list; None without one."""
     fault: str | None = None
-    """`request`, `source` or `service`: the part that has to change; None if it is not said."""
+    """`request`, `source` or `service`: the part that has to change; None if unknown."""
     retryable: bool | None = None
-    """True if the same request may work later; None if the service does not say."""
+    """True if the same request may work later; None if unknown."""
     file: str | None = None
     line: int | None = None
     parameter: str | None = None

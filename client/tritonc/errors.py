@@ -3,7 +3,7 @@
 TritoncError
   x ServerUnavailable   no usable answer: unreachable, disconnected, or 502, 503 or 504
   x UnexpectedAnswer    the answer is not from tritond: a wrong URL or a proxy
-  x ProblemError        the service refused the request and says why (HTTP 4xx and 500)
+  x ProblemError        the service refused the request, with the reason (HTTP 4xx and 500)
   x CompileFailed       the kernel did not compile: diagnostics, reached stages
   x LaunchFailed        a launch did not run, or its verdict is not good if that was checked
   x ProgramFailed       a program did not run, or its verdict is not good if that was checked

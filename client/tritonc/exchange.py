@@ -137,7 +137,7 @@ def environment_key(environment: Mapping[str, str]) -> str:
         with Path(environment[variable]).open(encoding="ascii") as file:
             return file.read(MOST_KEY_CHARS).strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "this is no key"
+        reason = getattr(error, "strerror", None) or "this is not a key"
         raise OSError(f"{variable}: {environment[variable]}: {reason}") from error
 
 
@@ -183,7 +183,7 @@ def check(answer: httpx.Response) -> httpx.Response:
 
 
 def is_redirected(request: Request, answer: httpx.Response) -> bool:
-    """Return True if the answer says where in the object storage the bytes are."""
+    """Return True if the answer has the place of the bytes in the object storage."""
     redirects = answer.status_code == TEMPORARY_REDIRECT and DIGEST in answer.headers
     return request.may_redirect and redirects
 
@@ -237,7 +237,7 @@ def retry_after_s(answer: httpx.Response) -> float | None:
 
 
 def retry_pause_s(losses: int, error: ServerUnavailable, left_s: float) -> float:
-    """Return the pause after so many losses in a row, longer if the service asks for it.
+    """Return the pause after this number of losses in a row, longer if the service asks for it.
 
     RETRY_PAUSES_S come first. Then a service that is lost is asked until the wait of the call is
     over, in `left_s`. Raises `error` to give up, as for a service that asks for more than

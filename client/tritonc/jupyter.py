@@ -123,12 +123,12 @@ def _parse(line: str) -> Namespace:
     if words[0] != "launch":
         words.insert(2 if words[0] == "program" else 1, "-")  # the cell is the file
     words = [_with_path(before, word) for before, word in zip(["", *words], words, strict=False)]
-    said = io.StringIO()
+    errors = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(errors):
             given = command_parser().parse_args(words)
     except SystemExit:
-        raise ArgumentTypeError(said.getvalue().strip() or _USAGE) from None
+        raise ArgumentTypeError(errors.getvalue().strip() or _USAGE) from None
     if given.command == "launch" and (given.source or given.save):
         raise ArgumentTypeError(
             "the cell is the source, and nothing can be saved; leave out FILE and --save"
@@ -146,8 +146,8 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
     if len(targets := targets_of(given)) > 1:
         raise ArgumentTypeError(f"a cell compiles for one target; choose {' or '.join(targets)}")
     source = _source(given, cell)
-    said: list[str] = []
-    members = specialized(source, given, kernel_members(given), targets[0], client, said.append)
+    notes: list[str] = []
+    members = specialized(source, given, kernel_members(given), targets[0], client, notes.append)
     compilation = client.compile(
         **source.members,
         package=source.package,
@@ -158,7 +158,7 @@ def _compile(given: Namespace, cell: str, client: Client) -> Shown:
         **rare_members(given),
     )
     shown = stages or _last_text(compilation)
-    summary = "\n".join([*said, _summary(compilation)])
+    summary = "\n".join([*notes, _summary(compilation)])
     lines = client.lines(compilation.key, wait_s=given.wait_s)["lines"]
     panes = [plain(summary, is_good=True)]
     for index, stage in enumerate(shown):
@@ -209,13 +209,13 @@ def _launch(given: Namespace, cell: str, client: Client) -> Shown:
     posted = None if "compilation_key" in request else _source(given, cell)
     source = launch_source(given, request, posted)
     members = launch_members(given, request)
-    said: list[str] = []
-    source = with_constexprs(source, members, posted, client, said.append)
+    notes: list[str] = []
+    source = with_constexprs(source, members, posted, client, notes.append)
     package = None if posted is None else posted.package
     launch = client.launch(source, wait_s=given.wait_s, check=False, package=package, **members)
     if not launch.finished:
         raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
-    text = printable(launch.stdout) + "\n".join([*said, launch.render(CELL)])
+    text = printable(launch.stdout) + "\n".join([*notes, launch.render(CELL)])
     returned = values(launch, [name for name, how in given.returns if how == "values"])
     text = f"{returned}\n{text}" if returned else text
     panes = [plain(text, is_good=launch.good), launch.cases_pane()]

@@ -131,7 +131,7 @@ class Launch:
     def _is_compilation_to_report(self) -> bool:
         """Return True if only the failed compilation explains the failure."""
         failed = self.compilation is not None and self.compilation.state == "failed"
-        return failed and not any(case.compiler_said for case in self.cases)
+        return failed and not any(case.compiler_messages for case in self.cases)
 
     def _is_compilations_problem(self) -> bool:
         """Return True if the compilation, reported too, has the same problem as the launch."""
@@ -170,7 +170,7 @@ class Launch:
         return f"verdict: {self.verdict}{f' {where}' if where else ''}{took}{cases}"
 
     def _where(self) -> str:
-        """Return the device in words."""
+        """Return the device as text."""
         device = self.device or {}
         if device.get("interpreter"):
             return "on the CPU device"

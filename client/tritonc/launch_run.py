@@ -107,13 +107,13 @@ class Run:
         return self.verdict in GOOD
 
     @property
-    def compiler_said(self) -> tuple[Diagnostic, ...]:
+    def compiler_messages(self) -> tuple[Diagnostic, ...]:
         """The compiler's messages for a case whose kernel does not compile."""
         if self.problem is None:
             return ()
         findings = (finding for finding in self.findings if finding.kind == DOES_NOT_COMPILE)
-        said = (one for finding in findings for one in finding.diagnostics or ())
-        return tuple(map(Diagnostic.from_json, said))
+        reported = (one for finding in findings for one in finding.diagnostics or ())
+        return tuple(map(Diagnostic.from_json, reported))
 
 
 def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str]) -> Iterator[str]:
@@ -121,12 +121,12 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
 
     `sources` are the posted texts by file, for excerpts; `names` map file names to the user's.
     """
-    if said := run.compiler_said:
-        yield from render_all(said, names.get(POSTED_SOURCE, POSTED_SOURCE)).splitlines()
+    if messages := run.compiler_messages:
+        yield from render_all(messages, names.get(POSTED_SOURCE, POSTED_SOURCE)).splitlines()
     elif run.problem is not None:
         yield from _problem(str(run.problem), sources, names)
     for finding in run.findings:
-        if not said or finding.kind != DOES_NOT_COMPILE:
+        if not messages or finding.kind != DOES_NOT_COMPILE:
             yield from _finding(finding, sources, names)
     # a store with a lane outside its buffer is not run: what it leaves unwritten is a consequence
     is_outside = any((one.kind, one.access) == OUTSIDE for one in run.findings)
@@ -199,12 +199,12 @@ def times_text(timing: Mapping[str, Any]) -> str:
         text += f", {timing['bytes_per_s'] / 1e9:.4g} GB/s"
     if timing.get("flops_per_s"):
         text += f", {timing['flops_per_s'] / 1e12:.4g} TFLOP/s"
-    said = [f"{timing.get('repeats')} repeats"]
+    notes = [f"{timing.get('repeats')} repeats"]
     if timing.get("noisy"):
-        said.append("noisy")
+        notes.append("noisy")
     if timing.get("plausible") is False:
-        said.append(f"impossible: {timing.get('floor_us')} us is the minimum")
-    return f"{text} ({'; '.join(said)})"
+        notes.append(f"impossible: {timing.get('floor_us')} us is the minimum")
+    return f"{text} ({'; '.join(notes)})"
 
 
 def _count(summary: Mapping[str, Any] | None) -> int | str:

@@ -1,7 +1,7 @@
 """Finds the user's own modules that a program imports, so that they are sent along.
 
-Import statements are parsed; nothing is imported or executed. Modules that are not found beside the
-file are skipped: the service has Triton, and reports missing modules.
+Import statements are parsed; nothing is imported or executed. Modules that are not found next to
+the file are skipped: the service has Triton, and reports missing modules.
 """
 
 import ast
@@ -41,8 +41,8 @@ def local_imports(path: Path, text: str | None = None) -> dict[str, str]:
     size_bytes = 0
     waiting = [(PurePosixPath(), path.parent, read_text(path) if text is None else text)]
     while waiting:
-        at, folder, said = waiting.pop()
-        for imported_at, module in _imported(said, at, folder, roots):
+        at, folder, text = waiting.pop()
+        for imported_at, module in _imported(text, at, folder, roots):
             if str(imported_at) not in files:
                 files[str(imported_at)] = inner = read_text(module)
                 waiting.append((imported_at.parent, module.parent, inner))

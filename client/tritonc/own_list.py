@@ -57,6 +57,6 @@ def list_request(
     kind: str, state: Iterable[str], limit: int, after: str | None, prefix: str
 ) -> Request:
     """Return the request of a page."""
-    said = {"after": after, "prefix": prefix, "state": tuple(string_list(state))}
-    asked = {"limit": str(limit)} | {name: value for name, value in said.items() if value}
+    filters = {"after": after, "prefix": prefix, "state": tuple(string_list(state))}
+    asked = {"limit": str(limit)} | {name: value for name, value in filters.items() if value}
     return Request("GET", f"/v1/{quote(kind, safe='')}", query=asked, repeatable=True)

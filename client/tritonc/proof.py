@@ -35,7 +35,7 @@ def _held(witness: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_of_all(statement: str) -> bool:
-    """Return whether proofs nearly always rest on a statement: they are said once, at the end."""
+    """Return whether nearly all proofs rest on a statement: a report has these once, at its end."""
     return statement.startswith(_LIMITS) or statement.endswith(_EXTENT)
 
 
@@ -63,7 +63,7 @@ class ProofAnswer:
         return read_members(cls, body, proved_under=tuple(body.get("proved_under") or ()))
 
     def on_one_line(self, check: str) -> str:
-        """Return the answer for a report that has no lines of its own."""
+        """Return the answer for a report without its own lines."""
         return "; ".join(map(str.strip, self.sentence(check).splitlines()))
 
     def sentence(self, check: str) -> str:
@@ -99,12 +99,12 @@ class ProofAnswer:
             "registers": self.fix.get("registers") or (),
             "instructions": [sum(each.values()) if each else None for each in counts],
         }
-        said = [
+        increases = [
             f"{what} {pair[0]} to {pair[1]}"
             for what, pair in costs.items()
             if len(pair) == 2 and None not in pair
         ]
-        cost = f"; {', '.join(said)} on {self.fix.get('target')}" if said else ""
+        cost = f"; {', '.join(increases)} on {self.fix.get('target')}" if costs else ""
         return f"\n{'':19}proved with: {' '.join(changed)}{cost}"
 
 
@@ -122,8 +122,8 @@ class ProvedAccess:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> "ProvedAccess":
         """Parse an access; unknown members are ignored."""
-        said = {name: body[name] for name in _TITLES if body.get(name) is not None}
-        answers = {name: ProofAnswer.from_json(answer) for name, answer in said.items()}
+        posted = {name: body[name] for name in _TITLES if body.get(name) is not None}
+        answers = {name: ProofAnswer.from_json(answer) for name, answer in posted.items()}
         return read_members(cls, body, answers=answers)
 
 
@@ -210,8 +210,8 @@ class Proof:
             under = (text for answer in answers for text in answer.proved_under)
             limits = [text for text in dict.fromkeys(under) if text.startswith(_LIMITS)]
             is_proved = self.verdict == PROVED and limits
-            said = " and ".join(text.removeprefix(f"{_LIMITS} are ") for text in limits)
-            where = f", where {_LIMITS} are {said}" if is_proved else ""
+            bounds = " and ".join(text.removeprefix(f"{_LIMITS} are ") for text in limits)
+            where = f", where {_LIMITS} are {bounds}" if is_proved else ""
             yield f"verdict: {self.verdict}{where}"
 
     def _hints(self) -> Iterator[str]:
@@ -219,7 +219,7 @@ class Proof:
         reasons = "\n".join(answer.reason or "" for _, _, answer in self.unproved())
         for name in dict.fromkeys(_LOADED.findall(reasons)):
             if f"values {name}:" not in (self.contract or ""):
-                yield f"hint: say in the contract what {name} holds: `values {name}: 0 .. SIZE`"
+                yield f"hint: add the range of {name} to the contract: `values {name}: 0 .. SIZE`"
 
     def _text_of(self, access: ProvedAccess) -> str:
         lines = self.sources.get(access.file or POSTED_SOURCE, "").splitlines()
@@ -247,10 +247,10 @@ def prove_request(
     limits: Mapping[str, int] | None,
 ) -> dict[str, Any]:
     """Return the body of a request to prove a kernel."""
-    said = {
+    settings = {
         "contract": contract,
         "cases": [dict(case) for case in cases] or None,
         "checks": list(checks) or None,
         "limits": None if limits is None else dict(limits),
     }
-    return {**kernel, **{name: member for name, member in said.items() if member is not None}}
+    return {**kernel, **{name: member for name, member in settings.items() if member is not None}}

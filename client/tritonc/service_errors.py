@@ -17,7 +17,7 @@ class TritoncError(Exception):
 class ServerUnavailable(TritoncError):
     """The service is unreachable or cannot serve now; the same call may work later.
 
-    `problem` is set if the service itself reported it, `retry_after_s` if it said when to retry.
+    `problem` is set if the service itself reported it, `retry_after_s` if it sent Retry-After.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class UnexpectedAnswer(TritoncError):
 
 
 class ProblemError(TritoncError):
-    """The service refused the request; `retry_after_s` is set if it said when to retry."""
+    """The service refused the request; `retry_after_s` is set if it sent Retry-After."""
 
     def __init__(self, problem: Problem, status: int, retry_after_s: float | None = None) -> None:
         super().__init__(f"{status} {problem.slug}: {problem}" if problem.slug else str(problem))

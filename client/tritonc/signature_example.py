@@ -58,7 +58,7 @@ def signature_of(
     """Return the specialization of a kernel that is launched with `arguments`.
 
     The arguments are those of a launch request: buffers, numbers, booleans, None. A buffer counts
-    as divisible by 16, like any allocation, unless its `offset` or `align_bytes` say otherwise; an
+    as divisible by 16, like any allocation, unless its `offset` or `align_bytes` do not fit; an
     integer by its value, and 1 is a constant. `parameters` are the results of `inspect` by name:
     constexprs, types fixed by annotations, and parameters that are not specialized. `target`
     matters for AMD, whose buffers below 2 GiB get another hint. Raises ValueError for an argument

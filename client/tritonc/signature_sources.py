@@ -50,7 +50,7 @@ def chosen_kernel(inspection: Mapping[str, Any], name: str | None) -> Mapping[st
 
 
 def is_written(text: str, path: Path | None) -> bool:
-    """Return whether comments of a file or its pyproject.toml say something.
+    """Return whether comments of a file or its pyproject.toml give types or values.
 
     Raises InvalidSignatureSource.
     """
@@ -202,7 +202,7 @@ def _sentence(kernel: Mapping[str, Any], inferred: Mapping[str, Any]) -> str:
     by_type: dict[str, list[str]] = {}
     for name, written in _named(inferred, "signature").items():
         kind, _, hint = written.partition(":")
-        is_number = not kind.startswith("*")  # pointers are aligned where nothing says otherwise
+        is_number = not kind.startswith("*")  # pointers are aligned unless stated otherwise
         by_type.setdefault(written if is_number and hint else kind, []).append(name)
     lines = {p["name"]: p["proposal"] for p in kernel["parameters"] if p.get("proposal")}
     words = []

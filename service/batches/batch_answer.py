@@ -60,7 +60,7 @@ class AnsweredItem:
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """A batch as JSON, in parts, and a flag that says if every item is over."""
+    """A batch as JSON, in parts, and `is_finished` once every item is over."""
 
     parts: Sequence[bytes]
     is_finished: bool

@@ -253,7 +253,7 @@ def _equal_items(requests: Sequence[object]) -> list[list[int]]:
 
 
 def _item_id(batch_id: str, index: int) -> str:
-    """Return the id of an item, which follows from its batch's: an item posted again is no other.
+    """Return the id of an item, which follows from its batch's: posted again, it is the same.
 
     Ids of batches are secret from other callers, so those of items are.
     """

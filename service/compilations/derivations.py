@@ -54,7 +54,7 @@ class Found:
 
 
 async def read_finished(state: ServiceState, caller: Caller, key: str) -> Compilation:
-    """Return the compilation `key`. Raises ProblemRaised: 404, or 409 while it is under way."""
+    """Return the compilation `key`. Raises ProblemRaised: 404, or 409 while it is running."""
     answer = await find_compilation(state, caller, key)
     if not answer.is_finished:
         detail = f"The compilation is {answer.state}; ask again, or wait with GET {key}?wait=S"

@@ -71,7 +71,7 @@ class SingleFlight:
     async def share(
         self, request: Hashable, deadline: Deadline, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """Return the answer to `request`: that of an equal one under way, else that of `ask`.
+        """Return the answer to `request`: that of an equal one that is running, else that of `ask`.
 
         If the first request fails or misses the deadline, each of the others asks. Raises the
         errors of `ask`.

@@ -59,7 +59,7 @@ async def find_compilation(
     include: Sequence[str] = (),
     is_gone: IsGone | None = None,
 ) -> Answer:
-    """Return the compilation `key`, waiting for it if it is under way.
+    """Return the compilation `key`, waiting for it if it is running.
 
     Raises ProblemRaised: 404, or 410 when an included artifact is gone.
     """

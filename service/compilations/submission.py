@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompilePost:
-    """A POST of a compilation; `is_gone` says whether its client has hung up."""
+    """A POST of a compilation; `is_gone` returns True once its client has hung up."""
 
     body: bytes
     caller: Caller

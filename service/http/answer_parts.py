@@ -47,7 +47,7 @@ def parts_response(
 
 
 async def _each(parts: Sequence[bytes]) -> AsyncIterator[bytes]:
-    """Yield the bytes of `parts` in pieces, each in a step of the event loop of its own.
+    """Yield the bytes of `parts` in pieces, each in its own step of the event loop.
 
     Sending a small part costs more than its bytes do, and a large one is copied in one step.
     """

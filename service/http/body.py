@@ -25,7 +25,7 @@ _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\";\s]*)", re.IGNORECASE)
 async def read_body(request: Request, limit_bytes: int) -> bytes:
     """Return the body of a JSON request.
 
-    Raises ProblemRaised: 413 as soon as it is larger than `limit_bytes`, 415 if it says it is
+    Raises ProblemRaised: 413 as soon as it is larger than `limit_bytes`, 415 if its type is
     something else than JSON or nothing at all: such a body any web page could send from here.
     """
     content_type = request.headers.get("content-type")
@@ -83,7 +83,7 @@ async def read_parts(
 
 
 def declared_length(request: Request) -> int | None:
-    """Return the bytes that Content-Length says, None where it says nothing."""
+    """Return the number of bytes in Content-Length, None if it has none."""
     declared = request.headers.get("content-length", "")
     return int(declared[:19]) if declared.isdecimal() else None
 
@@ -97,7 +97,7 @@ def parse_body(body: bytes, model: type[_Model]) -> _Model:
 
 
 def parse_json(body: bytes) -> Any:
-    """Return what `body` says. Raises ProblemRaised: 400 for no JSON, 413 for too many values."""
+    """Return the value of `body`. Raises ProblemRaised: 400 if not JSON, 413 if too many."""
     check_json_size(body)
     try:
         return from_json(body, allow_inf_nan=False)

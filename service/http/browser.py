@@ -36,9 +36,9 @@ _READ = frozenset({"GET", "HEAD"})
 class BrowserMiddleware:
     """ASGI middleware; plain, because it runs for every hit.
 
-    In `Host` may stand: a name of loopback, the address that the service is `bound` to, and the
+    `Host` may be: a name of loopback, the address that the service is `bound` to, and the
     `names` that its operator gave it; of these, pages of every port and scheme are its own. What
-    was shared `may_be_framed` by pages of others: which, the policy of that page tells the browser.
+    was shared `may_be_framed` by pages of others: its policy lists them.
     """
 
     def __init__(

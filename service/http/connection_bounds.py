@@ -171,10 +171,10 @@ class BoundedProtocol(HttpToolsProtocol):
         elif isinstance(cause, _Ended):
             pass
         elif method is not None and method[1] not in _KNOWN_METHODS:
-            detail = f"{method[1].decode()} is no method that is known here"
+            detail = f"{method[1].decode()} is not a known method"
             self._refuse(Refused(501, "not_implemented", detail))
         else:
-            detail = f"This is no request of HTTP/1.1: {error}"
+            detail = f"This is not a request of HTTP/1.1: {error}"
             self._refuse(Refused(400, "malformed_request", detail))
 
     def on_message_begin(self) -> None:
@@ -209,7 +209,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._around_left_bytes = MAX_AROUND_BODY_BYTES
 
     def on_body(self, body: bytes) -> None:
-        """Keep a part of the body, if anybody may read it."""
+        """Keep a part of the body, if the application may still read it."""
         self._body_bytes += len(body)
         if self.cycle.response_complete or self.scope["method"] not in _METHODS_WITH_BODY:
             self._unread_bytes += len(body)
@@ -228,7 +228,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._part, self._is_new_part = _Part.NOTHING, True
         self._body.has_arrived()
         super().on_message_complete()
-        if not self.parser.should_keep_alive():  # a trailer may say so as well
+        if not self.parser.should_keep_alive():  # a trailer may ask for that, too
             self._end_after_answers()
         elif self.cycle.response_complete and not self.transport.is_closing():
             # uvicorn began to wait when it had answered, and ended that when the body went on
@@ -387,6 +387,6 @@ def _body_of(scope: Any) -> BodyInFlight:
 
 
 def _disconnect(cycle: RequestResponseCycle) -> None:
-    """Tell the application that the client is gone."""
+    """Inform the application that the client is gone."""
     cycle.disconnected, cycle.waiting_for_100_continue = True, False
     cycle.message_event.set()

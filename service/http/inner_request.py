@@ -1,4 +1,4 @@
-"""Requests that the application makes of itself, for the APIs of others that stand on its own.
+"""Requests that the application makes of itself, for the APIs of others that build on its own.
 
 They come in by the front door, with the headers of the request they are made for: the same key,
 the same limits, the same problems. So nothing that the front door refuses is open here.
@@ -74,7 +74,7 @@ async def ask_itself(
     try:
         await request.app(scope, answer.receive, answer.send)
     except Exception:
-        if not answer.status:  # else it is a bug of ours that was logged and answered
+        if not answer.status:  # else it is our bug, which was logged and answered
             raise
     body = b"".join(answer.chunks)
     if answer.status == HTTPStatus.BAD_REQUEST and not body:

@@ -1,7 +1,7 @@
 """Bounds on the JSON in a body, counted in its bytes before any of it is parsed.
 
-An empty object takes three bytes on the wire and seventy in memory, so the length of a body says
-little of what parsing it costs.
+An empty object takes three bytes on the wire and seventy in memory, so the cost of
+parsing a body does not follow from its length.
 """
 
 import re
@@ -39,7 +39,7 @@ def check_json_size(body: bytes, most: JsonSize = OF_BODY) -> None:
     """
     if len(body) <= most.containers:
         return
-    # steps of an eighth of its length hit a run of so many digits eight times
+    # steps of an eighth of its length hit a run of that many digits eight times
     has_digits = len(body) > _SMALL_BYTES and _EIGHT_DIGITS.search(body[:: MAX_DIGITS // 8])
     # nearly always there are too few of these bytes in all of the body, strings included
     if _is_within(body, most) and not has_digits:

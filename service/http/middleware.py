@@ -146,7 +146,7 @@ def _too_large(size_bytes: int) -> ProblemRaised:
 
 def _revoked() -> ProblemRaised:
     headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
-    detail = "The API key of this request was revoked while it was under way"
+    detail = "The API key of this request was revoked while it was running"
     return ProblemRaised("unauthorized", detail, headers=headers)
 
 

@@ -1,7 +1,7 @@
 """The OpenAPI document as a whole: what no route writes for itself.
 
 Everything here follows from rules, so a new route or field needs nothing: problems, headers, units,
-discriminators, short ids. Routes of adapters are in a document of their own.
+discriminators, short ids. Routes of adapters are in another document.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ _PROBLEMS = {
     403: "The API key lacks the scope",
     404: "Not found, or it belongs to another caller",
     408: "The body arrived too slowly",
-    409: "Not finished; Retry-After says when to retry",
+    409: "Not finished; retry after Retry-After seconds",
     410: "Evicted from the cache; post again",
     413: "The body is too large",
     415: "The body is not declared as JSON",
     421: "Unknown Host (checked where no API key is needed)",
     422: "What is wrong, field by field",
-    429: "Too many queued jobs or wrong API keys; Retry-After says when to retry",
-    503: "Queue full or store unreachable; Retry-After says when to retry",
+    429: "Too many queued jobs or wrong API keys; retry after Retry-After seconds",
+    503: "Queue full or store unreachable; retry after Retry-After seconds",
 }
 _EXAMPLES = {"example", "examples"}
 _FILES = ("/outputs/", "/trace", "/tape")
@@ -53,7 +53,7 @@ _HEADERS: Final[dict[str, Any]] = {
     name: {"description": description, "schema": schema}
     for name, description, schema in (
         ("X-Request-ID", "of the request, taken from it or made", _TEXT),
-        ("Location", "the path of what was made", _TEXT),
+        ("Location", "the path of the new resource", _TEXT),
         ("Retry-After", "when to ask again, in seconds", _SECONDS),
         ("Preference-Applied", "`wait=S` where `Prefer` asked for it", _TEXT),
         ("Server-Timing", "`total;dur=` milliseconds in the service", _TEXT),

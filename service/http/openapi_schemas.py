@@ -20,19 +20,19 @@ _UNIT = re.compile(rf"(?:^|_)({'|'.join(_UNITS)})$")
 
 
 def with_units(schema: Any) -> None:
-    """Say the unit of each property whose name ends in one, where its description does not."""
+    """Add the unit of each property whose name ends in one, where its description does not."""
     for part in _parts(schema):
         for name, member in _properties(part).items():
             found = _UNIT.search(name)
             if found is None or not isinstance(member, dict) or "$ref" in member:
                 continue
-            unit, said = _UNITS[found[1]], member.get("description", "")
-            if unit not in said:
-                member["description"] = f"{said}, in {unit}" if said else f"in {unit}"
+            unit, text = _UNITS[found[1]], member.get("description", "")
+            if unit not in text:
+                member["description"] = f"{text}, in {unit}" if text else f"in {unit}"
 
 
 def discriminate(part: Any, schemas: Mapping[str, Any]) -> None:
-    """Name the discriminator of each union of objects that one of their members tells apart."""
+    """Name the discriminator of each union of objects that one of their members distinguishes."""
     for union in list(_parts(part)):
         alternatives = union.get("oneOf") or union.get("anyOf") or ()
         if "discriminator" in union or not isinstance(alternatives, list):
@@ -108,7 +108,7 @@ def _properties(schema: Any) -> Mapping[str, Any]:
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield a schema and all parts of it, but for examples."""
+    """Yield a schema and all parts of it, except examples."""
     left = [schema]
     while left:
         part = left.pop()

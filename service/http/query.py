@@ -122,7 +122,7 @@ def prefers_redirect(request: Request) -> bool:
 def _wait_in_prefer(headers: Sequence[str]) -> float | None:
     """Return the first `wait` of the headers; other preferences may be ignored (RFC 7240).
 
-    Raises ProblemRaised (422) for what is no preference, or no number of seconds.
+    Raises ProblemRaised (422) if it is not a preference, or not a number of seconds.
     """
     for name, value, header in _preferences(headers):
         if name == "wait":
@@ -135,7 +135,7 @@ def _wait_in_prefer(headers: Sequence[str]) -> float | None:
 def _preferences(headers: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield each preference: its name, its value, and the header it is in.
 
-    Raises ProblemRaised (422) for what is no preference.
+    Raises ProblemRaised (422) if it is not a preference.
     """
     for header in headers:
         if header.count('"') % 2:

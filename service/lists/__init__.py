@@ -1,6 +1,6 @@
 # Runs in: service
-"""Lists of what a caller asked for: one page of a collection, with a summary of each item.
+"""Lists of a caller's requests: one page of a collection, with a summary of each item.
 
-`own_list.py` pages and filters. What an item says of its job is the collection's: `summaries.py`
+`own_list.py` pages and filters. The members of an item depend on the collection: `summaries.py`
 has those of the core, and features have their own.
 """

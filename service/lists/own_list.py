@@ -1,7 +1,7 @@
 """One page of the caller's own jobs of a collection, newest first.
 
 A page reads records, which may be large, so it ends early once it has read `MAX_LIST_READ_BYTES`;
-`next` says where the following one begins.
+`next` is where the following one begins.
 """
 
 import base64
@@ -69,7 +69,7 @@ class OwnList(BaseModel):
 
 
 Summary = Mapping[str, Any]
-"""The members of an item but for `id`, `url` and `created_at`; absent ones are null."""
+"""The members of an item except `id`, `url` and `created_at`; absent ones are null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _item(collection: str, job: Listed, summary: Summary) -> dict[str, Any]:
 
 
 def with_synonyms(states: Sequence[str]) -> frozenset[str]:
-    """Return the states asked for; one word of success stands for both."""
+    """Return the states asked for; one word of success means both."""
     asked = frozenset(states)
     return asked | _SUCCEEDED if asked & _SUCCEEDED else asked
 

@@ -27,7 +27,7 @@ router = APIRouter(prefix="/v1", tags=["artifacts"])
     openapi_extra={"parameters": [wait_parameter()]},
 )
 async def get_artifact(request: Request, key: str, stage: str) -> Response:
-    """Answer the artifact. A 404 says if the stage does not exist or was not reached."""
+    """Answer the artifact. A 404 names the reason: the stage does not exist, or was not reached."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
     if stage not in COMPILED:

@@ -46,7 +46,7 @@ router = APIRouter(prefix="/v1/batches", tags=["batches"])
     },
 )
 async def post_batch(request: Request, results: Results = "all") -> Response:
-    """Answer 200 when all items are over, 202 while some are under way.
+    """Answer 200 when all items are over, 202 while some are not.
 
     An invalid item, or one that finds the queue full, becomes a problem at its index. The other
     items continue.

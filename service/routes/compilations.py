@@ -51,7 +51,7 @@ Include = Annotated[
     },
 )
 async def post_compilation(request: Request) -> Response:
-    """Answer 200 with a finished compilation, even a failed one; 202 with one under way."""
+    """Answer 200 with a finished compilation, even a failed one; 202 while it is not."""
     started = time.perf_counter()
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
@@ -84,7 +84,7 @@ class _PlainPost:
     """`post_compilation` as an ASGI application, without Starlette's layers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["route"] = plain_route  # FastAPI's routes say so themselves
+        scope["route"] = plain_route  # FastAPI's routes set it themselves
         if scope["query_string"]:
             check_query(scope["query_string"], _POST_PARAMETERS, frozenset())
         response = await post_compilation(Request(scope, receive))

@@ -34,7 +34,7 @@ _OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
 
 
 def _add_route(what: str, kind: DerivationKind) -> None:
-    """Add the route of one kind: stages are artifacts, the others have paths of their own."""
+    """Add the route of one kind: stages are artifacts, the others have their own paths."""
 
     async def get(request: Request, key: str) -> Response:
         return await _answer_derived(request, key, what)

@@ -46,7 +46,7 @@ router = APIRouter(prefix=PATH, tags=["launches"])
     },
 )
 async def post_launch(request: Request) -> Response:
-    """Answer 200 with a finished launch, 202 while it is under way."""
+    """Answer 200 with a finished launch, 202 while it is queued or running."""
     return await post_owned(request, LAUNCHES)
 
 

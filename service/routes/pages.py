@@ -34,7 +34,7 @@ _FILE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " + _NOTHING
 ).format(ancestors=_NOBODY)
 # CodeMirror writes its styles into the page, each with the nonce of the answer, and draws the
-# underlines of diagnostics with pictures that stand in those styles
+# underlines of diagnostics with pictures in those styles
 _PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src data:; "
     "connect-src {origins}; " + _NOTHING

@@ -1,7 +1,7 @@
 # Runs in: service, worker
 """The job protocol: how callers, workers and reapers share work without ever losing or doubling it.
 
-A job is one piece of work with an id that says what it is (for a compilation: its compile key), so
+A job is one piece of work with an id that identifies it (for a compilation: its compile key), so
 equal work is one job. Every arrow below is one Lua script, hence atomic::
 
                     submit (miss)
@@ -17,11 +17,11 @@ equal work is one job. Every arrow below is one Lua script, hence atomic::
         (overdue: the   |   +---------------------------+ | reaper after three deliveries
         reaper claims   |   |                             |
         and finishes)   v   v                             v
-                      over: a result with a time to live; never beside a job
+                      over: a result with a time to live; never together with a job
 
 - *Fencing*: a claim carries a token that only counts until the job is taken from the attempt. A
-  late worker's
-  `finish` is refused, its `renew` says `lost` or `cancelled`, and `Revocations` tells it at once.
+  late worker's `finish` is refused, its `renew` returns `lost` or `cancelled`, and `Revocations`
+  reports it at once.
 - *Leases* are counted by the server's clock. `reap` may run in any number of processes.
 - *Interests* keep a job alive: the standing one of each caller who asked, that of a batch, and
   one of each request that waits now. The longest timeout of them counts, also for an attempt that

@@ -1,7 +1,7 @@
 """The workers' and reapers' side of the job protocol: take a job, keep it, end it, give it back.
 
 A reaper ends abandoned jobs, even if no worker is left: all services and workers
-offer to reap, and one of them does. What the record of such a job says is its caller's knowledge.
+offer to reap, and one of them does. Only its caller knows the record of such a job.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ class JobConsumer:
         return int(found or 0)
 
     async def renew(self, job_id: str, token: int) -> Heartbeat:
-        """Begin the lease anew. Beat at least three times per `Limits.lease_ms`."""
+        """Begin the lease again. Beat at least three times per `Limits.lease_ms`."""
         answer = await self._renew(args=[job_id, token, self._limits.lease_ms])
         return Heartbeat(answer.decode())
 
@@ -119,7 +119,7 @@ class JobConsumer:
     ) -> bool:
         """End the job with `record`, kept for `keep_s`; False: the attempt no longer counts.
 
-        `reusable` says whether a later submit may be answered with it. `used_ms` of a worker's or a
+        A later submit may be answered with a `reusable` one. `used_ms` of a worker's or a
         GPU's time is the caller's share; None: all the time of the attempt.
 
         Raises RecordRefused where there is no room for the record: the attempt still counts, and
@@ -205,7 +205,7 @@ async def reap_for_all(
     end_of: Callable[[Claim], JobEnd],
     on_end: Callable[[DeadLetter | None], None] = lambda _: None,
 ) -> None:
-    """Offer to reap until cancelled; `end_of` says how a dead letter ends.
+    """Offer to reap until cancelled; `end_of` returns how a dead letter ends.
 
     `on_end` is called with the reason of each that was ended.
     """

@@ -68,8 +68,8 @@ class JobProducer:
         `deadline_ms` counts from now and bounds the time in the queue, `timeout_ms` the execution.
         A join raises the priority and extends both. With `refresh` recent results do not count and
         a queued job becomes a refresh; a running attempt is joined (`Submitted.is_older`). The
-        caller's interest lasts until it is cancelled, and that of a `waiting` request beside it, or
-        alone if it `is_only`. A job that is not over tells the batch of `membership` when it is;
+        caller's interest lasts until it is cancelled, and so does that of a `waiting` request, or
+        alone if it `is_only`. The batch of `membership` is informed when the job is over;
         the interest is then the batch's, unless the job is `of_batch_alone` and cancelled like any
         other.
 

@@ -237,7 +237,7 @@ def torch_lane(lane: str) -> str:
 
 
 def derive_lane(toolchain_id: str) -> str:
-    """Return the lane of what is derived with this toolchain from its compilations."""
+    """Return the lane of derivations of this toolchain's compilations."""
     return f"derive:{toolchain_id}"
 
 

@@ -5,7 +5,7 @@ and limits from `store.byte_limits`, so a script never spells one; most keys of 
 only known inside a script, which is why they are not passed as KEYS and why a Redis cluster is not
 supported.
 
-The first line of a script says what becomes of it on a server whose memory is full. `#!lua` alone:
+The first line of a script decides if it runs on a server whose memory is full. `#!lua` alone:
 it is refused before it begins, since it would take memory. With `allow-oom` it runs, since jobs end
 by it, or workers are known by it; with `no-writes` it reads.
 """

@@ -17,7 +17,7 @@ local caller = string.match(held, "^%d+ %d+ (.*)$")
 local left, longest, is_callers = interests_left(id, caller)
 if left > 0 then
   redis.call("HSET", K.JOB .. id, "timeout_ms", longest)
-  -- as long as anybody waits, the job has a caller whose turn it can take
+  -- as long as a request waits, the job has a caller whose turn it can take
   if not is_callers and redis.call("SCARD", K.CALLERS .. id) > 1 then
     redis.call("SREM", K.CALLERS .. id, caller)
     leave_backlog(id, place(job), caller)

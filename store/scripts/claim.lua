@@ -8,7 +8,7 @@
 local consumer, lease_ms, aged_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local is_reserved, FIRST_LANE = ARGV[4] == "1", 5
 local now = now_ms()
--- While batch work is aged, one of so many claims is for it.
+-- While batch work is aged, one of that many claims is for it.
 local AGED_EVERY = 4
 
 -- The caller whose turn it is, and the id of its next job; nil when there is none. What is left of a job that

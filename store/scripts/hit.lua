@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Reads records and the frames of some of their blobs in one round trip, each only if it is whole.
 -- KEYS none. ARGV one for every read, with blanks between: the key of the record and the stages whose
--- frames are wanted; or the key of a request alias, which says both.
+-- frames are wanted; or the key of a request alias, which has both.
 -- Answers for every read {"hit", what was read, record, blobs, frame ...} | {"no_record"} |
 -- {"no_blob"}, where blobs is "stage digest stage digest ..." and the frames are in its order.
 

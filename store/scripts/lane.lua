@@ -338,7 +338,7 @@ end
 
 -- Items of a batch are over; with the last one the batch is, and has a result as a job has. The record
 -- of a success is not kept a second time: it is large, and read where it is. Any other is kept once, if
--- there is room: further items of the job say "=" and the index of the one that has it.
+-- there is room: further items of the job have "=" and the index of the one that has it.
 local function end_items(batch, indices, state, record)
   local life_ms = redis.call("PTTL", K.BATCH .. batch)
   if life_ms <= 0 then
@@ -371,7 +371,7 @@ local function end_items(batch, indices, state, record)
   redis.call("PEXPIRE", K.EVENTS .. batch, life_ms)
 end
 
--- Tells the batches that wait for a job. In every record `state` stands before all that a user wrote.
+-- Ends a job's items in batches. In every record `state` comes before all that a user wrote.
 local function tell_batches(id, record)
   local batches = redis.call("HGETALL", K.JOB_BATCHES .. id)
   if #batches == 0 then
@@ -393,7 +393,7 @@ local function give_back_bytes(id)
 end
 
 -- The job is over. `ending` is the field of the result that keeps the attempt's token: "finished"
--- makes a repeated finish harmless, "cancelled" lets a late heartbeat tell its worker why.
+-- makes a repeated finish harmless, "cancelled" lets a late heartbeat report why.
 local function conclude(id, ending, token, record, reusable, keep_ms)
   local payload, keeps = unpack(redis.call("HMGET", K.JOB .. id, "payload", "keeps"))
   payload = keeps == "1" and payload or ""

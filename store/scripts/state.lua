@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Where a living job stands.
+-- The state and the position of a living job.
 -- KEYS none. ARGV 1 id. Answers nil, or {state, priority, attempt, submitted ms, started ms,
 -- position}: the position counts from 1 and is 0 for a running job.
 

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- A caller with a limit of requests makes one. Requests come at most once in so many microseconds on
+-- A caller with a limit of requests makes one. Requests come at most once in this number of microseconds on
 -- average, and a burst of them at once: the generic cell rate algorithm, by the server's clock.
 -- KEYS none. ARGV 1 caller, 2 microseconds between requests, 3 burst.
 -- Answers {1 | 0 refused, requests left, ms until there is another}.

@@ -96,7 +96,7 @@ class AsyncBatches:
         posts: dict[type, Any] = {LaunchRequest: self.launch, ProgramRequest: self.program}
         kinds = {type(r) if type(r) in posts else Mapping for r in requests}
         if len(kinds) > 1:
-            raise TypeError("a batch has requests of one kind; post others in a batch of their own")
+            raise TypeError("a batch has requests of one kind; post others in another batch")
         post = posts.get(kinds.pop() if kinds else Mapping, self.compile)
         batch: Batch = await post(requests, wait_s=0, check=False, idempotency_key=idempotency_key)
         return batch

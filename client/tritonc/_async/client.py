@@ -172,7 +172,7 @@ class AsyncClient:
         idempotency_key: str | None = None,
         **members: Unpack[ProgramMembers],
     ) -> Program:
-        """Run a program that launches kernels beside its `reference`, and return the result.
+        """Run a program that launches kernels and its `reference`, and return the result.
 
         Raises ProgramFailed without a `verdict`, and WaitExpired; neither with `check=False`.
         """
@@ -222,9 +222,9 @@ class AsyncClient:
         `base` comes from `compile_request` or `launch_request`. `space` has the values of axes,
         all combined: `{"constexprs.BLOCK_SIZE": [64, 128], "target": ["cuda:90"]}`, or a list of
         changes for single variants, or `{"autotune": True}`. Only variants for which all of `where`
-        are true are kept (`"BLOCK_SIZE >= num_warps"`). With a `contract`, each row says if its
-        kernel is proved. A failed variant is a row. Raises WaitExpired if rows are unfinished; with
-        `check=False` the sweep is returned as it is.
+        are true are kept (`"BLOCK_SIZE >= num_warps"`). With a `contract`, each row has the
+        verdict of a proof. A failed variant is a row. Raises WaitExpired if rows are unfinished;
+        with `check=False` the sweep is returned as it is.
         """
         request = sweep_request(
             base,

@@ -129,7 +129,7 @@ async def _poll(
         return None if compilation.finished else replace(get, if_not_found=if_not_found)
 
     last = await connection.poll(request, wait_s, _read_compilation, following)
-    # only the first answer says hit, miss or join; polling is always a hit
+    # only the first answer has hit, miss or join; polling is always a hit
     return replace(last, cache=seen[0].cache)
 
 
@@ -149,20 +149,20 @@ async def inspected(
 
     It is posted again with the modules of the `package` that it asks for. Raises WaitExpired.
     """
-    said = {name: value for name, value in asked.items() if value is not None}
-    said |= {"files": dict(said["files"])} if "files" in said else {}
+    members = {name: value for name, value in asked.items() if value is not None}
+    members |= {"files": dict(members["files"])} if "files" in members else {}
     deadline = monotonic() + wait_s
     while True:
         left_s = max(0.0, deadline - monotonic())
-        inspection = await _inspect(connection, source, with_modules(said, package), left_s)
+        inspection = await _inspect(connection, source, with_modules(members, package), left_s)
         if package is None or not package.supply(needs_of(Problem.of(inspection))):
             return inspection
 
 
 async def _inspect(
-    connection: AsyncConnection, source: str, said: Mapping[str, Any], wait_s: float
+    connection: AsyncConnection, source: str, members: Mapping[str, Any], wait_s: float
 ) -> dict[str, Any]:
-    post = Request("POST", "/v1/inspect", {"source": source, **said}, repeatable=True)
+    post = Request("POST", "/v1/inspect", {"source": source, **members}, repeatable=True)
     answer = await poll_answer(connection, post, wait_s)
     inspection = read(dict[str, Any], answer)
     if is_accepted(answer):

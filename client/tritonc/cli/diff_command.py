@@ -107,9 +107,9 @@ def _keys(
     given: Namespace, client: Client, terminal: Terminal
 ) -> tuple[list[str], list[Compilation]]:
     """Return the keys of both sides, and what was compiled for them. Raises ArgumentTypeError."""
-    said: list[str] = []
-    sides = _sides(given, client, said.append)
-    for line in dict.fromkeys(said):
+    notes: list[str] = []
+    sides = _sides(given, client, notes.append)
+    for line in dict.fromkeys(notes):
         terminal.say(line)
     wanted = [side for side in sides if isinstance(side, WantedCompilation)]
     made = compile_all(wanted, given, client, terminal) if wanted else []

@@ -70,18 +70,18 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
     is_key = not Path(given.key).exists() and len(given.key) == KEY_DIGITS
     if is_key:
         source, members, compilation = _of_key(given, client)
-        said = CompileFailed(compilation).render(source.name)
+        text = CompileFailed(compilation).render(source.name)
     else:
         wanted = _of_file(given, client, terminal)
         both = [wanted]
         [compilation] = compile_all(both, given, client, terminal)
         [wanted] = both
         source, members = wanted.source, dict(wanted.members)
-        said = report(wanted, compilation, given, client)
+        text = report(wanted, compilation, given, client)
     if not compilation.succeeded:
         if given.json:
             write_json(compilation.raw)
-        terminal.say(said)
+        terminal.say(text)
         return False
     if not compilation.resources:
         stage = compilation.stop_after

@@ -21,7 +21,7 @@ class FileKernel:
     """A kernel; `members` are those of its compile request, without the texts.
 
     `unknown` are the parameters whose type or value is found nowhere. `is_written` is True if the
-    file and pyproject.toml say everything.
+    file and pyproject.toml give everything.
     """
 
     posted: PostedFile

@@ -18,7 +18,7 @@ from tritonc.target_names import target_name
 
 
 def write_gate_file(given: Namespace, client: Client, terminal: Terminal) -> None:
-    """Write the gate file, and say what was inferred and what is unknown.
+    """Write the gate file, and report what was inferred and what is unknown.
 
     Raises ArgumentTypeError if the gate file exists, or if there is no kernel.
     """
@@ -48,7 +48,7 @@ def _guesses(kernel: FileKernel) -> list[str]:
 
 
 def _members(kernel: FileKernel, terminal: Terminal) -> dict[str, Any]:
-    """Return what the gate file must say: nothing if the kernel's own file says all of it."""
+    """Return the entries that the gate file needs: none if its own file has all."""
     if kernel.is_written:
         return {}
     members = dict(kernel.members)

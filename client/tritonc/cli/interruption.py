@@ -8,7 +8,7 @@ from tritonc.cli.terminal import Say, Terminal
 
 
 class Interrupted(Exception):
-    """Ctrl-C during work in the service; the message says what runs and how to get its result."""
+    """Ctrl-C during work in the service; the message names what runs and how to get its result."""
 
 
 @contextmanager

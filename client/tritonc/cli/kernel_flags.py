@@ -59,7 +59,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add --json; it may also stand before the command."""
+    """Add --json; it may also come before the command."""
     text = "write the whole answer, or the error, to stdout as one JSON document"
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=text)
 

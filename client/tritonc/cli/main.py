@@ -52,7 +52,7 @@ class Exit(IntEnum):
     WRONG_REQUEST = 2
     NOT_SERVED = 3
     NOT_FINISHED = 4
-    INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+    INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 _CODES: tuple[tuple[type[Exception], Exit], ...] = (

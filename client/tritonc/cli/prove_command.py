@@ -40,7 +40,7 @@ _EPILOG = """\
 The contract is what every launch keeps: how many elements buffers have, how sizes relate, the grid.
 It comes from --contract, or from FILE with the suffix .contract, or is inferred from the cases of
 --request (a launch request in TOML or JSON; default: FILE with the suffix .toml or .json). Three
-cases whose sizes are different primes tell all sizes apart; cases of one size prove nothing
+cases whose sizes are different primes distinguish all sizes; cases of one size prove nothing
 for all.
 
 exit codes: 0 everything is proved; 1 something is refuted; 2 something is unknown or possible, or
@@ -88,8 +88,8 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     """
     _check_flags(given)
     posted = read_source(given.source, given)
-    beside = Path(given.source).with_suffix(CONTRACT_SUFFIX)
-    contract = _contract(given, beside)
+    contract_file = Path(given.source).with_suffix(CONTRACT_SUFFIX)
+    contract = _contract(given, contract_file)
     request = _request(given)
     members = _requested(request) | kernel_members(given)
     specialize = partial(
@@ -100,15 +100,15 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> int:
     made = {"contract": contract, "checks": given.check, "limits": limits}
     made["cases"] = [] if contract is not None else cases_of(request)
     if contract is None and not made["cases"]:
-        raise _without_contract(given, beside, posted, client)
+        raise _without_contract(given, contract_file, posted, client)
     if not posted.language and members.get("signature") is None and not made["cases"]:
         raise _unchosen(posted, client)
     try:
         proof = _with_modules(given, client, terminal, posted, members, specialize, made)
     except (ProblemError, ProofFailed) as error:
-        raise placed(error, contract or "", given.contract or str(beside)) from error
+        raise placed(error, contract or "", given.contract or str(contract_file)) from error
     if given.write_contract and proof.is_inferred and proof.contract:
-        beside.write_text(proof.contract)
+        contract_file.write_text(proof.contract)
     if given.sarif:
         write(proof_sarif(proof, name_of(given.source)).encode(), given.sarif)
     if given.github:
@@ -165,40 +165,45 @@ def _unchosen(posted: PostedFile, client: Client) -> ArgumentTypeError:
 
 
 def _without_contract(
-    given: Namespace, beside: Path, posted: PostedFile, client: Client
+    given: Namespace, contract_file: Path, posted: PostedFile, client: Client
 ) -> ArgumentTypeError:
     """Write the service's draft of a contract where it knows the kernel; return what to do."""
     kernel = None if posted.language else chosen_kernel(posted.inspected(client), given.kernel)
     draft = kernel and kernel.get("contract")
-    if given.source == STANDARD or not isinstance(draft, str) or not draft or beside.exists():
+    if (
+        given.source == STANDARD
+        or not isinstance(draft, str)
+        or not draft
+        or contract_file.exists()
+    ):
         return ArgumentTypeError(
-            f"{given.source}: no contract and no cases; write {beside.name}, or give --contract, "
-            "or --request with cases"
+            f"{given.source}: no contract and no cases; write {contract_file.name}, or give "
+            "--contract, or --request with cases"
         )
-    beside.write_text(draft)
+    contract_file.write_text(draft)
     return ArgumentTypeError(
-        f"{given.source} has no contract. I wrote a draft, {beside}: replace each ?, check the "
-        "rest, and run this again. Or give --request with cases to infer one"
+        f"{given.source} has no contract. I wrote a draft, {contract_file}: replace each ?, check "
+        "the rest, and run this again. Or give --request with cases to infer one"
     )
 
 
-def _contract(given: Namespace, beside: Path) -> str | None:
+def _contract(given: Namespace, contract_file: Path) -> str | None:
     if given.contract is not None:
         return read(given.contract)
-    is_kept = given.request is None and not given.write_contract and beside.is_file()
-    return read(str(beside)) if is_kept else None
+    is_kept = given.request is None and not given.write_contract and contract_file.is_file()
+    return read(str(contract_file)) if is_kept else None
 
 
 def _request(given: Namespace) -> dict[str, Any]:
-    """Return the launch request: it names constexprs beside a contract, too."""
+    """Return the launch request: with a contract, too, it names constexprs."""
     if given.request is None:
-        beside = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
-        given.request = next((str(path) for path in beside if path.is_file()), None)
+        candidates = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
+        given.request = next((str(path) for path in candidates if path.is_file()), None)
     return read_request(given.request)
 
 
 def _requested(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the compile settings of a launch request, whose kernel may stand in `compilation`."""
+    """Return the compile settings of a launch request, whose kernel may be in `compilation`."""
     compiled = request.get("compilation")
     parts = [request, compiled] if isinstance(compiled, Mapping) else [request]
     return {

@@ -1,7 +1,7 @@
 """Keys and ids that this user saw lately, so that a prefix or `@last` is enough.
 
 They are in one small file of the user's cache folder, newest last. Only results of commands are
-written there; a file that cannot be read or written is no error, as it only saves typing.
+written there; a file that cannot be read or written is not an error, as it only saves typing.
 """
 
 import os
@@ -62,7 +62,7 @@ class RecentKeys:
             written.replace(self.path)
 
     def resolved(self, word: str) -> str:
-        """Return the key that `word` stands for: the last one, one that starts so, or itself.
+        """Return the key that `word` means: the last one, one that starts so, or itself.
 
         Raises ArgumentTypeError if several start so, or nothing is the last.
         """

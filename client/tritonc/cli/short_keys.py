@@ -11,7 +11,7 @@ MOST_SHOWN = 4
 
 
 def whole_key(word: str, recent: RecentKeys, client: Client) -> str:
-    """Return the key or id that `word` stands for, `word` itself if it is no prefix of any.
+    """Return the key or id that `word` means, `word` itself if it is not a prefix of any.
 
     Results of this machine come first, then those that the service lists for this caller. Raises
     ArgumentTypeError if several begin so, or none does.

@@ -36,15 +36,15 @@ def name_of(path: str) -> str:
     return "<stdin>" if path == STANDARD else path
 
 
-def check_writable(path: str, said: str) -> None:
+def check_writable(path: str, begin: str) -> None:
     """Raise an error early for a path that cannot be written.
 
-    The message of the ArgumentTypeError begins with `said`.
+    The message of the ArgumentTypeError begins with `begin`.
     """
     if path != STANDARD and Path(path).is_dir():
-        raise ArgumentTypeError(f"{said}: this is a folder; name a file in it")
+        raise ArgumentTypeError(f"{begin}: this is a folder; name a file in it")
     if path != STANDARD and not Path(path).parent.is_dir():
-        raise ArgumentTypeError(f"{said}: folder {Path(path).parent} does not exist; create it")
+        raise ArgumentTypeError(f"{begin}: folder {Path(path).parent} does not exist; create it")
 
 
 def write(content: str | bytes, path: str) -> None:

@@ -50,7 +50,7 @@ class SuggestingParser(argparse.ArgumentParser):
         return f"; did you mean {close[0]}?" if close else ""
 
     def _choices(self, message: str) -> Iterable[str]:
-        """Return the choices of the argument that a message names, as argparse says it."""
+        """Return the choices of the argument that a message names, in argparse's words."""
         for action in self._actions:
             if action.choices is not None and message.startswith(f"argument {_name(action)}:"):
                 yield from map(str, action.choices)

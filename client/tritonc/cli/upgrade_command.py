@@ -156,8 +156,8 @@ def _report(upgrade: Upgrade, terminal: Terminal) -> None:
 def _cells(row: UpgradeRow) -> list[str]:
     change = row.change
     if change.new.failure is not None or change.old.failure is not None:
-        said = "fails now" if change.new.failure is not None else "failed before"
-        return [change.cell.kernel.name, change.cell.target, "", "", "", said, "", "", ""]
+        state = "fails now" if change.new.failure is not None else "failed before"
+        return [change.cell.kernel.name, change.cell.target, "", "", "", state, "", "", ""]
     classes = list(change.classes())[:MOST_CLASSES]
     return [
         change.cell.kernel.name,

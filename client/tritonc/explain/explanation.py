@@ -78,7 +78,7 @@ class Explanation:
         )
 
     def register_limit(self) -> tuple[int, str] | None:
-        """Return how many registers a thread could have on NVIDIA's GPUs, and what says so."""
+        """Return how many registers a thread could have on NVIDIA's GPUs, and the reason."""
         resources = self.compilation.resources
         threads, maxnreg = resources.get("threads"), self.numbers.settings.get("maxnreg")
         if resources.get("backend") != "cuda":

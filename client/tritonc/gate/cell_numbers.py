@@ -137,8 +137,8 @@ def launch_measured(launch: Launch) -> CellNumbers:
     if not launch.good:
         finding = _first_finding(launch.raw)
         line = finding.get("line")
-        said = f": {finding['message']}" if isinstance(finding.get("message"), str) else ""
-        failure = f"verdict {launch.verdict} on {model}{said}"[:2000]
+        reason = f": {finding['message']}" if isinstance(finding.get("message"), str) else ""
+        failure = f"verdict {launch.verdict} on {model}{reason}"[:2000]
         where = line if isinstance(line, int) and not isinstance(line, bool) else None
         return CellNumbers(failure=failure, line=where, device=model, url=launch.raw.get("url"))
     times = dict(_times(launch.raw))

@@ -1,6 +1,6 @@
 """The text of a first gate file: kernels with their types, a matrix, and budgets of the baseline.
 
-What the kernel's own file or pyproject.toml says is not repeated.
+Entries of the kernel's own file or pyproject.toml are not repeated.
 """
 
 import json

@@ -120,9 +120,9 @@ def _check_budgets(gate_file: GateFile, root: TomlTable) -> None:
                 if not _is_reported(metric, kernel):
                     root.problems.append(FileProblem(place, _unreported(metric)))
         if kernel.contract is None and _is_proved(gate_file, kernel):
-            beside = kernel.path.with_suffix(CONTRACT_SUFFIX)
+            contract_file = kernel.path.with_suffix(CONTRACT_SUFFIX)
             message = (
-                f"`{PROVED}` needs a contract; write {beside} "
+                f"`{PROVED}` needs a contract; write {contract_file} "
                 "(`tritonc prove --write-contract` infers one), or name another file"
             )
             root.problems.append(FileProblem(f"{kernel.place}.contract", message))

@@ -84,21 +84,21 @@ class GateJudgement:
     def sentence(self) -> str:
         """Return the result in one line."""
         kept = sum(check.state == KEPT for check in self.checks)
-        said = f"{_counted(self.measured, 'cell')}, {_counted(self.checks, 'check')}: {kept} kept"
+        text = f"{_counted(self.measured, 'cell')}, {_counted(self.checks, 'check')}: {kept} kept"
         counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW, "skipped": SKIPPED}
         for words, state in counts.items():
             if found := sum(check.state == state for check in self.checks):
-                said += f", {found} {words}"
-        return said + (f", {len(self.missing)} missing" if self.missing else "")
+                text += f", {found} {words}"
+        return text + (f", {len(self.missing)} missing" if self.missing else "")
 
 
 def _counted(things: Sized, word: str) -> str:
-    """Return the number of things in words: `1 cell`, `2 cells`."""
+    """Return the number of things as text: `1 cell`, `2 cells`."""
     return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
+class _Compared:
     """The numbers that a budget compares with."""
 
     metrics: Mapping[str, float]
@@ -136,17 +136,17 @@ class Judge:
             yield Check(cell, metric, FAILED, measured.failure, None, None, (), path, line)
             return
         references = {budget.reference for bounds in cell.budgets.values() for budget in bounds}
-        beside = {name: self._beside(cell, name) for name in references if name is not None}
+        compared = {name: self._compared(cell, name) for name in references if name is not None}
         for metric, bounds in sorted(cell.budgets.items()):
             if metric == PROVED and bounds and not cell.is_launch:
                 yield from _proof_checks(cell, measured)
                 continue
             for budget in bounds:
-                other = beside.get(budget.reference or "")
+                other = compared.get(budget.reference or "")
                 for name in _names(cell, metric, measured, other):
                     yield self._check(cell, name, budget, measured, other)
 
-    def _beside(self, cell: Cell, reference: str) -> _Beside | None:
+    def _compared(self, cell: Cell, reference: str) -> _Compared | None:
         """Return the numbers of a reference, None if there are none."""
         if reference == BASELINE:
             known = self._baseline.of(cell) if self._baseline is not None else None
@@ -163,12 +163,12 @@ class Judge:
         metric: str,
         budget: MetricBudget,
         measured: CellNumbers,
-        beside: _Beside | None,
+        compared: _Compared | None,
     ) -> Check:
         value = _value(metric, measured)
-        reference = None if beside is None else _reference(metric, beside, measured)
+        reference = None if compared is None else _reference(metric, compared, measured)
         if metric == PTX:
-            state, summary = _ptx(measured, beside)
+            state, summary = _ptx(measured, compared)
         elif metric == TIME and measured.has_no_times:
             state, summary = SKIPPED, "this ran on the CPU device, which has no times"
         elif value is None:
@@ -177,39 +177,39 @@ class Judge:
             state, summary = NEW, f"{number(value)}, with nothing to compare with"
         else:
             state = KEPT if budget.is_kept(value, reference) else BROKEN
-            bound = budget.sentence(reference, "" if beside is None else beside.name)
+            bound = budget.sentence(reference, "" if compared is None else compared.name)
             summary = f"{number(value)} is {'not ' if state == BROKEN else ''}{bound}"
-        changed = changed_settings(beside.settings, measured.settings) if beside else ""
+        changed = changed_settings(compared.settings, measured.settings) if compared else ""
         if state == BROKEN and changed:  # no line is to blame for what other settings did
             summary += f"; {changed}"
         is_of_code = state == BROKEN and not changed
-        lines = _blamed(cell, metric, measured, beside) if is_of_code else ()
+        lines = _blamed(cell, metric, measured, compared) if is_of_code else ()
         path = lines[0].path if lines else cell.kernel.path
         line = lines[0].line if lines else kernel_line(cell, measured)
         return Check(cell, metric, state, summary, value, reference, lines, path, line)
 
 
 def _proof_checks(cell: Cell, measured: CellNumbers) -> Iterator[Check]:
-    """Yield a broken check for each answer that is no proof, or one that is kept."""
+    """Yield a broken check for each answer that is not a proof, or one that is kept."""
     proof, path = measured.proof, cell.kernel.path
     at = kernel_line(cell, measured)
     if proof is None or proof.problem is not None:
         why = "the service proved nothing" if proof is None else str(proof.problem)
         yield Check(cell, PROVED, FAILED, why, None, None, (), path, at)
     elif proof.verdict == "proved":
-        said = f"all {len(proof.accesses)} accesses, for all sizes"
-        yield Check(cell, PROVED, KEPT, said, None, None, (), path, at)
+        summary = f"all {len(proof.accesses)} accesses, for all sizes"
+        yield Check(cell, PROVED, KEPT, summary, None, None, (), path, at)
     else:
         for access, check, answer in proof.unproved():
             file = cell.kernel.lines.path(access.file or POSTED_SOURCE)
             sentence = answer.sentence(check).replace("\n", ";\n")  # reports make it one line
-            said = f"{access.kind} of {access.argument}: {sentence}"
+            summary = f"{access.kind} of {access.argument}: {sentence}"
             metric = f"{PROVED}.{check}"
             line = access.line if isinstance(access.line, int) else at
-            yield Check(cell, metric, BROKEN, said, None, None, (), file, line)
+            yield Check(cell, metric, BROKEN, summary, None, None, (), file, line)
         if proof.reason:
-            said = f"{proof.verdict}: {proof.reason}"
-            yield Check(cell, PROVED, BROKEN, said, None, None, (), path, at)
+            summary = f"{proof.verdict}: {proof.reason}"
+            yield Check(cell, PROVED, BROKEN, summary, None, None, (), path, at)
 
 
 def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -233,13 +233,15 @@ def kernel_line(cell: Cell, measured: CellNumbers) -> int:
     return 1
 
 
-def _names(cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | None) -> Iterator[str]:
+def _names(
+    cell: Cell, metric: str, measured: CellNumbers, compared: _Compared | None
+) -> Iterator[str]:
     """Yield the metrics of a budget: each class, each case of a launch, or only its own."""
     if metric == TIME and cell.is_launch:
         times = [name for name in measured.metrics if name.partition(".")[0] == TIME]
         yield from sorted(times) or [TIME]
     elif metric == f"{CLASSES}.*" and "instructions" in measured.metrics:
-        known = {**measured.metrics, **(beside.metrics if beside else {})}
+        known = {**measured.metrics, **(compared.metrics if compared else {})}
         named = {name for name, n in known.items() if name.startswith(f"{CLASSES}.") and n}
         yield from sorted(named - cell.budgets.keys())
     elif (metric == TIME) == cell.is_launch and _is_of_backend(metric, cell):
@@ -261,35 +263,37 @@ def _value(metric: str, measured: CellNumbers) -> float | None:
     return measured.metrics.get(metric)
 
 
-def _reference(metric: str, beside: _Beside, measured: CellNumbers) -> float | None:
+def _reference(metric: str, compared: _Compared, measured: CellNumbers) -> float | None:
     if metric.partition(".")[0] == TIME:
-        return beside.upper.get(metric) if beside.device == measured.device else None
-    if metric.startswith(f"{CLASSES}.") and "instructions" in beside.metrics:
-        return beside.metrics.get(metric, 0)
-    if metric.startswith(f"{OPCODES}.") and metric not in beside.metrics:
+        return compared.upper.get(metric) if compared.device == measured.device else None
+    if metric.startswith(f"{CLASSES}.") and "instructions" in compared.metrics:
+        return compared.metrics.get(metric, 0)
+    if metric.startswith(f"{OPCODES}.") and metric not in compared.metrics:
         return None
-    return beside.metrics.get(metric)
+    return compared.metrics.get(metric)
 
 
-def _ptx(measured: CellNumbers, beside: _Beside | None) -> tuple[str, str]:
+def _ptx(measured: CellNumbers, compared: _Compared | None) -> tuple[str, str]:
     if measured.ptx is None:
         return FAILED, "the service does not report the PTX of this"
-    if beside is None or beside.ptx is None:
+    if compared is None or compared.ptx is None:
         return NEW, "nothing to compare with"
-    if measured.ptx == beside.ptx:
+    if measured.ptx == compared.ptx:
         return KEPT, "unchanged"
-    return BROKEN, f"the instructions differ from {beside.name}"
+    return BROKEN, f"the instructions differ from {compared.name}"
 
 
-def _of_baseline(known: BaselineEntry, cell: Cell) -> _Beside:
+def _of_baseline(known: BaselineEntry, cell: Cell) -> _Compared:
     upper = {name: high for name, (_, high) in known.intervals.items()}
     name = "the baseline"
     if known.triton != cell.triton:
         name += f", which has Triton {known.triton}"
-    return _Beside(known.metrics, known.ptx, known.lines, upper, known.device, name, known.settings)
+    return _Compared(
+        known.metrics, known.ptx, known.lines, upper, known.device, name, known.settings
+    )
 
 
-def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
+def _of_run(cell: Cell, measured: CellNumbers) -> _Compared:
     upper = {name: high for name, (_, high) in measured.intervals.items()}
     metrics = dict(measured.metrics)
     for metric in cell.budgets:
@@ -297,14 +301,14 @@ def _of_run(cell: Cell, measured: CellNumbers) -> _Beside:
             metrics[metric] = measured.opcodes(metric.partition(".")[2])
     lines = line_counts(measured.lines, cell.kernel.lines)
     name = f"Triton {cell.triton}"
-    return _Beside(metrics, measured.ptx, lines, upper, measured.device, name, measured.settings)
+    return _Compared(metrics, measured.ptx, lines, upper, measured.device, name, measured.settings)
 
 
 def _blamed(
-    cell: Cell, metric: str, measured: CellNumbers, beside: _Beside | None
+    cell: Cell, metric: str, measured: CellNumbers, compared: _Compared | None
 ) -> tuple[Growth, ...]:
     """Return the lines that caused a broken budget, as far as instructions show."""
     name, _, inner = metric.partition(".")
     kind = inner if name == CLASSES else _LOCAL if name in _SPILLS else ""
-    before = beside.lines if beside is not None and beside.lines else None
+    before = compared.lines if compared is not None and compared.lines else None
     return grown_lines(measured.lines, before, cell.kernel.lines, kind)

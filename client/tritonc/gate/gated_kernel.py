@@ -37,7 +37,7 @@ KERNEL = (
 MOST_BYTES = 64 << 20
 """The limit of all texts that a gate file names, together."""
 CONTRACT_SUFFIX = ".contract"
-"""Of the file beside a kernel's source that has its contract."""
+"""The suffix of the file next to a kernel's source that has its contract."""
 MATRIX = ("targets", "tritons")
 LAUNCH = (LaunchMembers.__annotations__.keys() - KernelMembers.__annotations__.keys()) | {
     "arguments",
@@ -92,7 +92,7 @@ class GatedKernel:
     tritons: tuple[str, ...]
     budgets: BudgetTable
     contract: str | None = None
-    """The text of its contract, None if there is no file of one."""
+    """The text of its contract, None if it has no file."""
     targets_at: str = ""
     tritons_at: str = ""
     package: Package | None = None
@@ -194,7 +194,7 @@ class KernelTables:
         package = Package.of_file(
             path,
             text,
-            named={name: said for name, said in texts.items() if said is not None},
+            named={name: text for name, text in texts.items() if text is not None},
             sends_modules=table.flag("local_imports") is not False,
             read=self._read,
             folders=[self._folder],
@@ -234,8 +234,8 @@ class KernelTables:
         """Return the text of the contract, None without a file."""
         if (written := table.text("contract")) is not None:
             return self._text(table, "contract", self._folder / written)
-        beside = source.with_suffix(CONTRACT_SUFFIX)
-        return self._text(table, "contract", beside) if beside.is_file() else None
+        contract_file = source.with_suffix(CONTRACT_SUFFIX)
+        return self._text(table, "contract", contract_file) if contract_file.is_file() else None
 
     def _launch(self, table: TomlTable) -> dict[str, Any]:
         launch = table.table("launch")

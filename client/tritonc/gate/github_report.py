@@ -24,8 +24,10 @@ def github_report(judgement: GateJudgement) -> str:
 def annotation(level: str, path: Path, line: int, title: str, message: str) -> str:
     """Return the line that annotates `path`; `level` is error, warning or notice."""
     members = {"file": shown_path(path), "line": str(max(1, line)), "title": title}
-    said = ",".join(f"{name}={_escaped(text, _OF_PROPERTIES)}" for name, text in members.items())
-    return f"::{level} {said}::{_escaped(message, _OF_DATA)}\n"
+    properties = ",".join(
+        f"{name}={_escaped(text, _OF_PROPERTIES)}" for name, text in members.items()
+    )
+    return f"::{level} {properties}::{_escaped(message, _OF_DATA)}\n"
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:

@@ -36,7 +36,7 @@ class Growth:
         return self.now - (self.before or 0)
 
     def counts(self) -> str:
-        """Return the numbers in words."""
+        """Return the numbers as text."""
         kind = f"{self.kind} " if self.kind else ""
         change = "" if self.before is None else f"{self.before} -> "
         return f"{change}{self.now} {kind}instructions"

@@ -83,7 +83,7 @@ class MetricBudget:
         return value >= bound - margin if self.is_least else value <= bound + margin
 
     def sentence(self, reference_value: float | None, of: str) -> str:
-        """Return the bound in words: `<= 63 (1.05 x 60 of the baseline)`."""
+        """Return the bound as text: `<= 63 (1.05 x 60 of the baseline)`."""
         sign = ">=" if self.is_least else "<="
         bound = f"{sign} {number(self.bound(reference_value))}"
         if reference_value is None or self.reference is None:

@@ -77,9 +77,9 @@ def _identity(check: Check) -> tuple[str, ...]:
     """Return what the checks of one result have in common."""
     name, target, _ = check.cell.key
     if _rule(check) == PROVED:
-        # further lines say what a fix costs, which depends on the target
-        said = check.summary.partition("\n")[0]
-        return name, shown_path(check.path), str(check.line), check.metric, said
+        # further lines are the costs of a fix, which depends on the target
+        summary = check.summary.partition("\n")[0]
+        return name, shown_path(check.path), str(check.line), check.metric, summary
     return name, target
 
 
@@ -88,11 +88,11 @@ def message_of(checks: Sequence[Check]) -> str:
     first = checks[0]
     if _rule(first) == PROVED:
         return one_line(f"{first.cell.kernel.name}: {first.metric}: {first.summary}")
-    said = "; ".join(
+    summary = "; ".join(
         f"Triton {check.cell.triton}: {check.metric}: {check.summary}" for check in checks
     )
     how = "launched" if first.cell.is_launch else f"for {first.cell.target}"
-    message = one_line(f"{first.cell.kernel.name} {how}: {said}")
+    message = one_line(f"{first.cell.kernel.name} {how}: {summary}")
     if first.lines:
         message += one_line(f"; {first.lines[0].counts()} at this line")
     return message

@@ -1,6 +1,6 @@
 """The lines of a kernel's files, by the service's names for the files.
 
-A line stands for its statement: Tritons differ in which line of a long statement they record for an
+A line means its statement: Tritons differ in which line of a long statement they record for an
 instruction. The text is not executed.
 """
 

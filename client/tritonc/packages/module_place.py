@@ -17,7 +17,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RELATIVE = re.compile(r"^[ \t]*from[ \t]+(\.+)", re.MULTILINE)
 LIBRARIES = frozenset({"torch", "numpy"})
-"""Packages that the service has stand-ins for: single modules of them may be sent."""
+"""Packages for which the service has stand-ins: single modules of them may be sent."""
 _RESERVED = sys.stdlib_module_names | LIBRARIES | {"triton"}
 _MOST_COUNTED = 100_000
 MOST_PARTS, MOST_CHARS = 32, 512  # of a dotted name in a request

@@ -42,7 +42,7 @@ class ModuleSources(Protocol):
 def parents_of(name: str) -> list[str]:
     """Return the packages around a module, the outermost first.
 
-    Not those of libraries that the service has stand-ins for: they would hide these.
+    Not those of libraries for which the service has stand-ins: they would hide these.
     """
     parts = name.split(".")
     if parts[0] in LIBRARIES:

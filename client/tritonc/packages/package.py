@@ -182,7 +182,7 @@ class Package:
         return len(texts) <= MOST_FILES and sum(len(text.encode()) for text in texts) <= MOST_BYTES
 
     @property
-    def said(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Lines on what was left out, for people."""
         lines = [
             f"note: {name} cannot be read, so it counts as absent: {reason}"

@@ -168,9 +168,9 @@ class Program:
         """Yield the reason for a missing verdict, at its line of the program or the reference."""
         if self.problem is None:
             return
-        said = self.problem.raw
-        file, line = said.get("file") or "", said.get("line") or 0
-        is_of_reference = said.get("program") == "reference"
+        problem = self.problem.raw
+        file, line = problem.get("file") or "", problem.get("line") or 0
+        is_of_reference = problem.get("program") == "reference"
         if is_of_reference:
             names = {POSTED_SOURCE: reference_name}
         place = _place(file, line, names) or (reference_name if is_of_reference else "")

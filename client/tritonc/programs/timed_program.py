@@ -38,7 +38,7 @@ class ProgramTimes:
     """The times of a program, or of one case; `timing` and `reference_timing` as for launches.
 
     `speedup` is the reference's median divided by the program's, with its confidence interval
-    `speedup_interval`; `coverage` is the share of its own kernels in `coverage_measure`, "time" or
+    `speedup_interval`; `coverage` is the share of its kernels in `coverage_measure`, "time" or
     "work"; `entries` are sorted by time, longest first. Members without a measurement are None or
     empty.
     """
@@ -55,11 +55,11 @@ class ProgramTimes:
     def from_json(cls, body: Mapping[str, Any]) -> "ProgramTimes":
         """Parse the times of a program or a case."""
         interval = body.get("speedup_interval")
-        beside = body.get("reference") or {}
+        reference = body.get("reference") or {}
         return read_members(
             cls,
             body,
-            reference_timing=body.get("reference_timing") or beside.get("timing"),
+            reference_timing=body.get("reference_timing") or reference.get("timing"),
             speedup_interval=None if interval is None else (interval[0], interval[1]),
             entries=tuple(map(ProgramEntry.from_json, body.get("entries") or ())),
         )

@@ -15,7 +15,7 @@ MEASURED = (
     "code_bytes", "compile_ms", "proof", "proof_reason", "verdict", "reason", "median_us",
     "compilation_key",
 )  # fmt: skip
-"""The members of a row beside its values."""
+"""The members of a row except its values."""
 _MOST_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
 
 
@@ -25,7 +25,7 @@ class SweepRow:
 
     `values` are by axis (`constexprs.BLOCK_SIZE`, `target`), a label if the value is long.
     `state` is queued, running, succeeded (compiled), completed (ran), failed, refused, cancelled,
-    or pruned (not worth running: `pruned` says why). `reason` explains the verdict in one line.
+    or pruned (not worth running, see `pruned`). `reason` explains the verdict in one line.
     `occupancy` is between 0 and 1. `proof` is proved, refuted, possible or unknown, with a reason.
     """
 

@@ -36,7 +36,7 @@ class Proposal:
     value: Any
 
     def __str__(self) -> str:
-        """Return the change in words."""
+        """Return the change as text."""
         return f"{self.name} {self.before} -> {self.value}"
 
 
@@ -132,7 +132,7 @@ def _ended(line: str) -> str:
 
 
 def _head(text: str, name: str) -> int | None:
-    """Return the index of the line of a kernel's first decorator, None if there is no such."""
+    """Return the index of the line of a kernel's first decorator, None if there is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in the user's string literals

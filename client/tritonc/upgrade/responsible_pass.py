@@ -26,8 +26,8 @@ class ResponsiblePass:
 
     def __str__(self) -> str:
         """Return it in one line."""
-        said = ", ".join(self.differences)
-        return f"pass {self.name} ({self.stage}): {said}"
+        differences = ", ".join(self.differences)
+        return f"pass {self.name} ({self.stage}): {differences}"
 
 
 def responsible_pass(old: Mapping[str, Any], new: Mapping[str, Any]) -> ResponsiblePass | None:

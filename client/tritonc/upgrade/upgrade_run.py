@@ -19,7 +19,7 @@ from tritonc.upgrade.proposals import MOST_TRIED, Proposal, proposals
 from tritonc.upgrade.responsible_pass import ResponsiblePass, responsible_pass
 
 MEASURED: Budgets = {"instructions": ()}
-"""Budgets without bounds: they only say that instructions are to be counted."""
+"""Budgets without bounds: with them, instructions are counted."""
 MOST_EXPLAINED = 20
 _NOT_DERIVABLE = 422
 _MACHINE_CODE = ("sass", "amdgcn")

@@ -81,7 +81,7 @@ def test_a_buffer_whose_values_are_not_known_has_a_hint() -> None:
         "reason": "it depends on the values of i_ptr, loaded at line 9",
     }
     body = {"id": "3", "state": "completed", "accesses": [{"line": 9, "bounds": unknown}]}
-    hint = "hint: say in the contract what i_ptr holds: `values i_ptr: 0 .. SIZE`"
+    hint = "hint: add the range of i_ptr to the contract: `values i_ptr: 0 .. SIZE`"
     assert hint in Proof.from_json(body).render()
     told = body | {"contract": "values i_ptr: 0 .. n\n"}
     assert "hint" not in Proof.from_json(told).render()

@@ -1,7 +1,7 @@
 """Texts avoid phrases that made them hard to read: docstrings, comments, messages, documents."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,26 @@ ALLOWED = {
     # the tape as the recorder writes it
     ("docs/reference/programs-tape.md", "hangs on"),
 }
+PLAIN = {
+    r"\bbeside\b": "next to, with, in addition to",
+    r"\bsaid\b": "given, reported; for a name: the thing",
+    r"\bsays\b": "contains, returns, reports, names",
+    r"\b(?:some|any)body\b": "the actor",
+    r"\bof what\b": "of the thing",
+    r"(?<!there )\bis no (?!longer\b)": "is not a",
+    r"\bstands?\b(?!-in| for )": "is, comes",
+    r"\bof (?:its|their|our) own\b": "its own, separate",
+    r"\bof ours\b": "our",
+    r"\bso many\b": "that many, N",
+    r"\b(?:as|device|numbers|change|bound|it) in words\b": "as text",
+    r"\bunder way\b": "running",
+    r"\bbut for\b": "except",
+    r"\banew\b": "again",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+}
+"""Phrases of another language, and what a native engineer writes."""
+IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
+"""Packages without any of `PLAIN`; add one when it is."""
 EXAMPLES = Path(__file__)
 """Has the phrases themselves."""
 WRITTEN = {
@@ -54,8 +74,8 @@ WRITTEN = {
 BUILT = {"node_modules", "built", "__pycache__"}
 
 
-def texts() -> Iterator[Path]:
-    for top in (ROOT / name for name in TEXTS):
+def texts(tops: Iterable[str] = TEXTS) -> Iterator[Path]:
+    for top in (ROOT / name for name in tops):
         if top.is_file():
             yield top
         for path in top.rglob("*"):
@@ -80,6 +100,19 @@ def test_texts_avoid_phrases_that_made_them_hard_to_read() -> None:
     }
 
     assert sorted(found - ALLOWED) == []
+
+
+def test_packages_in_plain_words_stay_so() -> None:
+    phrases = {re.compile(phrase, re.IGNORECASE): instead for phrase, instead in PLAIN.items()}
+    strange = [
+        (str(path.relative_to(ROOT)), match[0], instead)
+        for path in texts(IN_PLAIN_WORDS)
+        if path.suffix in {".py", ".lua"}
+        for phrase, instead in phrases.items()
+        for match in phrase.finditer(path.read_text())
+    ]
+
+    assert strange == []
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_file_that_is_no_key_is_refused_without_its_text(tmp_path: Path) -> No
     path.write_text("a secret")
     path.chmod(0o600)
 
-    with pytest.raises(InvalidReceiptKey, match="no Ed25519 key") as refused:
+    with pytest.raises(InvalidReceiptKey, match="not an Ed25519 key") as refused:
         receipt_key(path)
     assert "a secret" not in str(refused.value)
 

@@ -30,8 +30,8 @@ def test_urls_of_servers_and_sentinels_are_accepted(url: str) -> None:
     [
         ("localhost:6379", "must begin with one of redis://, rediss://"),
         ("http://store", "must begin with one of"),
-        ("redis://:word@store:port/0", "is no URL of a Redis server"),
-        ("redis://user:wo/rd@store:6379/0", "is no URL of a Redis server"),
+        ("redis://:word@store:port/0", "is not a URL of a Redis server"),
+        ("redis://user:wo/rd@store:6379/0", "is not a URL of a Redis server"),
         ("redis://:word@store:6379/abc", "needs the number of a database, or nothing"),
         ("rediss://:word@store:6379/1/2", "as in redis://:password@host:6379/0"),
         ("redis://:word@store:6379/-1", "needs the number of a database"),

@@ -95,7 +95,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
     made = compile_all(wanted, given, client, terminal)
     if given.json:
         write_json(_document(wanted, made))
-    said: dict[str, str] = {}
+    reported: dict[str, str] = {}
     wrote: list[str] = []
     for one, compilation in zip(wanted, made, strict=True):
         # write the reached stages before reporting a failure: the user needs them to debug it
@@ -103,7 +103,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
             one.source.name, one.target, compilation, client, given.wait_s, wrote.append
         )
         text = report(one, compilation, given, client)
-        first = said.setdefault(text, one.target)
+        first = reported.setdefault(text, one.target)
         terminal.say(text if first == one.target else f"for {one.target} as for {first}")
         if given.why:
             terminal.say(why_lines(client.why(compilation.key)))
@@ -126,13 +126,13 @@ def wanted_compilations(
     sources = [read_source(path, given) for path in given.sources]
     fixed = kernel_members(given)
     rest = rare_members(given) | {"include": list(include), "stop_after": given.stop_after}
-    said: list[str] = []
+    notes: list[str] = []
     wanted = []
     for source in sources:
         for target in targets_of(given):
             make = partial(specialized, source, given, fixed, target, client)
-            wanted.append(WantedCompilation(source, target, make(said.append) | rest, make))
-    for line in dict.fromkeys(said):  # two targets infer the same
+            wanted.append(WantedCompilation(source, target, make(notes.append) | rest, make))
+    for line in dict.fromkeys(notes):  # two targets infer the same
         say(line)
     return wanted
 
@@ -220,14 +220,14 @@ def report(
 ) -> str:
     """Return the output of a compilation and its report."""
     package = one.source.package
-    notes = [] if package is None else package.said
+    notes = [] if package is None else package.notes
     if compilation.succeeded:
         text = compilation.stdout + describe(compilation, one.source.name)
         return "\n".join([text, *_share(one, compilation), *notes])
     words = flags_to_add(compilation, one.source, given, client)
     hint = f"hint: add {words}" if words else ""
     flag = flag_line(compilation.problem, compilation.diagnostics)
-    is_placed = any(said.line for said in compilation.diagnostics)
+    is_placed = any(item.line for item in compilation.diagnostics)
     # an error of the request that is about no line is in the line of its flag
     reason = "" if flag and not is_placed else CompileFailed(compilation).render(one.source.name)
     return "\n".join(filter(None, [compilation.stdout + reason, hint, flag, *notes]))

@@ -94,7 +94,7 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
     while posted is not None and posted.supply(launch.problem):
         source |= posted.members
         launch = _launched(given, client, terminal, source, members)
-    terminal.say("\n".join(posted.package.said if posted and posted.package else []))
+    terminal.say("\n".join(posted.package.notes if posted and posted.package else []))
     terminal.say(launch.stdout)
     for name, path in given.save:
         if name in launch.outputs:

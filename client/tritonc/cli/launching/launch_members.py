@@ -44,12 +44,12 @@ def launch_source(
     Raises ArgumentTypeError unless exactly one of them gives the kernel.
     """
     key, compilation = request.pop("compilation_key", None), request.pop("compilation", {})
-    beside = KernelMembers.__annotations__.keys() & request.keys()
-    compilation |= {name: request.pop(name) for name in beside}
+    moved = KernelMembers.__annotations__.keys() & request.keys()
+    compilation |= {name: request.pop(name) for name in moved}
     flags = kernel_members(given) | ({"target": given.target} if given.target else {})
     if key is not None:
-        said = [given.source] if posted else []
-        if twice := ", ".join([*said, *_merged(compilation, flags)]):
+        sources = [given.source] if posted else []
+        if twice := ", ".join([*sources, *_merged(compilation, flags)]):
             raise ArgumentTypeError(
                 f"{twice}: not allowed with compilation_key, whose kernel is compiled already"
             )

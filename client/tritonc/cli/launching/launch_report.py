@@ -1,4 +1,4 @@
-"""Parts of `tritonc launch`'s report beside the verdict: output values and memory accesses."""
+"""Parts of `tritonc launch`'s report after the verdict: output values and memory accesses."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,2 +1,2 @@
 # Runs in: client
-"""`tritonc program`: runs code that launches kernels beside a reference; shows recordings."""
+"""`tritonc program`: runs code that launches kernels, and a reference; shows recordings."""

@@ -22,7 +22,7 @@ EPILOG = """\
 entry points, with --entry and --reference-entry:
   model:ModelNew      a class with `forward` (the default; for a reference: model:Model)
   function:add        a function (default: custom_kernel; for a reference: ref_kernel)
-  script              the file as it stands; script:y,z names the variables with its results
+  script              the file itself; script:y,z names the variables with its results
 `get_inputs` makes the inputs, `get_init_inputs` the constructor's arguments. The reference defines
 them, or the file of --inputs; without a reference FILE itself.
 

@@ -62,7 +62,7 @@ def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
     Raises ProgramFailed if it cannot be recorded, WaitExpired, ProblemError, OSError.
     """
-    output = given.output or _beside(given.source)
+    output = given.output or _next_to(given.source)
     check_writable(output, f"--output {output}")
     members = members_of(given) | {"stop_after": "kernels", "target": given.target}
     program = submit_and_wait(given, client, terminal, members, reference_of(given))
@@ -86,7 +86,7 @@ def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return not manifest["left_out"]
 
 
-def _beside(source: str) -> str:
+def _next_to(source: str) -> str:
     return STANDARD if source == STANDARD else str(Path(source).with_suffix(".tar"))
 
 

@@ -1,4 +1,4 @@
-"""Outputs of `tritonc sweep` beside its table; impossible ones are refused before it starts."""
+"""Outputs of `tritonc sweep` except its table; impossible ones are refused before it starts."""
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -70,8 +70,8 @@ def check_winners(given: Namespace, *, is_launch: bool, has_search: bool) -> Non
 
 
 def check_alone(given: Namespace) -> None:
-    """Refuse flags of a new sweep beside --id, which names an old one. Raises ArgumentTypeError."""
-    said = {
+    """Raise ArgumentTypeError for flags of a new sweep with --id, which names an old one."""
+    flags = {
         given.source or "FILE": given.source,
         "--request": given.request,
         "--space": given.space,
@@ -91,7 +91,7 @@ def check_alone(given: Namespace) -> None:
         "--budget-s": given.budget_s,
         "--instructions": given.instructions,
     }
-    beside = [flag for flag, word in said.items() if word]
-    if given.id and beside:
-        message = f"--id {given.id}: this sweep exists already; leave out {', '.join(beside)}"
+    useless = [flag for flag, word in flags.items() if word]
+    if given.id and useless:
+        message = f"--id {given.id}: this sweep exists already; leave out {', '.join(useless)}"
         raise ArgumentTypeError(message)

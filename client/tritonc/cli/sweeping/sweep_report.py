@@ -47,12 +47,12 @@ def _winner(winner: Mapping[str, Any]) -> str:
     if winner.get("variant") is None:
         return f"no winner {where}: {winner.get('note') or 'nothing was timed'}"
     values = winner.get("values") or {}
-    said = " ".join(
+    axes = " ".join(
         f"{short}={value}"
         for short, value in zip(short_names(values), values.values(), strict=True)
     )
     median_us, lead = winner.get("median_us"), winner.get("lead") or {}
-    parts = [f"fastest {where}: #{winner['variant']} {said}"]
+    parts = [f"fastest {where}: #{winner['variant']} {axes}"]
     parts += [f"{median_us:.4g} us"] if median_us is not None else []
     if lead:
         low, high = lead.get("interval_percent") or ("?", "?")

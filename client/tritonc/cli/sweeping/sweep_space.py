@@ -25,8 +25,8 @@ _OPEN, _CLOSE = "[{(", "]})"
 
 def is_launch(given: Namespace, request: Mapping[str, Any]) -> bool:
     """Return whether the base runs the kernel instead of only compiling it."""
-    said = given.argument or given.grid or given.device or given.reference
-    return bool(said or request.keys() & {"arguments", "grid", "device", "cases", "reference"})
+    flags = given.argument or given.grid or given.device or given.reference
+    return bool(flags or request.keys() & {"arguments", "grid", "device", "cases", "reference"})
 
 
 def base_of(

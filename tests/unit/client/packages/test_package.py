@@ -180,7 +180,7 @@ def test_after_some_rounds_the_rest_is_absent_and_said_in_one_line(folder: Path)
     assert not made.supply([f"m{MOST_ROUNDS + 1}"])
 
     assert made.absent == [f"m{MOST_ROUNDS}"]
-    [line] = made.said
+    [line] = made.notes
     assert "m5 were asked for and not sent" in line
 
 
@@ -218,7 +218,7 @@ def test_a_module_that_cannot_be_read_is_absent_and_said(folder: Path) -> None:
 
     assert made.supply(["broken"])
     assert made.absent == ["broken"]
-    assert "note: broken cannot be read, so it counts as absent" in made.said[0]
+    assert "note: broken cannot be read, so it counts as absent" in made.notes[0]
 
 
 def test_its_share_counts_the_modules_of_the_package(folder: Path) -> None:
