@@ -15,12 +15,12 @@ from itertools import product
 from math import prod
 
 from jobs.deadline import DeadlinePassed
-from programs.program_record import ProgramFlag
+from programs.program_record import EntryTime, ProgramFlag
 from programs.replay.replay_order import Experiment
 from programs.tape.flow import flow_of
 from programs.tape.kernel_effects import KernelEffects
 from programs.tape.overload_effects import draws, kind_of, makes_views, name_of
-from programs.tape.schema import AtenOp, ProgramLine, Tape, TapeLaunch, TensorMeta, tensors_of
+from programs.tape.schema import AtenOp, Op, ProgramLine, Tape, TapeLaunch, TensorMeta, tensors_of
 from programs.worker.program_outcome import ExperimentResults
 from programs.worker.program_trials import ProgramTrials, is_finished
 from programs.worker.replayed import Replayed
@@ -236,19 +236,35 @@ def _flag(message: str, place: ProgramLine | None) -> ProgramFlag:
     return ProgramFlag(kind="torch_did_the_work", message=message, file=file, line=line)
 
 
+def flags_by_time(
+    tape: Tape, entries: Sequence[EntryTime], reference_us: float
+) -> list[ProgramFlag]:
+    """Return a flag for torch's share of the time on a GPU, where no experiment could be made.
+
+    Nothing shows then that outputs do not depend on what torch computes. It names the op that
+    takes longest; `entries` have the longest first.
+    """
+    found = [one for one in entries if _computes(tape.ops[one.op])]
+    share = sum(one.us for one in found) / reference_us if reference_us > 0 else 0.0
+    if share <= MOST_BY_TORCH:
+        return []
+    message = (
+        f"torch's ops take {share:.0%} of the reference's time on the GPU, and no experiment shows "
+        f"that outputs do not depend on them: compute {found[0].name} in a kernel of this program"
+    )
+    return [_flag(message, tape.ops[found[0].op].place)]
+
+
+def _computes(op: Op) -> bool:
+    return isinstance(op, AtenOp) and not makes_views(op) and kind_of(op) not in _FREE_KINDS
+
+
 def noisable_ops(tape: Tape) -> Sequence[int]:
     """Return the indices of the first call's ops that compute, copy or draw.
 
     Views make nothing, and fresh memory and constants hold nothing that torch worked for.
     """
-    return [
-        index
-        for index, op in enumerate(tape.ops)
-        if op.phase == "run"
-        and isinstance(op, AtenOp)
-        and not makes_views(op)
-        and kind_of(op) not in _FREE_KINDS
-    ]
+    return [index for index, op in enumerate(tape.ops) if op.phase == "run" and _computes(op)]
 
 
 def launch_copies(tape: Tape, effects: dict[str, KernelEffects | None]) -> Sequence[Sequence[Copy]]:

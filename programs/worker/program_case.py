@@ -14,7 +14,7 @@ from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest, cpu_checks
 from programs.tape.flags import drawn_on_cuda, flags_of
-from programs.worker.experiments import make_experiments
+from programs.worker.experiments import flags_by_time, make_experiments
 from programs.worker.gpu.gpu_replay import DeviceProgram, ProgramGpu
 from programs.worker.kernel_jobs import TooManyKernels
 from programs.worker.output_tolerances import OutputTolerances, output_tolerances
@@ -66,6 +66,8 @@ _TOO_LATE = (
     "torch and about other values may be missing. Ask for more than this deadline_s, or make the "
     "inputs smaller."
 )
+_ON_ANY_DEVICE = frozenset({str(Verdict.RACE), str(Verdict.OUT_OF_BOUNDS)})
+"""Findings of the CPU device that a GPU cannot make."""
 _CPU_BESIDE_GPU_S = 60.0
 """Limit of the experiments on a program that ran on a GPU."""
 _MOST_KEPT = 20
@@ -153,9 +155,13 @@ class _Case:
                 outcome.flags += there.experiments.flags
                 outcome.warnings += [] if there.experiments.is_complete else [_TOO_LATE]
                 return
+            outcome.findings += [one for one in there.findings if one.kind in _ON_ANY_DEVICE]
             problem = there.problem
             why = f"the verdict is {there.verdict}" if problem is None else problem.detail
         outcome.warnings.append(_NO_EXPERIMENTS.format(why=why or "unknown"))
+        if outcome.recorded and outcome.times and outcome.reference_times:
+            tape, reference_us = outcome.recorded.candidate.tape, outcome.reference_times.timing
+            outcome.flags += flags_by_time(tape, outcome.times.entries, reference_us.median_us)
 
     async def _compiled(self, recorded: ProgramTape, texts: ProgramTexts) -> ProgramKernels:
         attempt = self._attempt
