@@ -1,8 +1,9 @@
 """Posts the cheats and honest controls of a folder to a tritond on this machine's GPU.
 
-`python tests/gpu/cheats_visit.py FOLDER [SECONDS]`, where FOLDER has `cheats.jsonl` and `run.py`,
-which judges answers. It counts the cheats that are believed, and the controls that failed, of those
-that were answered within the limit. The first to be posted need a GPU.
+`python tests/gpu/cheats_visit.py FOLDER [SECONDS [WORD...]]`, where FOLDER has `cheats.jsonl` and
+`run.py`, which judges answers; words choose names. It counts the cheats that are believed, and the
+controls that failed, of those that were answered within the limit. The first to be posted need a
+GPU.
 """
 # ruff: noqa: T201 - a script that reports
 
@@ -30,12 +31,14 @@ Case = dict[str, Any]
 
 
 def main() -> None:
-    folder, *limit = sys.argv[1:]
+    folder, *more = sys.argv[1:]
+    limit, words = (more[0], more[1:]) if more else (LIMIT_S, [])
     judge = loaded(Path(folder) / "run.py")
-    ends = time.monotonic() + float(limit[0] if limit else LIMIT_S)
+    ends = time.monotonic() + float(limit)
     cases = [
         one for one in judge.ALL if one["where"] != "cpu" and one["kind"] in {"program", "launch"}
     ]
+    cases = [one for one in cases if not words or any(word in one["name"] for word in words)]
     cases.sort(key=lambda one: (one["where"] != "gpu", not one["control"]))
     with tempfile.TemporaryDirectory() as data, programs_on_gpu(Path(data)) as service:
         counts = posted(judge, cases, str(service.base_url), ends)
@@ -74,7 +77,7 @@ def judged(judge: Any, one: Case, url: str) -> tuple[str, str]:
     with httpx.Client(base_url=url, timeout=300) as http:
         try:
             answer = judge.post(http, one, gpu=True)
-            verdict, flags, findings, coverage, speed, passed, _ = judge.judged(one, answer)
+            verdict, flags, findings, coverage, speed, passed, warned = judge.judged(one, answer)
         except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:
             return "failed", f"{one['name']} failed: {error!r:.200}"
     serious = [kind for kind in findings if kind not in judge.NEUTRAL]
@@ -85,7 +88,7 @@ def judged(judge: Any, one: Case, url: str) -> tuple[str, str]:
     else:
         word = "believed" if is_clean else "passed, but told" if passed else "caught"
     seconds = time.monotonic() - began
-    details = f"{verdict!s:.40} {flags} {findings} coverage {coverage} speed {speed}"
+    details = f"{verdict!s:.40} {flags} {findings} coverage {coverage} speed {speed} {warned[:3]}"
     return word, f"{one['name']:44} {word:16} {details} {seconds:.1f} s"
 
 
