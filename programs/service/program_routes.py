@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from programs.program_record import Program
@@ -12,7 +11,6 @@ from programs.program_request import (
     FUNCTION_EXAMPLE,
     TIMED_EXAMPLE,
     WARMING_EXAMPLE,
-    ProgramRequest,
 )
 from programs.receipt import Receipt
 from programs.service.program_examples import (
@@ -27,22 +25,14 @@ from programs.service.program_files import WhichTape, receipt_answer, tape_answe
 from programs.service.program_submission import PROGRAMS
 from programs.tape.json_schema import TAPE_SCHEMA
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
-from service.http.openapi import answer_of, body_of, events_of, header, wait_parameter
-from service.idempotency import HEADER
-from service.lists.own_list import Summary, list_route
+from service.http.openapi import answer_of, header
+from service.lists.own_list import Summary
 from service.lists.summaries import Members, owned
-from service.routes.events import RESUMED
-from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned, stream_owned
+from service.routes.owned_job_routes import SCOPE, OwnedRoutes, RouteText, add_owned_routes
 from service.state import state_of
 
 Which = Literal["candidate", "reference"]
 MOST_CHARS = 100
-EXAMPLES = {
-    "a model and its reference": EXAMPLE,
-    "a function on inputs of the request": FUNCTION_EXAMPLE,
-    "on a GPU, and timed there": TIMED_EXAMPLE,
-    "what it launches, compiled only": WARMING_EXAMPLE,
-}
 _ACCEPT = header("Accept", "`text/plain` for the readable form")
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"])
@@ -90,49 +80,46 @@ def _of_job(job: Members) -> Summary:
 LISTED = owned("programs", _of_record, _of_job)
 
 
-@router.post(
-    "",
-    summary="Run a program that launches kernels, and judge its outputs",
-    responses=answer_of(Program, ANSWERS) | answer_of(Program, UNDER_WAY, status=202),
-    openapi_extra={
-        "requestBody": body_of(ProgramRequest, EXAMPLES),
-        "parameters": [
-            wait_parameter(),
-            HEADER,
-        ],
-    },
+add_owned_routes(
+    router,
+    PROGRAMS,
+    OwnedRoutes(
+        record=Program,
+        requests={
+            "a model and its reference": EXAMPLE,
+            "a function on inputs of the request": FUNCTION_EXAMPLE,
+            "on a GPU, and timed there": TIMED_EXAMPLE,
+            "what it launches, compiled only": WARMING_EXAMPLE,
+        },
+        over=ANSWERS,
+        unfinished=UNDER_WAY,
+        cancelled=CANCELLED,
+        events={
+            "queued": QueuedEvent,
+            "started": StartedEvent,
+            "recorded": RecordedEvent,
+            "compiled": CompiledEvent,
+            "replayed": ReplayedEvent,
+            "case": CaseEvent,
+            "finished": FinishedEvent,
+        },
+        listed=LISTED,
+        post=RouteText(
+            "Run a program that launches kernels, and judge its outputs",
+            "Answer 200 with a finished program, 202 with one that is queued or running.\n\n"
+            "A sandboxed process records the program without data. Another process, which never "
+            "sees its\nPython, runs the recording. A program that is wrong, or cannot be recorded, "
+            "is a result.",
+        ),
+        list_description="Answer the programs that you posted, alone or in a batch.",
+        get=RouteText("A program, by id", "Answer 200 whatever the state."),
+        delete=RouteText("Cancel a program", "Answer 202, or 200 if it had finished."),
+        follow=RouteText(
+            "queued, started, recorded, compiled, replayed, case and finished, as they happen",
+            "Stream the events after `Last-Event-ID`, until the program has finished.",
+        ),
+    ),
 )
-async def post_program(request: Request) -> Response:
-    """Answer 200 with a finished program, 202 with one that is queued or running.
-
-    A sandboxed process records the program without data. Another process, which never sees its
-    Python, runs the recording. A program that is wrong, or cannot be recorded, is a result.
-    """
-    return await post_owned(request, PROGRAMS)
-
-
-list_route(router, LISTED, (SCOPE,), "Answer the programs that you posted, alone or in a batch.")
-
-
-@router.get(
-    "/{program_id}",
-    summary="A program, by id",
-    responses=answer_of(Program, ANSWERS | UNDER_WAY),
-    openapi_extra={"parameters": [wait_parameter()]},
-)
-async def get_program(request: Request, program_id: str) -> Response:
-    """Answer 200 whatever the state."""
-    return await get_owned(request, PROGRAMS, program_id)
-
-
-@router.delete(
-    "/{program_id}",
-    summary="Cancel a program",
-    responses=answer_of(Program, ANSWERS) | answer_of(Program, CANCELLED, status=202),
-)
-async def delete_program(request: Request, program_id: str) -> Response:
-    """Answer 202, or 200 if it had finished."""
-    return await delete_owned(request, PROGRAMS, program_id)
 
 
 @router.get(
@@ -176,24 +163,3 @@ async def get_receipt(request: Request, program_id: str) -> Response:
     caller = await state.callers.identify(request, SCOPE)
     stored = await PROGRAMS.find_owned(state, caller, program_id)
     return await receipt_answer(request, state, program_id, stored)
-
-
-@router.get(
-    "/{program_id}/events",
-    summary="queued, started, recorded, compiled, replayed, case and finished, as they happen",
-    response_class=Response,
-    responses=events_of(
-        "ProgramEvent",
-        queued=QueuedEvent,
-        started=StartedEvent,
-        recorded=RecordedEvent,
-        compiled=CompiledEvent,
-        replayed=ReplayedEvent,
-        case=CaseEvent,
-        finished=FinishedEvent,
-    ),
-    openapi_extra=RESUMED,
-)
-async def get_program_events(request: Request, program_id: str) -> StreamingResponse:
-    """Stream the events after `Last-Event-ID`, until the program has finished."""
-    return await stream_owned(request, PROGRAMS, program_id)

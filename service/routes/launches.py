@@ -4,26 +4,22 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.rejection import FieldError, RequestRejected
 from jobs.deadline import Deadline
 from launch.messages import Finding
 from launch.request.launch_record import Launch
-from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE, LaunchRequest
+from launch.request.launch_request import CPU_EXAMPLE, EXAMPLE
 from service.http.answer_parts import AnswerRoom, parts_response
 from service.http.body import parse_body, read_body
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
-from service.http.openapi import body_of, bytes_as, events_of, wait_parameter
+from service.http.openapi import body_of, bytes_as
 from service.http.problems import ProblemRaised
-from service.idempotency import HEADER
 from service.launches.launch_submission import LAUNCHES
-from service.lists.own_list import list_route
 from service.lists.summaries import LAUNCHES as LISTED
 from service.routes.artifacts import blob_response
-from service.routes.events import RESUMED
-from service.routes.owned_job_routes import SCOPE, delete_owned, get_owned, post_owned, stream_owned
+from service.routes.owned_job_routes import SCOPE, OwnedRoutes, RouteText, add_owned_routes
 from service.state import ServiceState, state_of
 from store.launches import StoredLaunch
 
@@ -31,23 +27,33 @@ PATH = "/v1/launches"
 PRIVATE = {"Cache-Control": "private, no-cache"}
 
 router = APIRouter(prefix=PATH, tags=["launches"])
-
-
-@router.post(
-    "",
-    summary="Run a kernel and check its results",
-    responses={200: {"model": Launch}, 202: {"model": Launch}},
-    openapi_extra={
-        "requestBody": body_of(LaunchRequest, {"vector add": EXAMPLE, "on a CPU": CPU_EXAMPLE}),
-        "parameters": [
-            wait_parameter(),
-            HEADER,
-        ],
-    },
+add_owned_routes(
+    router,
+    LAUNCHES,
+    OwnedRoutes(
+        record=Launch,
+        requests={"vector add": EXAMPLE, "on a CPU": CPU_EXAMPLE},
+        events={
+            "queued": QueuedEvent,
+            "started": StartedEvent,
+            "case": CaseEvent,
+            "finished": FinishedEvent,
+            "finding": Finding,
+        },
+        listed=LISTED,
+        post=RouteText(
+            "Run a kernel and check its results",
+            "Answer 200 with a finished launch, 202 while it is queued or running.",
+        ),
+        list_description="Answer the launches that you posted, alone or in a batch.",
+        get=RouteText("Get a launch by id", "Answer 200 in every state."),
+        delete=RouteText("Cancel a launch", "Answer 202, or 200 when it was over."),
+        follow=RouteText(
+            "Stream the events queued, started, case, finished and finding",
+            "Stream events after `Last-Event-ID` until the launch is over.",
+        ),
+    ),
 )
-async def post_launch(request: Request) -> Response:
-    """Answer 200 with a finished launch, 202 while it is queued or running."""
-    return await post_owned(request, LAUNCHES)
 
 
 class LaunchQuery(BaseModel):
@@ -105,31 +111,6 @@ def _refuse_repeats(ids: Sequence[str]) -> None:
             raise RequestRejected(FieldError(f"/ids/{index}", f"is the same as /ids/{before}"))
 
 
-list_route(router, LISTED, (SCOPE,), "Answer the launches that you posted, alone or in a batch.")
-
-
-@router.get(
-    "/{launch_id}",
-    summary="Get a launch by id",
-    response_model=Launch,
-    openapi_extra={"parameters": [wait_parameter()]},
-)
-async def get_launch(request: Request, launch_id: str) -> Response:
-    """Answer 200 in every state."""
-    return await get_owned(request, LAUNCHES, launch_id)
-
-
-@router.delete(
-    "/{launch_id}",
-    summary="Cancel a launch",
-    response_model=Launch,
-    responses={202: {"model": Launch}},
-)
-async def delete_launch(request: Request, launch_id: str) -> Response:
-    """Answer 202, or 200 when it was over."""
-    return await delete_owned(request, LAUNCHES, launch_id)
-
-
 @router.get(
     "/{launch_id}/outputs/{argument}",
     summary="Get an output tensor as .npy",
@@ -158,25 +139,6 @@ async def get_trace(request: Request, launch_id: str, case: int = 0) -> Response
     caller = await state.callers.identify(request, SCOPE)
     stored = await LAUNCHES.find_owned(state, caller, launch_id)
     return await _answer_file(request, state, stored, f"{case}/", "application/json")
-
-
-@router.get(
-    "/{launch_id}/events",
-    summary="Stream the events queued, started, case, finished and finding",
-    response_class=Response,
-    responses=events_of(
-        "LaunchEvent",
-        queued=QueuedEvent,
-        started=StartedEvent,
-        case=CaseEvent,
-        finished=FinishedEvent,
-        finding=Finding,
-    ),
-    openapi_extra=RESUMED,
-)
-async def get_launch_events(request: Request, launch_id: str) -> StreamingResponse:
-    """Stream events after `Last-Event-ID` until the launch is over."""
-    return await stream_owned(request, LAUNCHES, launch_id)
 
 
 async def _answer_file(

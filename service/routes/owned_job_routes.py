@@ -1,12 +1,15 @@
-"""Shared handlers of launches, programs and proofs: post, read, cancel and follow one."""
+"""The routes that all owned jobs have: post, list, read, cancel and follow one."""
 
 import logging
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from jobs.deadline import Deadline
 from jobs.kind import state_of_record
@@ -14,12 +17,14 @@ from jobs.work_context import request_id
 from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.file_digests import with_texts
 from service.http.body import read_body
+from service.http.openapi import answer_of, body_of, events_of, wait_parameter
 from service.http.query import requested_wait
 from service.http.validators import Caching, validated
-from service.idempotency import KeyedPost
+from service.idempotency import HEADER, KeyedPost
 from service.large_bodies import parsed
+from service.lists.own_list import Collection, list_route
 from service.owned_jobs import OVER_STATES, OwnedJobs
-from service.routes.events import event_stream
+from service.routes.events import RESUMED, event_stream
 from service.state import state_of
 from store.jobs.types import Submitted, Waiting
 
@@ -27,6 +32,97 @@ SCOPE = "launch"
 """The scope that an API key needs for both."""
 _Stored = TypeVar("_Stored")
 logger = logging.getLogger(__name__)
+
+
+class RouteText(NamedTuple):
+    """The texts of a route in the OpenAPI document."""
+
+    summary: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedRoutes:
+    """The routes of one kind of owned jobs, as the OpenAPI document shows them."""
+
+    record: type[BaseModel]
+    requests: Mapping[str, Any]
+    """Bodies by title; and so are the records below."""
+    over: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: Mapping[str, Any] = field(default_factory=dict)
+    cancelled: Mapping[str, Any] = field(default_factory=dict)
+    events: Mapping[str, type[Any]]
+    """The data of each event, by its name."""
+    listed: Collection
+    post: RouteText
+    list_description: str
+    get: RouteText
+    delete: RouteText
+    follow: RouteText
+
+    def answers(
+        self, examples: Mapping[str, Any], status: int = 200
+    ) -> dict[int | str, dict[str, Any]]:
+        """Return the `responses` of a route that answers a record."""
+        if not examples:
+            return {status: {"model": self.record}}
+        return answer_of(self.record, dict(examples), status=status)
+
+
+def add_owned_routes(router: APIRouter, jobs: OwnedJobs[_Stored], shown: OwnedRoutes) -> None:
+    """Add the routes of `jobs`."""
+    noun, over, unfinished = jobs.kind.noun, dict(shown.over), dict(shown.unfinished)
+    job_id = Annotated[str, Path(alias=f"{noun}_id")]
+    path = f"/{{{noun}_id}}"
+
+    async def post(request: Request) -> Response:
+        return await post_owned(request, jobs)
+
+    async def get(request: Request, job_id: job_id) -> Response:
+        return await get_owned(request, jobs, job_id)
+
+    async def delete(request: Request, job_id: job_id) -> Response:
+        return await delete_owned(request, jobs, job_id)
+
+    async def follow(request: Request, job_id: job_id) -> StreamingResponse:
+        return await stream_owned(request, jobs, job_id)
+
+    waiting, body = wait_parameter(), body_of(jobs.request, dict(shown.requests))
+    router.add_api_route(
+        "",
+        post,
+        methods=["POST"],
+        name=f"post_{noun}",
+        **shown.post._asdict(),
+        responses=shown.answers(over) | shown.answers(unfinished, 202),
+        openapi_extra={"requestBody": body, "parameters": [waiting, HEADER]},
+    )
+    list_route(router, shown.listed, (jobs.scope,), shown.list_description)
+    router.add_api_route(
+        path,
+        get,
+        name=f"get_{noun}",
+        **shown.get._asdict(),
+        responses=shown.answers(over | unfinished),
+        openapi_extra={"parameters": [waiting]},
+    )
+    router.add_api_route(
+        path,
+        delete,
+        methods=["DELETE"],
+        name=f"delete_{noun}",
+        **shown.delete._asdict(),
+        responses=shown.answers(over) | shown.answers(shown.cancelled, 202),
+    )
+    router.add_api_route(
+        f"{path}/events",
+        follow,
+        name=f"get_{noun}_events",
+        **shown.follow._asdict(),
+        response_class=Response,
+        responses=events_of(f"{noun.capitalize()}Event", **shown.events),
+        openapi_extra=RESUMED,
+    )
 
 
 async def post_owned(request: Request, jobs: OwnedJobs[_Stored]) -> Response:
