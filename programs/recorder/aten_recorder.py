@@ -13,13 +13,13 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import instead_of, message_of, reason_of
 from programs.recorder.tape_writer import device_name
 from programs.recorder.torch_patches.fake_generators import check_device
 from programs.tape.allowed_overloads import ALLOWED, VALUE_CHECKS
-from programs.tape.tape_bounds import MAX_DEGREE
+from programs.tape.schema import MAX_DEGREE
 
 _MIRRORED = "_check_with"
 """torch's function behind `torch._check_value` and others, which raise the same type as ATen."""

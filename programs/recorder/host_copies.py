@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 from programs.recorder.refusals import UserLine
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.schema import COPIES

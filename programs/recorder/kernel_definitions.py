@@ -17,7 +17,7 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
 from compiler.front.triton_knobs import State, changes, knobs_and_variables
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 
 UserLine = tuple[str, int]
 Globals = Mapping[str, Any]

@@ -16,11 +16,11 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
 from programs.recorder.launch_collection import CollectedLaunch, have_equal_hooks
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 from programs.recorder.recorded_arguments import argument, check_argument, kernel_name
 from programs.recorder.recording import Recording, current, refused
 from programs.recorder.tape_writer import scalar
-from programs.tape.tape_bounds import MAX_GRID, MAX_VARIANTS
+from programs.tape.schema import MAX_GRID, MAX_VARIANTS
 
 _ALIGNED_BYTES = 16
 _NO_OPTIONS = frozenset({"debug", "instrumentation_mode", "fpsan_homomorphic_casts"})

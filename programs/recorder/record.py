@@ -11,8 +11,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from programs.recorder.aten_recorder import AtenRecorder
-from programs.recorder.program_entry import record_entry, seed_python_random
-from programs.recorder.program_modules import ProgramFiles
+from programs.recorder.program_entry import ProgramFiles, record_entry, seed_python_random
 from programs.recorder.record_order import RecordOrder, SandboxAttempt
 from programs.recorder.recording import Recording, as_current
 from programs.recorder.refusals import UserLines, refusal_of

@@ -9,9 +9,8 @@ import triton
 
 from compiler.messages.wire import Send, Task, task_of
 from programs.recorder import recorder_warming
-from programs.recorder.not_recordable import NotRecordable
 from programs.recorder.record import record
-from programs.recorder.record_order import RecordOrder, RecordReport, Unrecordable
+from programs.recorder.record_order import NotRecordable, RecordOrder, RecordReport, Unrecordable
 
 __all__ = ["TASKS", "libraries", "warm_up"]
 

@@ -17,7 +17,7 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction, KernelParam
 
 from programs.recorder.kernel_definitions import KernelName
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 from programs.recorder.recording import Recording
 from programs.recorder.refusals import named
 from programs.recorder.tape_writer import scalar

@@ -15,8 +15,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from programs.recorder.kernel_definitions import KernelDefinitions, TritonChanges
 from programs.recorder.launch_collection import LaunchCollection
-from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.record_order import RecordOrder, SandboxAttempt
+from programs.recorder.record_order import NotRecordable, RecordOrder, SandboxAttempt
 from programs.recorder.refusals import UserLines
 from programs.recorder.tape_writer import TapeWriter, key_of
 

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from compiler.diagnostic import KERNEL_FOLDER
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 
 UserLine = tuple[str, int]
 """The user's name of a file, and a line from 1."""

@@ -16,11 +16,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from programs.recorder.host_copies import HostCopies
-from programs.recorder.not_recordable import NotRecordable
-from programs.recorder.record_order import RecordOrder
+from programs.recorder.record_order import NotRecordable, RecordOrder
 from programs.recorder.refusals import UserLines
-from programs.tape.schema import TRITON_NAMES, Phase
-from programs.tape.tape_bounds import (
+from programs.tape.schema import (
     LARGEST_INT,
     LEAST_INT,
     MAX_CONSTANT_BYTES,
@@ -28,6 +26,8 @@ from programs.tape.tape_bounds import (
     MAX_NAME_CHARS,
     MAX_RANK,
     MAX_STRUCTURE_VALUES,
+    TRITON_NAMES,
+    Phase,
 )
 from programs.tape.tensor_extents import contiguous_strides
 

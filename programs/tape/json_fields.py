@@ -8,8 +8,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from programs.tape.schema import InvalidTape
-from programs.tape.tape_bounds import (
+from programs.tape.schema import (
     LARGEST_INT,
     LEAST_INT,
     MAX_JSON_LISTS,
@@ -18,6 +17,7 @@ from programs.tape.tape_bounds import (
     MAX_NAME_CHARS,
     MAX_TAPE_BYTES,
     MAX_TEXT_CHARS,
+    InvalidTape,
 )
 
 _SHOWN_CHARS = 60

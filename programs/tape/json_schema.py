@@ -9,13 +9,14 @@ from typing import Any
 
 from programs.tape.read_tape import VERSION
 from programs.tape.read_values import DEVICES
-from programs.tape.schema import ELEMENT_BYTES, PHASES
-from programs.tape.tape_bounds import (
+from programs.tape.schema import (
+    ELEMENT_BYTES,
     MAX_GRID,
     MAX_OPS,
     MAX_RANK,
     MAX_TENSORS,
     MAX_VARIANTS,
+    PHASES,
 )
 
 Schema = Mapping[str, Any]

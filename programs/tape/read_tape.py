@@ -15,6 +15,20 @@ from programs.tape.checks.check_ops import check_ops
 from programs.tape.read_values import ValueReader, a_device, a_generator
 from programs.tape.schema import (
     ELEMENT_BYTES,
+    MAX_ARGUMENTS,
+    MAX_CONSTANT_BYTES,
+    MAX_GRID,
+    MAX_KERNELS,
+    MAX_LINE,
+    MAX_MODULE_PARAMETERS,
+    MAX_NAME_CHARS,
+    MAX_OPS,
+    MAX_PARAMETERS,
+    MAX_RANK,
+    MAX_STORAGE_BYTES,
+    MAX_TENSORS,
+    MAX_TOTAL_BYTES,
+    MAX_VARIANTS,
     PHASES,
     AtenOp,
     InvalidTape,
@@ -30,22 +44,6 @@ from programs.tape.schema import (
     TapeKernel,
     TapeLaunch,
     TensorMeta,
-)
-from programs.tape.tape_bounds import (
-    MAX_ARGUMENTS,
-    MAX_CONSTANT_BYTES,
-    MAX_GRID,
-    MAX_KERNELS,
-    MAX_LINE,
-    MAX_MODULE_PARAMETERS,
-    MAX_NAME_CHARS,
-    MAX_OPS,
-    MAX_PARAMETERS,
-    MAX_RANK,
-    MAX_STORAGE_BYTES,
-    MAX_TENSORS,
-    MAX_TOTAL_BYTES,
-    MAX_VARIANTS,
 )
 from programs.tape.tensor_extents import check_constants, check_tensors
 

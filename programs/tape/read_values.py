@@ -8,6 +8,13 @@ from programs.tape import json_fields as fields
 from programs.tape.schema import (
     ELEMENT_BYTES,
     KERNEL_DTYPES,
+    MAX_ARGUMENTS,
+    MAX_DEPTH,
+    MAX_GENERATORS,
+    MAX_NAME_CHARS,
+    MAX_PATH_CHARS,
+    MAX_RANK,
+    MAX_STRUCTURE_VALUES,
     DeviceName,
     DictOf,
     DtypeName,
@@ -25,15 +32,6 @@ from programs.tape.schema import (
     TensorRef,
     TupleOf,
     Value,
-)
-from programs.tape.tape_bounds import (
-    MAX_ARGUMENTS,
-    MAX_DEPTH,
-    MAX_GENERATORS,
-    MAX_NAME_CHARS,
-    MAX_PATH_CHARS,
-    MAX_RANK,
-    MAX_STRUCTURE_VALUES,
 )
 
 DEVICES = ("cuda", "cpu")

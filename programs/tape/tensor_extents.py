@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from programs.tape.schema import ELEMENT_BYTES, InvalidTape, Tape, TensorMeta
-from programs.tape.tape_bounds import MAX_STORAGE_BYTES
+from programs.tape.schema import ELEMENT_BYTES, MAX_STORAGE_BYTES, InvalidTape, Tape, TensorMeta
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

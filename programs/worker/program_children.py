@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
-from programs.tape.tape_bounds import MAX_TAPE_BYTES
+from programs.tape.schema import MAX_TAPE_BYTES
 from worker.launch.launch_children import TORCH_ENVIRONMENT, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime

@@ -5,7 +5,7 @@ They take no job before a recording of a known program has shown that recording 
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,22 +15,22 @@ from programs.program_kind import PROGRAM
 from programs.stored_programs import Programs
 from programs.worker.do_program import do_program
 from programs.worker.gpu.gpu_replay import ProgramGpu
-from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
 from programs.worker.gpu.program_replays import ReferenceReplayCache
 from programs.worker.program_attempt import ProgramContext
 from programs.worker.program_children import ProgramChildren
 from programs.worker.record_child import ProgramTape, recorder_fault
 from store import workers
 from store.events import Events
-from store.jobs.types import programs_lane
+from store.jobs.types import program_device_lane, programs_lane
 from worker.compile.lru_cache import LRUCache
-from worker.consumer import Attempt, Consumer, Handler
+from worker.consumer import Attempt, Consumer, Handler, run_until
 from worker.gpu.supervisor.launchers import DeviceCordoned, WorkerStops
 from worker.launch.kernel_source import KernelSource
 from worker.pool.zygote_client import ZygoteError
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.worker_context import WorkerContext
 
+DoProgram = Callable[[Attempt[ProgramJob], ProgramGpu], Awaitable[None]]
 NO_TORCH = "torch is not installed in this worker's environment"
 IS_BEING_TESTED = "recording is being tested"
 MOST_TAPES_BYTES = 256 << 20
@@ -42,6 +42,66 @@ MOST_REFERENCES_BYTES = 1 << 30
 """Limit of the cached outputs of references on GPUs."""
 
 logger = logging.getLogger(__name__)
+
+
+class ProgramGpuConsumer:
+    """Runs the programs of one GPU, one in each slot at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        gpu: ProgramGpu,
+        model: str,
+        context: WorkerContext,
+        do_program: DoProgram,
+    ) -> None:
+        self._gpu, self._do_program = gpu, do_program
+        self._gpus, self._toolchain_id = context.gpus, context.compiling.toolchain.id
+        replaced = ReplacedToolchains(
+            context.queue.redis,
+            partial(doing_programs, f"{gpu.target} {model}"),
+            [context.compiling],
+            partial(_lanes_of_gpu, gpu.target, model),
+        )
+        self._lane = replaced.lanes[0]
+        self._consumer = Consumer(
+            context.queue,
+            name,
+            replaced.lanes,
+            [Handler(PROGRAM, self._do)],
+            context.slots,
+            each_heartbeat=[replaced.look],
+        )
+
+    async def run(self) -> None:
+        """Offer to run programs, and run them, until cancelled or the GPU takes no more."""
+        gpu = self._gpu
+        logger.info("GPU %d: %s", gpu.ordinal, self._lane)
+        self._gpus.offer_programs(gpu.ordinal, [self._toolchain_id])
+        gone = gpu.launchers.until_without_programs(gpu.ordinal)
+        try:
+            await run_until(gone, self._consumer.run(), self._log_end)
+        finally:
+            self._gpus.offer_programs(gpu.ordinal, [])
+
+    async def drain(self) -> None:
+        """Take no more programs, and return when the running ones have ended."""
+        await self._consumer.drain()
+
+    async def _log_end(self, why: str) -> None:
+        # the launchers have logged whether it is an error
+        logger.info("GPU %d takes no more programs: %s", self._gpu.ordinal, why)
+
+    async def _do(self, attempt: Attempt[ProgramJob]) -> None:
+        """Run a program; one that needs a cordoned GPU waits until its slot gives it back."""
+        try:
+            await self._do_program(attempt, self._gpu)
+        except DeviceCordoned:
+            await asyncio.Event().wait()
+
+
+def _lanes_of_gpu(target: str, model: str, toolchain_id: str) -> list[str]:
+    return [program_device_lane(toolchain_id, target, model)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,9 @@ from compiler.messages.wire import header_of
 from jobs.deadline import Deadline, DeadlinePassed
 from programs.program_job import CANDIDATE, program_problem
 from programs.program_record import ProgramFlag, ProgramProblem
-from programs.recorder.not_recordable import REASONS, SLUGS
-from programs.recorder.record_order import MOST_ATTEMPTS, RecordOrder
+from programs.recorder.record_order import MOST_ATTEMPTS, REASONS, SLUGS, RecordOrder
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import AtenOp, InvalidTape, Tape, TapeLaunch
-from programs.tape.tape_bounds import MAX_LINE
+from programs.tape.schema import MAX_LINE, AtenOp, InvalidTape, Tape, TapeLaunch
 from programs.worker.program_children import ENVIRONMENT
 from worker.compile.child_failure import misreported, signal_name, violation_of
 from worker.compile.reports import FailureReport, Malformed, Message, Report, read_report

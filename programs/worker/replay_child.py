@@ -30,8 +30,7 @@ from programs.replay.replay_order import (
     precise_stage,
     unwritten_stage,
 )
-from programs.tape.schema import MOST_PARAMETERS, Tape, changeable, tensors_of
-from programs.tape.tape_bounds import MAX_OPS
+from programs.tape.schema import MAX_OPS, MOST_PARAMETERS, Tape, changeable, tensors_of
 from programs.worker.replayed import Replayed, SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Self
 
 import torch
 
-from programs.recorder.not_recordable import NotRecordable
+from programs.recorder.record_order import NotRecordable
 from programs.recorder.recording import current, refused
 
 

@@ -12,6 +12,7 @@ from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.overload_effects import argument_tensors, is_in_place, kind_of, name_of
 from programs.tape.schema import (
     ELEMENT_BYTES,
+    MAX_ARGUMENTS,
     AtenOp,
     DeviceName,
     DtypeName,
@@ -20,7 +21,6 @@ from programs.tape.schema import (
     Value,
     tensors_of,
 )
-from programs.tape.tape_bounds import MAX_ARGUMENTS
 
 _SIZE_FIRST = frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "empty_strided"})
 _SIZE_SECOND = frozenset({"new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided"})

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from programs.tape.checks.derived_outputs import Arguments, NotDerivable
 from programs.tape.overload_effects import name_of
-from programs.tape.schema import AtenOp, TensorMeta, TensorRef, Value, tensors_of
-from programs.tape.tape_bounds import MAX_DEGREE
+from programs.tape.schema import MAX_DEGREE, AtenOp, TensorMeta, TensorRef, Value, tensors_of
 
 Tensors = Sequence[TensorMeta]
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from compiler.diagnostic import Failure
-from programs.recorder.not_recordable import REASONS
+from programs.recorder.record_order import REASONS
 from programs.replay.operators import DTYPES
 from programs.replay.program_run import tensors_in
 from programs.tape.read_tape import read_tape

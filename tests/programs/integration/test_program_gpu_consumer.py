@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from programs.worker.gpu import program_gpu_consumer
+from programs.worker import program_consumers
 from programs.worker.gpu.gpu_replay import ProgramGpu
-from programs.worker.gpu.program_gpu_consumer import ProgramGpuConsumer
+from programs.worker.program_consumers import ProgramGpuConsumer
 from service.toolchains import reconcile_default
 from store.jobs.producer import JobProducer
 from store.jobs.types import program_device_lane
@@ -43,7 +43,7 @@ async def replay_alone(attempt, gpu):
 @pytest.fixture(autouse=True)
 def bare_programs(monkeypatch):
     """Programs that only name what the fake launcher does."""
-    monkeypatch.setattr(program_gpu_consumer, "PROGRAM", kind_of_entries("programs"))
+    monkeypatch.setattr(program_consumers, "PROGRAM", kind_of_entries("programs"))
 
 
 @contextlib.asynccontextmanager

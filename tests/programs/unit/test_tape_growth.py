@@ -9,8 +9,7 @@ import pytest
 
 from programs.tape import json_fields, tape_text
 from programs.tape.read_tape import read_tape
-from programs.tape.schema import InvalidTape
-from programs.tape.tape_bounds import MAX_NAME_CHARS, MAX_STRUCTURE_VALUES
+from programs.tape.schema import MAX_NAME_CHARS, MAX_STRUCTURE_VALUES, InvalidTape
 from tests.programs.unit.recorded import vector_add
 from tests.programs.unit.tape_maker import TapeMaker, t
 

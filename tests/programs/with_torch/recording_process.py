@@ -93,9 +93,8 @@ def _serve() -> None:
 
 
 def _record(order: dict[str, Any], writing: int) -> None:
-    from programs.recorder.not_recordable import NotRecordable
     from programs.recorder.record import record
-    from programs.recorder.record_order import RecordOrder
+    from programs.recorder.record_order import NotRecordable, RecordOrder
 
     status = 1
     try:

@@ -35,7 +35,7 @@ REFUSED = {
     "exit": ("import sys\nsys.exit(0)\n", "program_error"),
     "an interrupt": ("raise KeyboardInterrupt\n", "program_error"),
     "a forged refusal": (
-        "from programs.recorder.not_recordable import NotRecordable\n"
+        "from programs.recorder.record_order import NotRecordable\n"
         "raise NotRecordable('clock', 'no time')\n",
         "clock",
     ),
