@@ -8,7 +8,7 @@ from jobs.features import NAMES
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")),
-    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "adr"),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BUILT = set((ROOT / ".gitignore").read_text().split())
 """Build outputs: absent from a fresh checkout."""

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
 CONTRACTS = {each["name"]: each for each in PROJECT["importlinter"]["contracts"]}
 TEXTS = {name: (ROOT / name).read_text() for name in (".dockerignore", "Makefile", "mkdocs.yml")}
+LANES = (ROOT / "deploy/helm/tritond/templates/_helpers.tpl").read_text()
 WAYS = {("POST", ""), ("GET", ""), ("GET", "/{id}"), ("DELETE", "/{id}"), ("GET", "/{id}/events")}
 
 
@@ -64,6 +65,7 @@ def missing(row: FeatureRow) -> list[str]:
         "its package among those without the core's imports": name in core["forbidden_modules"],
         "its package among independent ones": name in others["modules"],
         f"tests/{name} and a suite of them": f"FOLDERS_{name} := tests/{name}" in TEXTS["Makefile"],
+        "its lane among those of CPU workers": not row.has_one_lane or f"|{name}" in LANES,
         f"docs/reference/{name}.md": f"reference/{name}.md" in TEXTS["mkdocs.yml"],
     }
     return [what for what, is_there in needed.items() if not is_there]
@@ -94,5 +96,6 @@ def test_a_new_feature_is_reported_with_its_gaps() -> None:
         "its package among those without the core's imports",
         "its package among independent ones",
         "tests/audits and a suite of them",
+        "its lane among those of CPU workers",
         "docs/reference/audits.md",
     ]
