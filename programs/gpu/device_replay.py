@@ -14,7 +14,7 @@ import torch
 from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
-from programs.gpu.fresh_inputs import FreshInputs
+from programs.gpu.fresh_inputs import Draws, FreshInputs
 from programs.gpu.guarded_storages import guarded_storages
 from programs.gpu.iteration_outputs import Checked
 from programs.gpu.op_fault import OpFault, op_fault
@@ -163,26 +163,31 @@ class DeviceReplay:
 
     def _timed(self, checked: Checked, order: ProgramTimingOrder) -> dict[str, Any]:
         """Return the fields of the result with times."""
-        reference: TimedProgram | None = None
         if self._order.turns is not None:
-            self._stage(BESIDE)
-            try:
-                reference = self._ready_reference(self._order.turns)
-            except _NotReady as not_ready:
-                return untimed(f"It was not timed: its reference cannot run: {not_ready}"[:500])
+            return self._timed_in_turns(checked, order, self._order.turns)
         self._stage("timing")
-        program = self._timed_program(checked)
-        if reference is None:
-            return timed(program, order, self._timing)
-        return timed_in_turns((program, reference), order, self._order.tolerances, self._timing)
+        return timed(self._timed_program(checked, None), order, self._timing)
 
-    def _ready_reference(self, order: ProgramOrder) -> TimedProgram:
+    def _timed_in_turns(
+        self, checked: Checked, order: ProgramTimingOrder, beside: ProgramOrder
+    ) -> dict[str, Any]:
+        self._stage(BESIDE)
+        draws = self._draws()
+        try:
+            reference = self._ready_reference(beside, draws)
+        except _NotReady as not_ready:
+            return untimed(f"It was not timed: its reference cannot run: {not_ready}"[:500])
+        self._stage("timing")
+        programs = self._timed_program(checked, draws), reference
+        return timed_in_turns(programs, order, self._order.tolerances, self._timing)
+
+    def _ready_reference(self, order: ProgramOrder, draws: Draws | None) -> TimedProgram:
         """Return a reference that ran once. Raises `_NotReady`; OpFault if that ends the context.
 
         Its results are of other inputs than those of timed runs.
         """
         try:
-            return DeviceReplay(self._context, order, self._send, DroppedOutputs()).ready()
+            return DeviceReplay(self._context, order, self._send, DroppedOutputs()).ready(draws)
         except (ReplayStopped, InvalidTape, NoMetaKernel) as error:
             raise _NotReady(str(error)) from error
         except JobFailed as error:
@@ -194,14 +199,14 @@ class DeviceReplay:
                 raise
             raise _NotReady(str(fault)) from fault
 
-    def ready(self) -> TimedProgram:
+    def ready(self, draws: Draws | None) -> TimedProgram:
         """Replay without a result; return the program, to be timed. Raises as `perform` does."""
         with out_of_memory(), self._faults():
             self._source = self._checked()
             checked, _ = self._first()
-            return self._timed_program(checked)
+            return self._timed_program(checked, draws)
 
-    def _timed_program(self, checked: Checked) -> TimedProgram:
+    def _timed_program(self, checked: Checked, draws: Draws | None) -> TimedProgram:
         run = self._begun()
         self._op = START
         return TimedProgram(
@@ -211,16 +216,16 @@ class DeviceReplay:
             checked=checked,
             seed=self._order.seed,
             device=self._context.torch_device,
-            fresh=self._fresh_inputs(run.tensors),
+            fresh=None if draws is None else FreshInputs(self.tape, draws, run.tensors),
         )
 
-    def _fresh_inputs(self, tensors: LiveTensors) -> FreshInputs | None:
-        how = ReplayOptions(
-            self._order.seed, device=self._context.torch_device, sees_accesses=False
-        )
+    def _draws(self) -> Draws | None:
+        """Return what draws other inputs; None if kernels make them."""
+        device = self._context.torch_device
+        how = ReplayOptions(self._order.seed, device=device, sees_accesses=False)
         try:
-            return FreshInputs(self.tape, self._source, how, tensors)
-        except InvalidTape:  # kernels make them
+            return Draws(self.tape if self._source is None else self._source, how)
+        except InvalidTape:
             return None
 
     def _first(self) -> tuple[Checked, dict[OutputIndex, Array]]:

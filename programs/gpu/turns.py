@@ -43,7 +43,8 @@ _MOST_WALL_RATIO = 6
 """Limit of the wall time of all turns, as a ratio of `max_ms`, with draws and comparisons."""
 _ALWAYS_COMPARED = 8
 _COMPARED_ONE_IN = 8
-"""The share of turns that are compared after comparisons took `max_ms`."""
+_COMPARING_MS_RATIO = 0.1
+"""The share of `max_ms` after which only one turn in `_COMPARED_ONE_IN` is compared."""
 _WIDER = 4.0
 """The ratio of tolerances to the usual: hundreds of turns have rarer values than two calls."""
 _MOST_MISMATCHED_RATIO = 0.001
@@ -124,7 +125,7 @@ class _Turns:
 
     @property
     def _are_fresh(self) -> bool:
-        return all(one.fresh is not None and one.fresh.are_drawn for one in self._programs)
+        return all(one.fresh is not None and one.fresh.are_random for one in self._programs)
 
     def _warm_up(self, began: float) -> None:
         most_s = self._order.max_ms * _WARM_UP_SHARE / 1000
@@ -132,7 +133,7 @@ class _Turns:
             if turn and time.monotonic() - began > most_s:
                 return
             for number in self._numbers if not turn else (self._chance.choice(self._numbers),):
-                self._run(number, self._chance.getrandbits(_SEED_BITS))
+                self._run(number, None)
 
     def _next_count(self, began: float) -> int:
         """Return the number of turns to take next; 0 if both medians are known, or time is up."""
@@ -156,14 +157,17 @@ class _Turns:
         self._samples_us[0].extend(ours)
         self._samples_us[1].extend(theirs)
 
-    def _run(self, number: int, seed: int, *, compares: bool = False) -> list[list[float]]:
-        """Run both once; return their times."""
+    def _run(self, number: int, seed: int | None, *, compares: bool = False) -> list[list[float]]:
+        """Run both once; return their times. None: on the inputs of the checked calls."""
         ours, theirs = (runs[number] for runs in self._runs)
         flush = self._order.flush_l2
         times_us = [ours.time_us(flush_l2=flush, seed=seed)]
         returned = [one.clone() for one in ours.outputs()] if compares else []
         ours.release()
         times_us.append(theirs.time_us(flush_l2=flush, seed=seed))
+        for program in self._programs:
+            if program.fresh is not None:
+                program.fresh.forget()
         if compares:
             self._compare(number, returned, theirs)
         theirs.release()
@@ -171,7 +175,8 @@ class _Turns:
 
     def _may_compare(self) -> bool:
         """Return True for a turn to compare, which a kernel cannot know."""
-        if self._compared < _ALWAYS_COMPARED or self._compared_s * 1000 < self._order.max_ms:
+        most_s = self._order.max_ms * _COMPARING_MS_RATIO / 1000
+        if self._compared < _ALWAYS_COMPARED or self._compared_s < most_s:
             return True
         return self._chance.randrange(_COMPARED_ONE_IN) == 0
 

@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from programs.gpu.fresh_inputs import FreshInputs
+from programs.gpu.fresh_inputs import Draws, FreshInputs
 from programs.gpu.iteration_outputs import octets_of
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.prepared_calls import TimedProgram
@@ -51,7 +51,7 @@ def prepared(
         found[number] = digests(call.outputs())
     tensors = at_first_call(read, device)
     how = ReplayOptions(SEED, device=device, sees_accesses=False)
-    fresh = FreshInputs(read, None, how, tensors)
+    fresh = FreshInputs(read, Draws(read, how), tensors)
     return TimedProgram(read, tensors, launches, found, SEED, device, fresh)
 
 
