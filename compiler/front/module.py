@@ -298,8 +298,8 @@ def _note(dropped: DroppedStatement, assumptions: Assumptions) -> None:
     others = [item for item in assumptions.made if (item.file, item.line) != (file, dropped.line)]
     assumptions.made[:] = others
     if isinstance(dropped.error, ImportError):
-        what = f"{dropped.error}; it was left out, as the kernel needs nothing of it"
+        what = f"{dropped.error}; this import is skipped, as the kernel does not need it"
     else:
         message = f"{type(dropped.error).__name__}: {dropped.error}"[:300]
-        what = f"this statement cannot be executed here ({message}): it is assumed not to matter"
+        what = f"skipped ({message}): the kernel is assumed not to need this"
     assumptions.add(Assumption(file, dropped.line, what))

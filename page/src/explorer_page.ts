@@ -32,9 +32,13 @@ import type { Inspection, Kernel, Toolchain } from "./wire";
 
 /** The most compilations that are kept for comparison. */
 const MOST_KEPT = 6;
+/** A line that only Python has, and no IR. */
+const PYTHON = /^(?:import |from |def |@triton)/m;
 
 export class ExplorerPage {
   private compiled: Compiled | null = null;
+  /** The last compilation of Python that succeeded. */
+  private python: Compiled | null = null;
   private kept: Compiled[] = [];
   /** True once the forms have the deployment's targets. */
   private isOffered = false;
@@ -426,11 +430,26 @@ export class ExplorerPage {
     const placed = new Set(errorsIn(compilation.diagnostics).filter((each) => !unplaced.includes(each)).map(({ pointer }) => pointer));
     const said = compilation.diagnostics.filter((each) => !errorsIn([each]).some(({ pointer }) => placed.has(pointer)));
     if (compiled.request.source === this.editor.text) showInEditor(this.editor.view, compilation.diagnostics);
-    this.said.replaceChildren(...this.needs(compiled), ...listed(this.editor.view, said, placed.size ? null : compilation.problem));
+    const notIr = this.notIr(compiled);
+    this.said.replaceChildren(...notIr, ...(notIr.length ? [] : [...this.needs(compiled), ...listed(this.editor.view, said, placed.size ? null : compilation.problem)]));
     this.panes.show({ compiled, kept: this.kept });
     this.panes.outdate(age);
     if (!age) void this.prove().catch(() => undefined); // the pane says why there is none
     void this.linkSource(compiled);
+  }
+
+  /** Offer the IR of the last kernel, if the text is Python and was compiled as IR. */
+  private notIr(compiled: Compiled): HTMLElement[] {
+    const { language, source } = compiled.request;
+    if (language === "python") {
+      if (compiled.compilation.state === "succeeded") this.python = compiled;
+      return [];
+    }
+    if (!PYTHON.test(source)) return [];
+    const { python } = this;
+    const name = language.toUpperCase();
+    const replace = python?.has(language) ? button(`Replace it with the ${name} of ${python.compilation.kernel}`, () => void python.text(language).then((text) => this.editor.replace(text)), { className: "small" }) : null;
+    return [element("li", { className: "error" }, `The text is Python, not ${name}. `, replace)];
   }
 
   /** Offer the files that the kernel needs. */

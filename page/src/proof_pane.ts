@@ -9,6 +9,7 @@ import type { LaunchText } from "./page_state";
 import type { Content, Shown } from "./pane_kinds";
 import { argumentsOf, casesOf, CHECKS, isWhole, launchOfWitness, patched, proved, recheckedText, type Access, type Answer, type Proof, type Witness } from "./proof";
 import type { RunContext } from "./run_pane";
+import { PRODUCTS } from "./targets";
 import { wordsOf } from "./text_pane";
 
 const NOTHING = "State what holds for every launch (sizes, strides, grid), or infer it from your runs. Three runs with different prime sizes work best.";
@@ -152,7 +153,7 @@ class ProofPane implements Content {
     const counts = instructions.map((each) => each && Object.values(each).reduce((sum, count) => sum + count, 0));
     const costs = ([["registers", registers], ["instructions", counts]] as const).filter(([, pair]) => pair.length === 2 && !pair.includes(null));
     const cost = costs.map(([what, [before, after]]) => `${what} ${before === after ? "unchanged" : `${before} → ${after}`}`).join(", ");
-    return element("div", {}, element("p", {}, `Fix, proved.${cost ? ` Cost on ${target}: ${cost}.` : ""} `, apply), element("pre", { tabIndex: 0 }, patch));
+    return element("div", {}, element("p", {}, `Fix, proved.${cost ? ` Cost on ${PRODUCTS.get(target)?.split(",")[0] ?? target}: ${cost}.` : ""} `, apply), element("pre", { tabIndex: 0 }, patch));
   }
 
   private say(text: string, tone: string): void {

@@ -145,6 +145,19 @@ def test_ttir_is_highlighted_and_compiles(visit: Visit) -> None:
     expect(page.locator(f"{SOURCE} .tok-keyword").filter(has_text="tt.func")).to_have_count(1)
 
 
+def test_python_that_is_compiled_as_ir_is_replaced_with_the_ir_of_its_kernel(visit: Visit) -> None:
+    page = visit()
+    page.get_by_label("Language").select_option("ttir")
+    errors = page.get_by_role("list", name="Diagnostics").get_by_role("listitem")
+    expect(errors).to_have_text(
+        "The text is Python, not TTIR. Replace it with the TTIR of add_kernel"
+    )
+    errors.get_by_role("button").click()
+
+    expect(page.locator(SOURCE)).to_contain_text("tt.func public @add_kernel")
+    expect(errors).to_have_count(0)
+
+
 def test_text_of_a_kernel_is_never_markup(visit: Visit) -> None:
     page = visit()
     markup = "<img src=x onerror=document.title='taken'>"

@@ -119,7 +119,7 @@ def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
     hints = _kept(parameter, ["divisible_by_16"])
     const = "k" if parameter["const"] else ""
     if element is None:
-        reason = f"{clue.reason}; nothing says what it holds, so {DEFAULT_ELEMENT} is an example"
+        reason = f"{clue.reason}; the element type is not stated, so {DEFAULT_ELEMENT} is a guess"
         return _said(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)
     reason = f"{clue.reason}; {element.reason} on line {element.line}"
     return _said(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
@@ -130,7 +130,7 @@ def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
         return _said("i32", last, "high", ["equal_to_1"])
     clue = strongest([*found.scalar, *_of_default(parameter), *_of_name(parameter)])
     if clue is None:
-        nothing = Clue("int", parameter["line"], "nothing says what it is, so i32 is an example")
+        nothing = Clue("int", parameter["line"], "the type is not stated, so i32 is a guess")
         return _said("i32", nothing, "low", [])
     kind = "fp32" if clue.implied == "float" else _KINDS.get(clue.implied, "i32")
     certain = "high" if clue.strength >= Strength.STRONG else "medium"

@@ -101,7 +101,7 @@ class _FunctionUses:
         if is_access(name):
             pointer = argument(call, 0, "base" if name.startswith("make_") else "pointer")
             if pointer is not None:
-                self._addresses.follow(pointer, call.lineno, f"tl.{name} uses its address")
+                self._addresses.follow(pointer, call.lineno, f"is an address of tl.{name}")
             if name == "make_tensor_descriptor":
                 self._made_descriptor(call)
         elif name in _DESCRIPTOR_METHODS and isinstance(call.func, ast.Attribute):

@@ -44,7 +44,7 @@ def test_an_address_is_a_pointer_and_what_bounds_offsets_an_integer() -> None:
         "BLOCK": ("constexpr", 5),
     }
     assert found["x"]["hints"] == ["divisible_by_16"]
-    assert "fp32 is an example" in found["x"]["reason"]
+    assert "fp32 is a guess" in found["x"]["reason"]
 
 
 def test_addresses_are_followed_through_names_and_helpers() -> None:
