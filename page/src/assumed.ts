@@ -104,5 +104,5 @@ export function sentenceOf(assumed: readonly Assumed[]): string {
 export function guessBadge(sentence: string): HTMLElement[] {
   if (!sentence) return [];
   const badge = element("strong", { className: "guessed" }, "guessed");
-  return [element("p", { className: "faint", title: sentence }, badge, ` These numbers are of a kernel that ${sentence}.`)];
+  return [element("p", { className: "faint", title: sentence }, badge, ` These numbers are for a kernel that ${sentence}.`)];
 }

@@ -25,13 +25,13 @@ export class AssumptionBar {
     this.launch.hidden = launchLine === null;
     if (launchLine !== null) {
       const place = button(`line ${launchLine}`, () => this.goTo(launchLine), { className: "place" });
-      this.launch.replaceChildren(`${kernel} is compiled as it is launched in `, place);
+      this.launch.replaceChildren(`${kernel} is compiled as launched in `, place);
     }
     this.assumed.hidden = !assumptions.length;
     this.element.hidden = this.launch.hidden && this.assumed.hidden;
     if (kernel !== this.kernel) this.assumed.open = assumptions.length <= MOST_OPEN;
     this.kernel = assumptions.length ? kernel : "";
-    this.line.textContent = sentence ? `${kernel} ${sentence}` : `${kernel}: nothing is assumed any more`;
+    this.line.textContent = sentence ? `${kernel} ${sentence}` : `${kernel}: no assumptions left`;
     const focused = document.activeElement?.id ?? "";
     this.controls.replaceChildren(...assumptions.map((each) => this.controlOf(each)));
     if (focused.startsWith("assumed-")) document.getElementById(focused)?.focus();

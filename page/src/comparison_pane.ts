@@ -15,7 +15,7 @@ import { wordsOf } from "./text_pane";
 
 const A = "A".charCodeAt(0);
 const SAME = "Both are the same.";
-const REGISTERS = "They differ only in their registers, in most lines.";
+const REGISTERS = "Most lines differ only in their registers.";
 const NARROW = window.matchMedia("(max-width: 60rem)");
 
 /** Return the pane; `forget` drops a kept compilation, where that is possible. */
@@ -74,7 +74,7 @@ class ComparisonPane implements Content {
     const all = kept.length && isOther ? [...kept, compiled] : kept;
     this.tables.hidden = this.controls.hidden = all.length < 2;
     if (!kept.length) return this.say("Nothing kept yet. Compile, choose “Keep for comparison”, change something, then compile again.");
-    if (all.length < 2) return this.say("Kept as A. Change something and compile to see it beside.");
+    if (all.length < 2) return this.say("Kept as A. Change something and compile to compare.");
     if (isNew) {
       this.say("Comparing …");
       // made beside the counts; what goes wrong is said when it is drawn

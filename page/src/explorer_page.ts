@@ -506,7 +506,7 @@ export class ExplorerPage {
     const { compiled, kept } = this;
     if (!compiled) return;
     const isKept = kept.some(({ compilation }) => compilation.key === compiled.compilation.key);
-    if (kept.length >= MOST_KEPT && !isKept) return this.status.say(`${MOST_KEPT} are kept; forget one of them first.`, "succeeded");
+    if (kept.length >= MOST_KEPT && !isKept) return this.status.say(`${MOST_KEPT} compilations are kept. Forget one first.`, "succeeded");
     this.panes.ensure("comparison");
     this.keepAll(isKept ? kept : [...kept, compiled]);
     this.status.say("Kept. Change something to compare.", "succeeded");

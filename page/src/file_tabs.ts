@@ -71,8 +71,8 @@ export class FileTabs {
   }
 
   private fill(path: string): void {
-    const name = element("input", { value: path, spellcheck: false, title: "Its path, as it is imported: pkg/config.py for pkg.config" });
-    const disk = element("input", { type: "file", accept: ".py", "aria-label": "Open a file of this computer" });
+    const name = element("input", { value: path, spellcheck: false, title: "The path as imported: pkg/config.py for pkg.config" });
+    const disk = element("input", { type: "file", accept: ".py", "aria-label": "Open a file from this computer" });
     const code = element("div", { className: "code" });
     name.addEventListener("change", () => this.rename(path, name.value.trim()));
     disk.addEventListener("change", () => void disk.files?.[0]?.text().then((text) => this.view?.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text } })));

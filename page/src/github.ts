@@ -97,7 +97,7 @@ export function githubDialog(open: (file: GithubFile, text: string) => void): { 
     event.preventDefault();
     void go();
   });
-  const dialog = element("dialog", { "aria-label": "Open a file of GitHub" }, element("h2", {}, "Open a file of GitHub"), form);
+  const dialog = element("dialog", { "aria-label": "Open a file from GitHub" }, element("h2", {}, "Open a file from GitHub"), form);
   const start = button("Open", () => dialog.showModal(), { title: "A file on GitHub, or a gist" });
   return { start, element: dialog };
 }

@@ -126,11 +126,12 @@ export function timeOf({ median_us, interval_us }: Timing): string {
   return `${median_us.toFixed(2)} µs${interval}`;
 }
 
-/** Return what an output lacks that was never written, null if all of it was. */
-export function unwrittenIn(name: string, { unwritten, mismatched, first_mismatch }: Comparison): string | null {
+/** Return what an output lacks that was never written, null if all of it was; a grid that cannot be changed is not doubted. */
+export function unwrittenIn(name: string, { unwritten, mismatched, first_mismatch }: Comparison, isGridFixed = false): string | null {
   if (!unwritten) return null;
   const first = unwritten === mismatched && first_mismatch ? ` (first ${name}[${first_mismatch.index.join(", ")}])` : "";
-  return `${unwritten} element${unwritten === 1 ? " was" : "s were"} never written${first}: does the grid cover ${unwritten === 1 ? "it" : "them"}?`;
+  const words = `${unwritten} element${unwritten === 1 ? " was" : "s were"} never written${first}`;
+  return isGridFixed ? `${words}.` : `${words}: does the grid cover ${unwritten === 1 ? "it" : "them"}?`;
 }
 
 const TONES: Record<string, Tone> = { passed: "good", not_checked: "faint" };

@@ -119,7 +119,7 @@ class LayoutPicture {
     this.canvas.addEventListener("keydown", (event) => this.move(event));
     const isCut = this.rows * this.columns < size;
     const cut = isCut ? element("p", { className: "faint" }, `The first ${this.rows} × ${this.columns} of ${shape.join(" × ")} elements.`) : null;
-    const what = { distributed: "Colours are lanes; bright is what the same thread holds.", shared: "Colours are banks; bright is what shares the bank.", tensor_memory: "Colours are columns of 32 bits." }[layout.kind!];
+    const what = { distributed: "Each colour is a lane. Bright elements are held by the same thread.", shared: "Each colour is a bank. Bright elements share it.", tensor_memory: "Colours are columns of 32 bits." }[layout.kind!];
     this.element = element("div", { className: "described layout" }, element("code", {}, type), this.canvas, this.said, element("p", { className: "faint" }, what), cut);
     this.mark(0, 0);
   }

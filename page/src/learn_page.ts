@@ -168,7 +168,7 @@ export class LearnPage {
     const line = view.state.doc.toString().split("\n").findIndex((text) => text.startsWith(`def ${this.lesson.kernel}(`)) + 1;
     const diagnostics = launch.compilation?.diagnostics ?? [];
     showInEditor(view, diagnostics);
-    const notes = [...notesOf(launch, line || 1, trace), ...details.map((each): LineNote => ({ line: each.line ?? (line || 1), text: each.text, tone: "bad" }))];
+    const notes = [...notesOf(launch, line || 1, trace, true), ...details.map((each): LineNote => ({ line: each.line ?? (line || 1), text: each.text, tone: "bad" }))];
     // a run that passed is no success where more is asked for
     showNotes(view, notes.filter(({ tone }) => isSolved || tone !== "good"));
     this.said.replaceChildren(...listed(view, diagnostics, launch.problem ? { slug: "", ...launch.problem } : null));
@@ -191,7 +191,7 @@ export class LearnPage {
     const cells = Array.from({ length: 24 }, (_, index) => element("i", { className: `program-${index % 8}` }));
     const go = next ? [button(`Next: ${next.title}`, () => this.choose(next), { className: "primary next" })] : [element("span", {}, "That was the last lesson. Well done!")];
     this.runButton.classList.toggle("primary", !next);
-    const explore = button("See its PTX", () => void this.explore());
+    const explore = button("See the PTX", () => void this.explore());
     this.solved.replaceChildren(element("div", { className: "flourish", "aria-hidden": "true" }, ...cells), element("b", {}, "Solved"), element("span", { className: "space" }), explore, ...go);
     this.solved.hidden = false;
   }

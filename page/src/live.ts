@@ -89,7 +89,7 @@ export class StatusLine {
       this.cancel.hidden = false;
     }
     const at = stage ? `: ${BY_NAME.get(stage)?.title ?? stage}` : "";
-    this.write(queuePosition ? `Queued, ${queuePosition} in line` : `Compiling${at} …`, "running");
+    this.write(queuePosition ? `Queued, position ${queuePosition}` : `Compiling${at} …`, "running");
   }
 
   get isWaiting(): boolean {

@@ -123,7 +123,7 @@ export class Panes {
       theme: { name: "tritond", className: "dock-theme", gap: 5 },
       disableFloatingGroups: true,
       noPanelsOverlay: "watermark",
-      createWatermarkComponent: () => ({ element: element("p", { className: "no-pane faint" }, "No pane is open. Choose one at “Add pane”."), init: () => {} }),
+      createWatermarkComponent: () => ({ element: element("p", { className: "no-pane faint" }, "No pane is open. Choose one from “Add pane”."), init: () => {} }),
       createComponent: ({ id, name }) => this.created(id, name),
       defaultTabComponent: "title",
       createTabComponent: () => tabOf(),

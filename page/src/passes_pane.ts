@@ -32,7 +32,7 @@ export function passes(selection: Selection): Content {
 class PassesPane implements Content {
   readonly element: HTMLElement;
   private readonly said = element("p", { className: "faint" }, "Nothing compiled yet.");
-  private readonly list = element("ol", { className: "passes scrolls", tabIndex: 0, "aria-label": "Passes in their order" });
+  private readonly list = element("ol", { className: "passes scrolls", tabIndex: 0, "aria-label": "Passes in order" });
   private readonly all = element("input", { type: "checkbox" });
   private readonly asIs = element("input", { type: "checkbox" });
   private readonly code = element("div", { className: "code" });

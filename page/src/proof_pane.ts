@@ -44,7 +44,7 @@ class ProofPane implements Content {
   private readonly said = element("div", {});
   private readonly found = new Found(this.status, this.said);
   private readonly start = button("Prove", () => void this.go(() => this.context.prove()), { className: "primary" });
-  private readonly infer = button("Infer the contract", () => void this.go(() => this.inferred()), { title: "From the launch of the Run pane and its cases" });
+  private readonly infer = button("Infer the contract", () => void this.go(() => this.inferred()), { title: "From the launch and cases in the Run pane" });
   private current: Compiled | null = null;
   /** The number of started proofs. */
   private runs = 0;
@@ -112,7 +112,7 @@ class ProofPane implements Content {
 
   private look(found: Proof | null): void {
     this.said.replaceChildren();
-    if (!found) return this.say(this.context.contract() ? "Not proved, since it is not compiled." : NOTHING, "faint");
+    if (!found) return this.say(this.context.contract() ? "Compile the kernel first." : NOTHING, "faint");
     if (found.problem) return this.say(`${found.problem.title}: ${found.problem.detail}`, "bad");
     const isProved = isWhole(found);
     this.say(isProved ? "Proved for all sizes allowed by the contract." : (found.reason ?? wordsOfVerdict(found)), isProved ? "good" : found.verdict === "refuted" ? "bad" : "faint");
@@ -147,7 +147,7 @@ class ProofPane implements Content {
   private fixShown({ patch, registers, instructions, target }: NonNullable<Answer["fix"]>): HTMLElement {
     const apply = button("Apply", () => {
       const text = patched(this.context.text(), patch);
-      if (text === null) this.say("The change is of another source. Prove again.", "bad");
+      if (text === null) this.say("The source has changed. Prove again.", "bad");
       else this.context.write(text);
     }, { className: "small" });
     const counts = instructions.map((each) => each && Object.values(each).reduce((sum, count) => sum + count, 0));

@@ -6,15 +6,15 @@ import { isOfSource, toneOf, unwrittenIn, verdictOf, type Finding, type Mismatch
 import type { Traced } from "./trace";
 import { written } from "./value_text";
 
-/** Return the notes of a run; `kernel` is the line of the kernel's definition. */
-export function notesOf(run: Run, kernel: number, trace: Traced | null): LineNote[] {
+/** Return the notes of a run; `kernel` is the line of the kernel's definition, and the grid of a lesson is fixed. */
+export function notesOf(run: Run, kernel: number, trace: Traced | null, isGridFixed = false): LineNote[] {
   const verdict = { line: kernel, text: verdictOf(run), tone: toneOf(run.verdict) };
   const found = (run.findings ?? []).flatMap((finding) => notesOfFinding(finding, kernel));
   // after an aborted run, missing outputs mean nothing
   const outputs = run.verdict === "mismatch" ? (run.outputs ?? {}) : {};
   const different = Object.entries(outputs).flatMap(([name, { comparison }]) => {
     if (!comparison?.first_mismatch) return [];
-    const unwritten = unwrittenIn(name, comparison);
+    const unwritten = unwrittenIn(name, comparison, isGridFixed);
     const missing = unwritten ? [{ line: kernel, text: unwritten, tone: "bad" as const }] : [];
     // of unwritten elements, nothing but that is of use
     if (comparison.mismatched === comparison.unwritten || (unwritten && comparison.first_mismatch.actual === "NaN")) return missing;

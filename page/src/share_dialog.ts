@@ -98,7 +98,7 @@ export function shareDialog(state: () => PageState, body: () => RequestBody): { 
     share(shown)
       .then((stored) => {
         [link.value, short.value] = [stored.url, stored.short];
-        said.textContent = "Everyone with access to this service can open these links. Their changes do not affect them.";
+        said.textContent = "Everyone with access to this service can open these links. Edits never change what a link shows.";
         frame.stored(stored.digest);
         short.select();
       })

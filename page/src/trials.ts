@@ -19,7 +19,7 @@ const LEAST_BLOCK = 16;
 /** Registers of a thread at which more warps fit on NVIDIA's multiprocessors. */
 const REGISTER_STEPS = [168, 128, 96, 80, 64, 48, 40, 32];
 const HEADS = ["setting", "", "registers", "spills", "shared", "occupancy", "instructions"];
-const UNTIMED = "Compared by what the compiler reports. Nothing is timed: fewer registers or instructions need not be faster. Instructions are those of one warp, which does other work with other warps or blocks.";
+const UNTIMED = "Compared by what the compiler reports. Nothing is timed: fewer registers or instructions need not be faster. Instructions are counted per warp, so counts with other warps or blocks are not comparable.";
 
 /** A text to write into a field of the forms. */
 export interface Change {
@@ -80,7 +80,7 @@ function hints({ signature }: RequestText): Setting[] {
     const changes = names.map((name) => ({ part: "signature", name, text: `${signature[name]}:16` }) as const);
     return names.length ? [{ words: `${names.join(", ")} divisible by 16`, why, changes }] : [];
   };
-  return [...hinted(/^[iu]\d+$/, "allows wide loads and stores, if it is true of every launch"), ...hinted(/^\*\w+$/, "aligned addresses allow wide loads and stores")];
+  return [...hinted(/^[iu]\d+$/, "allows wide loads and stores, if it holds for every launch"), ...hinted(/^\*\w+$/, "aligned addresses allow wide loads and stores")];
 }
 
 /** The table of settings to try instead of those of `compiled`. */
@@ -140,7 +140,7 @@ export class Trials {
     }
     if (!this.model) return;
     this.head();
-    this.note.textContent = `Timed on ${this.model}, with the launch of the Run pane; a time counts as better or worse only if the intervals do not overlap.`;
+    this.note.textContent = `Timed on ${this.model}, with the launch in the Run pane; a time counts as better or worse only if the intervals do not overlap.`;
   }
 
   private async go(row: HTMLElement, { words, changes }: Setting, base: HTMLElement): Promise<void> {

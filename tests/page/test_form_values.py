@@ -50,6 +50,14 @@ def test_configurations_that_code_makes_are_read_too(visit: Visit) -> None:
     expect(chips).to_have_count(2)
 
 
+def test_module_code_may_read_the_configurations_of_a_kernel(visit: Visit) -> None:
+    page = visit()
+    write(page, TUNED + "\n\nFIRST = tuned.configs[0].kwargs\n")
+
+    expect(page.locator("#state")).to_contain_text("tuned for cuda:90 succeeded")
+    expect(page.get_by_role("list", name="Diagnostics").get_by_role("listitem")).to_have_count(0)
+
+
 def test_values_come_back_with_their_kernel_and_go_to_no_other(visit: Visit) -> None:
     page = visit()
     write(page, TUNED)

@@ -63,7 +63,7 @@ def test_a_permalink_opens_at_its_line_and_brings_the_module_that_is_missing(pag
 
 def test_a_gist_opens_and_a_wrong_link_says_what_is_expected(page: Page) -> None:
     open_link(page, "https://example.com/kernel.py")
-    dialog = page.get_by_role("dialog", name="Open a file of GitHub")
+    dialog = page.get_by_role("dialog", name="Open a file from GitHub")
     expect(dialog.get_by_role("status")).to_contain_text("Expected a link to a file on GitHub")
     assert violations(page) == []
     dialog.get_by_role("textbox").fill("https://gist.github.com/owner/ffff")

@@ -50,7 +50,7 @@ def test_each_assumption_has_a_switch_that_compiles_another(visit: Visit) -> Non
 
     expect(pane(page, "TTIR")).to_contain_text("tt.ptr<f16>")
     expect(pane(page, "TTIR")).to_contain_text("end = 256 : i32")
-    expect(assumes.locator("summary")).to_have_text("copy: nothing is assumed any more")
+    expect(assumes.locator("summary")).to_have_text("copy: no assumptions left")
     expect(page.get_by_label("n", exact=True)).to_have_value("i32")
     assert violations(page) == []
     hint.select_option(label="i32, divisible by 16")
@@ -82,7 +82,7 @@ def test_the_launch_that_types_come_from_is_one_click_away(visit: Visit) -> None
 
     line = KERNEL.count("\n") + 60 + 6
     expect(page.locator(".assumes .launched")).to_have_text(
-        f"copy is compiled as it is launched in line {line}"
+        f"copy is compiled as launched in line {line}"
     )
     expect(page.get_by_label("BLOCK", exact=True)).to_have_value("256")
     page.locator(".assumes").get_by_role("button").click()

@@ -102,7 +102,7 @@ def test_a_solved_kernel_goes_on_to_its_ptx_and_back(visit: Visit) -> None:
     page = open_lesson(visit, "add_ten_in_blocks")
     write_body(page, ADD_IN_BLOCKS)
     run(page)
-    page.get_by_role("button", name="See its PTX").click()
+    page.get_by_role("button", name="See the PTX").click()
 
     compiled(page)
     assert "ld.global" in text_of(page, "PTX")
@@ -127,6 +127,16 @@ def test_too_few_configurations_solve_nothing(visit: Visit) -> None:
 
     expect(run(page)).to_have_text("Right, but with 2 configurations; list 4.")
     expect(solved(page)).to_be_hidden()
+
+
+def test_the_grid_of_a_lesson_is_not_doubted(visit: Visit) -> None:
+    page = open_lesson(visit, "add_ten")
+    write_body(page, "    tl.store(z_ptr, tl.load(x_ptr) + 10)")
+    run(page)
+
+    notes = page.locator(".cm-content .note")
+    expect(notes.filter(has_text="elements were never written")).to_have_count(1)
+    expect(notes.filter(has_text="does the grid cover")).to_have_count(0)
 
 
 def test_what_does_not_compile_is_said_at_its_line(visit: Visit) -> None:

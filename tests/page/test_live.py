@@ -113,7 +113,7 @@ def test_a_place_in_the_queue_is_shown(visit: Visit) -> None:
     page.route("**/events", lambda route: None)  # they never come
     type_at_line(page, 7, "    # again\n")
 
-    expect(page.locator("#state")).to_have_text("Queued, 3 in line")
+    expect(page.locator("#state")).to_have_text("Queued, position 3")
 
 
 def test_marks_and_links_follow_every_edit(visit: Visit) -> None:

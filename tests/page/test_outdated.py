@@ -180,7 +180,7 @@ def test_a_proof_is_of_the_text_that_stands_there(visit: Visit) -> None:
     busy(page, "compilations")
     write(page, FILL + "# changed")
     prove.click()
-    expect(proof.get_by_role("status")).to_have_text("Not proved, since it is not compiled.")
+    expect(proof.get_by_role("status")).to_have_text("Compile the kernel first.")
 
 
 def test_a_fix_is_not_applied_to_another_text(visit: Visit) -> None:

@@ -138,7 +138,7 @@ def test_a_pane_that_is_opened_later_is_in_sight_and_marks_the_same_line(visit: 
 
 def test_passes_are_listed_with_the_lines_that_each_added_and_removed(page: Page) -> None:
     shown = add_pane(page, "Passes")
-    listed = shown.get_by_label("Passes in their order").get_by_role("button")
+    listed = shown.get_by_label("Passes in order").get_by_role("button")
     expect(listed.first).to_have_text(re.compile(r"\w+ \+\d+ \W\d+$"))
     second = listed.nth(1)
     second.click()

@@ -70,6 +70,7 @@ def test_a_race_between_program_instances_is_the_verdict_with_both_lines(visit: 
     expect(run.get_by_role("status")).to_have_text("race")
     race = run.locator(".diagnostics li").first
     expect(race.get_by_role("button", name="line 9")).to_be_visible()
+    expect(run).not_to_contain_text("does the grid cover")
     race.get_by_role("button", name="line 10").click()
     expect(page.locator(f"{SOURCE} .cm-activeLine")).to_contain_text("tl.store(out_ptr")
 
@@ -122,3 +123,13 @@ def test_a_failed_reference_names_its_own_line_once(visit: Visit) -> None:
         "invalid reference line 2 of the reference: NameError: name 'nothing' is not defined"
     )
     expect(run.locator(".diagnostics").get_by_role("button")).to_have_count(0)
+
+
+def test_a_reference_needs_no_import_of_numpy(visit: Visit) -> None:
+    page = visit()
+    run = add_pane(page, "Run")
+    text = "def reference(x_ptr, y_ptr, **_):\n return np.add(x_ptr, y_ptr)"
+    run.locator(".reference .cm-content").fill(text)
+    run.get_by_role("button", name="Run", exact=True).click()
+
+    expect(run.get_by_role("status")).to_have_text("passed")

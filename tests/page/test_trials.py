@@ -79,7 +79,7 @@ def test_where_a_gpu_can_run_it_both_are_timed_with_the_launch_of_the_run_pane(
     page.route("**/v1/launches*", run)
     run_vector_add(page)
     shown = add_pane(page, "Explain")
-    expect(shown).to_contain_text("Timed on NVIDIA H100, with the launch of the Run pane")
+    expect(shown).to_contain_text("Timed on NVIDIA H100, with the launch in the Run pane")
     shown.get_by_role("button", name="Try num_stages 3 → 4").click()
 
     row = shown.get_by_role("row", name="num_stages 3 → 4")
