@@ -23,7 +23,7 @@ from tritonc.packages.package import Package
 
 from compiler.messages.orders import ParametersOrder
 from compiler.target import STANDARD_TARGET, parse_target
-from worker.compile.child_run import carry_out
+from worker.compile.child_task import carry_out
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 

@@ -21,7 +21,7 @@ _FEATURES = sorted(path.parents[1].name for path in ROOT.glob("*/worker/feature.
 PACKAGES = ("compiler", "jobs", "launch", "store", "worker", *_FEATURES)
 """The packages that workers and their children load: the core and features, by their convention."""
 COMPILING = (
-    "compiler.front.tasks", "worker.compile.compile_job", "worker.compile.derive_job",
+    "compiler.front.tasks", "worker.compile.compile_job", "worker.compile.derive",
     "worker.compile.inspect_job", "worker.compile.toolchain_identity", "worker.pool.zygote",
 )  # fmt: skip
 """The modules that compilations start from: the tasks of children, and what orders them."""

@@ -10,8 +10,7 @@ import sys
 from store.connection import connect
 from store.errors import StoreUnavailable
 from store.workers import Workers
-from worker.settings import WorkerSettings
-from worker.worker_name import is_of_this_machine
+from worker.settings import WorkerSettings, is_of_this_machine
 
 
 async def is_known(redis_url: str) -> bool:

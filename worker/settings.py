@@ -1,6 +1,9 @@
 """The settings of a worker, read from the environment once, at start."""
 
 import os
+import re
+import secrets
+import socket
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -96,3 +99,14 @@ def wrong_settings(error: ValidationError) -> str:
         f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
         for problem in problems
     )
+
+
+def new_name() -> str:
+    """Return a name for the worker of this process."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def is_of_this_machine(worker_id: str) -> bool:
+    """Return whether a worker, or a device of one, has its process on this machine."""
+    pattern = rf"{re.escape(socket.gethostname())}-\d+-[0-9a-f]{{6}}(-.*)?"
+    return re.fullmatch(pattern, worker_id) is not None

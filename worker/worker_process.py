@@ -40,10 +40,9 @@ from worker.launch.gpu.gpu_consumer import GpuConsumers
 from worker.launch.launch_children import Children
 from worker.launch.reference_cache import ReferenceCache
 from worker.pool.sandbox_report import ToolchainContext
-from worker.settings import WorkerSettings
+from worker.settings import WorkerSettings, new_name
 from worker.slots import SWEEP_S, every, once_available
 from worker.worker_context import MemoryBudget, WorkerContext
-from worker.worker_name import new_name
 
 PUBLISH_S = 5.0
 logger = logging.getLogger(__name__)

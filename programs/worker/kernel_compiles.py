@@ -30,8 +30,7 @@ from store.jobs.types import Priority
 from store.stored import read_stored
 from worker.compile.reports import Malformed, Report, read_report
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
-from worker.pool.lazy_pool import LazyPool
-from worker.pool.retry import run_task
+from worker.pool.pool import LazyPool
 
 SOURCE: Final = "source"
 CUBIN: Final = "cubin"
@@ -189,8 +188,7 @@ async def effects_of(
         pool = await readers.started()
         deadline.check()
         order = EffectsOrder(sizes_bytes=[len(ttirs[key]) for key in keys])
-        outcome = await run_task(
-            pool,
+        outcome = await pool.run(
             order.profile,
             header_of(order),
             b"".join(ttirs[key] for key in keys),

@@ -13,8 +13,7 @@ from programs.tape.schema import MAX_TAPE_BYTES
 from worker.launch.launch_children import TORCH_ENVIRONMENT, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime
-from worker.pool.lazy_pool import LazyPool
-from worker.pool.pool import Pool
+from worker.pool.pool import LazyPool, Pool
 from worker.pool.zygote_client import ZygoteToolchain
 
 ENVIRONMENT = TORCH_ENVIRONMENT | {

@@ -33,7 +33,6 @@ from worker.launch.large_body import body_of
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
 from worker.pool.shared_bytes import Body
 
 WRONG_SHAPE = "wrong_shape"
@@ -76,7 +75,7 @@ async def compare_outputs(pool: Pool, order: CompareOrder, parts: Sequence[Body]
     """Compare the elements in `parts` in a child, as `order` says. Raises NotCompared."""
     header, limit_s = header_of(order), COMPARE_DEADLINE_S
     async with body_of(parts) as body:
-        outcome = await run_task(pool, order.profile, header, body, deadline_s=limit_s)
+        outcome = await pool.run(order.profile, header, body, deadline_s=limit_s)
     if outcome.result is None:
         reason = outcome.detail or (outcome.failure or {}).get("message", "")
         raise NotCompared(f"The outputs could not be compared ({reason}). Post the program again.")

@@ -25,8 +25,7 @@ from programs.worker.program_children import ENVIRONMENT
 from worker.compile.child_failure import misreported, signal_name, violation_of
 from worker.compile.reports import FailureReport, Malformed, Message, Report, read_report
 from worker.pool.child_outcome import ChildOutcome, Ending
-from worker.pool.pool import Pool
-from worker.pool.retry import killed_from_outside, run_task
+from worker.pool.pool import Pool, killed_from_outside
 
 TAPE = "tape"
 _MAX_FILE_CHARS = 256
@@ -105,8 +104,8 @@ async def record_program(
     Raises NotRecorded, DeadlinePassed, ZygoteError.
     """
     step = deadline.step(timeout_s)
-    outcome = await run_task(
-        pool, order.profile, header_of(order), body, deadline_s=step.limit_s, stages={TAPE}
+    outcome = await pool.run(
+        order.profile, header_of(order), body, deadline_s=step.limit_s, stages={TAPE}
     )
     if outcome.ending is Ending.DEADLINE:
         step.timed_out()

@@ -38,8 +38,7 @@ from worker.launch.kernel_ir import KernelIr
 from worker.launch.launch_reports import MAX_FINDINGS, TensorFinding
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.frame import FrameError
-from worker.pool.pool import Pool
-from worker.pool.retry import killed_from_outside, run_task
+from worker.pool.pool import Pool, killed_from_outside
 from worker.pool.shared_bytes import Body
 
 
@@ -166,9 +165,7 @@ async def _run(
     awaited = _stages(program.tape)
     if announce:
         awaited |= {op_stage(index) for index in range(len(program.tape.ops))}
-    return await run_task(
-        pool, order.profile, header_of(order), body, deadline_s=limit_s, stages=awaited
-    )
+    return await pool.run(order.profile, header_of(order), body, deadline_s=limit_s, stages=awaited)
 
 
 def _order_of(

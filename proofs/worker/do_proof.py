@@ -54,12 +54,12 @@ from store.events import Events
 from store.jobs.types import Priority
 from store.launches import LIFE_S
 from store.stored import read_stored
-from worker.compile.child_run import carry_out
+from worker.compile.child_task import carry_out
 from worker.compile.reports import Malformed
 from worker.consumer import Attempt
 from worker.launch.kernel_ir import fuses, runtime_paths
 from worker.pool.child_outcome import ChildOutcome, Ending
-from worker.pool.lazy_pool import LazyPool
+from worker.pool.pool import LazyPool
 
 _TTIR = "ttir"
 _COUNTED = "instructions"

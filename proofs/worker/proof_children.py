@@ -8,8 +8,7 @@ from worker.code_digest import ROOT, feature_digest
 from worker.feature import ChildSettings
 from worker.launch.launch_children import ENVIRONMENT
 from worker.pool.child_outcome import Caps
-from worker.pool.lazy_pool import LazyPool
-from worker.pool.pool import Pool
+from worker.pool.pool import LazyPool, Pool
 from worker.sandbox.profile import PROFILES
 
 PROOF_TASKS = "launch.proof_tasks"

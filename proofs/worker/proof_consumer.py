@@ -8,7 +8,7 @@ from proofs.worker.do_proof import ProofContext, do_proof
 from store.compilations import Derived
 from store.events import Events
 from worker.consumer import Consumer, Handler
-from worker.pool.lazy_pool import LazyPool
+from worker.pool.pool import LazyPool
 from worker.worker_context import WorkerContext
 
 

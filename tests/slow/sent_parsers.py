@@ -21,7 +21,7 @@ from launch.request.grid import parse_grid
 from launch.request.inference import annotated_type
 from programs.tape.read_tape import read_tape
 from service.http import body, query, validators
-from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.compile.reports import kept_diagnostics
 from worker.gpu.timing_integrity import module_globals
 from worker.gpu.tools import profile_report, sanitizer_report, source_counters
 from worker.launch.gpu import gpu_outcome

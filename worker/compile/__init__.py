@@ -6,10 +6,10 @@ Start here: `compile_job.py` handles one claimed job, and `compile.py` runs its 
 1. `compile_consumer.py` hands claimed jobs to their handlers.
 2. `compile_job.py` looks in the cache once more, then compiles.
 3. `source_reader.py` has a child parse the source and choose its kernel.
-4. `front_run.py` has a child execute the source, or reuses the TTIR of an equal source
-   (`result_cache.py`).
-5. `compile.py` has a back child make the remaining stages. `reports.py` validates every report.
+4. `compile.py` has a front child execute the source, or reuses the TTIR of an equal source
+   (`result_cache.py`), and a back child make the remaining stages.
+5. `child_task.py` runs each child, and `reports.py` validates its report.
 6. `build_record.py` makes the record; `child_failure.py` names the cause when a child died.
 
-`inspect_job.py` and `derive_job.py` are the handlers of inspections and derivations.
+`inspect_job.py` and `derive.py` are the handlers of inspections and derivations.
 """

@@ -12,8 +12,8 @@ from compiler.occupancy import CompileSettings, Needs, fits, occupancy, shared_l
 from compiler.stages import COMPILED
 from compiler.target import BACKENDS
 from compiler.toolchain import Toolchain
-from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.progress import CompilationFailed, Progress
+from worker.compile.reports import kept_diagnostics
 
 CHILDREN = 3
 """The number of children of one compilation: parse, front, back."""

@@ -16,7 +16,7 @@ from compiler.messages.orders import BackOrder, Order
 from worker.compile.progress import CompilationFailed
 from worker.compile.reports import FailureReport
 from worker.pool.child_outcome import ChildOutcome, Ending
-from worker.pool.retry import killed_from_outside
+from worker.pool.pool import killed_from_outside
 from worker.sandbox.profile import PROFILES
 
 _COMPLAINT = b"error: "

@@ -4,12 +4,15 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.messages.orders import LogOrder, Order
+from compiler.messages.wire import header_of
+from compiler.stages import BINARY
 from compiler.toolchain import Toolchain
+from jobs import tracing
 from store.errors import StoreUnavailable
 from worker.compile.child_failure import (
     broken_report,
@@ -19,11 +22,35 @@ from worker.compile.child_failure import (
     stage_under_way,
     warnings_of,
 )
-from worker.compile.child_run import ChildRun, carry_out, read_run, read_stages
 from worker.compile.progress import Progress
-from worker.compile.reports import BackReport, LogReport, Malformed, Report
-from worker.pool.child_outcome import SentStage
+from worker.compile.reports import (
+    BackReport,
+    FailureReport,
+    LogReport,
+    Malformed,
+    Report,
+    read_report,
+)
+from worker.pool.child_outcome import ChildOutcome
+from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
+
+LOG_DEADLINE_S = 10.0
+LONGEST_LOG_IR_CHARS = 4 << 20
+"""Longer TTGIR is not searched for the place of an error in a log."""
+
+logger = logging.getLogger(__name__)
+
+_Report = TypeVar("_Report", bound=Report)
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRun(Generic[_Report]):
+    """The end of a child. After a normal end there is either a `report` or a `failure`."""
+
+    outcome: ChildOutcome
+    report: _Report | None
+    failure: FailureReport | None
 
 
 class TimeLimit:
@@ -50,16 +77,6 @@ class TimeLimit:
             present_s = 0.0
         self.limit_s = max(self.limit_s, present_s)
         return max(self._started + self.limit_s - time.monotonic(), 0.0)
-
-
-LOG_DEADLINE_S = 10.0
-LONGEST_LOG_IR_CHARS = 4 << 20
-"""Longer TTGIR is not searched for the place of an error in a log."""
-
-logger = logging.getLogger(__name__)
-
-OnStage = Callable[[SentStage], None]
-_Report = TypeVar("_Report", bound=Report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +106,7 @@ class ChildTasks:
         )
         self.progress.stdout += outcome.stdout.decode(errors="replace")
         try:
-            self.progress.stages |= read_stages(order, outcome)
+            self.progress.stages |= _read_stages(order, outcome)
             run = read_run(outcome, model)
         except Malformed as error:
             raise broken_report(order, str(error)) from None
@@ -125,3 +142,58 @@ class ChildTasks:
             logger.warning("the log of %s was not read: %s", self.job.key, read.detail)
             return []
         return found.diagnostics
+
+
+async def carry_out(
+    pool: Pool,
+    order: Order,
+    body: bytes,
+    *,
+    deadline_s: float,
+    triton: str = "",
+    on_stage: OnStage | None = None,
+    more_s: MoreTime | None = None,
+) -> ChildOutcome:
+    """Have a child of `pool` carry out `order`; return how it ended. See `Pool.run`."""
+    with tracing.span(order.task, {}):
+        outcome = await pool.run(
+            order.profile,
+            header_of(order),
+            body,
+            deadline_s=deadline_s,
+            stages=order.stages,
+            on_stage=on_stage,
+            more_s=more_s,
+            triton=triton,
+        )
+        tracing.past_steps({stage.name: stage.ms for stage in outcome.stages})
+    return outcome
+
+
+def read_run(outcome: ChildOutcome, model: type[_Report]) -> ChildRun[_Report]:
+    """Return the validated report of a child; a result must be a `model`. Raises Malformed."""
+    return ChildRun(
+        outcome,
+        None if outcome.result is None else read_report(model, outcome.result),
+        None if outcome.failure is None else read_report(FailureReport, outcome.failure),
+    )
+
+
+def _read_stages(order: Order, outcome: ChildOutcome) -> dict[str, bytes]:
+    """Return the stages of `outcome` that `order` asks for. Raises Malformed for any other."""
+    stages: dict[str, bytes] = {}
+    for stage in outcome.stages:
+        if stage.name not in order.stages:
+            raise Malformed(f"a {order.task} child does not make the stage {stage.name!r}")
+        if stage.name not in BINARY and not _is_text(stage.body):
+            raise Malformed(f"the stage {stage.name} is not UTF-8 text")
+        stages[stage.name] = stage.body
+    return stages
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

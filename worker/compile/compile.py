@@ -4,16 +4,16 @@ Runs in the worker's own process: it moves bytes between children and never pars
 It takes the results of an equal source or of equal TTIR from the cache.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler.compilation import AssumedValue, Parameter
 from compiler.constexpr import plain_value
 from compiler.diagnostic import USER_FILE, Diagnostic, Span, diagnostic, excerpt
 from compiler.job import CompileJob
-from compiler.key import back_key, posted_ir_key
-from compiler.languages import BY_IR
-from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, PostedOrder
+from compiler.key import back_key, front_key, posted_ir_key
+from compiler.languages import BY_IR, EXECUTED
+from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, Order, PostedOrder
 from compiler.messages.wire import members_of
 from compiler.parameter_binding import (
     Binding,
@@ -24,23 +24,25 @@ from compiler.parameter_binding import (
     with_defaults,
 )
 from compiler.request.compile_request import IrText
+from compiler.request.options import split_options
 from compiler.toolchain import Toolchain
 from store.blobs import Blobs
 from store.compilations import Derived
 from worker.compile.child_failure import broken_report
-from worker.compile.child_task import ChildTasks, OnStage, TimeLimit
-from worker.compile.front_run import FrontRun
+from worker.compile.child_task import ChildTasks, TimeLimit
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
+    OPTION_ASKED,
     BackReport,
     FrontReport,
     KernelFacts,
     PostedReport,
     ReadReport,
 )
-from worker.compile.result_cache import CacheScope, ResultCache
+from worker.compile.result_cache import CachedFact, CacheScope, ResultCache
 from worker.compile.source_reader import read_source
+from worker.pool.child_process import OnStage
 from worker.pool.pool import Pool
 
 
@@ -155,9 +157,11 @@ class CompileRun:
         )
 
     async def front(self, order: FrontOrder) -> FrontReport:
-        """Execute the source. Raises CompilationFailed."""
-        runs = FrontRun(self.tasks, self.results, self.sharing)
-        report = await runs.run(self.job.source or "", order)
+        """Execute the source, or take the result of an equal one. Raises CompilationFailed."""
+        text = self.job.source or ""
+        report = await self._without_back_options(text, order) or await self._executed(text, order)
+        if report is CachedFact.READS_HIDDEN_OPTIONS:
+            raise broken_report(order, "it reads a hidden option, although all options were given")
         self.progress.kernel = report.kernel
         self.progress.timings_ms["frontend"] = sum(
             ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
@@ -169,6 +173,35 @@ class CompileRun:
             AssumedValue(parameter=name, value=plain_value(value), why="is its default")
             for name, value in report.constexprs.items()
         ]
+        return report
+
+    async def _without_back_options(self, text: str, order: FrontOrder) -> FrontReport | None:
+        """Execute `text` without the options that only back ends read; None if it reads one."""
+        # Gluon's language begins with num_warps; to give it at once saves a child
+        if any(language.word and language.word in text for language in EXECUTED):
+            return None
+        visible, hidden = split_options(order.options)
+        report = await self._executed(text, replace(order, options=visible, hidden=hidden))
+        return None if report is CachedFact.READS_HIDDEN_OPTIONS else report
+
+    async def _executed(self, text: str, order: FrontOrder) -> FrontReport | CachedFact:
+        # the key has all that the child sees, so equal keys have equal results
+        key = front_key(text=text, **_front_inputs(order), **self.sharing.key_inputs)
+        known = await self.results.front(key)
+        if known is not None:
+            return known
+        progress = self.progress
+        stdout = progress.stdout
+        try:
+            report = await self.tasks.run(order, text.encode(), FrontReport)
+        except CompilationFailed as failure:
+            if failure.slug != OPTION_ASKED:
+                raise
+            progress.stdout = stdout
+            progress.stages.clear()
+            self.results.keep_reads_hidden(key)
+            return CachedFact.READS_HIDDEN_OPTIONS
+        self.results.keep_front(key, report)
         return report
 
     async def back(self, front: FrontReport) -> None:
@@ -183,7 +216,7 @@ class CompileRun:
             files=self.job.texts,
             ir_bounds=self.ir_bounds,
         )
-        key = back_key(ir=ir, **_key_inputs(order, "canonicalize"), **self.sharing.key_inputs)
+        key = back_key(ir=ir, **_back_inputs(order, "canonicalize"), **self.sharing.key_inputs)
         report = await self.results.back(key, order.stages, BackReport)
         if report is None:
             report = await self.tasks.run(order, ir, BackReport)
@@ -203,7 +236,9 @@ class CompileRun:
             files=self.job.texts,
             ir_bounds=self.ir_bounds,
         )
-        key = posted_ir_key(text=text, **_key_inputs(order, "locations"), **self.sharing.key_inputs)
+        key = posted_ir_key(
+            text=text, **_back_inputs(order, "locations"), **self.sharing.key_inputs
+        )
         report = await self.results.back(key, order.stages, PostedReport)
         if report is None:
             report = await self.tasks.run(order, text, PostedReport)
@@ -237,13 +272,20 @@ class CompileRun:
         return name in order[order.index(self.job.stop_after) + 1 :]
 
 
-def _key_inputs(order: BackOrder, other: str) -> dict[str, Any]:
-    """Return the inputs of a child, without the member `other` and those that change no result.
+# A member of an order that its key does not know is a TypeError there, never an input outside of
+# the key. Those that change no result are left out.
 
-    The files are for excerpts in messages only: the back end never runs them. A member that the key
-    does not know is a TypeError there, never an input outside of the key.
-    """
-    left_out = {other, "stop_after", "files", "ir_bounds"}
+
+def _front_inputs(order: FrontOrder) -> dict[str, Any]:
+    return _without(order, {"stop_after", "ir_bounds"})
+
+
+def _back_inputs(order: BackOrder, other: str) -> dict[str, Any]:
+    # the files are for excerpts in messages only: the back end never runs them
+    return _without(order, {other, "stop_after", "files", "ir_bounds"})
+
+
+def _without(order: Order, left_out: set[str]) -> dict[str, Any]:
     return {name: value for name, value in members_of(order).items() if name not in left_out}
 
 

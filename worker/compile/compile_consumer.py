@@ -15,7 +15,7 @@ from store.subscription import invalidate
 from store.workers import Worker
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import CompileStores, do_compilation
-from worker.compile.derive_job import do_derivation
+from worker.compile.derive import do_derivation
 from worker.compile.inspect_job import do_inspection
 from worker.consumer import Attempt, Consumer, Handler
 from worker.replaced_toolchains import ReplacedToolchains, of_kind

@@ -22,12 +22,13 @@ from store.events import Events
 from store.jobs.consumer import JobConsumer
 from store.jobs.types import KEPT_S, Claim
 from worker.compile.build_record import build_record
-from worker.compile.child_task import OnStage, TimeLimit
+from worker.compile.child_task import TimeLimit
 from worker.compile.compile import CompileContext, compile_kernel
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.result_cache import put_reusable, put_stages
 from worker.consumer import Attempt
 from worker.pool.child_outcome import SentStage
+from worker.pool.child_process import OnStage
 
 logger = logging.getLogger(__name__)
 

@@ -1,19 +1,25 @@
-"""Makes derivations: moves a compilation's blobs into a child, and the result out.
+"""Does claimed derivations: moves a compilation's blobs into a child, and the result out.
 
 Runs in the worker's own process, which parses no artifact.
 """
 
-from collections.abc import Sequence
+import json
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from compiler.cached_tuning import NotCacheable
+from compiler.autotune import AutotuneReading
+from compiler.cached_tuning import NotCacheable, autotune_cache_order
 from compiler.compilation import Compilation
 from compiler.derivation import EXPLAINED, EXPORTS, KINDS, Derivation, DeriveJob, key_of
 from compiler.job import CompileJob
+from compiler.messages.autotuning import AutotuneCacheOrder
 from compiler.messages.orders import (
     CacheKeyOrder,
     DerivedTextOrder,
+    DiffOrder,
+    DiffSide,
     ExplanationOrder,
     ExportOrder,
     FrontOrder,
@@ -25,14 +31,16 @@ from compiler.messages.orders import (
     PassesOrder,
     TritonCacheOrder,
 )
+from compiler.problem import failure_problem
 from compiler.stages import COMPILED, MAPPED
 from compiler.target import parse_target
+from store.blobs import Blobs
 from store.compilations import Derived
-from worker.compile.autotune_cache_order import autotune_cache_order_of
-from worker.compile.child_run import carry_out
-from worker.compile.child_task import TimeLimit
+from store.jobs.types import KEPT_S
+from worker.compile.autotune_reading import AutotunedSource, read_autotuner
+from worker.compile.child_task import TimeLimit, carry_out
 from worker.compile.compile import CompileContext
-from worker.compile.diff_order import ArtifactEvicted, diff_order_of
+from worker.compile.compile_job import SUCCESS_KEPT_S, success_kept_s
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
     CacheKeyReport,
@@ -43,13 +51,19 @@ from worker.compile.reports import (
     read_report,
 )
 from worker.compile.source_reader import read_source
+from worker.consumer import Attempt
 from worker.pool.child_outcome import ChildOutcome, Ending
+from worker.pool.pool import Pool
 
 DEADLINE_S = 120.0
 MADE = "made"
 """The name of the one blob of a derivation."""
 _NEEDS_OF_EXPORT = {"c": "cubin", "cuda-inline": "ptx", "rust": "cubin", "python": "cubin"}
 _Report = TypeVar("_Report", bound=Report)
+_ASSEMBLY = "amdgcn"
+"""Counted in any case; the other kind of assembly, SASS, is no artifact."""
+_OF_NO_DIFF = frozenset({"artifacts", "stdout", "timings_ms", "abi", "metadata", "assumptions"})
+_logger = logging.getLogger(__name__)
 
 
 class DerivationFailed(Exception):
@@ -152,7 +166,7 @@ class _Derivation:
     async def autotune_cache(self) -> bytes:
         """Return the file that Triton's autotuner loads, with the folder it belongs in."""
         try:
-            order = await autotune_cache_order_of(self.job, self._request(), self.context.pool)
+            order = await _autotune_cache_order_of(self.job, self._request(), self.context.pool)
         except NotCacheable as error:
             raise DerivationFailed("not_derivable", str(error)) from error
         return await self._made(order, {})
@@ -160,8 +174,8 @@ class _Derivation:
     async def diff(self) -> bytes:
         """Return the differences from another compilation, of any toolchain: texts are compared."""
         try:
-            order, parts = await diff_order_of(self.job, self.context.blobs)
-        except ArtifactEvicted as error:
+            order, parts = await _diff_order_of(self.job, self.context.blobs)
+        except _ArtifactEvicted as error:
             raise DerivationFailed("evicted", str(error)) from error
         return await self._made(order, parts)
 
@@ -313,3 +327,122 @@ class _Derivation:
 
 def _sizes(parts: dict[str, bytes]) -> dict[str, int]:
     return {name: len(data) for name, data in parts.items()}
+
+
+# The order for the child that writes a cache file of Triton's autotuner.
+#
+# The results are the sweep's. The decorator's configurations come from the toolchain that compiled
+# the winner, since the key of the file depends on both.
+
+
+async def _autotune_cache_order_of(
+    job: DeriveJob, request: CompileJob, pool: Pool
+) -> AutotuneCacheOrder:
+    """Return the order for the results of `job`, `request` being what compiled the winner.
+
+    Raises NotCacheable, Malformed.
+    """
+    if request.source is None or job.tuned is None:
+        raise NotCacheable("posted IR has no autotuner; take the winners as `json`")
+    kernel = request.kernel or job.compilation.kernel
+    asked = AutotunedSource(
+        request.source, request.files, kernel, request.target_name, request.module, request.absent
+    )
+    found = await read_autotuner(pool, asked)
+    if isinstance(found, AutotuneReading):
+        return autotune_cache_order(found, job.tuned, job.compilation.options)
+    why = found.failure.message if found.failure is not None else str(found.outcome.ending)
+    raise NotCacheable(f"the autotuner cannot be read: {why}")
+
+
+# The order of a diff: the records of two compilations, and the texts to compare as its parts.
+
+
+class _ArtifactEvicted(Exception):
+    """An artifact has left the cache."""
+
+
+async def _diff_order_of(job: DeriveJob, blobs: Blobs) -> tuple[DiffOrder, dict[str, bytes]]:
+    """Return the order and the parts of its body, in their order. Raises ArtifactEvicted."""
+    compared = job.compared
+    assert compared is not None
+    assert job.compile_job is not None
+    sides = (
+        (job.compilation, job.compile_job, compared.sass_of_first),
+        (compared.compilation, compared.compile_job, compared.sass),
+    )
+    found = [
+        await _parts(compilation, request, sass, compared.stages, blobs)
+        for compilation, request, sass in sides
+    ]
+    a, b = (
+        DiffSide(
+            record=compilation.model_dump(mode="json", exclude={*_OF_NO_DIFF}),
+            sizes={name: len(data) for name, data in parts.items()},
+        )
+        for (compilation, _, _), parts in zip(sides, found, strict=True)
+    )
+    body = {f"a/{name}": data for name, data in found[0].items()}
+    body |= {f"b/{name}": data for name, data in found[1].items()}
+    return DiffOrder(a=a, b=b, compared=list(compared.stages)), body
+
+
+async def _parts(
+    compilation: Compilation,
+    request: CompileJob,
+    sass: str | None,
+    stages: tuple[str, ...],
+    blobs: Blobs,
+) -> dict[str, bytes]:
+    """Return the texts of one side by stage, and the user's files."""
+    artifacts = compilation.artifacts
+    digests: Mapping[str, str] = {
+        stage: artifacts[stage].digest for stage in (*stages, _ASSEMBLY) if stage in artifacts
+    } | ({"sass": sass} if sass is not None else {})
+    parts = {}
+    for stage, digest in digests.items():
+        data = await blobs.get(digest)
+        if data is None:
+            raise _ArtifactEvicted(
+                f"The artifact {stage} has left the cache. Post the compilation again."
+            )
+        parts[stage] = data
+    return parts | {"files": json.dumps(request.texts).encode()}
+
+
+# One claimed derivation. The order is that of compilations: blobs, then the finish, then the record
+# in the cache.
+
+
+async def do_derivation(
+    attempt: Attempt[DeriveJob], context: CompileContext, kept: Derived
+) -> None:
+    """Do a derivation and finish it. Raises StoreUnavailable.
+
+    If no worker serves the compilation's toolchain any more, the result is answered but not stored
+    under its key.
+    """
+    job = attempt.job
+    record = None if attempt.claim.refresh else await kept.read(job.key)
+    if record is not None:
+        await attempt.finish(record, reusable=True, keep_s=SUCCESS_KEPT_S)
+        return
+    try:
+        data = await derive(job, context, kept)
+    except DerivationFailed as failure:
+        _logger.info("cannot derive %s of %s: %s", job.what, job.compilation.key, failure)
+        reusable = failure.slug == "not_derivable"
+        await attempt.finish(_failed(job.what, failure), reusable=reusable, keep_s=KEPT_S)
+        return
+    digest = await context.blobs.put(data)
+    outcome = Derivation(state="succeeded", what=job.what, digest=digest, size_bytes=len(data))
+    record = outcome.model_dump_json().encode()
+    is_own = job.compilation.toolchain.id == context.toolchain.id
+    counts = await attempt.finish(record, reusable=True, keep_s=success_kept_s(is_own=is_own))
+    if counts and is_own:
+        await kept.write(job.key, record, {MADE: digest})
+
+
+def _failed(what: str, failure: DerivationFailed) -> Derivation:
+    problem = failure_problem(failure.slug, str(failure))
+    return Derivation(state="failed", what=what, problem=problem)

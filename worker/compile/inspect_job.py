@@ -23,12 +23,11 @@ from store.compilations import Derived
 from store.jobs.types import KEPT_S
 from worker.compile.autotune_reading import AutotunedSource, UnreadAutotuner, read_autotuner
 from worker.compile.child_failure import violation_of
-from worker.compile.child_run import ChildRun
+from worker.compile.child_task import ChildRun
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import success_kept_s
-from worker.compile.diagnostic_bounds import kept_diagnostics
 from worker.compile.launches_reading import with_launches
-from worker.compile.reports import InspectReport, Malformed
+from worker.compile.reports import InspectReport, Malformed, kept_diagnostics
 from worker.compile.source_reader import inspect_source
 from worker.consumer import Attempt
 from worker.pool.child_outcome import ChildOutcome, Ending

@@ -21,7 +21,7 @@ from compiler.messages.script_launches import MOST_LAUNCHES, MOST_LINES, Launche
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
 from compiler.type_name import UnknownType, canonical_type
-from worker.compile.child_run import carry_out, read_run
+from worker.compile.child_task import carry_out, read_run
 from worker.compile.reports import Count, FunctionName, Malformed, Report, is_small
 from worker.pool.pool import Pool
 

@@ -5,6 +5,8 @@ clipped, and anything else that is too large is refused.
 """
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
@@ -25,7 +27,6 @@ from compiler.languages import FrontIr, PythonLanguage
 from compiler.messages import reports as messages
 from compiler.request.compile_request import MAX_FILES, MAX_MODULE_CHARS
 from compiler.type_name import is_parameter_type
-from worker.compile.diagnostic_bounds import bounded_assumption, kept_diagnostics
 from worker.pool.child_protocol import MOST_MS
 
 OPTION_ASKED = "option_asked"
@@ -33,6 +34,70 @@ OPTION_ASKED = "option_asked"
 MOST_VALUE_BYTES = 128 << 10
 """The limit for constexprs or metadata, as JSON."""
 MOST_HASHES = 16
+
+# Bounds on the diagnostics and assumptions of children that a record keeps.
+#
+# Pure; used where a child's report is checked, and where those of several are put together.
+
+_MOST_DIAGNOSTICS = 50
+_HINT_CHARS = 1000
+_EXCERPT_CHARS = 2000
+_FILE_CHARS = 300
+_MAX_ASSUMPTION_FILE_CHARS = 4096
+_DIAGNOSTICS_CHARS = 64 << 10
+"""The limit for all texts of all diagnostics of one record."""
+_MOST_LINE = 1 << 31
+
+
+def kept_diagnostics(reported: Sequence[Diagnostic], children: int = 1) -> list[Diagnostic]:
+    """Return the first of `reported`, and a note if there are more than a record keeps.
+
+    `children` is how many of them report it: each may report as much.
+    """
+    kept: list[Diagnostic] = []
+    left_chars = _DIAGNOSTICS_CHARS * children
+    for one in map(_clipped_diagnostic, reported[: _MOST_DIAGNOSTICS * children]):
+        left_chars -= sum(map(len, filter(None, (one.message, one.hint, one.file, one.excerpt))))
+        if left_chars < 0:
+            break
+        kept.append(one)
+    if len(kept) == len(reported):
+        return kept
+    message = f"{len(reported) - len(kept)} more messages were not kept."
+    return [*kept, Diagnostic(severity="note", stage=reported[0].stage, message=message)]
+
+
+def _bounded_assumption(assumption: Assumption) -> Assumption:
+    """Return `assumption` with its message clipped.
+
+    Raises ValueError for a file or a line that no source has.
+    """
+    if len(assumption.file) > _MAX_ASSUMPTION_FILE_CHARS or _place(assumption.line) is None:
+        raise ValueError("an assumption is of a file and a line that a source has")
+    return replace(assumption, message=clipped(assumption.message, MESSAGE_CHARS))
+
+
+def _clipped_diagnostic(item: Diagnostic) -> Diagnostic:
+    """Return `item` with every text clipped, and without numbers that no text has lines for."""
+    return replace(
+        item,
+        message=clipped(item.message, MESSAGE_CHARS),
+        hint=_clipped(item.hint, _HINT_CHARS),
+        file=_clipped(item.file, _FILE_CHARS),
+        excerpt=_clipped(item.excerpt, _EXCERPT_CHARS),
+        line=_place(item.line),
+        column=_place(item.column),
+        end_line=_place(item.end_line),
+        end_column=_place(item.end_column),
+    )
+
+
+def _clipped(text: str | None, most_chars: int) -> str | None:
+    return None if text is None else clipped(text, most_chars)
+
+
+def _place(number: int | None) -> int | None:
+    return number if number is not None and 0 <= number < _MOST_LINE else None
 
 
 def is_small(value: Any) -> Any:
@@ -70,7 +135,7 @@ Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
 Diagnostics = Annotated[list[Annotated[Diagnostic, FromObject()]], AfterValidator(kept_diagnostics)]
-AssumptionFromChild = Annotated[Assumption, FromObject(), AfterValidator(bounded_assumption)]
+AssumptionFromChild = Annotated[Assumption, FromObject(), AfterValidator(_bounded_assumption)]
 Values = Annotated[dict[Name, Any], AfterValidator(is_small)]
 
 

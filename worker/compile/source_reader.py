@@ -8,8 +8,7 @@ from compiler.inspection import InspectJob
 from compiler.job import CompileJob
 from compiler.key import reading_key
 from compiler.messages.orders import ReadOrder
-from worker.compile.child_run import ChildRun, carry_out, read_run
-from worker.compile.child_task import ChildTasks
+from worker.compile.child_task import ChildRun, ChildTasks, carry_out, read_run
 from worker.compile.lru_cache import LRUCache
 from worker.compile.reports import InspectReport, ReadReport
 from worker.pool.pool import Pool

@@ -18,7 +18,7 @@ from compiler.messages.reports import LanguageName
 from compiler.target import CANDIDATES, parse_target
 from compiler.toolchain import OptionSpec, Toolchain, toolchain_id
 from store.workers import Toolchains
-from worker.compile.child_run import carry_out
+from worker.compile.child_task import carry_out
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 

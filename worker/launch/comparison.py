@@ -21,7 +21,6 @@ from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun, places_of, size_bytes
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
 from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes
 
 COMPARE_DEADLINE_S = 60.0
@@ -82,8 +81,7 @@ async def compare(
         outputs=outputs, ir=places.get("ir"), reference_ir=places.get("reference_ir")
     )
     async with body_of(list(parts.values())) as body:
-        outcome = await run_task(
-            pool,
+        outcome = await pool.run(
             order.profile,
             header_of(order),
             body,

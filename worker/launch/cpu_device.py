@@ -39,7 +39,7 @@ from worker.launch.run import (
     traced,
 )
 from worker.pool.child_outcome import ChildOutcome, Ending
-from worker.pool.retry import killed_from_outside, run_task
+from worker.pool.pool import killed_from_outside
 from worker.pool.session import ChildSession
 
 DOES_NOT_COMPILE = "does_not_compile"
@@ -128,8 +128,7 @@ class CpuDevice:
             limit_s=step.limit_s,
         )
         async with body_of([ir.text, run.uploads]) as body:
-            outcome = await run_task(
-                self._session,
+            outcome = await self._session.run(
                 order.profile,
                 header_of(order),
                 body,

@@ -28,7 +28,6 @@ from worker.launch.run import PreparedRun, RunResult, inputs_of
 from worker.launch.stored_references import StoredReferences
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
 from worker.pool.shared_bytes import Body
 
@@ -166,8 +165,7 @@ class References:
         order = ReferenceOrder(source=(0, len(source)), doubt=doubt, **inputs)
         step = deadline.step(timeout_s)
         async with body_of([source, run.uploads]) as body:
-            outcome = await run_task(
-                self._session_of(pool, reference),
+            outcome = await self._session_of(pool, reference).run(
                 order.profile,
                 header_of(order),
                 body,

@@ -24,7 +24,7 @@ from launch.request.case import Case
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult
 from launch.request.verdict import GOOD, WRONG_CONFIGURATION, Verdict
-from worker.compile.autotune_report import AutotuneReport, as_reading
+from worker.compile.autotune_reading import AutotuneReport, as_reading
 from worker.compile.child_task import TimeLimit
 from worker.compile.progress import CompilationFailed, Progress
 from worker.launch.cases.case_context import CaseContext

@@ -4,6 +4,7 @@ Where a job says `keep`, another may follow it in the same process; nothing of t
 The parent trusts only its exit status, and frames that it has checked.
 """
 
+import ctypes
 import gc
 import mmap
 import os
@@ -14,12 +15,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 from worker.pool import frame
 from worker.pool.hidden_paths import HiddenPaths
-from worker.pool.process_title import ProcessTitle
 from worker.sandbox import selftest
 from worker.sandbox.apply import PreparedSandbox, SandboxError, enter
 from worker.sandbox.profile import PROFILES
@@ -33,6 +34,31 @@ _ENVELOPE = ("task", "keep", "shared")
 Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], dict[str, Any]]
 
 """The body is a memoryview or `Mappings` where it is shared, bytes where it is not."""
+
+# The name of a zygote or child in `ps`: it stands where the command line stood.
+#
+# Standard library alone. setproctitle does more, but is not in the environments of other
+# toolchains. A child that runs user code can write another name, so nothing may depend on it.
+
+_ARG_START = 45
+"""The index behind the name of the command in /proc/PID/stat (field 48 of proc(5))."""
+
+
+class ProcessTitle:
+    """The command line of this process in its memory. A forked child has it at the same place."""
+
+    def __init__(self) -> None:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        self._start, end = (int(field) for field in fields[_ARG_START : _ARG_START + 2])
+        self._size_bytes = end - self._start  # 0 where the kernel does not say
+
+    def set(self, text: str) -> None:
+        """Show `text` in `ps`, cut to the length of the command line."""
+        if self._size_bytes <= 0:
+            return
+        # the last byte must stay 0, else the kernel reads on into the environment
+        title = text.encode("ascii", "replace")[: self._size_bytes - 1]
+        ctypes.memmove(self._start, title.ljust(self._size_bytes, b"\0"), self._size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

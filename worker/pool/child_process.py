@@ -5,6 +5,7 @@ Hostile code may have written all that arrives, so sizes are checked before byte
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 from collections.abc import Awaitable, Callable, Collection
@@ -21,7 +22,6 @@ from worker.pool.child_outcome import (
     SentStage,
     Usage,
 )
-from worker.pool.child_pipes import CapturedOutput, ChildPipes
 from worker.pool.child_protocol import ChildProtocol
 
 _EXIT_WAIT_S = 5.0
@@ -30,6 +30,35 @@ _WHOLE_GROUP = 4  # PIDFD_SIGNAL_PROCESS_GROUP, Linux 6.9
 OnStage = Callable[[SentStage], None]
 MoreTime = Callable[[], Awaitable[float]]
 """Called when a child's time is over; returns how many more seconds it may have."""
+_READ_BYTES = 1 << 18
+_PIPE_BYTES = 1 << 20
+
+
+class _CapturedOutput:
+    """The first bytes of one stream."""
+
+    def __init__(self, descriptor: int, most_bytes: int) -> None:
+        self.descriptor = descriptor
+        self._first = bytearray()
+        self._most_bytes = most_bytes
+        self._size_bytes = 0
+
+    def take(self, data: bytes) -> None:
+        """Add the next bytes, up to the limit."""
+        self._size_bytes += len(data)
+        self._first += data[: self._most_bytes - len(self._first)]
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._first.clear()
+        self._size_bytes = 0
+
+    @property
+    def text(self) -> bytes:
+        """The first bytes, and a line that says how many are missing."""
+        missing = self._size_bytes - len(self._first)
+        note = f"\n[{missing} more bytes were not kept]\n" if missing else ""
+        return bytes(self._first) + note.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +88,7 @@ class ChildProcess:
         self._asking: asyncio.Task[None] | None = None
         self._on_prewarmed: Callable[[], None] | None = None
         self._protocol = ChildProtocol(self._after_prewarm, self._announce)
-        self._pipes = ChildPipes(caps.kept_output_bytes)
+        self._pipes = _ChildPipes(caps.kept_output_bytes)
         self._pipes.listen(self._read_result, self._read_output)
         self._pidfd: int | None = None
         self._result_bytes = 0
@@ -219,7 +248,7 @@ class ChildProcess:
     def _is_complete(self) -> bool:
         return self._protocol.complete and self._cause is None and not self.outcome.done()
 
-    def _read_output(self, output: CapturedOutput) -> bool:
+    def _read_output(self, output: _CapturedOutput) -> bool:
         data = self._pipes.read_output(output)
         self._output_bytes += len(data)
         if self._output_bytes > self._caps.output_bytes:
@@ -270,3 +299,101 @@ def _kill_tree(pidfd: int) -> None:
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
     with contextlib.suppress(OSError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL, None, _WHOLE_GROUP)
+
+
+# The worker's ends of the pipes of one child: its jobs, its result, its output.
+#
+# They count and bound the bytes that arrive; `ChildProtocol` parses them.
+
+
+class _ChildPipes:
+    """Four pipes, none of which ever blocks the worker."""
+
+    def __init__(self, kept_output_bytes: int) -> None:
+        """Open the pipes; of each output `kept_output_bytes` are kept.
+
+        `ends_of_child` are to be handed to the child, and closed here then.
+        """
+        self._loop = asyncio.get_running_loop()
+        job_end, self._job = os.pipe2(os.O_CLOEXEC)
+        self._result, result_end = os.pipe2(os.O_CLOEXEC)
+        stdout, stdout_end = os.pipe2(os.O_CLOEXEC)
+        stderr, stderr_end = os.pipe2(os.O_CLOEXEC)
+        self.ends_of_child = [job_end, result_end, stdout_end, stderr_end]
+        with contextlib.suppress(PermissionError):  # this user's share of pipe memory is used up
+            for pipe in (self._result, self._job):
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self.stdout = _CapturedOutput(stdout, kept_output_bytes)
+        self.stderr = _CapturedOutput(stderr, kept_output_bytes)
+        for descriptor in (self._job, self._result, stdout, stderr):
+            os.set_blocking(descriptor, False)
+        self._unsent = memoryview(b"")
+        self._is_last = False
+
+    @property
+    def outputs(self) -> tuple[_CapturedOutput, _CapturedOutput]:
+        """Both."""
+        return self.stdout, self.stderr
+
+    def listen(
+        self, on_result: Callable[[], object], on_output: Callable[[_CapturedOutput], object]
+    ) -> None:
+        """Call these whenever there is something to read."""
+        self._loop.add_reader(self._result, on_result)
+        for output in self.outputs:
+            self._loop.add_reader(output.descriptor, on_output, output)
+
+    def send(self, data: bytes, *, is_last: bool) -> None:
+        """Write `data` to the child as it reads; after the last of it the pipe is closed."""
+        self._unsent = memoryview(data)
+        self._is_last = is_last
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._job, self._unsent) :]
+        except BlockingIOError:
+            self._loop.add_writer(self._job, self._write)
+            return
+        except BrokenPipeError:
+            self._unsent = memoryview(b"")  # it is dead; its exit status will say how
+        self._loop.remove_writer(self._job)
+        if self._is_last:
+            self._close_job()
+
+    def read_result(self) -> bytes | None:
+        """Return the bytes of the result that have arrived: see `_read`."""
+        return self._read(self._result)
+
+    def read_output(self, output: _CapturedOutput) -> bytes:
+        """Return the bytes of an output that have arrived, and keep them up to the limit."""
+        data = self._read(output.descriptor) or b""
+        output.take(data)
+        return data
+
+    def _read(self, descriptor: int) -> bytes | None:
+        """Return the bytes that have arrived; None if none have.
+
+        Returns b"" at the end, and stops watching the descriptor.
+        """
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return None
+        if not data:
+            self._loop.remove_reader(descriptor)
+        return data
+
+    def _close_job(self) -> None:
+        if self._job >= 0:
+            self._loop.remove_writer(self._job)
+            os.close(self._job)
+            self._job = -1
+
+    def close(self) -> None:
+        """Close all of the worker's ends. Once only."""
+        self._close_job()
+        for descriptor in (self._result, *(output.descriptor for output in self.outputs)):
+            self._loop.remove_reader(descriptor)
+            os.close(descriptor)

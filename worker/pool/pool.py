@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from signal import SIGKILL
 from typing import Any
 
 from jobs.backoff import Backoff
@@ -24,13 +25,20 @@ from worker.pool.child_outcome import (
     ended_well,
 )
 from worker.pool.child_process import ChildProcess, Job, MoreTime, OnStage
-from worker.pool.held_child import HeldChild
 from worker.pool.idle_time import IdleTime
 from worker.pool.shared_bytes import Body, SharedBytes, SharedParts
-from worker.pool.spares import Spares
+from worker.pool.spares import HeldChild, Spares
 from worker.pool.zygote_client import ZygoteClient, ZygoteError, ZygoteToolchain
 from worker.sandbox.profile import PROFILES
 
+MAX_TRIES = 3
+"""The children of one job, if those before were killed from outside.
+
+That is no verdict on the job: the kernel kills whom it likes when memory runs out, and a zygote
+takes its children with it.
+"""
+_FRAGILE = "3.6."
+"""The Triton that, forked, now and then dies in LLVM's thread pool: fixed in 3.7."""
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 
@@ -79,6 +87,15 @@ class _Use:
         if self.held is not None:  # user code may have left anything, but time is over for both
             return outcome.ending not in (Ending.OK, Ending.DEADLINE)
         return not ended_well(outcome)
+
+
+def _use_of(job: Job, body: Body | SharedParts, held: HeldChild | None) -> tuple[Job, _Use]:
+    """Return `job` with its `body`, and the children that it may use."""
+    if isinstance(body, SharedBytes | SharedParts):
+        shared = (body,) if isinstance(body, SharedBytes) else body.parts
+        return replace(job, header=job.header | {"shared": True}), _Use(shared=shared)
+    lends = job.header.get("task") in KEPT_TASKS and held is None
+    return replace(job, body=body), _Use(keep=lends or held is not None, lends=lends, held=held)
 
 
 class Pool:
@@ -155,6 +172,7 @@ class Pool:
         stages: Collection[str] = (),
         on_stage: OnStage | None = None,
         more_s: MoreTime | None = None,
+        triton: str = "",
         held: HeldChild | None = None,
     ) -> ChildOutcome:
         """Run one job in its own child and return the outcome.
@@ -165,18 +183,30 @@ class Pool:
         `ChildSession`, which brings the child that it `held`. A child whose body is shared is its
         job's alone. Never raises for anything the child does.
 
+        A child that was killed from outside is followed by another, `MAX_TRIES` of them at most
+        and within the one deadline; a crash under a `triton` that is known for it by one more.
+
         Raises FrameError when the job is too big to send, ZygoteError when no zygote came
         up within the deadline. `more_s` is asked when it is over. When the caller is cancelled the
         child is killed.
         """
-        if isinstance(body, SharedBytes | SharedParts):
-            job = Job(header | {"shared": True}, b"", stages, on_stage, more_s)
-            use = _Use(shared=(body,) if isinstance(body, SharedBytes) else body.parts)
-        else:
-            job = Job(header, body, stages, on_stage, more_s)
-            lends = header.get("task") in KEPT_TASKS and held is None
-            use = _Use(keep=lends or held is not None, lends=lends, held=held)
-        deadline = Deadline(deadline_s)
+        job, use = _use_of(Job(header, b"", stages, on_stage, more_s), body, held)
+        deadline, crashes = Deadline(deadline_s), 0
+        for number in range(1, MAX_TRIES + 1):
+            outcome = await self._run_once(profile, job, deadline, use)
+            crashed = outcome.ending is Ending.SIGNAL
+            crashes += crashed
+            is_fragile = crashed and crashes == 1 and triton.startswith(_FRAGILE)
+            may_succeed = is_fragile or killed_from_outside(outcome, profile)
+            if not may_succeed or number == MAX_TRIES or self._zygote is None:  # None: closed
+                break
+            _log.warning("a %s child died (%s); retrying in another", profile, outcome.detail)
+        return outcome
+
+    async def _run_once(
+        self, profile: str, job: Job, deadline: Deadline, use: "_Use"
+    ) -> ChildOutcome:
+        """Run the job in one child, and in a fresh one where a used one may be at fault."""
         outcome, was_fresh = await self._run(profile, job, deadline, use)
         if not was_fresh and use.is_worth_another(outcome):
             _log.warning("a used %s child ended: %s; trying a fresh one", profile, outcome.detail)
@@ -256,3 +286,41 @@ class Pool:
                 return
             except ZygoteError as error:
                 _log.warning("%s", error)
+
+
+def killed_from_outside(outcome: ChildOutcome, profile: str) -> bool:
+    """Return True if neither the child itself nor this process ended it.
+
+    A process that has used up its CPU time dies by the same signal, which is its own doing.
+    """
+    if outcome.ending is not Ending.SIGNAL:
+        return False
+    if outcome.signal is None:
+        return outcome.exit_status is None  # its zygote died
+    used_s = outcome.usage.cpu_s if outcome.usage is not None else 0.0
+    return outcome.signal == SIGKILL and used_s < PROFILES[profile].limits.cpu_s - 1
+
+
+class LazyPool:
+    """A pool of children that starts on first use."""
+
+    def __init__(self, make: Callable[[], Pool]) -> None:
+        self._make = make
+        self._pool: Pool | None = None
+        self._starting = asyncio.Lock()
+
+    async def started(self) -> Pool:
+        """Return the pool, its zygote warm. Raises ZygoteError."""
+        async with self._starting:
+            if self._pool is None:
+                pool = self._make()
+                await pool.start()
+                self._pool = pool
+        return self._pool
+
+    async def close(self) -> None:
+        """End its children, if there are any. The next `started` starts them again."""
+        async with self._starting:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
-from worker.pool.held_child import HeldChild
 from worker.pool.pool import Pool
 from worker.pool.shared_bytes import Body, SharedParts
+from worker.pool.spares import HeldChild
 
 
 class ChildSession:
@@ -43,6 +43,7 @@ class ChildSession:
         stages: Collection[str] = (),
         on_stage: OnStage | None = None,
         more_s: MoreTime | None = None,
+        triton: str = "",
     ) -> ChildOutcome:
         """Run one job; all jobs of a session have one profile. See `Pool.run`.
 
@@ -56,6 +57,7 @@ class ChildSession:
             stages=stages,
             on_stage=on_stage,
             more_s=more_s,
+            triton=triton,
             held=self._held,
         )
 

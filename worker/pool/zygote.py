@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from worker.pool import child, zygote_protocol
+from worker.pool import child, zygote_start
+from worker.pool.child import ProcessTitle
 from worker.pool.hidden_paths import HiddenPaths
-from worker.pool.process_title import ProcessTitle
 from worker.pool.zygote_start import Settings, enter_cgroup, warm_up, with_optional
 from worker.sandbox import libc, namespaces, optional_layers
 from worker.sandbox.apply import PreparedSandbox
@@ -79,7 +79,7 @@ class ForkServer:
                     os.read(self._woken, 4096)
                 self._reap()
             if self._link.fileno() in ready:
-                message, descriptors = zygote_protocol.receive(self._link)
+                message, descriptors = zygote_start.receive(self._link)
                 if message is None:
                     break
                 spec = self._fork(message["order"], message["profile"], descriptors)
@@ -110,7 +110,7 @@ class ForkServer:
 
     def _report(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         try:
-            zygote_protocol.send(self._link, message, descriptors)
+            zygote_start.send(self._link, message, descriptors)
         except ConnectionError:
             self._stopping = True  # no worker is left to serve
 
@@ -177,7 +177,7 @@ def assert_single_thread() -> None:
 def _send(link: socket.socket, message: dict[str, Any]) -> None:
     """Send the worker a message, or exit if the worker is gone."""
     try:
-        zygote_protocol.send(link, message)
+        zygote_start.send(link, message)
     except ConnectionError:
         os._exit(0)
 

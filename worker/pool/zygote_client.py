@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from worker.cancellation import run_to_end
-from worker.pool import zygote_protocol
+from worker.pool import zygote_start
 from worker.pool.child_outcome import Caps, Usage
 from worker.pool.child_process import ChildProcess
 from worker.pool.zygote import BOOTSTRAP
@@ -143,7 +143,7 @@ class ZygoteClient:
         ends = child.take_ends()
         try:
             message = {"order": number, "profile": profile}
-            zygote_protocol.send(self._link, message, [*ends, *shared])
+            zygote_start.send(self._link, message, [*ends, *shared])
         except OSError:
             self._lose()  # it does not read, or is not there
         finally:
@@ -166,7 +166,7 @@ class ZygoteClient:
     def _listen(self) -> None:
         while self._link is not None:
             try:
-                message, descriptors = zygote_protocol.receive(self._link)
+                message, descriptors = zygote_start.receive(self._link)
             except BlockingIOError:
                 return
             if message is None:

@@ -6,7 +6,9 @@ Standard library and the tasks module alone; nothing here forks, or hears of a j
 import importlib
 import json
 import platform
+import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,11 @@ from worker.sandbox import cgroup, empty_root, landlock, optional_layers
 from worker.sandbox.apply import PreparedSandbox, above, prepare
 from worker.sandbox.profile import PROFILES, policy_digest
 from worker.sandbox.rlimits import ResourceLimits
+
+_MAX_MESSAGE_BYTES = 64 << 10
+_MAX_DESCRIPTORS = 20
+"""Four pipes, and the parts of a shared body."""
+_CLOSE_ON_EXEC = 0x40000000  # MSG_CMSG_CLOEXEC, which Python does not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +121,24 @@ def with_optional(
     }
     with_optional = {name: replace(one, optional=made[name]) for name, one in prepared.items()}
     return with_optional, layers, absent
+
+
+def send(control: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+    """Send one message. Raises OSError (BlockingIOError when the other side does not read)."""
+    socket.send_fds(control, [json.dumps(message).encode()], descriptors)
+
+
+def receive(control: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """Return the next message and its descriptors (close-on-exec).
+
+    None when the other side is gone.
+
+    Raises OSError (BlockingIOError when nothing is there).
+    """
+    try:
+        data, descriptors, _, _ = socket.recv_fds(
+            control, _MAX_MESSAGE_BYTES, _MAX_DESCRIPTORS, _CLOSE_ON_EXEC
+        )
+    except ConnectionResetError:
+        return None, []
+    return (json.loads(data) if data else None), descriptors

@@ -11,7 +11,7 @@ import pytest
 from compiler.messages.orders import FrontOrder
 from tests.unit.compiler.vector_add import job
 from worker.compile.child_failure import failure_of
-from worker.compile.child_run import carry_out
+from worker.compile.child_task import carry_out
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain

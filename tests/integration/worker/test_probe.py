@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from store.workers import Worker, Workers
-from worker.worker_name import new_name
+from worker.settings import new_name
 
 
 def probe(redis_url: str) -> subprocess.CompletedProcess[str]:

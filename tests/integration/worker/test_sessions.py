@@ -12,7 +12,6 @@ from tests.waiting import comes_true
 from worker.pool import child_outcome
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
 from worker.pool.zygote_client import ZygoteToolchain
 
@@ -31,9 +30,7 @@ async def pool():
 
 async def run(session, do="", deadline_s=60, **more):
     header = {"task": "other", "do": do, **more}
-    return await run_task(
-        session, "front", header, b"text", deadline_s=deadline_s, stages=("begun",)
-    )
+    return await session.run("front", header, b"text", deadline_s=deadline_s, stages=("begun",))
 
 
 async def test_jobs_of_a_session_follow_each_other_in_one_process(pool):

@@ -12,7 +12,6 @@ from tests.waiting import comes_true
 from worker.pool import pool as pools
 from worker.pool.child_outcome import Ending
 from worker.pool.pool import Pool
-from worker.pool.retry import run_task
 from worker.pool.session import ChildSession
 from worker.pool.shared_bytes import SharedBytes
 from worker.pool.zygote_client import ZygoteToolchain
@@ -37,7 +36,7 @@ def open_files():
 
 
 async def run(pool, task, body, profile="parse"):
-    return await run_task(pool, profile, {"task": task}, body, deadline_s=60)
+    return await pool.run(profile, {"task": task}, body, deadline_s=60)
 
 
 async def test_a_shared_body_is_that_of_a_pipe(pool):

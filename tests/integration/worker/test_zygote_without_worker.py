@@ -16,12 +16,12 @@ print("still here")
 """
 SERVING = """
 import socket
-from worker.pool import zygote, zygote_protocol
-from worker.pool.process_title import ProcessTitle
+from worker.pool import zygote, zygote_start
+from worker.pool.child import ProcessTitle
 
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 server = zygote.ForkServer(ours, {}, None, ProcessTitle())
-zygote_protocol.send(ours, {"born": 1})  # which the worker does not read any more
+zygote_start.send(ours, {"born": 1})  # which the worker does not read any more
 theirs.close()
 server._report({"born": 2})
 assert server.serve() is None

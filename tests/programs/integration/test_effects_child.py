@@ -16,7 +16,7 @@ from programs.worker import kernel_compiles
 from programs.worker.kernel_compiles import effects_of
 from programs.worker.program_children import reading_children
 from worker.pool.idle_time import IdleTime
-from worker.pool.lazy_pool import LazyPool
+from worker.pool.pool import LazyPool
 from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]

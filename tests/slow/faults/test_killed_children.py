@@ -11,8 +11,7 @@ import pytest_asyncio
 from tests.security.tree import descendants
 from tests.waiting import comes_true
 from worker.pool.child_outcome import Ending
-from worker.pool.pool import Pool
-from worker.pool.retry import MAX_TRIES, killed_from_outside, run_task
+from worker.pool.pool import MAX_TRIES, Pool, killed_from_outside
 from worker.pool.zygote_client import ZygoteToolchain
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +47,7 @@ async def working_child(pool, known=()):
 
 async def test_the_task_of_a_killed_child_is_done_by_another(pool):
     running = asyncio.create_task(
-        run_task(pool, "front", {"task": "busy", "cpu_s": 1}, b"", deadline_s=30)
+        pool.run("front", {"task": "busy", "cpu_s": 1}, b"", deadline_s=30)
     )
     os.kill(await working_child(pool), signal.SIGKILL)
 
@@ -57,7 +56,7 @@ async def test_the_task_of_a_killed_child_is_done_by_another(pool):
 
 async def test_the_task_of_a_killed_zygote_is_done_under_another(pool):
     running = asyncio.create_task(
-        run_task(pool, "front", {"task": "busy", "cpu_s": 1}, b"", deadline_s=30)
+        pool.run("front", {"task": "busy", "cpu_s": 1}, b"", deadline_s=30)
     )
     await working_child(pool)
     os.kill(pool.zygote_pid, signal.SIGKILL)
@@ -66,7 +65,7 @@ async def test_the_task_of_a_killed_zygote_is_done_under_another(pool):
 
 
 async def test_a_task_whose_children_are_always_killed_ends(pool):
-    running = asyncio.create_task(run_task(pool, "front", {"task": "wait"}, b"", deadline_s=30))
+    running = asyncio.create_task(pool.run("front", {"task": "wait"}, b"", deadline_s=30))
     killed = set()
     for _ in range(MAX_TRIES):
         child = await working_child(pool, killed)
@@ -79,7 +78,7 @@ async def test_a_task_whose_children_are_always_killed_ends(pool):
 
 
 async def test_a_task_that_takes_too_long_is_not_tried_again(pool):
-    outcome = await run_task(pool, "front", {"task": "wait"}, b"", deadline_s=0.5)
+    outcome = await pool.run("front", {"task": "wait"}, b"", deadline_s=0.5)
 
     assert outcome.ending is Ending.DEADLINE
     assert not killed_from_outside(outcome, "front")

@@ -13,7 +13,7 @@ from compiler.lines.hot_lines import MOST_INSTRUCTIONS, MOST_LINES
 from compiler.messages.orders import HotLinesOrder
 from launch.messages import Finding
 from launch.profile_record import HotInstruction, HotLine
-from worker.compile.child_run import carry_out
+from worker.compile.child_task import carry_out
 from worker.compile.compile import CompileContext
 from worker.compile.reports import Report
 from worker.launch.gpu.tool_reruns import not_profiled

@@ -15,7 +15,7 @@ from compiler.messages.autotuning import AutotuneOrder
 from compiler.messages.wire import header_of
 from compiler.target import Target
 from tests.integration.compiler.children import Children
-from worker.compile.autotune_report import AutotuneReport, as_reading
+from worker.compile.autotune_reading import AutotuneReport, as_reading
 from worker.compile.reports import read_report
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from worker.compile.autotune_report import AutotuneReport, as_reading
+from worker.compile.autotune_reading import AutotuneReport, as_reading
 from worker.compile.reports import Malformed, read_report
 
 CONFIG: dict[str, Any] = {"values": {"BLOCK": 64}, "options": {}, "unsaid": [], "sets_aside": []}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.diagnostic import Diagnostic, clipped
-from worker.compile.diagnostic_bounds import kept_diagnostics
+from worker.compile.reports import kept_diagnostics
 
 
 def error(message: str, **places: int) -> Diagnostic:
