@@ -163,10 +163,10 @@ def state_of_record(record: bytes) -> str:
 
     In every record it is before all that a user wrote. Raises ValueError where there is none.
     """
-    found = _STATE.search(record, 0, _HEAD_BYTES)
-    if found is None:
+    match = _STATE.search(record, 0, _HEAD_BYTES)
+    if match is None:
         raise ValueError("a stored record has no state")
-    return found[1].decode()
+    return match[1].decode()
 
 
 JobKinds = Mapping[str, JobKind[Any]]

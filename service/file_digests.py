@@ -171,8 +171,8 @@ def _files(body: Any, at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _files(body.get(name), f"{at}/{name}")
     pair = body.get(_PAIR)
     if isinstance(pair, list):
-        for index, one in enumerate(pair[:2]):
-            yield from _files(one, f"{at}/{_PAIR}/{index}")
+        for index, item in enumerate(pair[:2]):
+            yield from _files(item, f"{at}/{_PAIR}/{index}")
 
 
 def _is_named(file: Any) -> bool:
@@ -204,7 +204,7 @@ def _with_files(body: Any, texts: Mapping[str, Any], at: str = "") -> Any:
             changed[name] = _with_files(body[name], texts, f"{at}/{name}")
     if any(where.startswith(f"{at}/{_PAIR}/") for where in texts):
         changed[_PAIR] = [
-            _with_files(one, texts, f"{at}/{_PAIR}/{index}") if isinstance(one, dict) else one
-            for index, one in enumerate(body[_PAIR])
+            _with_files(item, texts, f"{at}/{_PAIR}/{index}") if isinstance(item, dict) else item
+            for index, item in enumerate(body[_PAIR])
         ]
     return changed

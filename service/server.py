@@ -76,8 +76,8 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start as uvicorn does, and log the address."""
         await super().startup(sockets)
-        for one in (each for server in self.servers for each in server.sockets):
-            address, port = one.getsockname()[:2]
+        for item in (each for server in self.servers for each in server.sockets):
+            address, port = item.getsockname()[:2]
             host = f"[{address}]" if ":" in address else address
             logger.info("listening on http://%s:%d", host, port)
 

@@ -78,8 +78,8 @@ def is_refusal(error: exceptions.ResponseError) -> bool:
     message = str(error).rpartition(_IN_PIPELINE)[2]
     code = error.status_code
     if code is None:
-        found = _CODE.match(message)
-        code = found[1] if found else "ERR"
+        match = _CODE.match(message)
+        code = match[1] if match else "ERR"
     return code not in _OUR_MISTAKES or _KILLED in message
 
 

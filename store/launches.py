@@ -46,8 +46,8 @@ class Launches:
 
     async def find(self, launch_id: str, caller: str) -> StoredLaunch | None:
         """Return the launch, None when there is none or it is another caller's."""
-        found: Any = await self._redis.hmget(keys.LAUNCH + launch_id, "caller", "outputs")
-        owner, outputs = found
+        fields: Any = await self._redis.hmget(keys.LAUNCH + launch_id, "caller", "outputs")
+        owner, outputs = fields
         if owner is None or owner.decode() != caller:
             return None
         return StoredLaunch(caller, read_stored(dict[str, str], outputs) if outputs else {})

@@ -82,13 +82,13 @@ class _Master:
         redis-py's `discover_master` does not name the Sentinel that wants it.
         """
         reasons, sentinels = [], self._sentinel.sentinels
-        for one in tuple(sentinels):
-            found = await self._ask_one(one)
+        for item in tuple(sentinels):
+            found = await self._ask_one(item)
             if not isinstance(found, str):
-                sentinels.remove(one)
-                sentinels.insert(0, one)  # the next connection asks it first
+                sentinels.remove(item)
+                sentinels.insert(0, item)  # the next connection asks it first
                 return found
-            where = one.connection_pool.connection_kwargs
+            where = item.connection_pool.connection_kwargs
             reasons.append(f"{where['host']}:{where['port']} {found}")
         raise NoMaster(f"no Sentinel names a master {self._name!r}: {'; '.join(reasons)}.")
 

@@ -117,9 +117,9 @@ class UsageAccounts:
         """Return the days of all callers, newest first, then by caller."""
         rows = []
         for day in _days():
-            found: Any = await self._redis.hgetall(keys.USAGE + day)
+            fields: Any = await self._redis.hgetall(keys.USAGE + day)
             callers: dict[str, dict[str, Any]] = {}
-            for name, amount in found.items():
+            for name, amount in fields.items():
                 what, _, caller = name.decode().partition(" ")
                 callers.setdefault(caller, {})[what] = amount
             rows += [DayOfCaller(day, each, _used(callers[each])) for each in sorted(callers)]

@@ -202,10 +202,10 @@ class Toolchains:
 
     async def list(self) -> dict[str, bytes]:
         """Return the descriptions of all known toolchains by id, the last one offered last."""
-        found: Any = await self._redis.hgetall(keys.TOOLCHAINS)
+        fields: Any = await self._redis.hgetall(keys.TOOLCHAINS)
         offered: Any = await self._redis.zrange(keys.TOOLCHAINS_OFFERED, 0, -1)
         turns = {name: turn for turn, name in enumerate(offered)}
-        ordered = sorted(found.items(), key=lambda item: (turns.get(item[0], -1), item[0]))
+        ordered = sorted(fields.items(), key=lambda item: (turns.get(item[0], -1), item[0]))
         return {name.decode(): description for name, description in ordered}
 
     async def ids(self) -> Sequence[str]:
@@ -255,5 +255,5 @@ class Counters:
 
     async def read_all(self) -> dict[str, float]:
         """Return all counters. Raises StoreUnavailable."""
-        found: Any = await self._redis.hgetall(keys.COUNTERS)
-        return {name.decode(): float(value) for name, value in found.items()}
+        fields: Any = await self._redis.hgetall(keys.COUNTERS)
+        return {name.decode(): float(value) for name, value in fields.items()}

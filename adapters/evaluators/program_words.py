@@ -78,7 +78,7 @@ def times_of(program: Mapping[str, Any]) -> Times | None:
     speedup = (program.get("reward") or {}).get("speedup")
     if timing is None or reference is None or speedup is None:
         return None
-    program_ms, reference_ms = (round(one["median_us"] / 1000, 6) for one in (timing, reference))
+    program_ms, reference_ms = (round(item["median_us"] / 1000, 6) for item in (timing, reference))
     return Times(program_ms, reference_ms, speedup)
 
 

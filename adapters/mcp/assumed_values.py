@@ -70,10 +70,10 @@ async def chosen_kernel(request: Request, asked: Mapping[str, Any]) -> dict[str,
     """Return the inspected kernel that `asked` means; None if several, or the source is broken."""
     query = {"wait": host_of(request).max_wait_s}
     body = {name: asked[name] for name in ("source", "files") if name in asked}
-    found = await ask_itself(request, "POST", "/v1/inspect", body, query)
-    if found.is_problem or found.status == HTTPStatus.ACCEPTED:
+    answered = await ask_itself(request, "POST", "/v1/inspect", body, query)
+    if answered.is_problem or answered.status == HTTPStatus.ACCEPTED:
         return None
-    return _chosen(found.json["kernels"], asked.get("kernel"))
+    return _chosen(answered.json["kernels"], asked.get("kernel"))
 
 
 def _chosen(kernels: list[dict[str, Any]], name: str | None) -> dict[str, Any] | None:

@@ -25,12 +25,12 @@ async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
         if not PATH_PART.fullmatch(key):
             return no_key(key)
     path = f"{COMPILATIONS}/{arguments.first}/diff/{arguments.second}"
-    found = await ask_itself(request, "GET", path, query={"wait": wait_s(request)})
-    if found.is_problem:
-        return refused(found.json)
-    if found.status == HTTPStatus.ACCEPTED:
+    answered = await ask_itself(request, "GET", path, query={"wait": wait_s(request)})
+    if answered.is_problem:
+        return refused(answered.json)
+    if answered.status == HTTPStatus.ACCEPTED:
         return answer("The comparison is not ready.", next_step="ask again")
-    diff = found.json
+    diff = answered.json
     stage = _shown_stage(diff["stages"], arguments.stage)
     step = "explain a line of either; launch both with timing to see which is faster"
     if diff["same"]:

@@ -56,11 +56,11 @@ async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
 async def inspect(request: Request, arguments: InspectArguments) -> ToolAnswer:
     """Return the kernels of a source and their parameters."""
     body = {"source": arguments.source}
-    found = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": wait_s(request)})
-    if found.is_problem:
-        return refused(found.json)
-    inspection = found.json
-    if found.status == HTTPStatus.ACCEPTED:
+    answered = await ask_itself(request, "POST", "/v1/inspect", body, {"wait": wait_s(request)})
+    if answered.is_problem:
+        return refused(answered.json)
+    inspection = answered.json
+    if answered.status == HTTPStatus.ACCEPTED:
         return answer("The inspection is not ready.", next_step="ask again")
     if inspection["problem"] is not None:
         errors = diagnosed(inspection["diagnostics"]) or [inspection["problem"]["detail"]]
@@ -164,12 +164,12 @@ async def _stage_text(request: Request, key: str, stage: str) -> str | ToolAnswe
     """Return the text of a stage, or the answer if there is none yet."""
     path = f"{COMPILATIONS}/{key}/artifacts/{stage}"
     query = {"wait": wait_s(request)} if BY_NAME[stage].is_derived else {}
-    found = await ask_itself(request, "GET", path, query=query)
-    if found.is_problem:
-        return refused(found.json)
-    if found.status == HTTPStatus.ACCEPTED:
+    answered = await ask_itself(request, "GET", path, query=query)
+    if answered.is_problem:
+        return refused(answered.json)
+    if answered.status == HTTPStatus.ACCEPTED:
         return answer(f"The {stage} is not ready.", next_step="ask again", key=key)
-    return found.body.decode(errors="replace")
+    return answered.body.decode(errors="replace")
 
 
 def _head(compilation: Mapping[str, Any]) -> str:
@@ -232,12 +232,12 @@ async def _compilation(request: Request, key: str) -> dict[str, Any] | ToolAnswe
     """Return a finished compilation, or the answer if there is none."""
     if not PATH_PART.fullmatch(key):
         return no_key(key)
-    found = await ask_itself(
+    answered = await ask_itself(
         request, "GET", f"{COMPILATIONS}/{key}", query={"wait": wait_s(request)}
     )
-    if found.is_problem:
-        return refused(found.json)
-    compilation: dict[str, Any] = found.json
+    if answered.is_problem:
+        return refused(answered.json)
+    compilation: dict[str, Any] = answered.json
     if compilation["state"] in {"queued", "running"}:
         step = "ask again; the work continues meanwhile"
         return answer(_head(compilation), next_step=step, **_facts(compilation))

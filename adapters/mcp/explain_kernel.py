@@ -56,8 +56,8 @@ def _costly_lines(counts: Mapping[str, Any]) -> Iterator[str]:
 
 def _findings(explained: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for kind in _KINDS:
-        for one in explained.get(kind, ())[:MOST_FINDINGS]:
-            yield {"kind": kind, **{name: one[name] for name in ("file", "line", "message")}}
+        for item in explained.get(kind, ())[:MOST_FINDINGS]:
+            yield {"kind": kind, **{name: item[name] for name in ("file", "line", "message")}}
     if message := explained.get("tma", {}).get("message"):
         yield {"kind": "tma", "file": None, "line": None, "message": message}
 

@@ -34,7 +34,9 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
         "compilation": {name: given[name] for name in _OF_COMPILATION if name in given},
         "device": {"target": arguments.target} if arguments.target else "cpu",
         "grid": short_forms.grid(arguments.grid),
-        "arguments": {name: short_forms.argument(one) for name, one in arguments.arguments.items()},
+        "arguments": {
+            name: short_forms.argument(item) for name, item in arguments.arguments.items()
+        },
     }
     if arguments.reference is not None:
         tolerances = {name: given[name] for name in ("rtol", "atol") if name in given}

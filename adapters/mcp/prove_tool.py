@@ -86,8 +86,8 @@ def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
     seen = [result["rechecked"] for result in answers if result["rechecked"]]
     if not seen:
         return ""
-    least = min(one["runs"] for one in seen)
-    agreeing = sum(one["bits"] == "agrees" for one in seen)
+    least = min(item["runs"] for item in seen)
+    agreeing = sum(item["bits"] == "agrees" for item in seen)
     return (
         f"re-checked: at least {least} runs reached each proved access, "
         f"bit-vectors agree with {agreeing} of {len(seen)} proofs"
@@ -97,7 +97,9 @@ def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
 def _fix(fix: Mapping[str, Any] | None) -> str:
     """Return the changed lines that are proved, "" without any."""
     lines = [] if fix is None else fix["patch"].splitlines()
-    added = [one[1:].strip() for one in lines if one.startswith("+") and not one.startswith("+++")]
+    added = [
+        item[1:].strip() for item in lines if item.startswith("+") and not item.startswith("+++")
+    ]
     return f"; proved with: {' '.join(added)}" if added else ""
 
 

@@ -71,10 +71,10 @@ def _page(path: str) -> str:
 
 
 async def _lessons(request: Request) -> Sequence[Mapping[str, Any]]:
-    found = await ask_itself(request, "GET", "/v1/lessons")
-    if found.is_problem:
-        raise ValueError(str(found.json["detail"]))
-    lessons: Sequence[Mapping[str, Any]] = found.json["lessons"]
+    answered = await ask_itself(request, "GET", "/v1/lessons")
+    if answered.is_problem:
+        raise ValueError(str(answered.json["detail"]))
+    lessons: Sequence[Mapping[str, Any]] = answered.json["lessons"]
     return lessons
 
 

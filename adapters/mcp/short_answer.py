@@ -130,7 +130,7 @@ def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     }.get(problem["slug"])
     if step is None and problem["retryable"]:
         step = "ask again in a few seconds"
-    elif step is None and any(one["pointer"].startswith("/device") for one in errors):
+    elif step is None and any(item["pointer"].startswith("/device") for item in errors):
         step = "leave out `target` to run it on the CPU device, or change it as described above"
     elif step is None:
         step = f"change {named or 'the arguments'} as described above, and ask again"

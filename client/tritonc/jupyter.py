@@ -141,28 +141,28 @@ def _with_path(before: str, word: str) -> str:
     return f"{word}=-" if before == "--step" and "=" not in word else word
 
 
-def _compile(given: Namespace, cell: str, client: Client) -> Shown:
-    stages = [word.partition("=")[0] for word in given.emit]
-    if len(targets := targets_of(given)) > 1:
+def _compile(args: Namespace, cell: str, client: Client) -> Shown:
+    stages = [word.partition("=")[0] for word in args.emit]
+    if len(targets := targets_of(args)) > 1:
         raise ArgumentTypeError(f"a cell compiles for one target; choose {' or '.join(targets)}")
-    source = _source(given, cell)
+    source = _source(args, cell)
     notes: list[str] = []
-    members = specialized(source, given, kernel_members(given), targets[0], client, notes.append)
+    members = specialized(source, args, kernel_members(args), targets[0], client, notes.append)
     compilation = client.compile(
         **source.members,
         package=source.package,
         target=targets[0],
-        stop_after=given.stop_after,
-        wait_s=given.wait_s,
+        stop_after=args.stop_after,
+        wait_s=args.wait_s,
         **members,
-        **rare_members(given),
+        **rare_members(args),
     )
     shown = stages or _last_text(compilation)
     summary = "\n".join([*notes, _summary(compilation)])
-    lines = client.lines(compilation.key, wait_s=given.wait_s)["lines"]
+    lines = client.lines(compilation.key, wait_s=args.wait_s)["lines"]
     panes = [plain(summary, is_good=True)]
     for index, stage in enumerate(shown):
-        text = client.artifact(compilation.key, stage, wait_s=given.wait_s).decode(errors="replace")
+        text = client.artifact(compilation.key, stage, wait_s=args.wait_s).decode(errors="replace")
         panes.append(pane(stage, text, _sources(lines, stage), is_open=index == 0))
     return Shown(summary, "".join(panes))
 
@@ -177,9 +177,9 @@ def _last_text(compilation: Compilation) -> list[str]:
     return texts[-1:]
 
 
-def _source(given: Namespace, cell: str) -> PostedFile:
+def _source(args: Namespace, cell: str) -> PostedFile:
     """Return the cell as a file to post; local modules come from the working directory."""
-    return read_source(STANDARD, given, cell)
+    return read_source(STANDARD, args, cell)
 
 
 def _summary(compilation: Compilation) -> str:
@@ -204,36 +204,36 @@ def _sources(lines: Sequence[Mapping[str, Any]], stage: str) -> dict[int, list[i
     return found
 
 
-def _launch(given: Namespace, cell: str, client: Client) -> Shown:
-    request = read_request(given.request)
-    posted = None if "compilation_key" in request else _source(given, cell)
-    source = launch_source(given, request, posted)
-    members = launch_members(given, request)
+def _launch(args: Namespace, cell: str, client: Client) -> Shown:
+    request = read_request(args.request)
+    posted = None if "compilation_key" in request else _source(args, cell)
+    source = launch_source(args, request, posted)
+    members = launch_members(args, request)
     notes: list[str] = []
     source = with_constexprs(source, members, posted, client, notes.append)
     package = None if posted is None else posted.package
-    launch = client.launch(source, wait_s=given.wait_s, check=False, package=package, **members)
+    launch = client.launch(source, wait_s=args.wait_s, check=False, package=package, **members)
     if not launch.finished:
-        raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
+        raise WaitExpired(launch.id, f"it is {launch.state}", args.wait_s)
     text = printable(launch.stdout) + "\n".join([*notes, launch.render(CELL)])
-    returned = values(launch, [name for name, how in given.returns if how == "values"])
+    returned = values(launch, [name for name, how in args.returns if how == "values"])
     text = f"{returned}\n{text}" if returned else text
     panes = [plain(text, is_good=launch.good), launch.cases_pane()]
-    if (given.step or given.trace) and launch.verdict is not None:
+    if (args.step or args.trace) and launch.verdict is not None:
         trace = client.launches.trace(launch.id)
         panes.append(accesses(trace))
         text += f"\n{table_of_accesses(trace, CELL).plain()}"
     return Shown(text, "".join(panes))
 
 
-def _program(given: Namespace, cell: str, client: Client) -> Shown:
-    is_tape = given.action == "tape"
-    members = members_of(given) | {"stop_after": "tape"} if is_tape else run_members(given, client)
-    reference = reference_of(given)
-    program = submit_and_wait(given, client, Terminal(os.environ), members, reference, cell)
-    text = program.render(CELL, given.reference or "reference")
+def _program(args: Namespace, cell: str, client: Client) -> Shown:
+    is_tape = args.action == "tape"
+    members = members_of(args) | {"stop_after": "tape"} if is_tape else run_members(args, client)
+    reference = reference_of(args)
+    program = submit_and_wait(args, client, Terminal(os.environ), members, reference, cell)
+    text = program.render(CELL, args.reference or "reference")
     if is_tape and program.state == "completed":
-        text = client.programs.tape_text(program.id, of_reference=given.of_reference)
+        text = client.programs.tape_text(program.id, of_reference=args.of_reference)
         return _said(text, is_good=True)
     rows = [
         [kernel.name, str(kernel.line or ""), str(kernel.launches), kernel.compilation_key or ""]
@@ -244,21 +244,21 @@ def _program(given: Namespace, cell: str, client: Client) -> Shown:
     return Shown(text, "".join(panes))
 
 
-def _sweep(given: Namespace, cell: str, client: Client) -> Sweep:
+def _sweep(args: Namespace, cell: str, client: Client) -> Sweep:
     """Return the sweep itself: it shows its table, and has `to_pandas`."""
-    if given.id or given.csv or given.winners:
+    if args.id or args.csv or args.winners:
         message = "the cell is the source, and its table is shown; leave out --id, --csv, --winners"
         raise ArgumentTypeError(message)
-    unposted = unposted_sweep(given, client, Terminal(os.environ), cell)
+    unposted = unposted_sweep(args, client, Terminal(os.environ), cell)
     posted = unposted.post(client)
-    order = sort_order(given, posted)
+    order = sort_order(args, posted)
     while True:
-        sweep = client.sweeps.get(posted.id, wait_s=given.wait_s, sort=order)
+        sweep = client.sweeps.get(posted.id, wait_s=args.wait_s, sort=order)
         if not unposted.supply(sweep):
             break
         posted = unposted.post(client)
     if not sweep.finished:
-        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", given.wait_s)
+        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", args.wait_s)
     return sweep
 
 

@@ -112,7 +112,7 @@ class Run:
         if self.problem is None:
             return ()
         findings = (finding for finding in self.findings if finding.kind == DOES_NOT_COMPILE)
-        reported = (one for finding in findings for one in finding.diagnostics or ())
+        reported = (item for finding in findings for item in finding.diagnostics or ())
         return tuple(map(Diagnostic.from_json, reported))
 
 
@@ -129,7 +129,7 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
         if not messages or finding.kind != DOES_NOT_COMPILE:
             yield from _finding(finding, sources, names)
     # a store with a lane outside its buffer is not run: what it leaves unwritten is a consequence
-    is_outside = any((one.kind, one.access) == OUTSIDE for one in run.findings)
+    is_outside = any((item.kind, item.access) == OUTSIDE for item in run.findings)
     for name, output in run.outputs.items():
         yield from _output(name, output, are_unwritten_shown=not is_outside)
     if run.timing:

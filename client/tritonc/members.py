@@ -17,8 +17,8 @@ def read_members(record: type[_Record], body: Mapping[str, Any], **read: Any) ->
     tuples. Raises TypeError if a member without a default is missing.
     """
     known = {
-        one.name: tuple(value) if one.default == () else value
-        for one in fields(record)
-        if (value := body.get(one.name)) is not None
+        item.name: tuple(value) if item.default == () else value
+        for item in fields(record)
+        if (value := body.get(item.name)) is not None
     }
     return record(**(known | read))

@@ -173,9 +173,9 @@ class Proof:
         seen = [answer.rechecked for answer in answers if answer.rechecked is not None]
         if not seen:
             return ""
-        runs = sorted(int(one.get("runs") or 0) for one in seen)
+        runs = sorted(int(item.get("runs") or 0) for item in seen)
         spread = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
-        agreeing = sum(one.get("bits") == "agrees" for one in seen)
+        agreeing = sum(item.get("bits") == "agrees" for item in seen)
         share = "" if agreeing == len(seen) else f" with {agreeing} of {len(seen)} proofs"
         return f"{spread} runs, bit-vectors agree{share}"
 
@@ -195,7 +195,7 @@ class Proof:
     def _lines(self, name: str) -> Iterator[str]:
         if self.problem is not None:
             yield f"{self.problem.title}: {self.problem.detail}"
-        for access in (one for one in self.accesses if one.answers):
+        for access in (item for item in self.accesses if item.answers):
             file = name if access.file in (None, POSTED_SOURCE) else access.file
             yield f"{file}:{access.line}  {self._text_of(access)}"
             for check, answer in access.answers.items():

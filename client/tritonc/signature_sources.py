@@ -41,11 +41,11 @@ class CompletedMembers:
 def chosen_kernel(inspection: Mapping[str, Any], name: str | None) -> Mapping[str, Any] | None:
     """Return the inspected kernel that a request without a further name means, None if several."""
     kernels = inspection.get("kernels") or ()
-    called = {other for one in kernels for other in one.get("calls") or ()}
-    wanted = [one for one in kernels if one["name"] == name]
-    wanted = wanted if name else [one for one in kernels if one["name"] not in called]
+    called = {other for item in kernels for other in item.get("calls") or ()}
+    wanted = [item for item in kernels if item["name"] == name]
+    wanted = wanted if name else [item for item in kernels if item["name"] not in called]
     if len(wanted) > 1:  # the one that the file launches, not an unused helper
-        wanted = [one for one in wanted if one.get("launched")]
+        wanted = [item for item in wanted if item.get("launched")]
     return wanted[0] if len(wanted) == 1 else None
 
 

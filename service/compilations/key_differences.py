@@ -108,7 +108,7 @@ def key_parts(job: CompileJob) -> dict[str, Any]:
         "toolchain": job.toolchain_id,
     }
     if job.ir is not None:
-        parts |= {f"ir.{name}": one for name, one in job.ir.model_dump(exclude={"text"}).items()}
+        parts |= {f"ir.{name}": item for name, item in job.ir.model_dump(exclude={"text"}).items()}
     groups = {"files": job.files, "options": job.options, **named}
     for group, members in groups.items():
         if isinstance(members, Mapping):

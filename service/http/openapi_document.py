@@ -164,7 +164,9 @@ def part_of(
     paths = {path: item for path, item in document["paths"].items() if is_part(path)}
     schemas = document["components"]["schemas"]
     kept = schemas_named(paths, schemas)
-    used = {tag for item in paths.values() for one in item.values() for tag in one.get("tags", ())}
+    used = {
+        tag for item in paths.values() for each in item.values() for tag in each.get("tags", ())
+    }
     return document | {
         "info": document["info"] | ({"title": title} if title else {}),
         "paths": paths,

@@ -23,10 +23,10 @@ def with_units(schema: Any) -> None:
     """Add the unit of each property whose name ends in one, where its description does not."""
     for part in _parts(schema):
         for name, member in _properties(part).items():
-            found = _UNIT.search(name)
-            if found is None or not isinstance(member, dict) or "$ref" in member:
+            match = _UNIT.search(name)
+            if match is None or not isinstance(member, dict) or "$ref" in member:
                 continue
-            unit, text = _UNITS[found[1]], member.get("description", "")
+            unit, text = _UNITS[match[1]], member.get("description", "")
             if unit not in text:
                 member["description"] = f"{text}, in {unit}" if text else f"in {unit}"
 
@@ -90,8 +90,8 @@ def schemas_named(part: Any, schemas: Mapping[str, Any]) -> frozenset[str]:
     found: set[str] = set()
     left = [part]
     while left:
-        for one in _parts(left.pop()):
-            targets = [one.get("$ref"), *one.get("discriminator", {}).get("mapping", {}).values()]
+        for item in _parts(left.pop()):
+            targets = [item.get("$ref"), *item.get("discriminator", {}).get("mapping", {}).values()]
             for target in targets:
                 if not isinstance(target, str) or not target.startswith(COMPONENTS):
                     continue

@@ -171,8 +171,8 @@ def _read_cursor(text: str) -> Listed:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         decoded = ""
-    found = _CURSOR.fullmatch(decoded)
-    if found is None:
+    match = _CURSOR.fullmatch(decoded)
+    if match is None:
         detail = "after is not a cursor of this API; send `next` of the page before, unchanged"
         raise ProblemRaised("invalid_request", detail, parameter="after")
-    return Listed(found[2], int(found[1]))
+    return Listed(match[2], int(match[1]))

@@ -183,8 +183,8 @@ class JobProducer:
 
     async def result(self, job_id: str) -> Result | None:
         """Return how the job ended, as long as that is kept."""
-        found: Any = await self._redis.hmget(keys.RESULT + job_id, "record", "reusable")
-        record, reusable = found
+        fields: Any = await self._redis.hmget(keys.RESULT + job_id, "record", "reusable")
+        record, reusable = fields
         return None if record is None else Result(record, reusable == b"1")
 
     async def results(self, job_ids: Sequence[str]) -> list[Result | None]:

@@ -115,7 +115,7 @@ async def _poll_launch(connection: AsyncConnection, request: Request, wait_s: fl
 
 
 def _read_launches(answer: httpx.Response) -> list[Launch]:
-    return read(lambda body: [Launch.from_json(one) for one in body["launches"]], answer)
+    return read(lambda body: [Launch.from_json(item) for item in body["launches"]], answer)
 
 
 def _get(launch_id: str) -> Request:

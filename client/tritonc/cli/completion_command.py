@@ -33,11 +33,11 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:  # noqa: ARG001
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:  # noqa: ARG001
     """Write the script; return True."""
     from argcomplete.shell_integration import shellcode
 
-    terminal.text(shellcode(["tritonc"], shell=given.shell))
+    terminal.text(shellcode(["tritonc"], shell=args.shell))
     return True
 
 

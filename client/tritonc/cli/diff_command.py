@@ -79,42 +79,42 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     """Compile what needs compiling, compare, and return whether both results are the same.
 
     Two kernels that fail are not the same; a wrong request is WRONG_REQUEST. Raises the errors of
     reading files, sending requests and waiting.
     """
-    keys, made = _keys(given, client, terminal)
+    keys, made = _keys(args, client, terminal)
     if any(is_wrong_request(compilation.problem) for compilation in made):
         return WRONG_REQUEST
-    shown = [name for word in given.stage for name in word.split(",") if name]
-    with waiting(given, terminal, "comparing", keys):
-        diff = client.diff(*keys, wait_s=given.wait_s)
+    shown = [name for word in args.stage for name in word.split(",") if name]
+    with waiting(args, terminal, "comparing", keys):
+        diff = client.diff(*keys, wait_s=args.wait_s)
     there = [stage.stage for stage in diff.stages]
     for name in shown:
         if name not in {"all", *there}:
             raise ArgumentTypeError(f"--stage {name}: not available; both have {', '.join(there)}")
-    if given.json:
+    if args.json:
         write_json(diff.raw)
     else:
-        names = [given.recent.name_of(key) or POSTED_SOURCE for key in keys]
+        names = [args.recent.name_of(key) or POSTED_SOURCE for key in keys]
         _report(diff, shown, names, terminal)
     return diff.same and all(compilation.succeeded for compilation in made)
 
 
 def _keys(
-    given: Namespace, client: Client, terminal: Terminal
+    args: Namespace, client: Client, terminal: Terminal
 ) -> tuple[list[str], list[Compilation]]:
     """Return the keys of both sides, and what was compiled for them. Raises ArgumentTypeError."""
     notes: list[str] = []
-    sides = _sides(given, client, notes.append)
+    sides = _sides(args, client, notes.append)
     for line in dict.fromkeys(notes):
         terminal.say(line)
     wanted = [side for side in sides if isinstance(side, WantedCompilation)]
-    made = compile_all(wanted, given, client, terminal) if wanted else []
+    made = compile_all(wanted, args, client, terminal) if wanted else []
     failed = [
-        report(side, compilation, given, client)
+        report(side, compilation, args, client)
         for side, compilation in zip(wanted, made, strict=True)
         if not compilation.succeeded
     ]
@@ -124,41 +124,41 @@ def _keys(
     return [side if isinstance(side, str) else next(keys).key for side in sides], made
 
 
-def _sides(given: Namespace, client: Client, say: Say) -> list[WantedCompilation | str]:
-    targets = targets_of(given)
+def _sides(args: Namespace, client: Client, say: Say) -> list[WantedCompilation | str]:
+    targets = targets_of(args)
     if len(targets) > 2:
         raise ArgumentTypeError(f"--target: give at most two, not {len(targets)}")
-    if given.b is not None and (given.before or given.after):
+    if args.b is not None and (args.before or args.after):
         raise ArgumentTypeError("--before and --after change A alone; leave them out, or B")
-    if given.triton is not None and "," in given.triton:
-        if given.b is not None:
-            raise ArgumentTypeError(f"--triton {given.triton} compares A with itself; leave B out")
-        old, new = two_tritons(given.triton, client)
-        given.before, given.after = (
-            [*given.before, ("triton", old)],
-            [*given.after, ("triton", new)],
+    if args.triton is not None and "," in args.triton:
+        if args.b is not None:
+            raise ArgumentTypeError(f"--triton {args.triton} compares A with itself; leave B out")
+        old, new = two_tritons(args.triton, client)
+        args.before, args.after = (
+            [*args.before, ("triton", old)],
+            [*args.after, ("triton", new)],
         )
-        given.triton = None
-    if given.b is None and not (given.before or given.after or len(targets) == 2):
+        args.triton = None
+    if args.b is None and not (args.before or args.after or len(targets) == 2):
         message = (
             "nothing to compare with; give B, --before and --after, two targets, or two Tritons"
         )
         raise ArgumentTypeError(message)
-    if given.b is None and _KEY.fullmatch(given.a):
-        raise ArgumentTypeError(f"{given.a} is a finished compilation; give the other key as B")
-    words = (given.a, given.b or given.a)
-    changes = (given.before, given.after)
+    if args.b is None and _KEY.fullmatch(args.a):
+        raise ArgumentTypeError(f"{args.a} is a finished compilation; give the other key as B")
+    words = (args.a, args.b or args.a)
+    changes = (args.before, args.after)
     both: list[str | None] = list(targets) or [None]
-    given.standard = read_python(STANDARD) if STANDARD in words else None  # for both sides
+    args.standard = read_python(STANDARD) if STANDARD in words else None  # for both sides
     return [
-        _side(word, given, target, pairs, client, say)
+        _side(word, args, target, pairs, client, say)
         for word, target, pairs in zip(words, (both[0], both[-1]), changes, strict=True)
     ]
 
 
 def _side(
     word: str,
-    given: Namespace,
+    args: Namespace,
     target: str | None,
     pairs: Sequence[tuple[str, str]],
     client: Client,
@@ -168,18 +168,18 @@ def _side(
         return key[1]
     if Path(word).suffix in _REQUESTS:
         source, members = _request(word)
-        members |= kernel_members(given)
+        members |= kernel_members(args)
     else:
-        text = given.standard if word == STANDARD else None
-        source, members = read_source(word, given, text), kernel_members(given)
-    _change(members, pairs, source, given, client)
+        text = args.standard if word == STANDARD else None
+        source, members = read_source(word, args, text), kernel_members(args)
+    _change(members, pairs, source, args, client)
     target = members.pop("target", None) if target is None else target
     if pairs and "target" in members:
         target = members.pop("target")
     if target is None:
         raise ArgumentTypeError(f"{word}: no target; give one, such as --target cuda:90")
     members.pop("target", None)
-    made = specialized(source, given, members, target, client, say)
+    made = specialized(source, args, members, target, client, say)
     return WantedCompilation(source, target, made)
 
 
@@ -207,7 +207,7 @@ def _change(
     members: dict[str, Any],
     pairs: Sequence[tuple[str, str]],
     source: PostedFile,
-    given: Namespace,
+    args: Namespace,
     client: Client,
 ) -> None:
     """Apply the values of --before or --after to the members of a request."""
@@ -216,7 +216,7 @@ def _change(
     facts: Mapping[str, Mapping[str, Any]] = {}
     if source.language is None:
         inspection = source.inspected(client)
-        facts = parameters_of(inspection, given.kernel or members.get("kernel"))
+        facts = parameters_of(inspection, args.kernel or members.get("kernel"))
     for word, text in pairs:
         group, _, name = axis_name(word, facts, _CHANGES).partition(".")
         if group in {"target", "triton"}:

@@ -19,23 +19,23 @@ def tables_of(command: str, document: Document) -> list[TextTable]:
     return [made for made in _TABLES[command](document) if made.rows]
 
 
-def show_tables(given: Namespace, document: Document, terminal: Terminal) -> None:
+def show_tables(args: Namespace, document: Document, terminal: Terminal) -> None:
     """Write the document of a command as tables, or whole with --json.
 
     Raises UnexpectedAnswer if it is malformed.
     """
-    if given.json:
+    if args.json:
         write_json(document)
         return
     try:
-        made = tables_of(given.command, document)
+        made = tables_of(args.command, document)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        message = f"the answer to {given.command} is malformed; --json shows it"
+        message = f"the answer to {args.command} is malformed; --json shows it"
         raise UnexpectedAnswer(message) from error
-    for one in made:
-        terminal.draw(one)
+    for item in made:
+        terminal.draw(item)
     if not made:
-        terminal.say(f"no {given.command}")
+        terminal.say(f"no {args.command}")
 
 
 def _lines(document: Document) -> Iterator[TextTable]:
@@ -63,12 +63,12 @@ def _passes(document: Document) -> Iterator[TextTable]:
     rows = document.get("passes") or ()
     cells = [
         [
-            str(one.get("stage")),
-            str(one.get("name")),
-            *_growth(one.get("before") or "", one.get("after") or ""),
+            str(item.get("stage")),
+            str(item.get("name")),
+            *_growth(item.get("before") or "", item.get("after") or ""),
         ]
-        for one in rows
-        if one.get("changed")
+        for item in rows
+        if item.get("changed")
     ]
     title = f"{len(cells)} of {len(rows)} passes changed the IR; --json has it before and after"
     yield table(["stage", "pass", "lines before", "lines after"], cells, title)
@@ -107,8 +107,8 @@ def _system(document: Document) -> Iterator[TextTable]:
 
 def _devices(document: Document) -> Iterator[TextTable]:
     rows = [
-        [str(one.get("target")), str(one.get("model")), str(one.get("count"))]
-        for one in document.get("devices") or ()
+        [str(item.get("target")), str(item.get("model")), str(item.get("count"))]
+        for item in document.get("devices") or ()
     ]
     yield table(["target", "model", "count"], rows)
 

@@ -62,54 +62,54 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=300)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Compile a file, try settings, and report; return whether the kernel compiles.
 
     Raises ArgumentTypeError, and the errors of the client.
     """
-    is_key = not Path(given.key).exists() and len(given.key) == KEY_DIGITS
+    is_key = not Path(args.key).exists() and len(args.key) == KEY_DIGITS
     if is_key:
-        source, members, compilation = _of_key(given, client)
+        source, members, compilation = _of_key(args, client)
         text = CompileFailed(compilation).render(source.name)
     else:
-        wanted = _of_file(given, client, terminal)
+        wanted = _of_file(args, client, terminal)
         both = [wanted]
-        [compilation] = compile_all(both, given, client, terminal)
+        [compilation] = compile_all(both, args, client, terminal)
         [wanted] = both
         source, members = wanted.source, dict(wanted.members)
-        text = report(wanted, compilation, given, client)
+        text = report(wanted, compilation, args, client)
     if not compilation.succeeded:
-        if given.json:
+        if args.json:
             write_json(compilation.raw)
         terminal.say(text)
         return False
     if not compilation.resources:
         stage = compilation.stop_after
-        raise ArgumentTypeError(f"{given.key} ends at {stage}; compile it without --stop-after")
+        raise ArgumentTypeError(f"{args.key} ends at {stage}; compile it without --stop-after")
     cell = _cell(source, members, compilation)
-    with waiting(given, terminal, "trying settings", []) as say:
-        explanation = explained(client, cell, compilation, given.wait_s, say)
-    if given.json:
+    with waiting(args, terminal, "trying settings", []) as say:
+        explanation = explained(client, cell, compilation, args.wait_s, say)
+    if args.json:
         write_json(explanation_json(explanation))
     else:
         write_explanation(explanation, terminal)
     return True
 
 
-def _of_file(given: Namespace, client: Client, terminal: Terminal) -> WantedCompilation:
-    targets = targets_of(given) or [DEFAULT_TARGET]
+def _of_file(args: Namespace, client: Client, terminal: Terminal) -> WantedCompilation:
+    targets = targets_of(args) or [DEFAULT_TARGET]
     if len(targets) > 1:
         raise ArgumentTypeError(f"--target: give one, not {len(targets)}")
-    source = read_source(given.key, given)
-    make = partial(specialized, source, given, kernel_members(given), targets[0], client)
+    source = read_source(args.key, args)
+    make = partial(specialized, source, args, kernel_members(args), targets[0], client)
     return WantedCompilation(source, targets[0], make(terminal.say), make)
 
 
-def _of_key(given: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any], Compilation]:
+def _of_key(args: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any], Compilation]:
     """Return what was posted, and the compilation."""
-    compilation = client.get(given.key, wait_s=given.wait_s)
-    request: Mapping[str, Any] = client.request(given.key)
-    name = given.recent.name_of(given.key) or POSTED_SOURCE
+    compilation = client.get(args.key, wait_s=args.wait_s)
+    request: Mapping[str, Any] = client.request(args.key)
+    name = args.recent.name_of(args.key) or POSTED_SOURCE
     ir = request.get("ir")
     if isinstance(ir, Mapping):
         source = PostedFile(name, str(ir.get("text")), str(ir.get("language")))

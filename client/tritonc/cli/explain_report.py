@@ -161,8 +161,8 @@ def _findings(explanation: Explanation) -> Iterator[str]:
 
 
 def _shown(explanation: Explanation, found: Sequence[CostFinding], noun: str) -> Iterator[str]:
-    for one in found[:MOST_FINDINGS]:
-        yield f"{_at(explanation, one.place)}: {one.message}"
+    for item in found[:MOST_FINDINGS]:
+        yield f"{_at(explanation, item.place)}: {item.message}"
     yield from _more(len(found), noun)
 
 

@@ -80,23 +80,23 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=900)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Judge and report; return whether the gate passes. With --init, first write the file.
 
     Raises ArgumentTypeError with all errors if nothing could be judged.
     """
-    if given.checkout is None:
-        return _run(given, client, terminal, Checkout.around(Path(given.file).parent))
-    with chdir(given.checkout):
-        return _run(given, client, terminal, Checkout(Path.cwd().resolve()))
+    if args.checkout is None:
+        return _run(args, client, terminal, Checkout.around(Path(args.file).parent))
+    with chdir(args.checkout):
+        return _run(args, client, terminal, Checkout(Path.cwd().resolve()))
 
 
-def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkout) -> bool:
-    if given.init:
-        write_gate_file(given, client, terminal)
-        if not given.update_baseline:
+def _run(args: Namespace, client: Client, terminal: Terminal, checkout: Checkout) -> bool:
+    if args.init:
+        write_gate_file(args, client, terminal)
+        if not args.update_baseline:
             return True
-    asked = _settings(given, checkout, terminal)
+    asked = _settings(args, checkout, terminal)
     with terminal.progress("asking the service") as say:
         try:
             judgement, baseline = run_gate(client, asked, say)
@@ -106,32 +106,32 @@ def _run(given: Namespace, client: Client, terminal: Terminal, checkout: Checkou
             raise Interrupted(
                 "interrupted: nothing was judged, and pending work was cancelled"
             ) from None
-    if given.update_baseline:
+    if args.update_baseline:
         _write_baseline(baseline, asked, terminal)
-    reports = {name: path for name in REPORTS if (path := getattr(given, name)) is not None}
+    reports = {name: path for name in REPORTS if (path := getattr(args, name)) is not None}
     for name, path in reports.items():
         led = path if path == STANDARD else str(checkout.named(Path(path)))
         write(REPORTS[name](judgement), led)
-    if given.json:
+    if args.json:
         write_json(judgement_json(judgement))
     elif "-" not in reports.values():
         _draw(judgement, terminal)
     return judgement.is_good
 
 
-def _settings(given: Namespace, checkout: Checkout, terminal: Terminal) -> GateRun:
-    matrix = Matrix(tuple(given.target) or None, tuple(given.triton) or None)
+def _settings(args: Namespace, checkout: Checkout, terminal: Terminal) -> GateRun:
+    matrix = Matrix(tuple(args.target) or None, tuple(args.triton) or None)
     return GateRun(
-        path=Path(given.file),
+        path=Path(args.file),
         checkout=checkout,
         read_argument=launch_argument,
         matrix=matrix,
-        kernels=tuple(given.kernel),
-        baseline=None if given.baseline is None else Path(given.baseline),
-        is_update=given.update_baseline,
-        is_strict=given.strict,
+        kernels=tuple(args.kernel),
+        baseline=None if args.baseline is None else Path(args.baseline),
+        is_update=args.update_baseline,
+        is_strict=args.strict,
         say_inferred=terminal.say,
-        wait_s=given.wait_s,
+        wait_s=args.wait_s,
     )
 
 

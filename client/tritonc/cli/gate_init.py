@@ -17,27 +17,27 @@ from tritonc.gate.first_gate_file import UNKNOWN, FoundKernel, gate_file_text
 from tritonc.target_names import target_name
 
 
-def write_gate_file(given: Namespace, client: Client, terminal: Terminal) -> None:
+def write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> None:
     """Write the gate file, and report what was inferred and what is unknown.
 
     Raises ArgumentTypeError if the gate file exists, or if there is no kernel.
     """
-    path = Path(given.file)
+    path = Path(args.file)
     if path.exists():
         raise ArgumentTypeError(
             f"{path} exists; name another file, as in: tritonc gate new.toml --init ..."
         )
-    targets = list(map(target_name, given.target)) or [DEFAULT_TARGET]
+    targets = list(map(target_name, args.target)) or [DEFAULT_TARGET]
     found: list[FoundKernel] = []
-    for name in (str(file) for word in given.init for file in files_with_kernels(word)):
+    for name in (str(file) for word in args.init for file in files_with_kernels(word)):
         source = Path(os.path.relpath(name, path.parent)).as_posix()
         kernels = file_kernels(name, targets[0], client, terminal.say)
         found += [FoundKernel(source, k.name, _members(k, terminal), _guesses(k)) for k in kernels]
     if not found:
-        raise ArgumentTypeError(f"{', '.join(given.init)}: there is no @triton.jit")
-    path.write_text(gate_file_text(found, targets, given.triton), encoding="utf-8")
+        raise ArgumentTypeError(f"{', '.join(args.init)}: there is no @triton.jit")
+    path.write_text(gate_file_text(found, targets, args.triton), encoding="utf-8")
     count = f"{len(found)} kernel{'' if len(found) == 1 else 's'}"
-    next_step = "" if given.update_baseline else "; `tritonc gate --update-baseline` comes next"
+    next_step = "" if args.update_baseline else "; `tritonc gate --update-baseline` comes next"
     terminal.say(f"wrote {path} with {count}{next_step}")
 
 

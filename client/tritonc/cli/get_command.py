@@ -33,19 +33,19 @@ def add_commands(commands: Any) -> None:
     _add(commands, "cancel", cancel, "cancel a job, or your interest in a compilation")
 
 
-def get(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def get(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the result of a key or id; return True, whatever its state."""
-    with waiting(given, terminal, f"waiting for {given.key}", [given.key]):
-        result = _first(given, client, lambda jobs: jobs.get(given.key, wait_s=given.wait_s))
-    _write(result, given, terminal)
+    with waiting(args, terminal, f"waiting for {args.key}", [args.key]):
+        result = _first(args, client, lambda jobs: jobs.get(args.key, wait_s=args.wait_s))
+    _write(result, args, terminal)
     return True
 
 
-def cancel(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def cancel(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Cancel a job, and write what there is of it; return True."""
-    with waiting(given, terminal, f"cancelling {given.key}", []):
-        result = _first(given, client, lambda jobs: jobs.cancel(given.key))
-    _write(result, given, terminal)
+    with waiting(args, terminal, f"cancelling {args.key}", []):
+        result = _first(args, client, lambda jobs: jobs.cancel(args.key))
+    _write(result, args, terminal)
     return True
 
 
@@ -57,12 +57,12 @@ def _add(commands: Any, name: str, run: Callable[..., bool], text: str) -> Argum
     return parser
 
 
-def _first(given: Namespace, client: Client, ask: Callable[[Any], Result]) -> Result:
+def _first(args: Namespace, client: Client, ask: Callable[[Any], Result]) -> Result:
     """Return what the first collection that knows the id answers: ids do not show their kind.
 
     Raises ArgumentTypeError if none knows it, and ProblemError.
     """
-    if len(given.key) >= KEY_DIGITS:
+    if len(args.key) >= KEY_DIGITS:
         return ask(client)
     for jobs in (client.launches, client.programs, client.sweeps, client.proofs, client.batches):
         try:
@@ -70,12 +70,12 @@ def _first(given: Namespace, client: Client, ask: Callable[[Any], Result]) -> Re
         except ProblemError as error:
             if error.slug not in {"not_found", "forbidden"}:
                 raise
-    raise ArgumentTypeError(f"404 not_found: you have no job {given.key}")
+    raise ArgumentTypeError(f"404 not_found: you have no job {args.key}")
 
 
-def _write(result: Result, given: Namespace, terminal: Terminal) -> None:
-    name = given.recent.name_of(given.key) or POSTED_SOURCE
-    if given.json:
+def _write(result: Result, args: Namespace, terminal: Terminal) -> None:
+    name = args.recent.name_of(args.key) or POSTED_SOURCE
+    if args.json:
         write_json(result.raw)
         return
     match result:

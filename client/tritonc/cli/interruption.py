@@ -13,7 +13,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def waiting(
-    given: Namespace,
+    args: Namespace,
     terminal: Terminal,
     text: str,
     going_on: Sequence[str],
@@ -28,13 +28,13 @@ def waiting(
         with terminal.progress(text, is_silent=is_silent) as say:
             yield say
     except KeyboardInterrupt:
-        raise Interrupted(_way_back(given, going_on)) from None
+        raise Interrupted(_way_back(args, going_on)) from None
 
 
-def _way_back(given: Namespace, going_on: Sequence[str]) -> str:
+def _way_back(args: Namespace, going_on: Sequence[str]) -> str:
     if not going_on:
         return "interrupted before anything was submitted"
-    program = f"tritonc --url {given.url}" if given.url else "tritonc"
+    program = f"tritonc --url {args.url}" if args.url else "tritonc"
     shown = [f"  {program} get {name} --wait-s 60" for name in going_on]
     ended = [f"  {program} cancel {name}" for name in going_on]
     return "\n".join(["interrupted; this keeps running:", *shown, "cancel it with:", *ended])

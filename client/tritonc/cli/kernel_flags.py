@@ -70,34 +70,34 @@ def add_wait(parser: argparse.ArgumentParser, default: float) -> None:
     parser.add_argument("--wait-s", type=seconds, default=default, metavar="S", help=text)
 
 
-def targets_of(given: Namespace) -> list[str]:
+def targets_of(args: Namespace) -> list[str]:
     """Return the distinct targets in their order, by the service's names."""
-    names = [name for word in given.targets for name in word.split(",")]
+    names = [name for word in args.targets for name in word.split(",")]
     return list(dict.fromkeys(map(target_name, names)))
 
 
-def kernel_members(given: Namespace) -> dict[str, Any]:
+def kernel_members(args: Namespace) -> dict[str, Any]:
     """Return the compile settings that the flags give.
 
     The target and the source are not included.
     """
     members = {
-        "kernel": given.kernel,
-        "signature": signature(given.signature),
-        "constexprs": {name: value(text) for name, text in given.constexpr} or None,
-        "hints": {name: text.split(",") for name, text in given.hint} or None,
-        "options": {name: value(text) for name, text in given.option} or None,
-        "triton": given.triton,
+        "kernel": args.kernel,
+        "signature": signature(args.signature),
+        "constexprs": {name: value(text) for name, text in args.constexpr} or None,
+        "hints": {name: text.split(",") for name, text in args.hint} or None,
+        "options": {name: value(text) for name, text in args.option} or None,
+        "triton": args.triton,
     }
     return {name: member for name, member in members.items() if member is not None}
 
 
-def rare_members(given: Namespace) -> dict[str, Any]:
+def rare_members(args: Namespace) -> dict[str, Any]:
     """Return the settings of the rarer compile flags."""
     rare = {
-        "priority": given.priority,
-        "timeout_s": given.timeout_s,
-        "refresh": given.refresh or None,
+        "priority": args.priority,
+        "timeout_s": args.timeout_s,
+        "refresh": args.refresh or None,
     }
     return {name: member for name, member in rare.items() if member is not None}
 

@@ -37,20 +37,20 @@ def add_commands(commands: Any) -> None:
         add_wait(_add(commands, name, text), default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write what is made of a compilation; return True."""
-    wait_s = getattr(given, "wait_s", 0)
-    with waiting(given, terminal, f"waiting for {given.command} of {given.key}", [given.key]):
-        if given.command in _ARTIFACTS:
-            content = _artifact(given, client, wait_s)
-            if given.command == "sass" and not given.json:
-                content = with_own_name(content, given.recent.name_of(given.key))
+    wait_s = getattr(args, "wait_s", 0)
+    with waiting(args, terminal, f"waiting for {args.command} of {args.key}", [args.key]):
+        if args.command in _ARTIFACTS:
+            content = _artifact(args, client, wait_s)
+            if args.command == "sass" and not args.json:
+                content = with_own_name(content, args.recent.name_of(args.key))
         else:
-            document = _document(given, client, wait_s)
-    if given.command in _TABLES:
-        show_tables(given, document, terminal)
-    elif given.json:
-        write_json({"key": given.key, "artifact": _name(given), **_content(content)})
+            document = _document(args, client, wait_s)
+    if args.command in _TABLES:
+        show_tables(args, document, terminal)
+    elif args.json:
+        write_json({"key": args.key, "artifact": _name(args), **_content(content)})
     else:
         write(content, STANDARD)
     return True
@@ -66,24 +66,24 @@ def _add(
     return parser
 
 
-def _document(given: Namespace, client: Client, wait_s: float) -> Any:
+def _document(args: Namespace, client: Client, wait_s: float) -> Any:
     made = {
         "lines": client.lines,
         "instructions": client.instructions,
         "passes": client.passes,
     }
-    return made[given.command](given.key, wait_s=wait_s)
+    return made[args.command](args.key, wait_s=wait_s)
 
 
-def _artifact(given: Namespace, client: Client, wait_s: float) -> bytes:
-    if given.command == "export":
-        return client.export(given.key, given.format, wait_s=wait_s)
-    return client.artifact(given.key, _name(given), wait_s=wait_s)
+def _artifact(args: Namespace, client: Client, wait_s: float) -> bytes:
+    if args.command == "export":
+        return client.export(args.key, args.format, wait_s=wait_s)
+    return client.artifact(args.key, _name(args), wait_s=wait_s)
 
 
-def _name(given: Namespace) -> str:
-    name: str = {"artifact": "stage", "export": "format"}.get(given.command, "command")
-    return str(getattr(given, name))
+def _name(args: Namespace) -> str:
+    name: str = {"artifact": "stage", "export": "format"}.get(args.command, "command")
+    return str(getattr(args, name))
 
 
 def _content(content: bytes) -> dict[str, str]:

@@ -50,24 +50,24 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=120)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """List lessons, show one, or judge a kernel; return whether it is right.
 
     Raises ArgumentTypeError for a lesson that does not exist, OSError for a file.
     """
     lessons: list[dict[str, Any]] = client.lessons()["lessons"]
-    if given.lesson is None:
-        _list(given, lessons, terminal)
+    if args.lesson is None:
+        _list(args, lessons, terminal)
         return True
-    path = Path(given.lesson)
-    is_file = given.lesson.endswith(SUFFIX)
-    lesson = _named(lessons, given.named or (path.stem if is_file else given.lesson))
-    if given.hint is not None or given.solution:
-        terminal.text(lesson["solution"] if given.solution else lesson["hints"][given.hint - 1])
+    path = Path(args.lesson)
+    is_file = args.lesson.endswith(SUFFIX)
+    lesson = _named(lessons, args.named or (path.stem if is_file else args.lesson))
+    if args.hint is not None or args.solution:
+        terminal.text(lesson["solution"] if args.solution else lesson["hints"][args.hint - 1])
         return True
     if is_file:
-        return _judge(given, client, terminal, lesson)
-    _show(given, lesson, terminal)
+        return _judge(args, client, terminal, lesson)
+    _show(args, lesson, terminal)
     return True
 
 
@@ -80,17 +80,17 @@ def _named(lessons: list[dict[str, Any]], name: str) -> dict[str, Any]:
     raise ArgumentTypeError(f"there is no lesson {name[:100]!r}{meant}")
 
 
-def _list(given: Namespace, lessons: list[dict[str, Any]], terminal: Terminal) -> None:
-    if given.json:
+def _list(args: Namespace, lessons: list[dict[str, Any]], terminal: Terminal) -> None:
+    if args.json:
         write_json({"lessons": lessons})
         return
-    rows = [[one["chapter"], one["name"], one["title"]] for one in lessons]
+    rows = [[item["chapter"], item["name"], item["title"]] for item in lessons]
     terminal.draw(table(["chapter", "lesson", "title"], rows))
 
 
-def _show(given: Namespace, lesson: dict[str, Any], terminal: Terminal) -> None:
+def _show(args: Namespace, lesson: dict[str, Any], terminal: Terminal) -> None:
     """Write the text of a lesson, and its file unless that exists."""
-    if given.json:
+    if args.json:
         write_json(lesson)
         return
     paragraphs = [f"{lesson['title']} ({lesson['chapter']})", *lesson["text"]]
@@ -106,12 +106,12 @@ def _show(given: Namespace, lesson: dict[str, Any], terminal: Terminal) -> None:
         terminal.say(f"{path} is yours already; judge it: tritonc learn {path}")
 
 
-def _judge(given: Namespace, client: Client, terminal: Terminal, lesson: dict[str, Any]) -> bool:
+def _judge(args: Namespace, client: Client, terminal: Terminal, lesson: dict[str, Any]) -> bool:
     """Report whether the kernel of a file is right; return that."""
-    source = read_python(given.lesson)
-    with waiting(given, terminal, f"judging {given.lesson}", []):
-        faults = list(_faults(given, client, lesson, source))
-    if given.json:
+    source = read_python(args.lesson)
+    with waiting(args, terminal, f"judging {args.lesson}", []):
+        faults = list(_faults(args, client, lesson, source))
+    if args.json:
         write_json({"lesson": lesson["name"], "is_solved": not faults, "faults": faults})
     else:
         for fault in faults:
@@ -121,21 +121,21 @@ def _judge(given: Namespace, client: Client, terminal: Terminal, lesson: dict[st
 
 
 def _faults(
-    given: Namespace, client: Client, lesson: Mapping[str, Any], source: str
+    args: Namespace, client: Client, lesson: Mapping[str, Any], source: str
 ) -> Iterator[str]:
     """Yield what is wrong with a kernel: of a launch, else of its proof or configurations."""
     launches = [LaunchRequest(_with_source(each["body"], source)) for each in lesson["launches"]]
-    batch: Batch = client.batches.launch(launches, wait_s=given.wait_s)
+    batch: Batch = client.batches.launch(launches, wait_s=args.wait_s)
     for tried, item in zip(lesson["launches"], batch.items, strict=True):
         if not _has_passed(item):
             if tried["is_hidden"]:
                 yield f"right at the sizes of the lesson, but not at others: {tried['sizes']}"
-            yield _report(item, given.lesson, source)
+            yield _report(item, args.lesson, source)
             return
     if lesson["proof"] is not None:
-        yield from _unproved(given, client, lesson["proof"], source)
+        yield from _unproved(args, client, lesson["proof"], source)
     if lesson["sweep"] is not None:
-        yield from _untuned(given, client, lesson, source)
+        yield from _untuned(args, client, lesson, source)
 
 
 def _with_source(body: Mapping[str, Any], source: str) -> dict[str, Any]:
@@ -153,22 +153,22 @@ def _report(item: BatchItem, name: str, source: str) -> str:
 
 
 def _unproved(
-    given: Namespace, client: Client, body: Mapping[str, Any], source: str
+    args: Namespace, client: Client, body: Mapping[str, Any], source: str
 ) -> Iterator[str]:
     kernel = {name: member for name, member in body.items() if name != "contract"}
     proof = client.prove(
-        {**kernel, "source": source}, contract=body["contract"], wait_s=given.wait_s, check=False
+        {**kernel, "source": source}, contract=body["contract"], wait_s=args.wait_s, check=False
     )
     if proof.verdict != "proved":
         yield "right at the sizes tried, but not proved for all:"
-        yield from proof.short_lines(given.lesson)
+        yield from proof.short_lines(args.lesson)
 
 
 def _untuned(
-    given: Namespace, client: Client, lesson: Mapping[str, Any], source: str
+    args: Namespace, client: Client, lesson: Mapping[str, Any], source: str
 ) -> Iterator[str]:
     base = LaunchRequest(_with_source(lesson["sweep"]["base"], source))
-    sweep = client.sweep(base, lesson["sweep"]["space"], wait_s=given.wait_s)
+    sweep = client.sweep(base, lesson["sweep"]["space"], wait_s=args.wait_s)
     wrong = [row for row in sweep.rows if row.verdict != PASSED]
     for row in wrong[:4]:
         values = ", ".join(f"{name} {value}" for name, value in row.values.items())

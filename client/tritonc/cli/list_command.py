@@ -33,18 +33,18 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=list_own)
 
 
-def list_own(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def list_own(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the newest jobs of one kind, or of all kinds together."""
     found: list[tuple[str, ListItem]] = []
-    for kind in (given.kind,) if given.kind else KINDS:
+    for kind in (args.kind,) if args.kind else KINDS:
         try:
-            found += [(kind, item) for item in _newest(client, kind, given)]
+            found += [(kind, item) for item in _newest(client, kind, args)]
         except ProblemError as error:
-            if given.kind or error.slug != "forbidden":
+            if args.kind or error.slug != "forbidden":
                 raise  # of all kinds, those that the API key may see
     found.sort(key=lambda each: each[1].created_at, reverse=True)
-    found = found[: given.limit]
-    if given.json:
+    found = found[: args.limit]
+    if args.json:
         write_json({"items": [{"collection": kind} | asdict(item) for kind, item in found]})
     elif found:
         terminal.draw(table(_COLUMNS, (_row(kind, item) for kind, item in found)))
@@ -53,12 +53,12 @@ def list_own(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return True
 
 
-def _newest(client: Client, kind: str, given: Namespace) -> list[ListItem]:
+def _newest(client: Client, kind: str, args: Namespace) -> list[ListItem]:
     items: list[ListItem] = []
     after = None
-    while len(items) < given.limit:
-        some = min(PAGE_ITEMS, given.limit - len(items))
-        page = client.list(kind, state=given.state, limit=some, after=after)
+    while len(items) < args.limit:
+        some = min(PAGE_ITEMS, args.limit - len(items))
+        page = client.list(kind, state=args.state, limit=some, after=after)
         items += page.items
         after = page.next
         if after is None:

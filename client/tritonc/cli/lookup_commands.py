@@ -36,22 +36,22 @@ def add_commands(commands: Any) -> None:
         parser.set_defaults(run=show_deployment)
 
 
-def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def inspect(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the facts about the kernels; return whether the source could be parsed."""
-    source = read_source(given.source, given)
-    if given.verbose:
+    source = read_source(args.source, args)
+    if args.verbose:
         source.say_sent(terminal)
-    with waiting(given, terminal, f"reading {source.name}", []):
-        inspection = source.inspected(client, wait_s=given.wait_s)
-    if given.json:
+    with waiting(args, terminal, f"reading {source.name}", []):
+        inspection = source.inspected(client, wait_s=args.wait_s)
+    if args.json:
         write_json(inspection)
     else:
         kernels = inspection.get("kernels") or ()
         called = {name for kernel in kernels for name in kernel.get("calls") or ()}
         for kernel in kernels:
-            if given.template and kernel["name"] in called:
+            if args.template and kernel["name"] in called:
                 continue
-            if given.template:
+            if args.template:
                 terminal.text(f"{template(kernel)}\ndef {kernel['name']}(...)")
             else:
                 terminal.text(_paragraph(kernel))
@@ -66,10 +66,10 @@ def inspect(given: Namespace, client: Client, terminal: Terminal) -> bool:
     return False
 
 
-def show_deployment(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def show_deployment(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write one document about the deployment: its targets, devices or state."""
     documents = {"targets": client.targets, "devices": client.devices, "system": client.system}
-    show_tables(given, documents[given.command](), terminal)
+    show_tables(args, documents[args.command](), terminal)
     return True
 
 

@@ -105,7 +105,7 @@ def _say_traceback(
 
 
 def _run(
-    given: Namespace,
+    args: Namespace,
     url: str,
     environment: Mapping[str, str],
     terminal: Terminal,
@@ -114,27 +114,27 @@ def _run(
     try:
         key = environment_key(environment)
         with Client(url, api_key=key, timeout_s=TIMEOUT_S, transport=transport) as client:
-            given.recent = RecentKeys.of(environment, url)
+            args.recent = RecentKeys.of(environment, url)
             for name in _KEYS:
-                if (word := getattr(given, name, None)) and not Path(word).exists():
-                    setattr(given, name, whole_key(word, given.recent, client))
-            ended = given.run(given, client, terminal)
+                if (word := getattr(args, name, None)) and not Path(word).exists():
+                    setattr(args, name, whole_key(word, args.recent, client))
+            ended = args.run(args, client, terminal)
             if isinstance(ended, bool):
                 return Exit.DONE if ended else Exit.NOT_GOOD
             return Exit(ended)
     except BrokenPipeError:
         raise
     except (TritoncError, Interrupted, ArgumentTypeError, InvalidURL, OSError) as error:
-        return _failed(error, given, terminal)
+        return _failed(error, args, terminal)
     except KeyboardInterrupt:
-        return _failed(Interrupted("interrupted"), given, terminal)
+        return _failed(Interrupted("interrupted"), args, terminal)
 
 
-def _failed(error: Exception, given: Namespace, terminal: Terminal) -> Exit:
+def _failed(error: Exception, args: Namespace, terminal: Terminal) -> Exit:
     """Report an error, also as the document of --json; return the exit code."""
-    message = refused(error, given) if isinstance(error, ProblemError) else _message(error)
+    message = refused(error, args) if isinstance(error, ProblemError) else _message(error)
     code = next(code for kind, code in _CODES if isinstance(error, kind))
-    if given.json:
+    if args.json:
         report: dict[str, Any] = {"exit_code": int(code), "message": message}
         if isinstance(error, ProblemError):
             report["problem"] = error.problem.raw

@@ -95,44 +95,44 @@ def say_modules(terminal: Terminal, files: Mapping[str, str]) -> None:
         terminal.say(f"  with {path} ({len(text.encode())} bytes)")
 
 
-def read_source(path: str, given: Namespace, text: str | None = None) -> PostedFile:
+def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFile:
     """Return a file to post. It is IR by its suffix or --language, otherwise Python.
 
     `text` is its content if known. `given.asked` has the modules that earlier requests asked for,
     by file. Raises OSError for unreadable files, and ArgumentTypeError for flags that do not apply
     to IR.
     """
-    language = getattr(given, "language", None)
+    language = getattr(args, "language", None)
     if path == STANDARD and text is None:
         text = read_python(path)
     if language or (path == STANDARD and _IR.match(text or "")) or Path(path).suffix in IR_SUFFIXES:
         text = read(path) if text is None else text
-        if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(given, flag, None)]:
+        if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(args, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which fixes kernel and types"
             raise ArgumentTypeError(message)
         return PostedFile(name_of(path), text, language or _language(path, text))
     text = read_python(path) if text is None else text
-    named = {name: read_python(file) for name, file in given.file}
-    sends = not given.no_local_imports
+    named = {name: read_python(file) for name, file in args.file}
+    sends = not args.no_local_imports
     package = Package.of_file(Path(path), text, named=named, sends_modules=sends)
-    package.supply(getattr(given, "asked", {}).get(path, ()))
+    package.supply(getattr(args, "asked", {}).get(path, ()))
     return PostedFile(name_of(path), text, None, package)
 
 
-def read_program(path: str, given: Namespace, text: str | None = None) -> PostedFile:
+def read_program(path: str, args: Namespace, text: str | None = None) -> PostedFile:
     """Return a program to post, with the modules that it imports; `text` is it if known.
 
     Raises OSError for unreadable files, and ImportsTooLarge.
     """
     text = read_python(path) if text is None else text
-    named = {name: read_python(file) for name, file in given.file}
-    found = {} if given.no_local_imports else local_imports(Path(path), text)
+    named = {name: read_python(file) for name, file in args.file}
+    found = {} if args.no_local_imports else local_imports(Path(path), text)
     return PostedFile(name_of(path), text, None, None, found | named)
 
 
 def specialized(
     source: PostedFile,
-    given: Namespace,
+    args: Namespace,
     members: dict[str, Any],
     target: str,
     client: Client,
@@ -150,20 +150,20 @@ def specialized(
     """
     is_by_position = isinstance(members.get("signature"), str)
     is_given = is_by_position and not is_written(source.text, source.path)
-    if source.language or (is_given and not given.like):
+    if source.language or (is_given and not args.like):
         return members
-    if given.like and isinstance(members.get("signature"), str):
+    if args.like and isinstance(members.get("signature"), str):
         raise ArgumentTypeError("--like needs a --signature by name: --signature 'x_ptr=*fp32:16'")
-    examples = {name: launch_argument(text) for name, text in given.like}
+    examples = {name: launch_argument(text) for name, text in args.like}
     inspection = source.inspected(client)
     if not examples:
-        if given.autotune:
+        if args.autotune:
             swept = {*swept, *_constexprs(inspection, members.get("kernel"))}
         asked = client, target
         return _completed(
             source, members, inspection, say, asked=asked, swept=swept, with_hints=with_hints
         )
-    facts = parameters_of(inspection, given.kernel)
+    facts = parameters_of(inspection, args.kernel)
     try:
         made = signature_of(examples, facts, target=target)
     except ValueError as error:

@@ -81,47 +81,45 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=120)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> int:
+def run(args: Namespace, client: Client, terminal: Terminal) -> int:
     """Prove and report; return 0, 1 or 2 by the verdict.
 
     Raises WaitExpired, ProofFailed, ArgumentTypeError without a contract or cases.
     """
-    _check_flags(given)
-    posted = read_source(given.source, given)
-    contract_file = Path(given.source).with_suffix(CONTRACT_SUFFIX)
-    contract = _contract(given, contract_file)
-    request = _request(given)
-    members = _requested(request) | kernel_members(given)
-    specialize = partial(
-        specialized, posted, given, members, given.target, client, with_hints=False
-    )
+    _check_flags(args)
+    posted = read_source(args.source, args)
+    contract_file = Path(args.source).with_suffix(CONTRACT_SUFFIX)
+    contract = _contract(args, contract_file)
+    request = _request(args)
+    members = _requested(request) | kernel_members(args)
+    specialize = partial(specialized, posted, args, members, args.target, client, with_hints=False)
     members = specialize(terminal.say)
-    limits = {name: value(text) for name, text in given.limit} or None
-    made = {"contract": contract, "checks": given.check, "limits": limits}
+    limits = {name: value(text) for name, text in args.limit} or None
+    made = {"contract": contract, "checks": args.check, "limits": limits}
     made["cases"] = [] if contract is not None else cases_of(request)
     if contract is None and not made["cases"]:
-        raise _without_contract(given, contract_file, posted, client)
+        raise _without_contract(args, contract_file, posted, client)
     if not posted.language and members.get("signature") is None and not made["cases"]:
         raise _unchosen(posted, client)
     try:
-        proof = _with_modules(given, client, terminal, posted, members, specialize, made)
+        proof = _with_modules(args, client, terminal, posted, members, specialize, made)
     except (ProblemError, ProofFailed) as error:
-        raise placed(error, contract or "", given.contract or str(contract_file)) from error
-    if given.write_contract and proof.is_inferred and proof.contract:
+        raise placed(error, contract or "", args.contract or str(contract_file)) from error
+    if args.write_contract and proof.is_inferred and proof.contract:
         contract_file.write_text(proof.contract)
-    if given.sarif:
-        write(proof_sarif(proof, name_of(given.source)).encode(), given.sarif)
-    if given.github:
-        write(proof_annotations(proof, name_of(given.source)).encode(), given.github)
-    if given.json:
+    if args.sarif:
+        write(proof_sarif(proof, name_of(args.source)).encode(), args.sarif)
+    if args.github:
+        write(proof_annotations(proof, name_of(args.source)).encode(), args.github)
+    if args.json:
         write_json(proof.raw)
     else:
-        _report(given, proof, len(made["cases"]), terminal)
+        _report(args, proof, len(made["cases"]), terminal)
     return {"proved": PROVED, "refuted": REFUTED}.get(proof.verdict or "", UNKNOWN)
 
 
 def _with_modules(
-    given: Namespace,
+    args: Namespace,
     client: Client,
     terminal: Terminal,
     posted: PostedFile,
@@ -133,25 +131,25 @@ def _with_modules(
 
     More modules of the file show more of its types, so `specialize` finds the members again.
     """
-    proof = _proved(given, client, terminal, _kernel(given, posted, members), made)
+    proof = _proved(args, client, terminal, _kernel(args, posted, members), made)
     while posted.supply(proof.problem):
         members = specialize(lambda _: None)
-        proof = _proved(given, client, terminal, _kernel(given, posted, members), made)
+        proof = _proved(args, client, terminal, _kernel(args, posted, members), made)
     if proof.state != "completed":
-        raise ProofFailed(proof, name_of(given.source))
+        raise ProofFailed(proof, name_of(args.source))
     return proof
 
 
-def _kernel(given: Namespace, posted: PostedFile, members: Mapping[str, Any]) -> dict[str, Any]:
+def _kernel(args: Namespace, posted: PostedFile, members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the kernel's members of a proof request."""
-    return members_json({**posted.members, **members, "target": given.target})
+    return members_json({**posted.members, **members, "target": args.target})
 
 
-def _check_flags(given: Namespace) -> None:
+def _check_flags(args: Namespace) -> None:
     """Raise ArgumentTypeError for flags that exclude each other."""
-    if given.contract == given.source == STANDARD:
+    if args.contract == args.source == STANDARD:
         raise ArgumentTypeError("--contract: standard input is the kernel; name a file")
-    if given.contract is not None and given.write_contract:
+    if args.contract is not None and args.write_contract:
         raise ArgumentTypeError("--write-contract keeps an inferred contract; leave --contract out")
 
 
@@ -160,46 +158,41 @@ def _unchosen(posted: PostedFile, client: Client) -> ArgumentTypeError:
     kernels = posted.inspected(client)["kernels"]
     if not kernels:
         return ArgumentTypeError(f"{posted.name} has no kernel: no function with @triton.jit")
-    names = ", ".join(one["name"] for one in kernels)
+    names = ", ".join(item["name"] for item in kernels)
     return ArgumentTypeError(f"--kernel: {posted.name} has {names}; choose one")
 
 
 def _without_contract(
-    given: Namespace, contract_file: Path, posted: PostedFile, client: Client
+    args: Namespace, contract_file: Path, posted: PostedFile, client: Client
 ) -> ArgumentTypeError:
     """Write the service's draft of a contract where it knows the kernel; return what to do."""
-    kernel = None if posted.language else chosen_kernel(posted.inspected(client), given.kernel)
+    kernel = None if posted.language else chosen_kernel(posted.inspected(client), args.kernel)
     draft = kernel and kernel.get("contract")
-    if (
-        given.source == STANDARD
-        or not isinstance(draft, str)
-        or not draft
-        or contract_file.exists()
-    ):
+    if args.source == STANDARD or not isinstance(draft, str) or not draft or contract_file.exists():
         return ArgumentTypeError(
-            f"{given.source}: no contract and no cases; write {contract_file.name}, or give "
+            f"{args.source}: no contract and no cases; write {contract_file.name}, or give "
             "--contract, or --request with cases"
         )
     contract_file.write_text(draft)
     return ArgumentTypeError(
-        f"{given.source} has no contract. I wrote a draft, {contract_file}: replace each ?, check "
+        f"{args.source} has no contract. I wrote a draft, {contract_file}: replace each ?, check "
         "the rest, and run this again. Or give --request with cases to infer one"
     )
 
 
-def _contract(given: Namespace, contract_file: Path) -> str | None:
-    if given.contract is not None:
-        return read(given.contract)
-    is_kept = given.request is None and not given.write_contract and contract_file.is_file()
+def _contract(args: Namespace, contract_file: Path) -> str | None:
+    if args.contract is not None:
+        return read(args.contract)
+    is_kept = args.request is None and not args.write_contract and contract_file.is_file()
     return read(str(contract_file)) if is_kept else None
 
 
-def _request(given: Namespace) -> dict[str, Any]:
+def _request(args: Namespace) -> dict[str, Any]:
     """Return the launch request: with a contract, too, it names constexprs."""
-    if given.request is None:
-        candidates = (Path(given.source).with_suffix(suffix) for suffix in (".toml", ".json"))
-        given.request = next((str(path) for path in candidates if path.is_file()), None)
-    return read_request(given.request)
+    if args.request is None:
+        candidates = (Path(args.source).with_suffix(suffix) for suffix in (".toml", ".json"))
+        args.request = next((str(path) for path in candidates if path.is_file()), None)
+    return read_request(args.request)
 
 
 def _requested(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,7 +246,7 @@ def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _proved(
-    given: Namespace,
+    args: Namespace,
     client: Client,
     terminal: Terminal,
     kernel: Mapping[str, Any],
@@ -261,26 +254,26 @@ def _proved(
 ) -> Proof:
     """Submit, then wait. Raises Interrupted, WaitExpired."""
     going_on: list[str] = []
-    with waiting(given, terminal, "submitting the proof", going_on) as say:
+    with waiting(args, terminal, "submitting the proof", going_on) as say:
         submitted = client.prove(kernel, **made, wait_s=0, check=False)
         going_on.append(submitted.id)
-        remember(given, [submitted.id], name_of(given.source))
-        if given.verbose:
+        remember(args, [submitted.id], name_of(args.source))
+        if args.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"proof {submitted.id}: {submitted.state}")
         proof = submitted
-        if not proof.finished and given.wait_s > 0:
-            proof = client.proofs.get(submitted.id, wait_s=given.wait_s)
+        if not proof.finished and args.wait_s > 0:
+            proof = client.proofs.get(submitted.id, wait_s=args.wait_s)
     proof = replace(proof, sources=submitted.sources)
     if not proof.finished:
-        raise WaitExpired(proof.id, f"it is {proof.state}", given.wait_s)
+        raise WaitExpired(proof.id, f"it is {proof.state}", args.wait_s)
     return proof
 
 
-def _report(given: Namespace, proof: Proof, cases: int, terminal: Terminal) -> None:
+def _report(args: Namespace, proof: Proof, cases: int, terminal: Terminal) -> None:
     if proof.is_inferred and proof.contract:
-        kept = "kept" if given.write_contract else "--write-contract keeps it"
+        kept = "kept" if args.write_contract else "--write-contract keeps it"
         several = f"{cases} cases" if cases > 1 else "1 case: give 3 whose sizes differ"
         terminal.text(f"contract (inferred from {several}; {kept} next to the kernel)")
         terminal.text("\n".join(f"  {line}" for line in proof.contract.splitlines()))
-    terminal.text(proof.render(name_of(given.source)))
+    terminal.text(proof.render(name_of(args.source)))

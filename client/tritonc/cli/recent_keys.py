@@ -95,9 +95,9 @@ class RecentKeys:
         return text.splitlines()[-MOST_KEYS:]
 
 
-def remember(given: Namespace, keys: Iterable[str], name: str = "") -> None:
+def remember(args: Namespace, keys: Iterable[str], name: str = "") -> None:
     """Add the results of a command; a notebook has no file of them."""
-    recent: RecentKeys | None = getattr(given, "recent", None)
+    recent: RecentKeys | None = getattr(args, "recent", None)
     if recent is not None:
         recent.add(keys, name)
 

@@ -85,15 +85,15 @@ def flag_line(problem: Problem | None, shown: Sequence[Diagnostic] = ()) -> str:
     if problem is None or not (flag := _flag_of(problem)):
         return ""
     text = problem.detail or problem.title
-    is_shown = any(one.line and one.message in text for one in shown)
+    is_shown = any(item.line and item.message in text for item in shown)
     return f"tritonc: change {flag}" if is_shown else f"tritonc: {flag}: {text}"
 
 
-def wrong_row(problem: Problem | None, given: Namespace) -> str:
+def wrong_row(problem: Problem | None, args: Namespace) -> str:
     """Return a line on a sweep's row that was refused, or failed by a mistake of the request."""
     if problem is None or not problem.errors:
         return flag_line(problem)
-    return f"tritonc: {place(problem.errors[0], given)}: {problem.errors[0].message}"
+    return f"tritonc: {place(problem.errors[0], args)}: {problem.errors[0].message}"
 
 
 def _flag_of(problem: Problem | None) -> str:
@@ -106,10 +106,10 @@ def _flag_of(problem: Problem | None) -> str:
     return _FLAGS_OF_RESULTS.get(problem.slug, "")
 
 
-def refused(error: ProblemError, given: Namespace) -> str:
+def refused(error: ProblemError, args: Namespace) -> str:
     """Return the reasons for a refusal: a line for each error, with the flag that caused it."""
     headline = f"{error.status} {error.slug}".strip()
-    lines = [f"{place(field_error, given)}: {field_error.message}" for field_error in error.errors]
+    lines = [f"{place(field_error, args)}: {field_error.message}" for field_error in error.errors]
     if len(lines) == 1:
         return f"{headline}: {lines[0]}"
     if lines:
@@ -120,41 +120,41 @@ def refused(error: ProblemError, given: Namespace) -> str:
     return f"{error}; {advice}" if advice else str(error)
 
 
-def place(error: FieldError, given: Namespace) -> str:
+def place(error: FieldError, args: Namespace) -> str:
     """Return the flag that caused an error, or its place in the request if no flag did."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in error.pointer.split("/")[1:]]
     while parts and parts[0] in _AROUND:
         parts = parts[1:]
     if not parts:
         return "the request"
-    request, source = getattr(given, "request", None), getattr(given, "source", None)
+    request, source = getattr(args, "request", None), getattr(args, "source", None)
     if parts[0] in {"source", "ir"} and source:
         return str(source)
     flag, attribute = _FLAGS.get(parts[0], ("", ""))
     name = parts[1] if len(parts) > 1 and parts[0] in _NAMED else None
     if name is not None and parts[0] in {"signature", "constexprs", "hints"}:
-        like = {named for named, _ in getattr(given, "like", None) or ()}
+        like = {named for named, _ in getattr(args, "like", None) or ()}
         flag = "--like" if name in like else flag
     if parts[0] == "tolerance" and parts[1:]:
         return f"--{parts[1]}"
-    if changed := _changed_by(given, name or parts[0]):
+    if changed := _changed_by(args, name or parts[0]):
         return f"{changed} {name or parts[0]}"
     if parts[0] == "space" and name is not None:
-        typed = {typed for typed, _ in getattr(given, "space", None) or ()}
+        typed = {typed for typed, _ in getattr(args, "space", None) or ()}
         name = name if name in typed else name.partition(".")[2] or name
-    if request and not _is_typed(getattr(given, attribute, None), name):
+    if request and not _is_typed(getattr(args, attribute, None), name):
         return f"{request}, {'.'.join(parts)}"
     if not flag:
         return error.pointer
     return ", ".join([f"{flag} {name}" if name else flag, *(parts[2:] if name else ())])
 
 
-def _changed_by(given: Namespace, name: str) -> str:
+def _changed_by(args: Namespace, name: str) -> str:
     """Return the flags that give several values to this name, empty if none does."""
     flags = [
         flag
         for flag, attribute in _CHANGES.items()
-        if any(word.rpartition(".")[2] == name for word, _ in getattr(given, attribute, None) or ())
+        if any(word.rpartition(".")[2] == name for word, _ in getattr(args, attribute, None) or ())
     ]
     return ", ".join(flags)
 

@@ -66,14 +66,14 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=900)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Compile, compare and report; return True if no kernel became worse.
 
     Raises ArgumentTypeError, and the errors of the client.
     """
-    tritons = two_tritons(given.triton, client)
-    targets = targets_of(given) or [DEFAULT_TARGET]
-    paths = [path for word in given.sources for path in files_with_kernels(word)]
+    tritons = two_tritons(args.triton, client)
+    targets = targets_of(args) or [DEFAULT_TARGET]
+    paths = [path for word in args.sources for path in files_with_kernels(word)]
     with terminal.progress("reading kernels", line_every_s=LINE_EVERY_S) as say:
         kernels: list[GatedKernel] = []
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -87,11 +87,11 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
                     terminal.say(f"note: {path} is left out: {error}")
                 say(f"read {done} of {len(paths)} files")
         if not kernels:
-            raise ArgumentTypeError(f"{', '.join(given.sources)}: there is no @triton.jit")
-        upgrade = run_upgrade(client, kernels, tritons, given.wait_s, say)
-    if given.patch is not None:
-        _write_patch(given.patch, upgrade, terminal)
-    if given.json:
+            raise ArgumentTypeError(f"{', '.join(args.sources)}: there is no @triton.jit")
+        upgrade = run_upgrade(client, kernels, tritons, args.wait_s, say)
+    if args.patch is not None:
+        _write_patch(args.patch, upgrade, terminal)
+    if args.json:
         write_json(_document(upgrade))
     else:
         _report(upgrade, terminal)

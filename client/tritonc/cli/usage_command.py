@@ -30,17 +30,17 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the days as a table, newest first; return True."""
-    usage = client.usage(given.caller)
-    if given.json:
+    usage = client.usage(args.caller)
+    if args.json:
         write_json(usage)
         return True
     days = usage.get("days") or ()
     if not days:
         terminal.say("nothing was used in the last 35 days")
         return True
-    members = [name for name in _COLUMNS if name != "caller" or given.caller == ALL]
+    members = [name for name in _COLUMNS if name != "caller" or args.caller == ALL]
     rows = ([_cell(day, member) for member in members] for day in days)
     terminal.draw(table([_COLUMNS[member] for member in members], rows))
     return True

@@ -104,7 +104,7 @@ def explained(
         first = compilation_measured(compilation)
         numbers = measuring.with_instructions({cell: first})[cell]
         tried = list(proposals(cell, numbers))[:MOST_TRIED]
-        measured = measuring.compilations([one.cell for one in tried], {})
+        measured = measuring.compilations([item.cell for item in tried], {})
         found = client.explain(compilation.key, wait_s=wait_s)
         return Explanation(
             compilation,
@@ -125,7 +125,7 @@ def explained(
 def _trials(
     tried: Sequence[Proposal], measured: Mapping[Cell, CellNumbers], now: CellNumbers
 ) -> tuple[Trial, ...]:
-    made = [Trial(one, measured[one.cell]) for one in tried if one.cell in measured]
+    made = [Trial(item, measured[item.cell]) for item in tried if item.cell in measured]
     return tuple(sorted(made, key=lambda trial: _rank(trial, now)))
 
 

@@ -30,7 +30,7 @@ class Checkout:
         """Return the git checkout around a folder, or the folder itself if there is none."""
         resolved = folder.resolve()
         every = (resolved, *resolved.parents)
-        return cls(next((one for one in every if (one / _OF_GIT).exists()), resolved))
+        return cls(next((item for item in every if (item / _OF_GIT).exists()), resolved))
 
     def inside(self, path: Path) -> Path:
         """Return the resolved path. Raises LeavesCheckout."""

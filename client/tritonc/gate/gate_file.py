@@ -97,7 +97,7 @@ def read_gate_file(
     baseline = path.parent / (root.text("baseline") or f"{path.stem}.baseline.json")
     budgets = budget_table(root.table("budgets"))
     gate_file = GateFile(path, baseline, kernels, budgets)
-    cells = sum(len(one.targets) * max(1, len(one.tritons)) for one in kernels)
+    cells = sum(len(item.targets) * max(1, len(item.tritons)) for item in kernels)
     if cells > MAX_CELLS:
         message = f"{cells} kernels for a target and a Triton are more than the {MAX_CELLS} allowed"
         root.add_problem("kernels", message)

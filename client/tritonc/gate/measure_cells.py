@@ -144,7 +144,7 @@ class CellMeasuring:
                 kernel, contract=cell.kernel.contract, wait_s=wait_s, check=False
             )
         except ProblemError as error:
-            mistakes = [one.message for one in error.errors if one.pointer == "/contract"]
+            mistakes = [item.message for item in error.errors if item.pointer == "/contract"]
             if not mistakes:
                 raise
             place = f"{cell.kernel.place}.contract"

@@ -55,12 +55,12 @@ class ModulePlace:
         folders = [self.folder_of(1)] if self.packages else []
         seen = 0
         while folders and seen < _MOST_COUNTED:
-            for one in _entries(folders.pop()):
+            for item in _entries(folders.pop()):
                 seen += 1
-                if one.suffix == ".py":
+                if item.suffix == ".py":
                     files += 1
-                elif not one.name.startswith(".") and one.is_dir() and not one.is_symlink():
-                    folders.append(one)
+                elif not item.name.startswith(".") and item.is_dir() and not item.is_symlink():
+                    folders.append(item)
         return files
 
 
@@ -76,7 +76,7 @@ def place_of(path: Path, text: str) -> ModulePlace:
     climbs = min(_climbs(text), len(folder.parents))
     if climbs > len(packages):
         above = [folder, *folder.parents][:climbs]
-        packages = tuple(_as_name(one.name) for one in reversed(above))
+        packages = tuple(_as_name(item.name) for item in reversed(above))
     if not is_sendable(".".join((*packages, module))):
         packages = ()
     if not packages and (module == INIT or module in _RESERVED):
@@ -94,14 +94,14 @@ def is_sendable(name: str) -> bool:
 def _root_above(folder: Path) -> Path:
     """Return the folder in which imports find the packages around `folder`."""
     above = [folder, *folder.parents]
-    installed = next((one for one in above if one.name in _INSTALLED), None)
+    installed = next((item for item in above if item.name in _INSTALLED), None)
     if installed is not None:
         return installed
-    project = next((one for one in above if _is_project(one)), None)
+    project = next((item for item in above if _is_project(item)), None)
     inside = above if project is None else above[: above.index(project) + 1]
     if project is not None and project / "src" in inside and not _is_package(project / "src"):
         return project / "src"
-    outermost = next((one for one in reversed(inside) if _is_package(one)), None)
+    outermost = next((item for item in reversed(inside) if _is_package(item)), None)
     if outermost is not None:
         return outermost.parent
     return project or folder

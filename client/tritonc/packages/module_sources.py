@@ -61,8 +61,8 @@ class FolderModules:
         self, place: ModulePlace, further: Sequence[Path] = (), read: ReadText = read_text
     ) -> None:
         self._place = place
-        above = [one.resolve() for one in further]
-        below = [one for one in above if place.folder.is_relative_to(one)]
+        above = [item.resolve() for item in further]
+        below = [item for item in above if place.folder.is_relative_to(item)]
         self._roots = [*dict.fromkeys([place.root, place.folder, *below])]
         self._read = read
 
@@ -104,8 +104,8 @@ def _has_modules(folder: Path) -> bool:
     """Return whether a folder without `__init__.py` is a package (PEP 420): it has modules."""
     try:
         return folder.is_dir() and any(
-            one.suffix == ".py" or (one.is_dir() and (one / f"{INIT}.py").is_file())
-            for one in folder.iterdir()
+            item.suffix == ".py" or (item.is_dir() and (item / f"{INIT}.py").is_file())
+            for item in folder.iterdir()
         )
     except OSError:
         return False

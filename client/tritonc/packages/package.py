@@ -122,7 +122,7 @@ class Package:
         if found is None:
             self._add_absent(name)
             return
-        new = [one for one in (*self._parents(name), found) if one.name not in self.files]
+        new = [item for item in (*self._parents(name), found) if item.name not in self.files]
         if self._rounds > MOST_ROUNDS or not self._has_room(new):
             self._left_out.append(name)
             self._add_absent(name, is_here=True)
@@ -133,7 +133,7 @@ class Package:
     def _parents(self, name: str) -> list[ModuleText]:
         """Return the `__init__.py` of the packages around a module; folders may have none."""
         found = map(self._found, parents_of(name))
-        return [one for one in found if one is not None and (one.text or one.path)]
+        return [item for item in found if item is not None and (item.text or item.path)]
 
     def _found(self, name: str) -> ModuleText | None:
         if (named := self._found_named(name)) is not None:
@@ -157,16 +157,16 @@ class Package:
         return None
 
     def _add(self, *modules: ModuleText) -> None:
-        for one in modules:
-            self.files[one.name] = one.text
-            if one.path is not None:
-                self.paths[one.name] = one.path
+        for item in modules:
+            self.files[item.name] = item.text
+            if item.path is not None:
+                self.paths[item.name] = item.path
 
     def _add_absent(self, name: str, *, is_here: bool = False) -> None:
         """List a module as absent, or the outermost package of it that is not here either."""
         missing = name
         if not is_here and name.partition(".")[0] not in LIBRARIES:
-            gone = (one for one in parents_of(name) if self._found(one) is None)
+            gone = (item for item in parents_of(name) if self._found(item) is None)
             missing = next(gone, name)
         own = self.module.removesuffix(f".{INIT}")
         if f"{own}.".startswith(f"{missing}."):
@@ -175,10 +175,10 @@ class Package:
             self.absent.append(missing)
 
     def _is_absent(self, name: str) -> bool:
-        return any(f"{name}.".startswith(f"{one}.") for one in self.absent)
+        return any(f"{name}.".startswith(f"{item}.") for item in self.absent)
 
     def _has_room(self, new: list[ModuleText]) -> bool:
-        texts = [*self.files.values(), *(one.text for one in new)]
+        texts = [*self.files.values(), *(item.text for item in new)]
         return len(texts) <= MOST_FILES and sum(len(text.encode()) for text in texts) <= MOST_BYTES
 
     @property

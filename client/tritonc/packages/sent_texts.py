@@ -53,7 +53,7 @@ class SentTexts:
                 changed[name] = self._shortened(body[name])
         for name in _LISTS:
             if isinstance(body.get(name), list):
-                changed[name] = [self._shortened(one) for one in body[name]]
+                changed[name] = [self._shortened(item) for item in body[name]]
         return changed
 
     def _file(self, text: Any) -> Any:
@@ -85,5 +85,5 @@ def _files(body: Any) -> Iterator[Mapping[str, Any]]:
     for name in _MEMBERS:
         yield from _files(body.get(name))
     for name in _LISTS:
-        for one in body[name] if isinstance(body.get(name), list) else ():
-            yield from _files(one)
+        for item in body[name] if isinstance(body.get(name), list) else ():
+            yield from _files(item)

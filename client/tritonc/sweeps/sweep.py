@@ -74,7 +74,7 @@ class Sweep:
     def needs(self) -> tuple[str, ...]:
         """The modules that its rows ask for."""
         problems = [self.problem, *(row.problem for row in self.rows)]
-        return tuple(dict.fromkeys(name for one in problems for name in needs_of(one)))
+        return tuple(dict.fromkeys(name for item in problems for name in needs_of(item)))
 
     def to_pandas(self) -> Any:
         """Return the rows as a DataFrame: a column for each axis, then what the service measured.

@@ -141,5 +141,5 @@ def _head(text: str, name: str) -> int | None:
         return None
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            return min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1
+            return min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1
     return None

@@ -82,33 +82,33 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     """Compile every file for every target; return whether all compile, or WRONG_REQUEST.
 
     Raises the errors of reading files, sending requests and waiting.
     """
-    emissions = Emissions.of(given.emit, given.sources, targets_of(given))
-    wanted = wanted_compilations(given, client, emissions.included, terminal.say)
-    if given.verbose:
-        for source in dict.fromkeys(one.source.name for one in wanted):
-            next(one.source for one in wanted if one.source.name == source).say_sent(terminal)
-    made = compile_all(wanted, given, client, terminal)
-    if given.json:
+    emissions = Emissions.of(args.emit, args.sources, targets_of(args))
+    wanted = wanted_compilations(args, client, emissions.included, terminal.say)
+    if args.verbose:
+        for source in dict.fromkeys(item.source.name for item in wanted):
+            next(item.source for item in wanted if item.source.name == source).say_sent(terminal)
+    made = compile_all(wanted, args, client, terminal)
+    if args.json:
         write_json(_document(wanted, made))
     reported: dict[str, str] = {}
     wrote: list[str] = []
-    for one, compilation in zip(wanted, made, strict=True):
+    for item, compilation in zip(wanted, made, strict=True):
         # write the reached stages before reporting a failure: the user needs them to debug it
         emissions.write(
-            one.source.name, one.target, compilation, client, given.wait_s, wrote.append
+            item.source.name, item.target, compilation, client, args.wait_s, wrote.append
         )
-        text = report(one, compilation, given, client)
-        first = reported.setdefault(text, one.target)
-        terminal.say(text if first == one.target else f"for {one.target} as for {first}")
-        if given.why:
+        text = report(item, compilation, args, client)
+        first = reported.setdefault(text, item.target)
+        terminal.say(text if first == item.target else f"for {item.target} as for {first}")
+        if args.why:
             terminal.say(why_lines(client.why(compilation.key)))
     if len(wanted) > 1:
-        names = [(one.source.name, one.target) for one in wanted]
+        names = [(item.source.name, item.target) for item in wanted]
         terminal.draw(overview(names, made), sys.stderr)
     terminal.say("\n".join(wrote))
     if any(is_wrong_request(compilation.problem) for compilation in made):
@@ -117,20 +117,20 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
 
 
 def wanted_compilations(
-    given: Namespace, client: Client, include: Iterable[str], say: Say
+    args: Namespace, client: Client, include: Iterable[str], say: Say
 ) -> list[WantedCompilation]:
     """Read every file, then return the requested compilations; nothing is compiled before.
 
     `say` gets what was inferred, once for each file.
     """
-    sources = [read_source(path, given) for path in given.sources]
-    fixed = kernel_members(given)
-    rest = rare_members(given) | {"include": list(include), "stop_after": given.stop_after}
+    sources = [read_source(path, args) for path in args.sources]
+    fixed = kernel_members(args)
+    rest = rare_members(args) | {"include": list(include), "stop_after": args.stop_after}
     notes: list[str] = []
     wanted = []
     for source in sources:
-        for target in targets_of(given):
-            make = partial(specialized, source, given, fixed, target, client)
+        for target in targets_of(args):
+            make = partial(specialized, source, args, fixed, target, client)
             wanted.append(WantedCompilation(source, target, make(notes.append) | rest, make))
     for line in dict.fromkeys(notes):  # two targets infer the same
         say(line)
@@ -138,41 +138,41 @@ def wanted_compilations(
 
 
 def compile_all(
-    wanted: list[WantedCompilation], given: Namespace, client: Client, terminal: Terminal
+    wanted: list[WantedCompilation], args: Namespace, client: Client, terminal: Terminal
 ) -> list[Compilation]:
     """Submit all compilations so that they run in parallel, then wait for each.
 
     Those that ask for modules are submitted again, and replaced in `wanted`. Raises Interrupted,
     and WaitExpired with the first one that does not finish in time.
     """
-    deadline = time.monotonic() + given.wait_s
+    deadline = time.monotonic() + args.wait_s
     made: dict[int, Compilation] = {}
     going_on: list[str] = []
     left = list(range(len(wanted)))
-    with waiting(given, terminal, f"submitting {_shown(wanted)}", going_on) as say:
+    with waiting(args, terminal, f"submitting {_shown(wanted)}", going_on) as say:
         while left:
             made |= {index: wanted[index].post(client, 0) for index in left}
             for index in left:
-                if given.verbose:
+                if args.verbose:
                     terminal.say(f"submitted {made[index].key}")
                 if not made[index].finished:
                     going_on.append(made[index].key)
             for index in left:
                 one = wanted[index]
-                if not made[index].finished and given.wait_s > 0:
+                if not made[index].finished and args.wait_s > 0:
                     say(f"compiling {one.source.name} for {one.target}: {made[index].state}")
                     left_s = max(0.0, deadline - time.monotonic())
                     made[index] = _finished(one, made[index], client, left_s)
                     going_on.remove(made[index].key)
-            left = _asking(wanted, made, left, terminal if given.verbose else None)
+            left = _asking(wanted, made, left, terminal if args.verbose else None)
             for index in left:
                 wanted[index] = wanted[index].with_more_modules()
     for index, one in enumerate(wanted):
-        remember(given, [made[index].key], one.source.name)
+        remember(args, [made[index].key], one.source.name)
     late = [one for one in made.values() if not one.finished]
     if late:
         others = "".join(f", and {one.key}" for one in late[1:])
-        raise WaitExpired(late[0].key + others, f"it is {late[0].state}", given.wait_s)
+        raise WaitExpired(late[0].key + others, f"it is {late[0].state}", args.wait_s)
     return [made[index] for index in range(len(wanted))]
 
 
@@ -216,7 +216,7 @@ def _finished(
 
 
 def report(
-    one: WantedCompilation, compilation: Compilation, given: Namespace, client: Client
+    one: WantedCompilation, compilation: Compilation, args: Namespace, client: Client
 ) -> str:
     """Return the output of a compilation and its report."""
     package = one.source.package
@@ -224,7 +224,7 @@ def report(
     if compilation.succeeded:
         text = compilation.stdout + describe(compilation, one.source.name)
         return "\n".join([text, *_share(one, compilation), *notes])
-    words = flags_to_add(compilation, one.source, given, client)
+    words = flags_to_add(compilation, one.source, args, client)
     hint = f"hint: add {words}" if words else ""
     flag = flag_line(compilation.problem, compilation.diagnostics)
     is_placed = any(item.line for item in compilation.diagnostics)
@@ -249,7 +249,7 @@ def _document(
     if len(answers) == 1:
         return answers[0]
     both = zip(wanted, answers, strict=True)
-    return {"compilations": [{"file": one.source.name, **each} for one, each in both]}
+    return {"compilations": [{"file": item.source.name, **each} for item, each in both]}
 
 
 def _shown(wanted: Sequence[WantedCompilation]) -> str:

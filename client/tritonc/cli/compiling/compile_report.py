@@ -49,23 +49,23 @@ def cost_lines(resources: Mapping[str, Any]) -> list[str]:
 def overview(names: Sequence[tuple[str, str]], made: Sequence[Compilation]) -> TextTable:
     """Return a table of several compilations; `names` are file and target of each."""
     rows = [
-        [name, one.kernel or "", target, one.state, *_numbers(one), one.key[:16]]
-        for (name, target), one in zip(names, made, strict=True)
+        [name, item.kernel or "", target, item.state, *_numbers(item), item.key[:16]]
+        for (name, target), item in zip(names, made, strict=True)
     ]
     heads = ["registers", "spill stores", "spill loads", "shared bytes"]
     return table(["file", "kernel", "target", "state", *heads, "key"], rows)
 
 
 def flags_to_add(
-    compilation: Compilation, source: PostedFile, given: Namespace, client: Client
+    compilation: Compilation, source: PostedFile, args: Namespace, client: Client
 ) -> str:
     """Return flags for all parameters that lack a type or value; empty if none does."""
     problem = compilation.problem
     if problem is None or problem.slug not in _SLUGS or source.language:
         return ""
-    facts = parameters_of(source.inspected(client), given.kernel)
-    named = [word.partition("=")[0] for word in given.signature]
-    known = {*named, *(name for name, _ in [*given.constexpr, *given.like])}
+    facts = parameters_of(source.inspected(client), args.kernel)
+    named = [word.partition("=")[0] for word in args.signature]
+    known = {*named, *(name for name, _ in [*args.constexpr, *args.like])}
     missing = [fact for name, fact in facts.items() if name not in known and not fact["default"]]
     types = [f"{fact['name']}=?" for fact in missing if not fact["constexpr"]]
     values = [f"{fact['name']}=?" for fact in missing if fact["constexpr"]]

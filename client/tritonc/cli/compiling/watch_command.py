@@ -40,22 +40,22 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run, **unused)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Compile now and after each change, until Ctrl-C; then return True.
 
     Raises OSError if the file cannot be read at first, and Interrupted during a compilation.
     """
-    given.sources = [given.source]
+    args.sources = [args.source]
     before: Resources = {}
-    Path(given.source).read_bytes()
-    given.asked = {}
-    watched = [Path(given.source), *(Path(path) for _, path in given.file)]
+    Path(args.source).read_bytes()
+    args.asked = {}
+    watched = [Path(args.source), *(Path(path) for _, path in args.file)]
     files = ", ".join(map(str, watched))
     terminal.say(f"watching {files} and the modules that it needs; press Ctrl-C to stop")
     try:
         while True:
             saved = _saved(watched)
-            before, modules = _compile(given, client, terminal, before)
+            before, modules = _compile(args, client, terminal, before)
             found = [path for path in modules if path not in watched]
             watched += found
             _wait_for_save(watched, saved | _saved(found))
@@ -65,35 +65,35 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool:
 
 
 def _compile(
-    given: Namespace, client: Client, terminal: Terminal, before: Resources
+    args: Namespace, client: Client, terminal: Terminal, before: Resources
 ) -> tuple[Resources, list[Path]]:
     """Compile for every target and report changes.
 
     Return the current resources, and the paths of the modules that were sent along.
     """
     try:
-        wanted = wanted_compilations(given, client, [], terminal.say)
-        made = compile_all(wanted, given, client, terminal)
+        wanted = wanted_compilations(args, client, [], terminal.say)
+        made = compile_all(wanted, args, client, terminal)
     except ProblemError as error:  # the next save, or the service's recovery, may fix it
-        terminal.say(f"tritonc: {refused(error, given)}")
+        terminal.say(f"tritonc: {refused(error, args)}")
         return before, []
     except (ServerUnavailable, WaitExpired, InvalidSignatureSource, OSError) as error:
         terminal.say(f"tritonc: {error}")
         return before, []
     if (package := wanted[0].source.package) is not None:
-        given.asked = {given.source: package.asked}  # the next time they are sent at once
+        args.asked = {args.source: package.asked}  # the next time they are sent at once
     now = dict(before)
     failed: dict[str, list[str]] = {}
-    for one, compilation in zip(wanted, made, strict=True):
-        known = before.get(one.target, {})
-        if given.json:
-            write_json(_document(one, compilation, known), indent=None)
+    for item, compilation in zip(wanted, made, strict=True):
+        known = before.get(item.target, {})
+        if args.json:
+            write_json(_document(item, compilation, known), indent=None)
         elif not compilation.succeeded:
-            failed.setdefault(report(one, compilation, given, client), []).append(one.target)
+            failed.setdefault(report(item, compilation, args, client), []).append(item.target)
         else:
-            terminal.text(_line(one, compilation, known))
+            terminal.text(_line(item, compilation, known))
         if compilation.succeeded:
-            now[one.target] = _numbers(compilation)
+            now[item.target] = _numbers(compilation)
     for text, names in failed.items():  # most errors are the same for every target
         terminal.text(text if len(wanted) == 1 else f"for {', '.join(names)}:\n{text}")
     return now, [*wanted[0].source.paths.values()]

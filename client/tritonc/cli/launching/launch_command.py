@@ -76,43 +76,43 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=60)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     """Launch and report; return whether the verdict is good, or WRONG_REQUEST.
 
     Raises WaitExpired, and ArgumentTypeError if the flags and the request file are incomplete.
     """
-    for name, path in (*given.save, *([given.step] if given.step else [])):
+    for name, path in (*args.save, *([args.step] if args.step else [])):
         check_writable(path, f"{name}={path}")
-    request = read_request(given.request)
-    posted = None if given.source is None else read_source(given.source, given)
-    if posted is not None and given.verbose:
+    request = read_request(args.request)
+    posted = None if args.source is None else read_source(args.source, args)
+    if posted is not None and args.verbose:
         posted.say_sent(terminal)
-    source = launch_source(given, request, posted)
-    members = launch_members(given, request)
+    source = launch_source(args, request, posted)
+    members = launch_members(args, request)
     source = with_constexprs(source, members, posted, client, terminal.say)
-    launch = _launched(given, client, terminal, source, members)
+    launch = _launched(args, client, terminal, source, members)
     while posted is not None and posted.supply(launch.problem):
         source |= posted.members
-        launch = _launched(given, client, terminal, source, members)
+        launch = _launched(args, client, terminal, source, members)
     terminal.say("\n".join(posted.package.notes if posted and posted.package else []))
     terminal.say(launch.stdout)
-    for name, path in given.save:
+    for name, path in args.save:
         if name in launch.outputs:
             write(client.launches.output(launch.id, name), path)
-    is_traced = (given.trace or given.step) and launch.verdict is not None
+    is_traced = (args.trace or args.step) and launch.verdict is not None
     trace = client.launches.trace(launch.id) if is_traced else None
-    if trace is not None and given.step:
-        write(json.dumps(trace, indent=1).encode() + b"\n", given.step[1])
-    if given.json:
+    if trace is not None and args.step:
+        write(json.dumps(trace, indent=1).encode() + b"\n", args.step[1])
+    if args.json:
         write_json(launch.raw if trace is None else {**launch.raw, "trace": trace})
     else:
-        _report(given, launch, trace, terminal)
+        _report(args, launch, trace, terminal)
     terminal.say(flag_line(launch.problem))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
 
 def _launched(
-    given: Namespace,
+    args: Namespace,
     client: Client,
     terminal: Terminal,
     source: Mapping[str, Any],
@@ -120,30 +120,30 @@ def _launched(
 ) -> Launch:
     """Submit, then wait. Raises Interrupted, WaitExpired."""
     going_on: list[str] = []
-    with waiting(given, terminal, "submitting the launch", going_on) as say:
+    with waiting(args, terminal, "submitting the launch", going_on) as say:
         submitted = client.launch(source, wait_s=0, check=False, **members)
         going_on.append(submitted.id)
-        remember(given, [submitted.id], name_of(given.source or POSTED_SOURCE))
-        if given.verbose:
+        remember(args, [submitted.id], name_of(args.source or POSTED_SOURCE))
+        if args.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"launch {submitted.id}: {submitted.state}")
         launch = submitted
-        if not launch.finished and given.wait_s > 0:
-            launch = client.launches.get(submitted.id, wait_s=given.wait_s)
+        if not launch.finished and args.wait_s > 0:
+            launch = client.launches.get(submitted.id, wait_s=args.wait_s)
     if not launch.finished:
-        raise WaitExpired(launch.id, f"it is {launch.state}", given.wait_s)
+        raise WaitExpired(launch.id, f"it is {launch.state}", args.wait_s)
     return replace(launch, sources=submitted.sources)
 
 
 def _report(
-    given: Namespace, launch: Launch, trace: Mapping[str, Any] | None, terminal: Terminal
+    args: Namespace, launch: Launch, trace: Mapping[str, Any] | None, terminal: Terminal
 ) -> None:
-    name = name_of(given.source or POSTED_SOURCE)
-    if trace is not None and given.trace:
+    name = name_of(args.source or POSTED_SOURCE)
+    if trace is not None and args.trace:
         terminal.draw(accesses(trace, name))
-    wanted = [output for output, how in given.returns if how == "values"]
+    wanted = [output for output, how in args.returns if how == "values"]
     terminal.text(values(launch, wanted))
-    terminal.text(launch.render(name, given.reference or POSTED_REFERENCE))
+    terminal.text(launch.render(name, args.reference or POSTED_REFERENCE))
 
 
 def _returned(word: str) -> tuple[str, str]:

@@ -37,7 +37,7 @@ def unused_of_launches() -> dict[str, Any]:
 
 
 def launch_source(
-    given: Namespace, request: dict[str, Any], posted: PostedFile | None
+    args: Namespace, request: dict[str, Any], posted: PostedFile | None
 ) -> dict[str, Any]:
     """Take the compilation out of `request` and return it, with what file and flags add.
 
@@ -46,9 +46,9 @@ def launch_source(
     key, compilation = request.pop("compilation_key", None), request.pop("compilation", {})
     moved = KernelMembers.__annotations__.keys() & request.keys()
     compilation |= {name: request.pop(name) for name in moved}
-    flags = kernel_members(given) | ({"target": given.target} if given.target else {})
+    flags = kernel_members(args) | ({"target": args.target} if args.target else {})
     if key is not None:
-        sources = [given.source] if posted else []
+        sources = [args.source] if posted else []
         if twice := ", ".join([*sources, *_merged(compilation, flags)]):
             raise ArgumentTypeError(
                 f"{twice}: not allowed with compilation_key, whose kernel is compiled already"
@@ -61,20 +61,20 @@ def launch_source(
     return _merged(compilation, flags)
 
 
-def launch_members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
+def launch_members(args: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     """Return the other members of the launch, from the request file and the flags."""
     flags = {
-        "arguments": {name: launch_argument(text) for name, text in given.argument},
-        "grid": [int(word) if word.isdecimal() else word for word in given.grid or ()],
-        "device": _device(given.device),
-        "reference": _reference(given),
-        "returns": dict(given.returns) | dict.fromkeys(dict(given.save), "tensor"),
-        "checks": _checks(given, request),
-        "fuzz": None if given.fuzz_seed is None else {"seed": given.fuzz_seed},
-        "trace": _trace(given.trace, given.step),
-        "timing": {} if given.time else None,
-        "profile": "lines" if given.hot_lines else None,
-        "timeout_s": given.timeout_s,
+        "arguments": {name: launch_argument(text) for name, text in args.argument},
+        "grid": [int(word) if word.isdecimal() else word for word in args.grid or ()],
+        "device": _device(args.device),
+        "reference": _reference(args),
+        "returns": dict(args.returns) | dict.fromkeys(dict(args.save), "tensor"),
+        "checks": _checks(args, request),
+        "fuzz": None if args.fuzz_seed is None else {"seed": args.fuzz_seed},
+        "trace": _trace(args.trace, args.step),
+        "timing": {} if args.time else None,
+        "profile": "lines" if args.hot_lines else None,
+        "timeout_s": args.timeout_s,
     }
     given_members = {name: member for name, member in flags.items() if member or name == "timing"}
     request["returns"] = request.pop("return", {})
@@ -84,10 +84,10 @@ def launch_members(given: Namespace, request: dict[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in merged.items() if member is not None}
 
 
-def _checks(given: Namespace, request: Mapping[str, Any]) -> list[str]:
+def _checks(args: Namespace, request: Mapping[str, Any]) -> list[str]:
     """Return the requested checks; a fuzz seed implies `fuzz`."""
-    checks = list(given.check or ())
-    if given.fuzz_seed is None or "fuzz" in checks:
+    checks = list(args.check or ())
+    if args.fuzz_seed is None or "fuzz" in checks:
         return checks
     return [*(checks or request.get("checks") or ()), "fuzz"]
 
@@ -102,9 +102,9 @@ def _merged(members: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, A
     return merged
 
 
-def _reference(given: Namespace) -> dict[str, Any]:
-    source = {"source": read_python(given.reference)} if given.reference else {}
-    bounds = {"rtol": given.rtol, "atol": given.atol}
+def _reference(args: Namespace) -> dict[str, Any]:
+    source = {"source": read_python(args.reference)} if args.reference else {}
+    bounds = {"rtol": args.rtol, "atol": args.atol}
     return source | {name: bound for name, bound in bounds.items() if bound is not None}
 
 

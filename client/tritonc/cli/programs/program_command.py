@@ -106,33 +106,33 @@ def entry(word: str) -> dict[str, Any]:
     raise ArgumentTypeError(f"{word!r} is not one of {_KINDS}")
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     """Run and report; return whether the verdict is good, or WRONG_REQUEST.
 
     Raises ArgumentTypeError if the GPU is missing, WaitExpired, ProblemError, OSError.
     """
-    members = run_members(given, client)
-    reference = reference_of(given)
-    program = submit_and_wait(given, client, terminal, members, reference)
-    if given.json:
+    members = run_members(args, client)
+    reference = reference_of(args)
+    program = submit_and_wait(args, client, terminal, members, reference)
+    if args.json:
         write_json(program.raw)
     else:
-        reference_name = name_of(given.reference or "reference")
-        terminal.text(program.render(name_of(given.source), reference_name))
+        reference_name = name_of(args.reference or "reference")
+        terminal.text(program.render(name_of(args.source), reference_name))
     terminal.say(flag_line(program.problem))
     return WRONG_REQUEST if is_wrong_request(program.problem) else program.good
 
 
-def run_members(given: Namespace, client: Client) -> dict[str, Any]:
+def run_members(args: Namespace, client: Client) -> dict[str, Any]:
     """Return the request members of all flags of `program run`. Raises ArgumentTypeError."""
-    members = members_of(given)
-    tolerance = {name: getattr(given, name) for name in ("rtol", "atol")}
+    members = members_of(args)
+    tolerance = {name: getattr(args, name) for name in ("rtol", "atol")}
     return members | {
         "tolerance": {n: bound for n, bound in tolerance.items() if bound is not None} or None,
-        "checks": given.check or None,
-        "device": _device(given.device, client),
-        "trials": given.trials,
-        "timeout_s": given.timeout_s,
+        "checks": args.check or None,
+        "device": _device(args.device, client),
+        "trials": args.trials,
+        "timeout_s": args.timeout_s,
     }
 
 
@@ -150,66 +150,66 @@ def _device(word: str | None, client: Client) -> Any:
             return word
 
 
-def show_tape(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def show_tape(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the tape of a program, recording a file first; return True.
 
     Raises ProgramFailed if it cannot be recorded, WaitExpired, ProblemError, OSError.
     """
-    if given.source == STANDARD or Path(given.source).is_file():
-        members = members_of(given) | {"stop_after": "tape"}
-        program = submit_and_wait(given, client, terminal, members, reference_of(given))
+    if args.source == STANDARD or Path(args.source).is_file():
+        members = members_of(args) | {"stop_after": "tape"}
+        program = submit_and_wait(args, client, terminal, members, reference_of(args))
         if is_wrong_request(program.problem):
             raise ArgumentTypeError(flag_line(program.problem).removeprefix("tritonc: "))
         if program.state != "completed":
             raise ProgramFailed(program)
         program_id = program.id
-    elif Path(given.source).suffix == ".py":
-        raise ArgumentTypeError(f"{given.source}: no such file")
+    elif Path(args.source).suffix == ".py":
+        raise ArgumentTypeError(f"{args.source}: no such file")
     else:
-        program_id = whole_key(given.source, given.recent, client)
-    if given.json:
-        write_json(client.programs.tape(program_id, of_reference=given.of_reference))
+        program_id = whole_key(args.source, args.recent, client)
+    if args.json:
+        write_json(client.programs.tape(program_id, of_reference=args.of_reference))
     else:
-        terminal.text(client.programs.tape_text(program_id, of_reference=given.of_reference))
+        terminal.text(client.programs.tape_text(program_id, of_reference=args.of_reference))
     return True
 
 
-def members_of(given: Namespace) -> dict[str, Any]:
+def members_of(args: Namespace) -> dict[str, Any]:
     """Return the request members of the flags that `add_program` adds."""
     return {
-        "entry": given.entry,
-        "inputs": _inputs(given.inputs, given),
-        "seed": given.seed,
-        "triton": given.triton,
+        "entry": args.entry,
+        "inputs": _inputs(args.inputs, args),
+        "seed": args.seed,
+        "triton": args.triton,
     }
 
 
-def _inputs(word: str | None, given: Namespace) -> dict[str, Any] | None:
+def _inputs(word: str | None, args: Namespace) -> dict[str, Any] | None:
     if word is None:
         return None
     path, colon, function = word.rpartition(":")
     path, function = (path, function) if colon and function.isidentifier() else (word, "")
-    return {"source": _alone(path, given).text} | ({"function": function} if function else {})
+    return {"source": _alone(path, args).text} | ({"function": function} if function else {})
 
 
-def reference_of(given: Namespace) -> Mapping[str, Any] | None:
+def reference_of(args: Namespace) -> Mapping[str, Any] | None:
     """Return the JSON of the reference. Raises ArgumentTypeError, OSError."""
-    if given.reference is None:
-        if given.reference_entry:
+    if args.reference is None:
+        if args.reference_entry:
             raise ArgumentTypeError("--reference-entry: needs a --reference")
         return None
-    members = _alone(given.reference, given).members
-    return members | ({"entry": given.reference_entry} if given.reference_entry else {})
+    members = _alone(args.reference, args).members
+    return members | ({"entry": args.reference_entry} if args.reference_entry else {})
 
 
-def _alone(path: str, given: Namespace) -> PostedFile:
+def _alone(path: str, args: Namespace) -> PostedFile:
     """Return a file without the modules of --file, which belong to the program."""
-    alone = Namespace(file=[], no_local_imports=given.no_local_imports)
+    alone = Namespace(file=[], no_local_imports=args.no_local_imports)
     return read_program(path, alone)
 
 
 def submit_and_wait(
-    given: Namespace,
+    args: Namespace,
     client: Client,
     terminal: Terminal,
     members: dict[str, Any],
@@ -217,22 +217,22 @@ def submit_and_wait(
     text: str | None = None,
 ) -> Program:
     """Submit, then wait; `text` is the program if known. Raises Interrupted, WaitExpired."""
-    posted = read_program(given.source, given, text)
-    if given.verbose:
+    posted = read_program(args.source, args, text)
+    if args.verbose:
         posted.say_sent(terminal)
     going_on: list[str] = []
-    with waiting(given, terminal, "submitting the program", going_on) as say:
+    with waiting(args, terminal, "submitting the program", going_on) as say:
         submitted = client.program(
             posted.members, reference=reference, wait_s=0, check=False, **members
         )
         going_on.append(submitted.id)
-        remember(given, [submitted.id], posted.name)
-        if given.verbose:
+        remember(args, [submitted.id], posted.name)
+        if args.verbose:
             terminal.say(f"submitted {submitted.id}")
         say(f"program {submitted.id}: {submitted.state}")
         program = submitted
-        if not program.finished and given.wait_s > 0:
-            program = client.programs.get(submitted.id, wait_s=given.wait_s)
+        if not program.finished and args.wait_s > 0:
+            program = client.programs.get(submitted.id, wait_s=args.wait_s)
     if not program.finished:
-        raise WaitExpired(program.id, f"it is {program.state}", given.wait_s)
+        raise WaitExpired(program.id, f"it is {program.state}", args.wait_s)
     return replace(program, sources=submitted.sources)

@@ -57,22 +57,22 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=300)
 
 
-def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
+def warm(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the bundle; return whether nothing was left out.
 
     Raises ProgramFailed if it cannot be recorded, WaitExpired, ProblemError, OSError.
     """
-    output = given.output or _next_to(given.source)
+    output = args.output or _next_to(args.source)
     check_writable(output, f"--output {output}")
-    members = members_of(given) | {"stop_after": "kernels", "target": given.target}
-    program = submit_and_wait(given, client, terminal, members, reference_of(given))
+    members = members_of(args) | {"stop_after": "kernels", "target": args.target}
+    program = submit_and_wait(args, client, terminal, members, reference_of(args))
     if program.state != "completed":
         raise ProgramFailed(program)
-    with waiting(given, terminal, "making the bundle", [program.id]):
-        bundle = client.programs.bundle(program.id, wait_s=given.wait_s)
+    with waiting(args, terminal, "making the bundle", [program.id]):
+        bundle = client.programs.bundle(program.id, wait_s=args.wait_s)
     write(bundle, output)
     manifest = _manifest(bundle)
-    if given.json:
+    if args.json:
         write_json({"bundle": output, **manifest})
     else:
         say = terminal.say if output == STANDARD else terminal.text
@@ -80,7 +80,7 @@ def warm(given: Namespace, client: Client, terminal: Terminal) -> bool:
             say(f"{entry['kernel']} for {entry['target']}, Triton {entry['triton']}")
         count = len(manifest["entries"])
         kernels = "1 kernel" if count == 1 else f"{count} kernels"
-        say(f"{kernels} of {name_of(given.source)} in {output}")
+        say(f"{kernels} of {name_of(args.source)} in {output}")
     for item in manifest["left_out"]:
         terminal.say(f"left out: {item['kernel']}: {item['why']}")
     return not manifest["left_out"]

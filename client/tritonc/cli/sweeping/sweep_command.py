@@ -96,32 +96,32 @@ def add_command(commands: Any) -> None:
     add_wait(parser, default=600)
 
 
-def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     """Sweep and show the table; return whether any row is good, or WRONG_REQUEST.
 
     Raises the errors of reading files, sending requests and waiting.
     """
-    check_alone(given)
-    check_outputs(given)
+    check_alone(args)
+    check_outputs(args)
     going_on: list[str] = []
     unposted = None
-    with waiting(given, terminal, "submitting the sweep", going_on):
-        if given.id:
-            sweep = client.sweeps.get(given.id, sort=given.sort, limit=0)
+    with waiting(args, terminal, "submitting the sweep", going_on):
+        if args.id:
+            sweep = client.sweeps.get(args.id, sort=args.sort, limit=0)
         else:
-            unposted = unposted_sweep(given, client, terminal)
+            unposted = unposted_sweep(args, client, terminal)
             sweep = unposted.post(client)
     while True:
         going_on[:] = [sweep.id]
-        remember(given, [sweep.id])
-        if given.verbose:
+        remember(args, [sweep.id])
+        if args.verbose:
             terminal.say(f"submitted {sweep.id}")
         try:
             if not sweep.finished:
-                _wait(given, client, terminal, sweep, going_on)
-            final = client.sweeps.get(sweep.id, sort=sort_order(given, sweep))
+                _wait(args, client, terminal, sweep, going_on)
+            final = client.sweeps.get(sweep.id, sort=sort_order(args, sweep))
             if unposted is None or not unposted.supply(final):
-                return _shown(given, client, terminal, final, going_on)
+                return _shown(args, client, terminal, final, going_on)
         except ProblemError:
             again = f"tritonc sweep --id {sweep.id}"
             terminal.say(f"sweep {sweep.id} still exists; show it with: {again}")
@@ -130,20 +130,20 @@ def run(given: Namespace, client: Client, terminal: Terminal) -> bool | int:
 
 
 def _shown(
-    given: Namespace, client: Client, terminal: Terminal, final: Sweep, going_on: list[str]
+    args: Namespace, client: Client, terminal: Terminal, final: Sweep, going_on: list[str]
 ) -> bool | int:
     """Write the requested outputs of a sweep that is over; return what `run` does."""
-    if given.csv:
-        write(client.sweeps.csv(final.id, sort=given.sort), STANDARD)
-    if given.json:
+    if args.csv:
+        write(client.sweeps.csv(final.id, sort=args.sort), STANDARD)
+    if args.json:
         write_json(final.raw)
-    _report(given, final, terminal)
-    for file in winners_files(given):
-        with waiting(given, terminal, f"{file.form} of the winners", going_on):
+    _report(args, final, terminal)
+    for file in winners_files(args):
+        with waiting(args, terminal, f"{file.form} of the winners", going_on):
             form, of = file.request
-            content = client.sweeps.winners(final.id, form, of=of, wait_s=given.wait_s)
+            content = client.sweeps.winners(final.id, form, of=of, wait_s=args.wait_s)
         write(content, file.path)
-    wrong = [wrong_row(row.problem, given) for row in final.rows]
+    wrong = [wrong_row(row.problem, args) for row in final.rows]
     if wrong and all(wrong):  # no row could be any better
         terminal.say("\n".join(dict.fromkeys(wrong[:MOST_WRONG])))
         return WRONG_REQUEST
@@ -173,68 +173,68 @@ class UnpostedSweep:
 
 
 def unposted_sweep(
-    given: Namespace, client: Client, terminal: Terminal, text: str | None = None
+    args: Namespace, client: Client, terminal: Terminal, text: str | None = None
 ) -> UnpostedSweep:
     """Return the sweep of the flags; `text` is the kernel's file if known.
 
     Raises ArgumentTypeError, and the errors of reading files and sending requests.
     """
-    request = read_request(given.request)
+    request = read_request(args.request)
     swept = {name: request.pop(name) for name in SWEPT if name in request}
-    posted = None if given.source is None else read_source(given.source, given, text)
-    if posted is not None and given.verbose:
+    posted = None if args.source is None else read_source(args.source, args, text)
+    if posted is not None and args.verbose:
         posted.say_sent(terminal)
-    targets = targets_of(given)
-    space = space_of(given, {"space": swept.pop("space", {})}, posted, targets, client)
-    launches = is_launch(given, request)
-    if given.search and not launches:
+    targets = targets_of(args)
+    space = space_of(args, {"space": swept.pop("space", {})}, posted, targets, client)
+    launches = is_launch(args, request)
+    if args.search and not launches:
         raise ArgumentTypeError("--search: compilations have no times; give --argument and --grid")
-    has_search = bool(given.search or swept.get("search"))
-    check_winners(given, is_launch=launches, has_search=has_search)
-    base = base_of(given, request, posted, targets, space, client, terminal.say)
-    swept["where"] = [*swept.get("where", ()), *given.where]
+    has_search = bool(args.search or swept.get("search"))
+    check_winners(args, is_launch=launches, has_search=has_search)
+    base = base_of(args, request, posted, targets, space, client, terminal.say)
+    swept["where"] = [*swept.get("where", ()), *args.where]
     include = dict.fromkeys([*swept.get("include", ()), "instruction_mix"])
-    if given.instructions:
+    if args.instructions:
         swept["include"] = list(include)
-    if given.search:
-        swept["search"] = {**swept.get("search", {}), "kind": given.search}
-    if given.contract is not None:
-        swept["contract"] = read(given.contract)
-    if given.budget_s is not None:
-        swept["budget_s"] = given.budget_s
-    return UnpostedSweep(base, space, swept, given.sort, posted)
+    if args.search:
+        swept["search"] = {**swept.get("search", {}), "kind": args.search}
+    if args.contract is not None:
+        swept["contract"] = read(args.contract)
+    if args.budget_s is not None:
+        swept["budget_s"] = args.budget_s
+    return UnpostedSweep(base, space, swept, args.sort, posted)
 
 
 def _wait(
-    given: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
+    args: Namespace, client: Client, terminal: Terminal, sweep: Sweep, going_on: list[str]
 ) -> None:
     """Wait until the sweep is over, drawing its table on a terminal.
 
     Raises WaitExpired, and Interrupted.
     """
-    with waiting(given, terminal, "", going_on, is_silent=True):
+    with waiting(args, terminal, "", going_on, is_silent=True):
         if terminal.is_live:
-            last = _drawn(given, client, terminal, sweep)
+            last = _drawn(args, client, terminal, sweep)
         else:
-            last = client.sweeps.get(sweep.id, wait_s=given.wait_s, limit=0)
+            last = client.sweeps.get(sweep.id, wait_s=args.wait_s, limit=0)
     if not last.finished:
-        raise WaitExpired(last.id, f"{last.over} of {last.total} rows are over", given.wait_s)
+        raise WaitExpired(last.id, f"{last.over} of {last.total} rows are over", args.wait_s)
 
 
-def _drawn(given: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -> Sweep:
+def _drawn(args: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -> Sweep:
     from rich.live import Live
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
     console = terminal.console(sys.stderr)
     bar = Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console)
     task = bar.add_task("", total=sweep.total)
-    deadline = time.monotonic() + given.wait_s
+    deadline = time.monotonic() + args.wait_s
     with Live(bar, console=console, transient=True) as live:
         while True:
             left_s = deadline - time.monotonic()
             sweep = client.sweeps.get(
                 sweep.id,
-                sort=sort_order(given, sweep),
+                sort=sort_order(args, sweep),
                 limit=max(1, console.height - _BESIDE_ROWS),
                 wait_s=max(0.0, min(REFRESH_EVERY_S, left_s)),
             )
@@ -244,9 +244,9 @@ def _drawn(given: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -
                 return sweep
 
 
-def _report(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
-    is_quiet = given.json or given.csv
-    rows = sweep.rows[: given.limit]
+def _report(args: Namespace, sweep: Sweep, terminal: Terminal) -> None:
+    is_quiet = args.json or args.csv
+    rows = sweep.rows[: args.limit]
     if not is_quiet:
         if rows:
             terminal.draw(sweep_table(sweep, rows))
@@ -257,6 +257,6 @@ def _report(given: Namespace, sweep: Sweep, terminal: Terminal) -> None:
         terminal.say(line)
 
 
-def sort_order(given: Namespace, sweep: Sweep) -> str:
+def sort_order(args: Namespace, sweep: Sweep) -> str:
     """Return the sort order: the requested one, otherwise by time if there are times."""
-    return given.sort or ("median_us" if sweep.kind == "launches" else "")
+    return args.sort or ("median_us" if sweep.kind == "launches" else "")

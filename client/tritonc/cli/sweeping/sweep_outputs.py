@@ -25,10 +25,10 @@ class WinnersFile:
         return ("bundle", EVERYTHING) if self.form == EVERYTHING else (self.form, "")
 
 
-def winners_files(given: Namespace) -> list[WinnersFile]:
+def winners_files(args: Namespace) -> list[WinnersFile]:
     """Return the files of --winners in order. Raises ArgumentTypeError for unknown formats."""
     files = []
-    for word in given.winners:
+    for word in args.winners:
         form, _, path = word.partition("=")
         if form not in WINNERS:
             raise ArgumentTypeError(f"--winners {form}: write one of {', '.join(WINNERS)}")
@@ -36,12 +36,12 @@ def winners_files(given: Namespace) -> list[WinnersFile]:
     return files
 
 
-def check_outputs(given: Namespace) -> None:
+def check_outputs(args: Namespace) -> None:
     """Refuse outputs that could not be written later. Raises ArgumentTypeError."""
-    files = winners_files(given)
+    files = winners_files(args)
     for file in files:
         check_writable(file.path, f"--winners {file.word}")
-    written = list(_to_standard_output(given, files))
+    written = list(_to_standard_output(args, files))
     if len(written) > 1:
         both = " and ".join(written[:2])
         raise ArgumentTypeError(
@@ -49,17 +49,17 @@ def check_outputs(given: Namespace) -> None:
         )
 
 
-def _to_standard_output(given: Namespace, files: list[WinnersFile]) -> Iterator[str]:
-    if given.json:
+def _to_standard_output(args: Namespace, files: list[WinnersFile]) -> Iterator[str]:
+    if args.json:
         yield "--json"
-    if given.csv:
+    if args.csv:
         yield "--csv"
     yield from (f"--winners {file.word}" for file in files if file.path == STANDARD)
 
 
-def check_winners(given: Namespace, *, is_launch: bool, has_search: bool) -> None:
+def check_winners(args: Namespace, *, is_launch: bool, has_search: bool) -> None:
     """Refuse winners of a sweep that cannot have any. Raises ArgumentTypeError."""
-    for file in winners_files(given):
+    for file in winners_files(args):
         if file.form == EVERYTHING or (is_launch and has_search):
             continue
         why = "a compilation has no times, so nothing wins; give --argument, --grid and --search"
@@ -69,29 +69,29 @@ def check_winners(given: Namespace, *, is_launch: bool, has_search: bool) -> Non
         raise ArgumentTypeError(f"--winners {file.word}: {why}; {everything}")
 
 
-def check_alone(given: Namespace) -> None:
+def check_alone(args: Namespace) -> None:
     """Raise ArgumentTypeError for flags of a new sweep with --id, which names an old one."""
     flags = {
-        given.source or "FILE": given.source,
-        "--request": given.request,
-        "--space": given.space,
-        "--autotune": given.autotune,
-        "--where": given.where,
-        "--target": given.targets,
-        "--triton": given.triton,
-        "--signature": given.signature,
-        "--constexpr": given.constexpr,
-        "--option": given.option,
-        "--like": given.like,
-        "--argument": given.argument,
-        "--grid": given.grid,
-        "--device": given.device,
-        "--reference": given.reference,
-        "--search": given.search,
-        "--budget-s": given.budget_s,
-        "--instructions": given.instructions,
+        args.source or "FILE": args.source,
+        "--request": args.request,
+        "--space": args.space,
+        "--autotune": args.autotune,
+        "--where": args.where,
+        "--target": args.targets,
+        "--triton": args.triton,
+        "--signature": args.signature,
+        "--constexpr": args.constexpr,
+        "--option": args.option,
+        "--like": args.like,
+        "--argument": args.argument,
+        "--grid": args.grid,
+        "--device": args.device,
+        "--reference": args.reference,
+        "--search": args.search,
+        "--budget-s": args.budget_s,
+        "--instructions": args.instructions,
     }
     useless = [flag for flag, word in flags.items() if word]
-    if given.id and useless:
-        message = f"--id {given.id}: this sweep exists already; leave out {', '.join(useless)}"
+    if args.id and useless:
+        message = f"--id {args.id}: this sweep exists already; leave out {', '.join(useless)}"
         raise ArgumentTypeError(message)

@@ -26,7 +26,7 @@ def closing_lines(sweep: Sweep) -> list[str]:
         *(_winner(winner) for winner in sweep.winners),
         *([f"not run: {pruned}"] if pruned else []),
         *(["note: the time budget ended before all was done"] if sweep.budget_ended else []),
-        *(f"note: assumed, line {one['line']}: {one['message']}" for one in sweep.assumptions),
+        *(f"note: assumed, line {item['line']}: {item['message']}" for item in sweep.assumptions),
         *([f"note: {sweep.note}"] if sweep.note else []),
         *([f"error: {sweep.problem}"] if sweep.problem else []),
         f"sweep {sweep.id}: {sweep.state}, {counts or 'no rows'}",

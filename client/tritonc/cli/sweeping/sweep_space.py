@@ -23,14 +23,14 @@ NEARLY = 0.5
 _OPEN, _CLOSE = "[{(", "]})"
 
 
-def is_launch(given: Namespace, request: Mapping[str, Any]) -> bool:
+def is_launch(args: Namespace, request: Mapping[str, Any]) -> bool:
     """Return whether the base runs the kernel instead of only compiling it."""
-    flags = given.argument or given.grid or given.device or given.reference
+    flags = args.argument or args.grid or args.device or args.reference
     return bool(flags or request.keys() & {"arguments", "grid", "device", "cases", "reference"})
 
 
 def base_of(
-    given: Namespace,
+    args: Namespace,
     request: dict[str, Any],
     posted: PostedFile | None,
     targets: Sequence[str],
@@ -43,24 +43,24 @@ def base_of(
     `say` gets what was inferred; parameters with an axis in `space` are left to it.
     """
     swept = frozenset(_names(space))
-    given.target = targets[0] if len(targets) == 1 else None
-    if is_launch(given, request):
-        if given.like:
+    args.target = targets[0] if len(targets) == 1 else None
+    if is_launch(args, request):
+        if args.like:
             raise ArgumentTypeError("--like: not for launches; --argument gives their types")
-        source = launch_source(given, request, posted)
-        members = launch_members(given, request)
-        if not given.autotune:
+        source = launch_source(args, request, posted)
+        members = launch_members(args, request)
+        if not args.autotune:
             source = with_constexprs(source, members, posted, client, say, swept=swept)
         package = None if posted is None else posted.package
         return launch_request(source, package=package, **members)
     request.pop("cases", None)
-    members = {**request, **kernel_members(given)}
+    members = {**request, **kernel_members(args)}
     if posted is not None:
-        target = _example_target(given, targets)
-        members = specialized(posted, given, members, target, client, say, swept=swept)
+        target = _example_target(args, targets)
+        members = specialized(posted, args, members, target, client, say, swept=swept)
         members |= posted.members
-    if given.target:
-        members["target"] = given.target
+    if args.target:
+        members["target"] = args.target
     return compile_request(**{"source": None, **members})
 
 
@@ -74,7 +74,7 @@ def _names(space: Any) -> Iterator[str]:
 
 
 def space_of(
-    given: Namespace,
+    args: Namespace,
     request: dict[str, Any],
     posted: PostedFile | None,
     targets: Sequence[str],
@@ -85,7 +85,7 @@ def space_of(
     Raises ArgumentTypeError if an axis is in both or there are none, OSError for sources.
     """
     written = request.pop("space", {})
-    axes = _typed_axes(given, posted, targets, client)
+    axes = _typed_axes(args, posted, targets, client)
     if not axes and not written:
         raise ArgumentTypeError(
             "no variants; give --space, such as --space BLOCK_SIZE=64,128 num_warps=2,4, "
@@ -95,17 +95,17 @@ def space_of(
         return {"variants": written, "product": axes} if axes else written
     described = _described(written)
     if twice := sorted(described.keys() & axes.keys()):
-        raise ArgumentTypeError(f"--space {twice[0]}: {given.request} has this axis, too")
+        raise ArgumentTypeError(f"--space {twice[0]}: {args.request} has this axis, too")
     return {**described, **axes}
 
 
 def _typed_axes(
-    given: Namespace, posted: PostedFile | None, targets: Sequence[str], client: Client
+    args: Namespace, posted: PostedFile | None, targets: Sequence[str], client: Client
 ) -> dict[str, Any]:
     """Return the axes that the flags name."""
     axes: dict[str, Any] = {}
-    facts = _facts(given, posted, client)
-    for word, text in given.space:
+    facts = _facts(args, posted, client)
+    for word, text in args.space:
         name = axis_name(word, facts, "--space")
         if name in axes:
             raise ArgumentTypeError(f"--space {word}: this axis is given twice")
@@ -114,15 +114,15 @@ def _typed_axes(
         if "target" in axes:
             raise ArgumentTypeError("--space target: --target gives several targets; leave one out")
         axes["target"] = list(targets)
-    if not given.autotune:
+    if not args.autotune:
         return axes
-    like = dict(_scalars_of(given))
+    like = dict(_scalars_of(args))
     return axes | {"autotune": True} | ({"like": like} if like else {})
 
 
-def _scalars_of(given: Namespace) -> Iterator[tuple[str, Any]]:
+def _scalars_of(args: Namespace) -> Iterator[tuple[str, Any]]:
     """Yield the numbers in --like, which heuristics of the file may need."""
-    for name, text in given.like:
+    for name, text in args.like:
         example = launch_argument(text)
         if isinstance(example, Mapping) and "value" in example:
             example = example["value"]
@@ -178,18 +178,18 @@ def _values(name: str, text: str) -> Any:
 
 
 def _facts(
-    given: Namespace, posted: PostedFile | None, client: Client
+    args: Namespace, posted: PostedFile | None, client: Client
 ) -> dict[str, Mapping[str, Any]]:
     """Return the kernel's parameters by name if a word of --space needs them.
 
     Raises ArgumentTypeError if the kernel is ambiguous.
     """
-    words = [name for name, _ in given.space if "." not in name and name not in _PLAIN]
+    words = [name for name, _ in args.space if "." not in name and name not in _PLAIN]
     if posted is None or posted.language or not words:
         return {}
     inspection = posted.inspected(client)
-    facts = parameters_of(inspection, given.kernel)
-    if not facts and (kernels := [one["name"] for one in inspection.get("kernels") or ()]):
+    facts = parameters_of(inspection, args.kernel)
+    if not facts and (kernels := [item["name"] for item in inspection.get("kernels") or ()]):
         raise ArgumentTypeError(
             f"--space {words[0]}: which kernel? {posted.name} has {', '.join(kernels)}; "
             f"give --kernel, or write constexprs.{words[0]}"
@@ -217,10 +217,10 @@ def _arguments(given: Any) -> Any:
     }
 
 
-def _example_target(given: Namespace, targets: Sequence[str]) -> str:
+def _example_target(args: Namespace, targets: Sequence[str]) -> str:
     """Return a target of the common backend. Raises ArgumentTypeError if backends differ."""
     backends = {name.partition(":")[0] for name in targets}
-    if given.like and len(backends) > 1:
+    if args.like and len(backends) > 1:
         message = f"--like gives other types for {' than for '.join(sorted(backends))}: sweep apart"
         raise ArgumentTypeError(message)
     return targets[0] if targets else "cuda"
