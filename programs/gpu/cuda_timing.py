@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from cuda.bindings import driver as cu
 
-from programs.gpu.iteration_outputs import octets_of
 from programs.gpu.memory_ranges import MemoryRange, to_overwrite
-from programs.gpu.timed_call import NotCapturable
+from programs.gpu.timed_call import NotCapturable, octets_of
 from worker.gpu.launcher.device import CudaError, GpuDevice, check
 from worker.gpu.launcher.memory_checks import MemoryChecks
 from worker.gpu.launcher.timing import Clocks

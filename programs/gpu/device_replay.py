@@ -15,8 +15,7 @@ from launch.buffers.element_types import Array
 from launch.messages import Finding
 from programs.gpu.device_launches import ChosenLaunches, DeviceLaunches
 from programs.gpu.fresh_inputs import Draws, FreshInputs
-from programs.gpu.guarded_storages import guarded_storages
-from programs.gpu.iteration_outputs import Checked
+from programs.gpu.memory_ranges import guarded_storages
 from programs.gpu.op_fault import OpFault, op_fault
 from programs.gpu.prepared_calls import TimedProgram
 from programs.gpu.program_context import GpuProgramContext
@@ -30,6 +29,7 @@ from programs.gpu.replay_outputs import (
     named,
 )
 from programs.gpu.tensor_guards import TensorGuards
+from programs.gpu.timed_call import Checked
 from programs.gpu.turns import timed_in_turns
 from programs.gpu.variant_choice import VariantChoice
 from programs.replay.checked_tapes import (

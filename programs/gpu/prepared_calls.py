@@ -14,10 +14,10 @@ import torch
 from programs.gpu.call_runs import CallRuns
 from programs.gpu.entry_times import entry_medians, without_markers
 from programs.gpu.fresh_inputs import FreshInputs
-from programs.gpu.iteration_outputs import Checked
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.timed_call import (
     CallLaunches,
+    Checked,
     GpuTimedCall,
     NotCapturable,
     calls_match,

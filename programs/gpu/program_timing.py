@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from programs.gpu.call_runs import CallRuns
-from programs.gpu.iteration_outputs import IterationOutputs
 from programs.gpu.prepared_calls import PreparedCalls, TimedProgram, untimable
 from programs.gpu.program_order import ProgramTimingOrder
+from programs.gpu.timed_call import IterationOutputs
 from worker.gpu.launcher.launcher_order import TimingOrder
 from worker.gpu.launcher.statistics import summarise
 from worker.gpu.launcher.timing_plan import Plan

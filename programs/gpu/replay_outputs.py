@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from launch.buffers.element_types import Array
-from programs.gpu.iteration_outputs import octets_of
 from programs.gpu.program_context import GpuProgramContext
+from programs.gpu.timed_call import octets_of
 from programs.replay.replay_order import MOST_OUTPUT_BYTES
 from worker.gpu.launcher.run_outputs import Send, send_output
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import torch
 
-from programs.gpu.guarded_storages import ALIGN_BYTES
+from programs.gpu.memory_ranges import ALIGN_BYTES
 from worker.gpu.launcher.device import CudaError, GpuDevice
 from worker.gpu.launcher.guarded_memory import CANARY, GuardedBlock, GuardedMemory
 from worker.gpu.launcher.memory_checks import MemoryChecks, filled

@@ -1,7 +1,8 @@
 """One call of a program for timing: only its ops, repeatedly on the same inputs.
 
 There is no poison and no bookkeeping between the ops. Before each run, memory that the call changes
-is restored. This uses torch, but no CUDA API.
+is restored. Keyed digests represent the outputs of the checked calls, so that the device's memory
+holds no copy of them while runs are timed. This uses torch, but no CUDA API.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Protocol
 import torch
 
 from programs.gpu.memory_ranges import MemoryRange
-from programs.replay.live_tensors import LiveTensors
+from programs.replay.live_tensors import LiveTensors, in_order
 from programs.replay.operators import STATISTICS, called
 from programs.replay.program_run import RandomGenerators, tensors_in
 from programs.replay.replay_order import CALLS
@@ -32,6 +33,12 @@ from programs.tape.schema import (
 _QUEUE_NOTHING = frozenset({"view", "metadata", "uninitialized"})
 """Kinds of overloads that queue no work on a GPU."""
 AfterOp = Callable[[int], None]
+
+
+Digests = Callable[[Sequence[torch.Tensor]], Sequence[int]]
+"""Returns a number for each tensor; only equal elements give equal numbers."""
+Checked = Mapping[int, Sequence[int]]
+"""The digests of the checked outputs, by call, so that no copy of them is needed."""
 
 
 class NotCapturable(Exception):
@@ -205,3 +212,27 @@ def _comparable(tape: Tape, op: Op) -> object:
         what = op.op
     metas = [tape.tensors[id_] for id_ in ids]
     return what, [(meta.dtype, meta.shape, meta.strides) for meta in metas]
+
+
+class IterationOutputs:
+    """Counts runs whose outputs differ from the checked ones."""
+
+    def __init__(self, checked: Checked, digests: Digests) -> None:
+        self._checked, self._digests = checked, digests
+        self._runs = self._differing = 0
+
+    def compare(self, call: int, outputs: Sequence[torch.Tensor]) -> None:
+        """Compare a finished run."""
+        self._runs += 1
+        self._differing += list(self._digests(outputs)) != list(self._checked[call])
+
+    def report(self) -> dict[str, int]:
+        """Return the fields of `timing` about all runs."""
+        return {"checked_repeats": self._runs, "differing_repeats": self._differing}
+
+
+def octets_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the bytes of a tensor's elements in C order, without a copy if possible."""
+    if not tensor.numel():
+        return torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return in_order(tensor).view(torch.uint8)

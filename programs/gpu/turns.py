@@ -2,7 +2,9 @@
 
 Each turn draws other inputs for both, by chance, so that results of earlier runs are worth nothing.
 The program runs first, and everything that earlier runs left is overwritten before. Its outputs are
-compared with the reference's of the same turn. This uses torch, but no CUDA API.
+compared with the reference's of the same turn. Digests show live memory that runs changed without
+an op that may write it: of a kernel that keeps results, or reaches for its reference's tensors.
+This uses torch, but no CUDA API.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from launch.messages import Tolerance
 from programs.gpu.call_runs import CallRuns
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.prepared_calls import PreparedCalls, TimedProgram, untimable
-from programs.gpu.program_order import ProgramTimingOrder
+from programs.gpu.program_order import MOST_CHANGED, ProgramTimingOrder
 from programs.gpu.program_timing import (
     MOST_IN_A_BATCH,
     Circumstances,
@@ -28,7 +30,6 @@ from programs.gpu.program_timing import (
     no_room,
     untimed,
 )
-from programs.gpu.watched_memory import WatchedMemory
 from programs.replay.checked_tapes import outputs_of
 from programs.replay.device_comparison import compare_on_device
 from programs.replay.program_run import ReplayStopped, tensors_in
@@ -101,7 +102,7 @@ class _Turns:
         self._wrong: list[dict[str, Any]] = []
 
     def result(self) -> dict[str, Any]:
-        order, watched = self._order, WatchedMemory(self._programs, self._calls, self._device)
+        order, watched = self._order, _WatchedMemory(self._programs, self._calls, self._device)
         began = time.monotonic()
         self._warm_up(began)
         while count := self._next_count(began):
@@ -209,3 +210,61 @@ def _wider(tolerance: Tolerance) -> Tolerance:
         atol=_WIDER * tolerance.atol,
         max_mismatched_ratio=max(tolerance.max_mismatched_ratio, _MOST_MISMATCHED_RATIO),
     )
+
+
+class _WatchedMemory:
+    """The tensors of a program and its reference that keep their contents in all runs.
+
+    Those that a call may write are restored before each run, and inputs are drawn again.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[TimedProgram],
+        calls: Sequence[PreparedCalls],
+        device: CudaTiming,
+    ) -> None:
+        """Digest them. The first program is the candidate."""
+        self._device = device
+        self._storages: list[int | None] = []
+        """The candidate's storage of each watched tensor; None: it is of no call of it."""
+        self._octets: list[torch.Tensor] = []
+        for program, prepared in zip(programs, calls, strict=True):
+            of_candidate = program is programs[0]
+            for storage in _kept(program, prepared):
+                self._storages.append(storage if of_candidate else None)
+                self._octets.append(program.tensors.octets(storage))
+            self._octets += prepared.copies
+            self._storages += [None] * len(prepared.copies)
+        self._before = device.digests(self._octets)
+        self._changed: set[int] = set()
+        self._changed_elsewhere = False
+
+    def look(self) -> None:
+        """Digest them again, and note those that changed."""
+        now = self._device.digests(self._octets)
+        for storage, digest, before in zip(self._storages, now, self._before, strict=True):
+            if digest == before:
+                continue
+            if storage is None:
+                self._changed_elsewhere = True
+            else:
+                self._changed.add(storage)
+        self._before = now
+
+    def report(self) -> dict[str, Any]:
+        """Return the result's fields `changed_storages` and `changed_elsewhere`."""
+        return {
+            "changed_storages": sorted(self._changed)[:MOST_CHANGED],
+            "changed_elsewhere": self._changed_elsewhere,
+        }
+
+
+def _kept(program: TimedProgram, prepared: PreparedCalls) -> list[int]:
+    drawn = frozenset[int]() if program.fresh is None else program.fresh.storages
+    changing = prepared.written | drawn
+    return [
+        storage
+        for storage in range(len(program.tape.storages))
+        if program.tensors.has(storage) and storage not in changing
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from programs.gpu.guarded_storages import guarded_storages
+from programs.gpu.memory_ranges import guarded_storages
 from tests.programs.unit.tape_maker import TapeMaker
 
 pytestmark = pytest.mark.unit

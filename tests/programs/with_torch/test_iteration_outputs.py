@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from programs.gpu.iteration_outputs import IterationOutputs, octets_of
+from programs.gpu.timed_call import IterationOutputs, octets_of
 from tests.programs.with_torch.timed_programs import digests
 
 

@@ -16,10 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from programs.gpu.fresh_inputs import Draws, FreshInputs
-from programs.gpu.iteration_outputs import octets_of
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.prepared_calls import TimedProgram
-from programs.gpu.timed_call import CallLaunches, GpuTimedCall, NotCapturable
+from programs.gpu.timed_call import CallLaunches, GpuTimedCall, NotCapturable, octets_of
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES, called
 from programs.replay.program_run import ReplayOptions, seed_of, tensors_in
