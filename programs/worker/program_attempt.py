@@ -27,8 +27,7 @@ from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_children import ProgramChildren
 from programs.worker.program_kernels import ProgramKernels
 from programs.worker.program_outcome import launches_of, written_work
-from programs.worker.program_recordings import ProgramTexts, RecordedCase, Recordings
-from programs.worker.record_child import ProgramTape
+from programs.worker.program_recordings import ProgramTape, ProgramTexts, RecordedCase, Recordings
 from programs.worker.replay_child import ProgramToReplay, ReplaySettings, replay
 from programs.worker.replayed import Replayed
 from store.compilations import Compilations

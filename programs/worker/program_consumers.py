@@ -4,21 +4,26 @@ They take no job before a recording of a known program has shown that recording 
 """
 
 import asyncio
+import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from programs.program_job import ProgramJob
+from jobs.deadline import Deadline, DeadlinePassed
+from programs.program_job import CANDIDATE, ProgramJob
 from programs.program_kind import PROGRAM
+from programs.recorder.record_order import RecordOrder
 from programs.stored_programs import Programs
+from programs.tape.schema import AtenOp, Tape, TapeLaunch
 from programs.worker.do_program import do_program
 from programs.worker.gpu.gpu_replay import ProgramGpu
 from programs.worker.gpu.program_replays import ReferenceReplayCache
 from programs.worker.program_attempt import ProgramContext
-from programs.worker.program_children import ProgramChildren
-from programs.worker.record_child import ProgramTape, recorder_fault
+from programs.worker.program_children import ENVIRONMENT, ProgramChildren
+from programs.worker.program_recordings import NotRecorded, ProgramTape, record_program
 from store import workers
 from store.events import Events
 from store.jobs.types import program_device_lane, programs_lane
@@ -26,6 +31,8 @@ from worker.compile.lru_cache import LRUCache
 from worker.consumer import Attempt, Consumer, Handler, run_until
 from worker.gpu.supervisor.launchers import DeviceCordoned, WorkerStops
 from worker.launch.kernel_source import KernelSource
+from worker.pool.child_outcome import Ending
+from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteError
 from worker.replaced_toolchains import ReplacedToolchains, doing_programs
 from worker.worker_context import WorkerContext
@@ -42,6 +49,51 @@ MOST_REFERENCES_BYTES = 1 << 30
 """Limit of the cached outputs of references on GPUs."""
 
 logger = logging.getLogger(__name__)
+_KNOWN_PROGRAM = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out + offsets, 2 * tl.load(x + offsets, mask), mask)
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.empty_like(x)
+        double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return Double.apply(gradient)
+
+
+def custom_kernel(x, weight):
+    weight = weight.clone().requires_grad_()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        out = Double.apply(x.requires_grad_() @ weight)
+    out.float().sum().backward()
+    return out, weight.grad
+"""
+KNOWN_ORDER = RecordOrder(
+    entries=[{"kind": "function", "name": "custom_kernel"}],
+    inputs=[
+        {"tensor": {"dtype": "fp32", "shape": [4, 16], "device": "cuda"}},
+        {"tensor": {"dtype": "fp32", "shape": [16, 8], "device": "cuda"}},
+    ],
+)
+KNOWN_BODY = json.dumps({"source": _KNOWN_PROGRAM, "files": {}}).encode()
+_LAUNCHES = 4
+"""Forward and backward, in two calls."""
+_OPS = {"aten.mm.default": 6, "aten.sum.default": 2}
+WITHIN_S = 60.0
+_SET_BY_TORCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class ProgramGpuConsumer:
@@ -248,3 +300,45 @@ class ProgramConsumers:
 
 def _lanes_of(toolchain_id: str) -> list[str]:
     return [programs_lane(toolchain_id)]
+
+
+def fault_of(tape: Tape) -> str | None:
+    """Return the error in the tape of this program; None if the child records correctly."""
+    launches = [op for op in tape.ops if isinstance(op, TapeLaunch)]
+    if len(launches) != _LAUNCHES:
+        return f"it has {len(launches)} launches instead of {_LAUNCHES}"
+    counts = Counter(op.op for op in tape.ops if isinstance(op, AtenOp))
+    for name, number in _OPS.items():
+        if counts[name] != number:
+            return f"it has {name} {counts[name]} times instead of {number}"
+    if tape.tensors[launches[0].args["x"].id].dtype != "bf16":  # type: ignore[union-attr]
+        return "it has no casts by autocast"
+    return None
+
+
+async def recorder_fault(pool: Pool) -> str | None:
+    """Return why the children of `pool` cannot record programs; None if they can."""
+    sandbox_fault = await _sandbox_fault(pool)
+    if sandbox_fault is not None:
+        return sandbox_fault
+    try:
+        recorded = await record_program(
+            pool, KNOWN_ORDER, KNOWN_BODY, CANDIDATE, WITHIN_S, Deadline(WITHIN_S, what="self-test")
+        )
+    except (NotRecorded, DeadlinePassed) as error:
+        return f"recording a known program failed: {error}"
+    fault = fault_of(recorded.tape)
+    return None if fault is None else f"the tape of a known program is wrong: {fault}"
+
+
+async def _sandbox_fault(pool: Pool) -> str | None:
+    environment = [*ENVIRONMENT, _SET_BY_TORCH]
+    may = {"may_run_tools": False, "may_open": False}
+    header = {"task": "selftest", **may, "environment": environment}
+    outcome = await pool.run(KNOWN_ORDER.profile, header, b"", deadline_s=WITHIN_S)
+    if outcome.ending is not Ending.OK or outcome.result is None:
+        return f"the sandbox test did not finish: {outcome.ending} ({outcome.detail})"
+    failed = outcome.result["failed"]
+    if failed and not pool.facts["unsafe"]:
+        return f"these checks of the sandbox failed: {', '.join(map(str, failed))}"
+    return None

@@ -30,8 +30,7 @@ from programs.receipt import MOST_KERNELS, MOST_VALUES, ReceiptValue, ReceiptWor
 from programs.tape.schema import Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from programs.worker.kernel_compiles import BuiltKernel
-from programs.worker.program_recordings import RecordedCase
-from programs.worker.record_child import ProgramTape
+from programs.worker.program_recordings import ProgramTape, RecordedCase
 from programs.worker.replayed import Replayed, ReplayedTensor
 from worker.pool.shared_bytes import Body
 

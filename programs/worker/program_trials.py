@@ -22,8 +22,7 @@ from programs.worker.output_tolerances import OutputTolerances
 from programs.worker.program_attempt import ProgramAttempt
 from programs.worker.program_comparison import compare, judged
 from programs.worker.program_kernels import ProgramKernels
-from programs.worker.program_recordings import RecordedCase
-from programs.worker.record_child import ProgramTape
+from programs.worker.program_recordings import ProgramTape, RecordedCase
 from programs.worker.replayed import Replayed, ReplayedCall, ReplayedTensor
 
 _SEED_BITS = 48

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from jobs.deadline import Deadline, DeadlinePassed
 from programs.recorder.record_order import RecordOrder
-from programs.worker.record_child import NotRecorded, record_program
+from programs.worker.program_recordings import NotRecorded, record_program
 from tests.programs.unit.recorded import sent, vector_add
 from worker.pool.child_outcome import Caps
 from worker.pool.pool import Pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from programs.tape.read_tape import read_tape
-from programs.worker.record_child import KNOWN_BODY, KNOWN_ORDER, fault_of
+from programs.worker.program_consumers import KNOWN_BODY, KNOWN_ORDER, fault_of
 from tests.programs.with_torch.recording_process import RecordingProcess
 
 

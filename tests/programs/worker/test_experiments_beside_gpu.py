@@ -11,7 +11,7 @@ from jobs.deadline import DeadlinePassed
 from launch.messages import Finding
 from launch.request.verdict import Verdict
 from programs.program_record import EntryTime, ProgramFlag
-from programs.worker import program_case
+from programs.worker import do_program
 from programs.worker.experiments import flags_by_time
 from programs.worker.program_attempt import ProgramAttempt
 from programs.worker.program_outcome import CaseOutcome, ExperimentResults
@@ -38,8 +38,8 @@ def beside(monkeypatch: pytest.MonkeyPatch, there: CaseOutcome | Exception) -> C
             raise there
         return there
 
-    monkeypatch.setattr(program_case, "do_case", on_cpu)
-    case = program_case._Case(cast("ProgramAttempt", OnGpu()))
+    monkeypatch.setattr(do_program, "do_case", on_cpu)
+    case = do_program._Case(cast("ProgramAttempt", OnGpu()))
     asyncio.run(case._experiment_beside_gpu(None))
     return case.outcome
 

@@ -8,8 +8,7 @@ from launch.request.verdict import Verdict
 from programs.program_job import program_problem
 from programs.program_record import ProgramFlag
 from programs.worker.program_outcome import CaseOutcome, ExperimentResults, with_cases
-from programs.worker.program_recordings import RecordedCase
-from programs.worker.record_child import ProgramTape
+from programs.worker.program_recordings import ProgramTape, RecordedCase
 from tests.programs.unit.queued_programs import queued
 from tests.programs.unit.tape_maker import TapeMaker
 
