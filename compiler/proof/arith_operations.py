@@ -39,8 +39,12 @@ from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
 if TYPE_CHECKING:
     from compiler.proof.evaluator import Evaluator
+    from compiler.proof.unknowns import Need
 
 _NUMBER = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?: :|$)", re.ASCII)
+_PAIR = 2
+_MOST_OF_BLOCK = 1 << 16
+"""The largest number of which the bits are taken for the lowest ones of another number."""
 _SIGNED = 5
 """The largest predicate of arith.cmpi that compares as signed; 0 and 1 are == and !=."""
 _COMPARE: Mapping[int, Callable[[Polynomial, Polynomial], Formula]] = {
@@ -215,8 +219,42 @@ def _ori(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> 
 def _xori(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
     if is_of_truths(value):
         return _exclusive(*_truths(e, operation, indices))
+    axis = pair_axis(operation)
+    if axis is not None:
+        other = lift(1) - indices[axis]
+        return e.term(operation.operands[0], (*indices[:axis], other, *indices[axis + 1 :]))
     a, b = _integers(e, operation, indices)
     return _joined_bits(e, operation, value, a, b, keeps_both=False)
+
+
+def pair_axis(operation: Operation) -> int | None:
+    """Return the axis of two elements that `x ^ xor_sum(x, axis)` swaps, as a flip or a sort does.
+
+    None for any other operation.
+    """
+    source, spread = operation.operands
+    sizes = shape_of(source.type)
+    chain = []
+    made_by = spread.made_by
+    for expected in ("tt.broadcast", "tt.expand_dims", "tt.reduce"):
+        if made_by is None or made_by.name != expected:
+            return None
+        chain.append(made_by)
+        made_by = made_by.operands[0].made_by
+    _, expanded, summed = chain
+    axis = summed.integer("axis")
+    [block] = summed.regions[0]
+    combined = block.end.operands[0].made_by
+    is_pair = (
+        summed.operands == [source] and expanded.integer("axis") == axis and sizes[axis] == _PAIR
+    )
+    is_xor = (
+        len(block.operations) == _PAIR
+        and combined is not None
+        and combined.name == "arith.xori"
+        and set(combined.operands) == set(block.arguments)
+    )
+    return axis if is_pair and is_xor else None
 
 
 def _joined_bits(
@@ -240,8 +278,31 @@ def _joined_bits(
         most = of_a.high + of_b.high
         facts.append(either(at_least(a, half), at_least(b, half), at_least(half - 1, made)))
     e.unknowns.known[text].range = Range(0, most, high_under=under)
-    e.unknowns.state(text, facts, (needs[0], needs[1]))
+    shown = [needs[0], needs[1]]
+    for whole, low_bits in ((a, b), (b, a)):
+        of_block = _in_block(e, made, whole, low_bits)
+        if of_block is not None:
+            facts += of_block[0]
+            shown.append(of_block[1])
+    e.unknowns.state(text, facts, shown)
+    if not keeps_both:
+        e.unknowns.exclusive[text] = a, b
     return made
+
+
+def _in_block(
+    e: Evaluator, made: Polynomial, whole: Polynomial, low_bits: Polynomial
+) -> tuple[list[Formula], Need] | None:
+    """Return that only the lowest bits of a number change, and what that needs."""
+    most = e.unknowns.range(low_bits).high
+    if not 1 <= most <= _MOST_OF_BLOCK or e.unknowns.range(whole).high <= most:
+        return None
+    block = 1 << int(most).bit_length()
+    need = e.unknowns.shown(at_least(block - 1, low_bits))
+    if need is None:
+        return None
+    first = whole - e.unknowns.remainder(whole, lift(block), floor=True)
+    return [at_least(made, first), at_least(first + (block - 1), made)], need
 
 
 def _some_bits(

@@ -18,6 +18,7 @@ from compiler.proof.logic import (
     either,
     equal,
     names_of,
+    opposite,
     renamed,
 )
 from compiler.proof.obligations import Conclusion, Prover, Statements
@@ -101,6 +102,7 @@ class RaceProver:
         given = [a.path, a.mask, one.condition]
         given += [renamed(part, self._twin) for part in (b.path, b.mask, other.condition)]
         given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
+        given += self._of_exclusive([*given, at_least(offset), at_least(beside)])
         under = Statements()
         # what a stride counts must be the same in both
         for letter in sorted(offset.names & set(self.prover.contract.sizes)):
@@ -113,6 +115,30 @@ class RaceProver:
                 given.append(same)
                 under |= found
         return self._same_program(given, under, one)
+
+    def _of_exclusive(self, formulas: Sequence[Formula]) -> list[Formula]:
+        """Return that equal bits, of which one operand is equal, have an equal other operand."""
+        known, made = self.prover.unknowns, list[Formula]()
+        for text in self._names_behind(formulas):
+            if text not in known.exclusive or self._twin(text) == text:
+                continue
+            differs = opposite(equal(name(text), name(self._twin(text))))
+            a, b = (equal(one, one.renamed(self._twin)) for one in known.exclusive[text])
+            made += [either(differs, opposite(a), b), either(differs, opposite(b), a)]
+        return made
+
+    def _names_behind(self, formulas: Sequence[Formula]) -> list[str]:
+        """Return the names in formulas, and in the facts of these names."""
+        known = self.prover.unknowns.known
+        pending = [text for one in formulas for text in sorted(names_of(one))]
+        found: dict[str, None] = {}
+        while pending:
+            text = pending.pop()
+            if text not in found:
+                found[text] = None
+                facts = known[text].facts if text in known else []
+                pending += [inner for fact in facts for inner in sorted(names_of(fact))]
+        return list(found)
 
     def _same_program(
         self, given: list[Formula], under: Statements, case: PointerCase
@@ -139,19 +165,12 @@ class RaceProver:
 
     def _names_of_contract(self) -> frozenset[str]:
         """Return the names that all programs share."""
-        bound, known = self.prover.contract, self.prover.unknowns.known
-        pending = [text for fact in bound.facts for text in names_of(fact.formula)]
+        bound = self.prover.contract
+        facts = [fact.formula for fact in bound.facts]
         values = [*bound.extents.values(), *bound.grid, *bound.fixed.values()]
-        pending += [text for value in values for text in value.names]
-        pending += [*bound.sizes, *bound.arguments]
-        found: set[str] = set()
-        while pending:
-            text = pending.pop()
-            if text not in found:
-                found.add(text)
-                facts = known[text].facts if text in known else []
-                pending += [inner for fact in facts for inner in names_of(fact)]
-        return frozenset(found)
+        named = {text for value in values for text in value.names}
+        named |= {*bound.sizes, *bound.arguments}
+        return frozenset(self._names_behind([*facts, *(at_least(name(text)) for text in named)]))
 
     def _twin(self, text: str) -> str:
         """Return a name in the other program; its facts are those of the name."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from compiler.proof.integer_reductions import reduced
-from compiler.proof.logic import TRUE, at_least, both, either, equal, opposite
+from compiler.proof.logic import TRUE, Truth, at_least, both, either, equal, opposite
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import Unsupported
 from compiler.proof.ranges import Range
@@ -156,6 +156,38 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     return made
 
 
+def _cat(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Return some element of one of both tensors: a compiler may put them in any order."""
+    origin = f"the order of tt.cat at line {line_of(operation)}"
+    loops = e.structure.loops_around(operation)
+    [size] = shape_of(operation.operands[0].type)
+    at = (name(e.unknowns.fresh("element", Range(0, size - 1), origin=origin, loops=loops)),)
+    first, second = (e.term(one, at) for one in operation.operands)
+    is_first = Truth(e.unknowns.fresh("truth", Range(0, 1), origin=origin, loops=loops), True)
+    return e.either(is_first, first, second)
+
+
+def _gather(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Return the element that an index names, where there is one."""
+    source, index = operation.operands
+    axis = operation.integer("axis")
+    size, at = shape_of(source.type)[axis], e.integer(index, indices)
+    if e.unknowns.decides(at_least(at)) and e.unknowns.decides(at_least(size - 1, at)):
+        return e.term(source, (*indices[:axis], at, *indices[axis + 1 :]))
+    return e.unknown(value, f"what is gathered at line {line_of(operation)}")
+
+
+def _histogram(e: Evaluator, operation: Operation, value: Value, _: Indices) -> Term:
+    """Return a number of the elements that are counted."""
+    made = e.unknown(value, f"the counts of tt.histogram at line {line_of(operation)}")
+    assert isinstance(made, Polynomial)
+    [text] = made.names
+    [size] = shape_of(operation.operands[0].type)
+    known = e.unknowns.known[text]
+    known.range = known.range.between(0, min(size, known.range.high))
+    return made
+
+
 def _bitcast(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
     """Return the same pointer or integer, where the size of an element stays."""
     source = operation.operands[0]
@@ -193,9 +225,12 @@ READERS: Mapping[str, Reader] = {
     "tt.addptr": _addptr,
     "tt.bitcast": _bitcast,
     "tt.broadcast": _broadcast,
+    "tt.cat": _cat,
     "tt.expand_dims": _expand_dims,
+    "tt.gather": _gather,
     "tt.get_num_programs": _num_programs,
     "tt.get_program_id": _program_id,
+    "tt.histogram": _histogram,
     "tt.join": _join,
     "tt.load": _load,
     "tt.make_range": _make_range,

@@ -74,6 +74,8 @@ class Unknowns:
     known: dict[str, Unknown] = field(default_factory=dict)
     quotients: dict[str, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
     """Dividend (at least 0) and divisor (at least 1) of a quotient."""
+    exclusive: dict[str, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
+    """The operands of an exclusive or: one of them follows from the other one and the result."""
     _defined: dict[tuple[object, ...], Polynomial] = field(default_factory=dict)
     decided: dict[Need, None] = field(default_factory=dict)
     """Facts that a value without a name was read with, such as the smaller side of a minimum."""

@@ -184,6 +184,59 @@ def _join(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path)
     return [BitTensor(operation.result_types[0].shape, at)]
 
 
+def _cat(machine: BitMachine, operation: ReadOperation, operands: Operands, _: Path) -> list[Value]:
+    """Return a tensor of the elements of both, which a compiler may put in any order."""
+    [size] = operation.operand_types[0].shape
+
+    def at(_: Index) -> Element:
+        place = (_any_lane(machine, size),)
+        is_first = Element(machine.fresh(1), is_exact=False)
+        return chosen(is_first, *(element_at(one, place) for one in operands))
+
+    return [BitTensor(operation.result_types[0].shape, at)]
+
+
+def _any_lane(machine: BitMachine, size: int) -> z3.BitVecRef:
+    """Return any index along an axis, whose size is a power of two."""
+    length = (size - 1).bit_length()
+    return z3.ZeroExt(32 - length, machine.fresh(length)) if length else lane(0)
+
+
+def _gather(
+    machine: BitMachine, operation: ReadOperation, operands: Operands, _: Path
+) -> list[Value]:
+    """Return the elements that indices name; where there is none, it may be any."""
+    source, places = operands
+    axis, type_ = operation.integer("axis"), operation.result_types[0]
+    size = operation.operand_types[0].shape[axis]
+    garbage = machine.free(type_, is_exact=False)
+
+    def at(index: Index) -> Element:
+        place = element_at(places, index)
+        if place.bits is None:
+            raise NotModelled("an index that is no integer")
+        wide = widened(place.bits)
+        is_inside = z3.If(z3.ULT(wide, size), z3.BitVecVal(1, 1), z3.BitVecVal(0, 1))
+        named = (*index[:axis], widened(wide, 32), *index[axis + 1 :])
+        inside = Element(is_inside, (), place.wraps, place.is_exact)
+        return chosen(inside, element_at(source, named), element_at(garbage, index))
+
+    return [BitTensor(type_.shape, at)]
+
+
+def _histogram(machine: BitMachine, operation: ReadOperation, _: Operands, __: Path) -> list[Value]:
+    """Return counts, of which only the largest possible one is known."""
+    [size] = operation.operand_types[0].shape
+    type_ = operation.result_types[0]
+
+    def at(_: Index) -> Element:
+        count = machine.fresh(bits_of(type_.element))
+        machine.facts.append(z3.ULE(count, size))
+        return Element(count, is_exact=False)
+
+    return [BitTensor(type_.shape, at)]
+
+
 def _split(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     def half(number: int) -> Value:
         return _reshaped(operation, operands, lambda index: (*index, lane(number)))[0]
@@ -301,9 +354,12 @@ BY_NAME: Mapping[str, Reader] = {
     "tt.addptr": _addptr,
     "tt.bitcast": _bitcast,
     "tt.broadcast": _broadcast,
+    "tt.cat": _cat,
     "tt.expand_dims": _expand_dims,
+    "tt.gather": _gather,
     "tt.get_num_programs": _num_programs,
     "tt.get_program_id": _program_id,
+    "tt.histogram": _histogram,
     "tt.join": _join,
     "tt.load": _load,
     "tt.make_range": _make_range,
