@@ -1,30 +1,36 @@
 """KernelGYM's API: post, poll and fetch tasks. See docs/how-to/evaluators.md."""
 
+import time
+from dataclasses import dataclass
+from typing import Any
+
 from fastapi import APIRouter, Request
 
 from adapters.evaluators.evaluator_health import EvaluatorHealth, health_of
 from adapters.evaluators.inner_programs import awaited
-from adapters.evaluators.kernelgym_batch import evaluate_batch
 from adapters.evaluators.kernelgym_result import (
     KernelGymBatchResult,
     KernelGymResult,
     KernelGymStatus,
+    now,
     result_of,
     status_answer,
 )
-from adapters.evaluators.kernelgym_task import EXAMPLE, KernelGymBatch, KernelGymTask
-from adapters.evaluators.kernelgym_tasks import find_task, submit_task
+from adapters.evaluators.kernelgym_task import EXAMPLE, MAX_ID_CHARS, KernelGymBatch, KernelGymTask
+from adapters.evaluators.kernelgym_tasks import KeptTask, find_task, submit_task
 from adapters.evaluators.program_words import FINISHED
 from service.adapter_host import host_of
-from service.http.body import parse_body, read_body
+from service.http.answer_parts import AnswerRoom
+from service.http.body import parse_body, parse_value, read_body
 from service.http.inner_request import ask_itself
 from service.http.openapi import body_of
-from service.http.problems import ProblemRaised
+from service.http.problems import ProblemRaised, as_raised
 
 PREFIX = "/kernelgym"
 router = APIRouter(prefix=PREFIX, tags=["evaluators"])
 tasks = APIRouter(tags=["evaluators"])
 """Routes whose paths no other evaluator uses; they are also at the root."""
+_LIVING = frozenset({"pending", "processing"})
 
 
 @router.post(
@@ -59,7 +65,7 @@ async def post_batch(request: Request) -> KernelGymBatchResult:
     """Answer all results. A refused task counts as failed."""
     caller_id = await _caller_id(request)
     body = await read_body(request, host_of(request).max_batch_bytes)
-    return await evaluate_batch(request, caller_id, parse_body(body, KernelGymBatch))
+    return await _evaluate_batch(request, caller_id, parse_body(body, KernelGymBatch))
 
 
 @tasks.get("/status/{task_id}", summary="Get the status of a KernelGYM task")
@@ -98,3 +104,84 @@ async def get_health(request: Request) -> EvaluatorHealth:
 
 async def _caller_id(request: Request) -> str:
     return (await host_of(request).identify(request, "launch")).id
+
+
+async def _evaluate_batch(
+    request: Request, caller_id: str, batch: KernelGymBatch
+) -> KernelGymBatchResult:
+    """Return the results of all tasks; clients must poll those that take too long.
+
+    A refused task counts as failed, and does not affect the others.
+    """
+    submitted_at = now()
+    posted = [await _submit(request, caller_id, task) for task in batch.tasks]
+    timeouts = [outcome.timeout_s for outcome in posted if isinstance(outcome, _Submitted)]
+    deadline = time.monotonic() + max(timeouts, default=0)
+    room = AnswerRoom()
+    results = [fitting(await _result(request, each, deadline), room) for each in posted]
+    completed = sum(result.status == "completed" for result in results)
+    living = sum(result.status in _LIVING for result in results)
+    return KernelGymBatchResult(
+        batch_id=batch.batch_id,
+        total_tasks=len(results),
+        completed_tasks=completed,
+        failed_tasks=len(results) - completed - living,
+        results=results,
+        batch_status="processing" if living else "completed",
+        submitted_at=submitted_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    kept: KeptTask
+    timeout_s: int
+
+
+async def _submit(request: Request, caller_id: str, posted: Any) -> _Submitted | KernelGymResult:
+    try:
+        task = parse_value(posted, KernelGymTask)
+        return _Submitted(await submit_task(request, caller_id, task), task.timeout)
+    except Exception as error:
+        raised = as_raised(error)
+        if raised is None:
+            raise
+        return _refused(_task_id(posted), raised)
+
+
+async def _result(
+    request: Request, outcome: _Submitted | KernelGymResult, deadline: float
+) -> KernelGymResult:
+    if isinstance(outcome, KernelGymResult):
+        return outcome
+    kept, left_s = outcome.kept, max(0.0, deadline - time.monotonic())
+    try:
+        program = await awaited(request, kept.url, left_s)
+    except ProblemRaised as gone:
+        return _refused(kept.task_id, gone)
+    return result_of(kept.task_id, program, kept.not_applied, kept.submitted_at)
+
+
+def fitting(result: KernelGymResult, room: AnswerRoom) -> KernelGymResult:
+    """Return a result without its texts if the answer has no room left for them."""
+    if room.take(len(result.model_dump_json())):
+        return result
+    where = f"this batch has no room for more; GET /results/{result.task_id} has it"
+    return result.model_copy(update={"metadata": None, "error_message": where})
+
+
+def _refused(task_id: str, raised: ProblemRaised) -> KernelGymResult:
+    """Return the result of a task that cannot be evaluated."""
+    return KernelGymResult(
+        task_id=task_id,
+        status="failed",
+        error_message=str(raised),
+        error_code="VALIDATION_ERROR" if raised.fault == "request" else "SYSTEM_ERROR",
+        completed_at=now(),
+    )
+
+
+def _task_id(posted: Any) -> str:
+    """Return the name that a task may have, though it was not read."""
+    name = posted.get("task_id") if isinstance(posted, dict) else None
+    return name[:MAX_ID_CHARS] if isinstance(name, str) else ""

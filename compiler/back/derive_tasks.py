@@ -7,7 +7,7 @@ the store. Runs nothing of the user's.
 import json
 from collections.abc import Callable, Mapping
 
-from compiler.back import inline_assembly, mlir_log, nvdisasm
+from compiler.back import mlir_log, nvdisasm
 from compiler.back.nvdisasm import NOT_DERIVABLE, disassembly
 from compiler.diagnostic import KERNEL_FOLDER, Failure
 from compiler.diff.compilation_diff import Side, compilation_diff
@@ -142,7 +142,7 @@ def log(order: LogOrder, body: bytes, send: Send) -> LogReport:
     sources = {KERNEL_FOLDER + path: text for path, text in order.files.items()}
     text = body.decode(errors="replace")
     found = mlir_log.diagnostics(text, sources, order.stage)
-    return LogReport(diagnostics=inline_assembly.with_places(found, order.ir, sources))
+    return LogReport(diagnostics=mlir_log.with_places(found, order.ir, sources))
 
 
 def diff(order: DiffOrder, body: bytes, send: Send) -> None:

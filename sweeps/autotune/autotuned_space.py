@@ -5,7 +5,7 @@ is a reading for each of these contexts, and a variant has only what its own con
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,10 +13,11 @@ import orjson
 
 from compiler.autotune import AutotuneReading
 from compiler.diagnostic import USER_FILE, Assumption
-from compiler.rejection import FieldError, RequestRejected
+from compiler.rejection import FieldError, RequestRejected, pointer, shown
+from compiler.request.signature import parse_specialization
+from compiler.specialization import SpecializedParameter
 from compiler.target import STANDARD_TARGET, canonical_target
 from compiler.wanted import check_wanted
-from sweeps.autotune.argument_examples import check_hints, check_known
 from sweeps.autotune.configurations import AT, configurations
 from sweeps.autotune.heuristics import Heuristics
 from sweeps.axis import Axis
@@ -28,6 +29,8 @@ from sweeps.variant import Kind
 from sweeps.where import Condition, spellings
 
 MAX_CONTEXTS: Final = 64
+_AT = "/space/like"
+_MEANINGS = {"divisible_by_16": "is divisible by 16", "equal_to_1": "is equal to 1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class AutotunedSpace:
         unique = {orjson.dumps(changes): changes for changes in every}
         self.space = replace(space, configurations=tuple(unique.values()))
         check_space(self.space)
-        check_known(space.like, readings.values())
+        _check_known(space.like, readings.values())
         self._set_aside = {
             heuristic.name
             for reading in readings.values()
@@ -142,7 +145,7 @@ class AutotunedSpace:
         """
         if self.space.like:
             parameters = next(reading.parameters for reading in self._readings.values())
-            check_hints(self.space.like, base, parameters)
+            _check_hints(self.space.like, base, parameters)
         computed = {
             spelling
             for reading in self._readings.values()
@@ -257,3 +260,56 @@ def _changes(variant: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         for group, values in variant.items()
         for name, value in values.items()
     }
+
+
+# Examples of arguments, by which heuristics of a compilation are evaluated: the space's `like`.
+#
+# What they say must not contradict what the base says of the same parameters.
+
+
+def _check_known(like: Mapping[str, Any], readings: Collection[AutotuneReading]) -> None:
+    """Refuse examples of what no kernel has. Raises RequestRejected."""
+    known = {name for reading in readings for name in reading.parameters}
+    kernel = next(reading.kernel for reading in readings)
+    errors = [
+        FieldError(_AT + pointer(name), f"{kernel} has no parameter {name[:100]}")
+        for name in like
+        if name not in known
+    ]
+    if errors:
+        raise RequestRejected(*errors)
+
+
+def _check_hints(
+    like: Mapping[str, Any], base: Mapping[str, Any], parameters: Collection[str]
+) -> None:
+    """Refuse examples that break a hint of the compilation `base`; `parameters` in their order.
+
+    Raises RequestRejected; also for a signature that cannot be read.
+    """
+    if not like:
+        return
+    said = parse_specialization(base.get("signature"), base.get("hints"), base.get("constexprs"))
+    named = dict(zip(parameters, said.positional, strict=False)) | said.named
+    errors = [
+        error
+        for name, value in like.items()
+        if name in named and (error := _broken(name, value, named[name])) is not None
+    ]
+    if errors:
+        raise RequestRejected(*errors)
+
+
+def _broken(name: str, value: Any, parameter: SpecializedParameter) -> FieldError | None:
+    """Return what is wrong with an example of a parameter that has hints."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    for hint in sorted(parameter.hints & _MEANINGS.keys()):
+        holds = value == 1 if hint == "equal_to_1" else value % 16 == 0
+        if not holds:
+            message = (
+                f"{shown(value)} breaks a hint: the base says that {name[:100]} {_MEANINGS[hint]}; "
+                "give another example, or leave the hint out"
+            )
+            return FieldError(_AT + pointer(name), message)
+    return None

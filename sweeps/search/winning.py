@@ -3,6 +3,8 @@
 Only a variant may win that was right whenever it ran, at every size, and whose times are reliable.
 """
 
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +15,32 @@ from compiler.compilation import Record
 from launch.request.launch_record import launch_url
 from sweeps.search.candidate import Candidate, ProblemSize
 from sweeps.search.measurement import MeasuredTime, Measurement
-from sweeps.search.side_by_side import Lead, geometric_mean, lead_apart, lead_in_turn
+
+_STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+              2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093)  # fmt: skip
+"""Two-sided, at 95 %, for 1 to 19 degrees of freedom: two to twenty passes."""
+
+
+class _Lead(Record):
+    """The extra time of the second relative to the winner."""
+
+    over: int = Field(description="the index of the second fastest variant that may win")
+    percent: float
+    interval_percent: tuple[float, float] = Field(
+        description="at 95 %: by the passes that both were timed in, or by their two intervals"
+    )
+    clear: bool = Field(
+        description="false: the interval reaches 0, so the second may be as fast as the winner"
+    )
+    passes: int = Field(
+        description="in which both were timed in turn; 0: they were timed on their own only"
+    )
+
+
+_SHORTEST_US = 1e-3  # what answers show of a time ends there, and a time of zero has no ratio
+
+
+_MOST_LOG = 20.0
 
 
 class Winner(Record):
@@ -32,7 +59,7 @@ class Winner(Record):
         default=False,
         description="whether it matched the reference at every size; false: there is no reference",
     )
-    lead: Lead | None = Field(default=None, description="null: no other variant could have won")
+    lead: _Lead | None = Field(default=None, description="null: no other variant could have won")
     note: str | None = Field(
         default=None, description="why there is no winner, or none that is clearly the fastest"
     )
@@ -137,18 +164,18 @@ def _last_time(contender: Contender) -> MeasuredTime:
 def _score(contender: Contender, passes: Sequence[int]) -> float:
     """Return the median of its times, which leads also use: the leader is first."""
     if passes:
-        return geometric_mean(_medians(contender, passes))
+        return _geometric_mean(_medians(contender, passes))
     return _last_time(contender).median_us
 
 
-def _lead(best: Contender, second: Contender, passes: Sequence[int]) -> Lead:
+def _lead(best: Contender, second: Contender, passes: Sequence[int]) -> _Lead:
     over = second.candidate.index
     if len(passes) > 1:
-        return lead_in_turn(over, _medians(best, passes), _medians(second, passes))
+        return _lead_in_turn(over, _medians(best, passes), _medians(second, passes))
     if passes:
         times = [one.passes[passes[0]].time or _last_time(one) for one in (best, second)]
-        return lead_apart(over, *times)
-    return lead_apart(over, _last_time(best), _last_time(second))
+        return _lead_apart(over, *times)
+    return _lead_apart(over, _last_time(best), _last_time(second))
 
 
 def _none_may_win(contenders: Sequence[Contender]) -> str:
@@ -160,7 +187,7 @@ def _none_may_win(contenders: Sequence[Contender]) -> str:
 
 
 def _notes(
-    best: Contender, lead: Lead | None, barred: Sequence[Contender], passes: Sequence[int]
+    best: Contender, lead: _Lead | None, barred: Sequence[Contender], passes: Sequence[int]
 ) -> list[str]:
     score = _score(best, passes)
     faster = [one for one in barred if min(time.median_us for time in one.times) < score]
@@ -174,3 +201,50 @@ def _notes(
             f"is somewhere from {lead.interval_percent[0]:g} to {lead.interval_percent[1]:g} %"
         )
     return notes
+
+
+# The lead of one variant over another, from times taken in turn.
+#
+# A GPU's clock and heat change while a search goes on, so that times of different minutes compare
+# two clocks. In each pass all finalists are timed one after the other: what changes slowly meets
+# them alike, and the ratio of two within one pass is theirs alone.
+
+
+def _geometric_mean(medians: Sequence[float]) -> float:
+    """Return the geometric mean of a variant's medians: the lead is a mean of ratios, too."""
+    return math.exp(statistics.fmean(_log(median) for median in medians))
+
+
+def _lead_in_turn(over: int, winner: Sequence[float], second: Sequence[float]) -> _Lead:
+    """Return the lead by the medians of the same passes, two or more."""
+    ratios = [_log(b) - _log(a) for a, b in zip(winner, second, strict=True)]
+    count = len(ratios)
+    mean = statistics.fmean(ratios)
+    error = _STUDENT_T[count - 2] * statistics.stdev(ratios) / math.sqrt(count)
+    return _lead_of_pair(over, mean, (mean - error, mean + error), count)
+
+
+def _lead_apart(over: int, winner: MeasuredTime, second: MeasuredTime) -> _Lead:
+    """Return the lead by two times that were not taken in turn: by both intervals' ends."""
+    low = _log(second.low_us) - _log(winner.high_us)
+    high = _log(second.high_us) - _log(winner.low_us)
+    return _lead_of_pair(over, _log(second.median_us) - _log(winner.median_us), (low, high), 0)
+
+
+def _log(time_us: float) -> float:
+    return math.log(max(time_us, _SHORTEST_US))
+
+
+def _lead_of_pair(over: int, ratio_log: float, ends: tuple[float, float], passes: int) -> _Lead:
+    low, high = (_percent(end) for end in ends)
+    return _Lead(
+        over=over,
+        percent=_percent(ratio_log),
+        interval_percent=(low, high),
+        clear=low > 0,
+        passes=passes,
+    )
+
+
+def _percent(log_ratio: float) -> float:
+    return round(100 * math.expm1(max(-_MOST_LOG, min(_MOST_LOG, log_ratio))), 2)

@@ -1,15 +1,20 @@
 """Sweeps: POST, GET, DELETE and their events. A sweep belongs to its caller."""
 
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from compiler.derivation import DeriveJob, cancelled_derivation
+from compiler.job import CompileJob
 from service.caller import Caller, require
 from service.compilations.answer import RETRY_AFTER_S, server_timing
+from service.compilations.retrieval import cancelled_record
 from service.file_digests import with_texts
+from service.gather_limited import gather_limited
 from service.http.answer_parts import parts_response
 from service.http.body import read_body
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
@@ -25,20 +30,22 @@ from service.http.query import (
 from service.http.validators import Caching, validated
 from service.idempotency import HEADER, KeyedPost
 from service.large_bodies import parsed
-from service.lists.own_list import list_route, with_synonyms
+from service.lists.own_list import Collection, Summary, list_route, with_synonyms
+from service.lists.summaries import Members, read_summary, summary_of
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
-from store.byte_limits import MAX_ID_BYTES
+from store.byte_limits import MAX_ID_BYTES, MAX_LIST_READ_BYTES
+from store.jobs.types import Cancellation, Standing, interest_of_batch, kind_of
+from store.stored import read_stored
 from sweeps.row import SweepRow
 from sweeps.service.find_sweep import FoundSweep, find_sweep
 from sweeps.service.refused_work import refused_of
 from sweeps.service.sweep_answer import sweep_csv, sweep_json
-from sweeps.service.sweep_cancelling import cancel_sweep
 from sweeps.service.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
-from sweeps.service.sweep_list import SWEEPS
 from sweeps.service.sweep_submission import submit_sweep
 from sweeps.stored_sweeps import Sweeps
 from sweeps.sweep_job import sweep_url
+from sweeps.sweep_kind import SWEEP
 from sweeps.sweep_record import Sweep
 from sweeps.sweep_request import (
     EXAMPLE,
@@ -68,6 +75,40 @@ Offset = Annotated[int, Query(ge=0, description="rows that are left out before")
 Limit = Annotated[int | None, Query(ge=0, description="rows at most; default: all")]
 
 router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
+_AT_ONCE = 16
+
+
+async def _summaries(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
+    standings = await state.jobs.standings(ids, MAX_LIST_READ_BYTES)
+    over = await state.store(Sweeps).rows_over(ids[: len(standings)])
+    return [_summary(standing, counts) for standing, counts in zip(standings, over, strict=True)]
+
+
+def _summary(standing: Standing, over: Mapping[str, int]) -> Summary | None:
+    summary = summary_of(standing, _of_end, _of_job)
+    job = None if standing.payload is None else read_summary(_of_job, standing.payload)
+    if summary is None or job is None:
+        return None
+    return {**job, **summary, "counts": {**job["counts"], **over}}
+
+
+def _of_end(end: Members) -> Summary:
+    return {"state": end["state"]}
+
+
+def _of_job(job: Members) -> Summary:
+    plan = job["plan"]
+    base = plan["base"]
+    kernel = base.get("compilation", {}) if plan["kind"] == "launches" else base
+    return {
+        "kind": plan["kind"],
+        "kernel": kernel.get("kernel"),
+        "target": kernel.get("target"),
+        "counts": {"total": len(plan["chosen"])},
+    }
+
+
+_SWEEPS = Collection("sweeps", _summaries)
 
 
 @router.post(
@@ -109,7 +150,7 @@ async def post_sweep(
     )
 
 
-list_route(router, SWEEPS, SCOPE_OF_KIND.values(), "Answer your sweeps; GET one for its rows.")
+list_route(router, _SWEEPS, SCOPE_OF_KIND.values(), "Answer your sweeps; GET one for its rows.")
 
 
 @router.get(
@@ -163,7 +204,7 @@ async def delete_sweep(request: Request, sweep_id: str) -> Response:
     state = state_of(request)
     caller = await state.callers.identify(request, *SCOPE_OF_KIND.values())
     await _check_owned(state, caller, sweep_id)
-    cancelled = await cancel_sweep(state, caller, sweep_id)
+    cancelled = await _cancel_sweep(state, caller, sweep_id)
     sweep = await find_sweep(state, caller, sweep_id)
     body = await sweep_json(state, sweep, TableQuery(limit=0))
     return parts_response(body, {}, 202 if cancelled else 200)
@@ -222,3 +263,38 @@ def _check(states: list[str]) -> None:
         check_states(states)
     except WrongQuery as wrong:
         raise ProblemRaised("invalid_request", str(wrong), parameter=wrong.parameter) from None
+
+
+async def _cancel_sweep(state: ServiceState, caller: Caller, sweep_id: str) -> bool:
+    """Cancel what is left; False when all of it was over."""
+    record = SWEEP.cancelled_record(sweep_id, b"")
+    done = await state.jobs.cancel(sweep_id, caller.id, record, SWEEP.keep_s)
+    waiting = (await state.store(Sweeps).rows(sweep_id)).waiting
+
+    async def withdraw(job_id: str) -> None:
+        await _withdraw(state, caller, sweep_id, job_id)
+
+    await gather_limited(_AT_ONCE, sorted(set(waiting.values())), withdraw)
+    return done is Cancellation.CANCELLED
+
+
+async def _withdraw(state: ServiceState, caller: Caller, sweep_id: str, job_id: str) -> None:
+    """End the sweep's interest in a job: of a launch it has all, what is built others may want."""
+    lane, payload = await state.jobs.lane(job_id), await state.jobs.payload(job_id)
+    if lane is None or payload is None:
+        return  # it is over
+    kind = kind_of(lane)
+    owned = next((jobs for jobs in state.owned.values() if jobs.kind.name == kind), None)
+    if owned is not None:
+        await owned.cancel(state, caller, job_id)
+        return
+    match kind:
+        case "compile":
+            job = read_stored(CompileJob, payload)
+            record = cancelled_record(job, await state.toolchains.find(job.toolchain_id))
+        case "derive":
+            derived = cancelled_derivation(read_stored(DeriveJob, payload))
+            record = derived.model_dump_json().encode()
+        case _:
+            raise ValueError(f"no row of a sweep waits for what is in the lane of {kind}")
+    await state.jobs.withdraw(job_id, interest_of_batch(sweep_id), record)

@@ -6,10 +6,14 @@ those that are over, and comes to the same decisions.
 """
 
 import asyncio
+import hashlib
+import time
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from compiler.compilation import Compilation
+from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
 from compiler.parameter_binding import BindingFailed
 from compiler.problem import Problem, failure_problem
@@ -17,28 +21,33 @@ from compiler.rejection import RequestRejected
 from jobs.deadline import DeadlinePassed
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Launch
+from launch.request.launch_request import MAX_DEADLINE_S, TimingRequest
 from store.stored import read_stored
-from sweeps.built_row import failed_row, refused_row
+from sweeps.built_row import compiled_row, failed_row, launched_row, refused_row
 from sweeps.row import SweepRow
 from sweeps.search.candidate import Build, Candidate, TimedRun, candidate_of
-from sweeps.search.measurement import measurement_of
+from sweeps.search.measurement import Measurement, measurement_of
 from sweeps.search.search_request import SearchRequest
-from sweeps.search.size_search import ROUND
+from sweeps.search.size_search import FINAL, ROUND
 from sweeps.search.variant_search import VariantSearch
 from sweeps.search.winning import Winner
 from sweeps.sweep_job import SweepJob
-from sweeps.sweep_record import SweepEnd
-from sweeps.worker.effort import EffortClock
+from sweeps.sweep_record import SearchEffort, SweepEnd
+from sweeps.variant import Variant
+from sweeps.worker.instruction_mixes import with_mix
 from sweeps.worker.launch_variants import launch_of
-from sweeps.worker.search_rows import SearchRows
+from sweeps.worker.row_proofs import RowProofs
 from sweeps.worker.sweep_run import BUDGET_OVER, Compiled, SweepRun
-from sweeps.worker.timed_launch import timed_launch
 from worker.compile.progress import CompilationFailed
 from worker.launch.kernel_source import problem_of
 
 COMPILED_AT_ONCE = 64
 LAUNCHED_AT_ONCE = 16
 """As many as one GPU can prepare, time and compare at once."""
+_NOT_RUN: Final = "pruned"
+_EXAMINED_STAGE = f"{FINAL} 1"
+"""Checks and profiles are runs of their own: they are made once, of the finalists."""
+_NOT_EXAMINED: dict[str, Any] = {"checks": [], "fuzz": None, "profile": False}
 
 
 async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
@@ -62,13 +71,13 @@ class Measuring:
         self._candidates = _candidates(run.job)
         has_reference = run.job.plan.base.get("reference") is not None
         self._search = VariantSearch(self._candidates, asked, has_reference=has_reference)
-        self._rows = SearchRows(run, self._search)
+        self._rows = _SearchRows(run, self._search)
         self._launches: dict[int, LaunchJob] = {}
         self._uncompiled = deque(_by_configuration(self._candidates))
         self._wanted: deque[TimedRun] = deque()
         self._compiling: set[asyncio.Task[None]] = set()
         self._launching: set[asyncio.Task[None]] = set()
-        self.effort = EffortClock()
+        self.effort = _EffortClock()
         self._replays = run.claim.attempt > 1 and run.is_over_budget
         """True if it only repeats the findings of an earlier attempt: no time is left."""
         self._is_missing_some = False
@@ -239,3 +248,137 @@ async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass(slots=True)
+class _EffortClock:
+    """The time of timing variants: `timed_ms` on GPUs, without the gaps between runs."""
+
+    begun: float = field(default_factory=time.monotonic)
+    compiled: float = field(default_factory=time.monotonic)
+    launched: float | None = None
+    reported: float = 0.0
+    launches: int = 0
+    timed_ms: float = 0.0
+
+    def compile_ended(self) -> None:
+        """Take note that a variant is compiled."""
+        self.compiled = time.monotonic()
+
+    def launch_begins(self) -> None:
+        """Take note that a launch begins."""
+        if self.launched is None:
+            self.launched = time.monotonic()
+
+    def launch_ended(self, measurement: Measurement) -> None:
+        """Take note of a launch that is over."""
+        self.launches += 1
+        self.reported = time.monotonic()
+        if measurement.time is not None:
+            self.timed_ms += measurement.time.median_us * measurement.time.repeats / 1000
+
+    def taken(self) -> SearchEffort:
+        """Return what the answer says of it."""
+        measuring_s = max(0.0, self.reported - self.launched) if self.launched is not None else 0.0
+        return SearchEffort(
+            launches=self.launches,
+            timed_ms=round(self.timed_ms, 3),
+            measuring_ms=round(1000 * measuring_s, 3),
+            compiling_ms=round(1000 * (self.compiled - self.begun), 3),
+        )
+
+
+class _SearchRows:
+    """The rows of one search. Indices are those of the sweep's plan."""
+
+    def __init__(self, run: SweepRun, search: VariantSearch) -> None:
+        self._run = run
+        self._search = search
+        self._bare: dict[int, SweepRow] = {}
+        self._further: dict[int, SweepRow] = {}
+        self._proofs = RowProofs(run)
+        self._launched: dict[str, SweepRow] = {}
+        self._written: dict[int, SweepRow] = {}
+
+    def built(self, variant: Variant, made: Compilation, cache: str) -> None:
+        """Take note of what a variant compiles to, in whatever state that is."""
+        self._bare[variant.index] = compiled_row(variant, made, cache)
+
+    async def complete(self, index: int, made: Compilation, launch: LaunchJob) -> None:
+        """Find out the instruction mix and the proof of a variant, where the sweep wants them.
+
+        Raises AttemptRevoked, StoreUnavailable.
+        """
+        row = await with_mix(self._run, self._bare[index], made)
+        self._further[index] = await self._proofs.proved(row, launch)
+
+    def launched(self, index: int, launch: Launch) -> None:
+        """Take note of a launch of a variant that was built."""
+        self._launched[launch.id] = launched_row(self._bare[index], launch)
+
+    async def refuse(self, row: SweepRow) -> None:
+        """Write the row of a variant that cannot be compiled at all."""
+        self._bare[row.index] = row
+        await self.write([row.index])
+
+    async def write(self, indices: Iterable[int]) -> None:
+        """Write the rows that changed. Raises AttemptRevoked, StoreUnavailable."""
+        rows = (self._row(index) for index in indices)
+        changed = [row for row in rows if row != self._written.get(row.index)]
+        if changed:
+            await self._run.write(changed)
+        self._written.update({row.index: row for row in changed})
+
+    def _row(self, index: int) -> SweepRow:
+        row, known = self._as_it_stands(index), self._further.get(index)
+        if known is None:
+            return row
+        return replace(
+            row,
+            instruction_mix=known.instruction_mix,
+            code_bytes=known.code_bytes,
+            proof=known.proof,
+            proof_reason=known.proof_reason,
+            proof_url=known.proof_url,
+        )
+
+    def _as_it_stands(self, index: int) -> SweepRow:
+        status = self._search.status(index)
+        if status.launch is not None:
+            row = self._launched[status.launch.launch_id]
+        else:
+            row = self._bare.get(index) or SweepRow(
+                index, self._run.job.plan.values(index), _NOT_RUN
+            )
+        if status.pruned is None:
+            return row
+        state = row.state if status.launch is not None else _NOT_RUN
+        pruned = status.pruned.model_dump(mode="json", exclude_none=True)
+        return replace(row, state=state, pruned=pruned)
+
+
+def timed_launch(sweep_id: str, job: LaunchJob, run: TimedRun) -> LaunchJob:
+    """Return the launch that `run` is. A driver that takes over comes to the same one."""
+    text = f"{sweep_id}/{run.index}/{run.stage}"
+    return amended(
+        job,
+        id=hashlib.sha256(text.encode()).hexdigest()[:32],
+        returned={},
+        trace=None,
+        timing=_timing(job.timing or TimingRequest(), run),
+        priority="batch",
+        # it waits for others of its search, which count against no deadline of its own
+        deadline_s=MAX_DEADLINE_S,
+        **({} if run.stage == _EXAMINED_STAGE else _NOT_EXAMINED),
+    )
+
+
+def _timing(asked: TimingRequest, run: TimedRun) -> TimingRequest:
+    """Return how a run is timed: what the base says of inputs, caches and bytes holds."""
+    return amended(
+        asked,
+        min_repeats=run.repeats,
+        max_repeats=run.repeats,
+        max_ms=run.max_ms,
+        samples=False,
+    )

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from adapters.evaluators.kernelgym_batch import fitting
 from adapters.evaluators.kernelgym_result import (
     KernelGymResult,
     result_of,
     status_answer,
     status_of,
 )
+from adapters.evaluators.kernelgym_routes import fitting
 from adapters.evaluators.kernelgym_task import (
     EXAMPLE,
     KernelGymTask,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.back import amdgcn, contexts, inline_assembly, mlir_log, passes, posted_ir, ptxas
+from compiler.back import amdgcn, contexts, mlir_log, passes, posted_ir, ptxas
 from compiler.diagnostic import Span, diagnostic, excerpt, without_addresses
 from compiler.diff import stage_text
 from compiler.export.ptx import read_entry
@@ -50,7 +50,7 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("'tt.load' op operand #1 must be 1-bit signless integer ", "but got 'tensor<1x", "1x"),
     ),
     "places of inline assembly": (
-        lambda text: inline_assembly.with_places(
+        lambda text: mlir_log.with_places(
             [diagnostic("error", "llir", "inline asm")], text, {"/kernel/user.py": text}
         ),
         (

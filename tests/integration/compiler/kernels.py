@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from compiler.back import inline_assembly, mlir_log
+from compiler.back import mlir_log
 from tests.integration.compiler.children import ChildEnd, Children
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -148,7 +148,7 @@ def _failure(
     sources = {"/kernel/user.py": kernel.text}
     found = mlir_log.diagnostics(ended.stderr, sources, stage)
     ttgir = stages.get("ttgir", b"").decode()
-    found = [asdict(item) for item in inline_assembly.with_places(found, ttgir, sources)]
+    found = [asdict(item) for item in mlir_log.with_places(found, ttgir, sources)]
     if ended.signal is not None:
         return {"slug": "compiler_crashed", "message": "", "stage": stage, "diagnostics": found}
     if ended.last is None or ended.last["kind"] == "result":

@@ -1,7 +1,7 @@
 """Successive halving: the variants that advance, their iterations, and reasons for the others."""
 
-from sweeps.search.halving import MOST_ITERATIONS, final_cut, next_round
 from sweeps.search.measurement import MeasuredTime
+from sweeps.search.size_search import MOST_ITERATIONS, final_cut, next_round
 from tests.sweeps.search.made_up import FakeGpu, searched, variants
 
 

@@ -2,7 +2,7 @@
 
 from launch.request.launch_job import LaunchJob
 from sweeps.search.candidate import TimedRun
-from sweeps.worker.timed_launch import timed_launch
+from sweeps.worker.measuring import timed_launch
 from tests.unit.launch.request.queued_launches import queued
 
 REQUEST = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.back.inline_assembly import with_places
+from compiler.back.mlir_log import with_places
 from compiler.diagnostic import Diagnostic, diagnostic
 
 SOURCE = {"/kernel/user.py": "\n".join(f"line {number}" for number in range(1, 20))}

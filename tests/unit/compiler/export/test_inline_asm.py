@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from compiler.export.cuda_inline import cuda_inline_header
+from compiler.export.cuda_inline import Operand, cuda_inline_header, rewrite
 from compiler.export.exported_kernel import NotExportable
-from compiler.export.inline_asm import Operand, rewrite
 from compiler.export.ptx import read_entry
 from tests.unit.compiler.export.kernels import EVERYTHING, PTX, VECTOR_ADD, kernel
 
