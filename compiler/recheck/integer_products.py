@@ -20,10 +20,12 @@ from compiler.recheck.numbers import (
     corners,
     implied,
     named,
+    scaled,
     term_of,
 )
 
 MOST_PRODUCTS = 60
+_FACTORS = 2
 
 
 class TooManyProducts(Exception):
@@ -44,10 +46,19 @@ class Products:
     """The products in some formulas."""
 
     _made: dict[tuple[int, int], _Product] = field(default_factory=dict)
+    _also: list[_Product] = field(default_factory=list)
+    """The same products, with a constant factor at the other one of their factors."""
 
     def of(self, x: Number, y: Number) -> Number:
         """Return the unknown that a product is. Raises TooManyProducts."""
         x, y = (_simple(one) for one in (x, y))
+        for one, other in ((x, y), (y, x)):
+            times, base = _divided(one)
+            if times != 1:
+                # `(8 * g) * n` grows with 8 * g, as `m * n` does with m
+                value = scaled(self.of(base, other), times)
+                self._also.append(_Product(value, _simple(scaled(other, times)), base))
+                return value
         first, second = sorted(term_of(one).get_id() for one in (x, y))
         if (first, second) not in self._made:
             if len(self._made) == MOST_PRODUCTS:
@@ -60,13 +71,9 @@ class Products:
         """Return what is true of all products."""
         products = list(self._made.values())
         found = [fact for one in products for fact in _facts_of(one)]
-        for a, b in combinations(products, 2):
+        for a, b in combinations([*products, *self._also], 2):
             found += _facts_of_pair(a, b)
         return found
-
-    def wrong(self, model: z3.ModelRef) -> bool:
-        """Return whether a model has another number than a product is."""
-        return any(_value(model, one.value) != _product(model, one) for one in self._made.values())
 
     def guess(self, model: z3.ModelRef) -> list[Bool]:
         """Return a factor of each product as a power of two, so that products are linear.
@@ -112,6 +119,18 @@ class Products:
 
 def _simple(number: Number) -> Number:
     return Number(z3.simplify(term_of(number)), number.low, number.high)
+
+
+def _divided(number: Number) -> tuple[int, Number]:
+    """Return the constant factor of a number, and what is left without it."""
+    term = term_of(number)
+    if not z3.is_mul(term) or term.num_args() != _FACTORS:
+        return 1, number
+    by, rest = term.children()
+    if not z3.is_int_value(by) or by.as_long() < 1:
+        return 1, number
+    times = by.as_long()
+    return times, Number(rest, -(-number.low // times), number.high // times)
 
 
 def _value(model: z3.ModelRef, number: Number) -> int:
