@@ -26,7 +26,7 @@ class Problem(BaseModel):
     reason: str | None = Field(
         default=None, description="a finer word, of the closed list of the slug; null without one"
     )
-    fault: Fault = Field(description="what has to change, so that it works")
+    fault: Fault = Field(description="the part to change: the request, the source, or the service")
     retryable: bool = Field(description="the same request may work later")
     file: str | None = Field(default=None, description="the posted file that it is about")
     line: int | None = Field(default=None, description="from 1")

@@ -32,7 +32,7 @@ _INSTRUCTIONS = (
     "their lines. launch runs a kernel on a CPU (or a GPU) and compares it with a reference. "
     "program runs PyTorch host code. sweep compiles many variants. prove shows that no size reads "
     "out of bounds. explain shows the output of a source line. compare shows how two compilations "
-    "differ. fault names what has to change: request, source or service. Resources are pages on "
+    "differ. fault names the part to change: request, source or service. Resources are pages on "
     "requests, verdicts, contracts and errors, and lessons on writing kernels."
 )
 

@@ -39,7 +39,7 @@ class ToolOutput(BaseModel):
     key: str | None = Field(default=None, description="of the compilation, or id of the run")
     fault: str | None = Field(
         default=None,
-        description="what has to change: request (an argument of the tool), source, or service "
+        description="the part to change: request (an argument of the tool), source, or service "
         "(ask again)",
     )
     slug: str | None = Field(default=None, description="of the problem")

@@ -96,7 +96,7 @@ async def _no_such_device(
         return _try_again()
     offered = ", ".join(sorted({name for names in known.values() for name in names}))
     message = (
-        "no worker has ever run programs on such a device. Available: "
+        "no worker runs programs on this device. Available: "
         f"{offered or 'only the CPU device'}. "
         "To run programs on a worker's GPUs, install a CUDA build of torch next to its Triton"
     )

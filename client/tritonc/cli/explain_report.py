@@ -99,7 +99,7 @@ def _spills(explanation: Explanation) -> Iterator[str]:
         yield "no spills"
         return
     is_full = (resources.get("registers") or 0) >= limit[0]
-    why = f"; its values need more than {limit[0]} registers" if is_full else ""
+    why = f"; all {limit[0]} registers are in use" if is_full else ""
     yield f"spills: {stored} bytes stored, {loaded} loaded by each thread{why}"
 
 

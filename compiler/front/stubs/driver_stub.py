@@ -42,7 +42,7 @@ class Driver:
         """Record that user code asked for the device, while it is being loaded."""
         if self.assumptions is not None:
             kind, arch = self.target.backend, self.target.arch
-            self.assumptions.assume(f"this asks for a GPU; it is assumed to be {kind}:{arch}")
+            self.assumptions.assume(f"this needs a GPU; a {kind}:{arch} is assumed")
 
     def get_current_stream(self, device: int = 0) -> int:
         """Return the default stream."""

@@ -186,7 +186,7 @@ class Absent(StandIn):
     def __eq__(self, other: object) -> bool:
         """Equal only itself, which is an assumption."""
         self._assumptions.ask(_unknown(self.__name__))
-        self._assumptions.assume(f"{self.__name__} is not known: it is taken to equal nothing else")
+        self._assumptions.assume(f"{self.__name__} is unknown here, and assumed to equal nothing")
         return self is other
 
     def __setitem__(self, key: object, value: object) -> None:

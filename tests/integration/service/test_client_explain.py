@@ -38,7 +38,7 @@ def test_the_spills_their_line_and_the_setting_that_ends_them_fit_a_screen(
     said = ran.stdout.splitlines()
     assert len(said) <= 45
     assert "registers: 32 of 32, set by maxnreg" in said
-    assert any(line.endswith("its values need more than 32 registers") for line in said)
+    assert any(line.endswith("all 32 registers are in use") for line in said)
     assert "centre.py:11: not vectorised: 64 stores of 4 bytes" in said
 
     key = json.loads(run(system.url, *asked, "--json", folder=tmp_path).stdout)["key"]

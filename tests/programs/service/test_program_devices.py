@@ -69,12 +69,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another target": (
         SMALL | {"device": {"target": "cuda:100"}},
         "/device",
-        f"no worker has ever run programs on such a device. Available: {GPU}",
+        f"no worker runs programs on this device. Available: {GPU}",
     ),
     "another model": (
         SMALL | {"device": {"target": "cuda:90", "model": "NVIDIA H100"}},
         "/device",
-        "such a device",
+        "on this device",
     ),
     "a check of the CPU device": (
         SMALL | {"checks": ["determinism", "racecheck"]},

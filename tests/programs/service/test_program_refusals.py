@@ -19,7 +19,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a GPU": (
         SMALL | {"device": {"target": "cuda:90"}},
         "/device",
-        "no worker has ever run programs on such a device. Available: only the CPU device.",
+        "no worker runs programs on this device. Available: only the CPU device.",
     ),
     "a time": (
         SMALL | {"timing": {}},

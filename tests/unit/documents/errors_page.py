@@ -19,7 +19,7 @@ Everything that goes wrong is a *problem* (RFC 9457), in a refused request as
 |---|---|
 | `slug` | the word for what went wrong; the sections below |
 | `reason` | a finer word: `static_assert` of `compile_error`, those of [programs](programs.md) |
-| `fault` | what has to change: `request` (a field), `source` (the code you posted) or `service` |
+| `fault` | the part to change: `request` (a field), `source` (the code you posted) or `service` |
 | `retryable` | the same request may work later; `Retry-After` says when |
 | `file`, `line` | the place in what you posted; `diagnostics` have columns, excerpts and hints |
 | `errors`, `parameter`, `limit` | wrong fields by JSON pointer; the parameter or limit at fault |
