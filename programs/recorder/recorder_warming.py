@@ -191,7 +191,7 @@ def _notice(event: str, arguments: tuple[Any, ...]) -> None:
         path = arguments[0] if arguments else None
         if not _is_outside(path):
             return
-        shown = f" of {_shown(path)}"
+        shown = f" of {ascii(path)[:_LONGEST_PATH]}"
     place = _asking_line(recording)
     if place is not None:
         file, line = place
@@ -208,10 +208,6 @@ def _is_outside(path: Any) -> bool:
         return False
     text = os.path.normpath(os.fsdecode(path))
     return text.startswith(("/", "..")) and not f"{text}/".startswith(KERNEL_FOLDER)
-
-
-def _shown(path: Any) -> str:
-    return ascii(path)[:_LONGEST_PATH]
 
 
 def _asking_line(recording: Recording) -> UserLine | None:

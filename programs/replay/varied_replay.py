@@ -355,7 +355,9 @@ def _floats(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Ten
             wide = _ones(wide, call, drawn)
         return wide
     is_sorted = found.ndim == 1 and bool((wide.diff() >= 0).all())
-    is_symmetric = found.ndim > 1 and found.shape[-1] == found.shape[-2] and _is_symmetric(wide)
+    is_symmetric = (
+        found.ndim > 1 and found.shape[-1] == found.shape[-2] and bool((wide == wide.mT).all())
+    )
     values = values[_order(values.numel(), drawn)]
     if not call or bool((values.min() < 0) & (values.max() > 0)):
         values *= 1 - 2 * (torch.rand(values.numel(), generator=drawn) < 0.5).to(values.dtype)
@@ -379,10 +381,6 @@ def _ones(wide: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tensor
     if call:
         return wide * (torch.rand(wide.shape, generator=drawn) < 0.5)
     return wide * torch.randn(wide.shape, generator=drawn, dtype=wide.dtype)
-
-
-def _is_symmetric(wide: torch.Tensor) -> bool:
-    return bool((wide == wide.mT).all())
 
 
 def _places(count: int, call: int, drawn: torch.Generator) -> torch.Tensor:

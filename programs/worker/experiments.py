@@ -5,7 +5,6 @@ pay for them. A part of a program is torch's if outputs follow noise in its resu
 by its CPU time, compared with that of the reference's ops.
 """
 
-import asyncio
 from asyncio import to_thread
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from itertools import product
 from math import prod
 
 from jobs.deadline import DeadlinePassed
+from programs.flag_kinds import FlagKind
 from programs.program_record import EntryTime, ProgramFlag
 from programs.replay.replay_order import Experiment
 from programs.tape.flow import flow_of
@@ -249,9 +249,11 @@ def _flags(
             yield _flag(message, place)
 
 
-def _flag(message: str, place: ProgramLine | None) -> ProgramFlag:
+def _flag(
+    message: str, place: ProgramLine | None, kind: FlagKind = "torch_did_the_work"
+) -> ProgramFlag:
     file, line = (place.file, place.line) if place is not None else (None, None)
-    return ProgramFlag(kind="torch_did_the_work", message=message, file=file, line=line)
+    return ProgramFlag(kind=kind, message=message, file=file, line=line)
 
 
 def flags_by_time(
@@ -340,7 +342,7 @@ async def prepared_work(trials: ProgramTrials) -> list[ProgramFlag]:
     tape, reference = trials.passed.recorded.candidate.tape, trials.passed.reference.tape
     known = Counter(name_of(op) for _, op in _prepared(reference))
     # in a thread: the tape may be long
-    flow = await asyncio.to_thread(flow_of, tape, trials.passed.kernels.effects())
+    flow = await to_thread(flow_of, tape, trials.passed.kernels.effects())
     more = list(_beyond(tape, known, flow.live))
     if not more:
         return []
@@ -360,8 +362,7 @@ async def prepared_work(trials: ProgramTrials) -> list[ProgramFlag]:
         f"there: {share:.0%} of the CPU time of the reference's call, most of it by "
         f"{name_of(most)} here"
     )
-    file, line = (most.place.file, most.place.line) if most.place is not None else (None, None)
-    return [ProgramFlag(kind="prepared_work", message=message, file=file, line=line)]
+    return [_flag(message, most.place, "prepared_work")]
 
 
 def _prepared(tape: Tape) -> Iterator[tuple[int, AtenOp]]:
@@ -369,9 +370,7 @@ def _prepared(tape: Tape) -> Iterator[tuple[int, AtenOp]]:
     for index, op in enumerate(tape.ops):
         if op.phase != "init":
             return
-        if not isinstance(op, AtenOp) or makes_views(op) or draws(op):
-            continue
-        if kind_of(op) not in ("uninitialized", "constant"):
+        if isinstance(op, AtenOp) and _computes(op) and not draws(op):
             yield index, op
 
 

@@ -135,7 +135,7 @@ class KernelJobs:
         launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)]
         looked_at = _AT_ONCE
         for index, launch in launches:
-            values = _number_of_values(launch)
+            values = 1 + sum(map(_size, (*launch.args.values(), *launch.constexprs.values())))
             variants = _variants(launch)
             runs = variant_on_cpu(launch)
             for number in range(len(variants)) if all_variants else (runs,):
@@ -238,11 +238,6 @@ def _variants(launch: TapeLaunch) -> Sequence[LaunchVariant]:
     """Return the configurations of a launch; its own if it is not autotuned."""
     own = LaunchVariant(launch.grid, launch.constexprs, launch.options)
     return launch.variants or (own,)
-
-
-def _number_of_values(launch: TapeLaunch) -> int:
-    """Return the number of values to look at in one variant of a launch."""
-    return 1 + sum(map(_size, (*launch.args.values(), *launch.constexprs.values())))
 
 
 def _size(value: LaunchValue) -> int:
