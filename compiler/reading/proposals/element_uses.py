@@ -46,6 +46,8 @@ class ElementUses:
             self._accumulated(call, argument(call, 2, "acc"))
         elif name == "where" and call.args:
             self._are_conditions(call.args[0], "is a condition", Strength.STRONG)
+        elif name == "static_assert" and call.args:
+            self._asserted(call.args[0])
         elif is_access(name):
             mask = next((word.value for word in call.keywords if word.arg == "mask"), None)
             if mask is not None:
@@ -62,6 +64,8 @@ class ElementUses:
                     self._accumulated(value, name)
                 elif any(map(_is_integer, self._function.values[name.id])):
                     self._are(value, "i32", "is added to an integer", Strength.LIKELY)
+            case ast.UnaryOp(op=ast.Not(), operand=negated):
+                self._are(negated, "i1", "is negated by `not`", Strength.LIKELY)
             case ast.If(test=ast.Name() as test):
                 self._are(test, "i32", "is a condition", Strength.WEAK)
 
@@ -84,6 +88,15 @@ class ElementUses:
             self._are(value, DTYPES[named], "is cast to this type", Strength.CERTAIN)
         elif isinstance(dtype, ast.Call) and self._function.callee(dtype) == "pointer_type":
             self._are(value, "i64", "is cast to a pointer", Strength.CERTAIN)
+
+    def _asserted(self, condition: ast.expr) -> None:
+        """Note the type in `tl.static_assert(x.dtype == tl.int8)`."""
+        match condition:
+            case ast.Compare(
+                left=ast.Attribute(value=value, attr="dtype"), ops=[ast.Eq()], comparators=[dtype]
+            ):
+                if (named := self._function.dtype(dtype)) in DTYPES:
+                    self._are(value, DTYPES[named], "is asserted to be", Strength.CERTAIN)
 
     def _multiplied(self, one: ast.expr, other: ast.expr) -> None:
         """Note that `tl.dot(one, other)` needs both to be of one type."""

@@ -151,6 +151,16 @@ def test_masks_and_operands_of_bits_are_no_floats() -> None:
     assert found == {"x": "*i32", "keep": "*i1", "bits": "*i32", "rest": "*i32"}
 
 
+def test_what_is_negated_by_not_is_a_boolean() -> None:
+    assert types_of("x, out", "if not tl.load(x):", "    tl.store(out, 1.0)")["x"] == "*i1"
+
+
+def test_an_asserted_type_is_that_of_the_pointer() -> None:
+    found = types_of("x, out", "b = tl.load(x)", "tl.static_assert(b.dtype == tl.int8)")
+
+    assert found["x"] == "*i8"
+
+
 def test_what_is_multiplied_into_integers_is_an_integer() -> None:
     found = types_of(
         "a, b, c, d",
