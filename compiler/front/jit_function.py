@@ -4,6 +4,8 @@ The task `parameters` executes the source, as `front` does, where its text alone
 `facts`).
 """
 
+import ast
+import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -12,7 +14,7 @@ from typing import Any
 import triton.language as tl
 
 from compiler.back import triton_api
-from compiler.diagnostic import Failure, diagnostic
+from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, diagnostic
 from compiler.front import ast_source
 from compiler.front.code_reach import reach_of_value
 from compiler.front.diagnosis import module_errors
@@ -21,6 +23,8 @@ from compiler.front.stubs import driver_stub
 from compiler.messages.orders import Execution, ParametersOrder
 from compiler.messages.reports import AskedParameter, ParametersReport
 from compiler.messages.wire import Send
+from compiler.reading.jit_decorator import Aliases
+from compiler.reading.read_source import nested_kernels
 from compiler.rejection import suggestion
 
 _MOST_REACHED = 20_000
@@ -103,10 +107,23 @@ def _inner(loaded: Loaded, name: str) -> Any:
     return next(iter(made.values())) if len(made) == 1 else None
 
 
-def _unknown(message: str, loaded: Loaded) -> Failure:
+def _unknown(message: str, loaded: Loaded, hint: str | None = None) -> Failure:
     notes = module_errors.of_assumptions(loaded)
-    found = diagnostic("error", "frontend", message)
+    found = diagnostic("error", "frontend", message, hint=hint)
     return Failure("unknown_kernel", "frontend", message, [found, *notes])
+
+
+def _hint_on_nested_kernels() -> str | None:
+    """Return advice on kernels that exist only once a function of the source is called."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(KERNEL_FOLDER + USER_FILE)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    nested = nested_kernels(tree, Aliases(tree))
+    if not nested:
+        return None
+    name, where = next(iter(nested.items()))
+    return f"{name} is defined inside of {where}: move it to the top level of the source."
 
 
 def jit_functions(namespace: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +161,8 @@ def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
     if len(kernels) == 1:
         return next(iter(kernels.values()))
     if not kernels:
-        raise _unknown("running the source made no @triton.jit function", loaded)
+        message = "running the source made no @triton.jit function"
+        raise _unknown(message, loaded, _hint_on_nested_kernels())
     names = ", ".join(value.__name__ for value in kernels.values())
     message = f"the source has several kernels: {names}. Name one in `kernel`."
     raise Failure("ambiguous_kernel", "frontend", message)

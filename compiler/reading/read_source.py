@@ -135,7 +135,7 @@ def _may_be_bound(name: str | None, source: _Source) -> bool:
     """Return whether running the source may bind `name` (None: any name) to a jit function."""
     if any("jit" in line for line in source.lines) and _DYNAMIC & _words(source.tree):
         return True
-    nested = _nested(source.tree, source.aliases)
+    nested = nested_kernels(source.tree, source.aliases)
     if name is None:
         return bool(nested) or any(map(_may_make_kernel, module_level(source.tree.body)))
     if name in nested:
@@ -242,14 +242,14 @@ def _unknown_kernel(
         message = (
             f"there is no kernel {name!r}: no function in the source is decorated with @triton.jit"
         )
-    inner = ", ".join(_nested(tree, aliases))
+    inner = ", ".join(nested_kernels(tree, aliases))
     message += f" (inside functions and classes there are: {inner})" if inner else ""
     hint = None if known else "A kernel is a function (`def`) with @triton.jit above it."
     found = diagnostic("error", "request", message, hint=hint)
     return Failure("unknown_kernel", "request", message, [found])
 
 
-def _nested(tree: ast.Module, aliases: Aliases) -> dict[str, str]:
+def nested_kernels(tree: ast.Module, aliases: Aliases) -> dict[str, str]:
     """Return the jit functions that are not names of the module, each with its enclosing function.
 
     One of a class is named `Class.kernel` or `Class.Inner.kernel`, one of a function `kernel`.
