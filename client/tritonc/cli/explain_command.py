@@ -34,9 +34,9 @@ from tritonc.upgrade.upgrade_run import MEASURED
 KEY_DIGITS = 64
 _NOT_OF_KERNEL = ("target", "triton", "include", "stop_after", "priority", "timeout_s", "refresh")
 _EPILOG = """\
-Settings are compiled side by side: other num_warps, num_stages and maxnreg, and smaller blocks. The
-best one (*) keeps the unit that multiplies matrices, spills least, then has the highest occupancy.
-Nothing is timed; `tritonc sweep` can do that.
+Settings are compiled side by side: other num_warps, num_stages and maxnreg, and smaller blocks. One
+is marked (*) as worth timing: it keeps the unit that multiplies matrices, spills least, then has
+the highest occupancy. Nothing is timed; `tritonc sweep` can do that.
 
 examples:
   tritonc explain matmul.py --target cuda:90
