@@ -28,7 +28,7 @@ export function opensGithub(): boolean {
 
 /** Return the file that a link of GitHub or of a gist names. Raises Error for any other text. */
 export function githubFile(link: string): GithubFile {
-  const url = URL.parse(link.trim());
+  const url = URL.canParse(link.trim()) ? new URL(link.trim()) : null;
   const raw = url?.protocol === "https:" ? rawOf(url) : null;
   if (!url || !raw) throw new Error(NO_LINK);
   const [, first = null, last = first] = LINES.exec(url.hash) ?? [];

@@ -152,7 +152,9 @@ def test_masks_and_operands_of_bits_are_no_floats() -> None:
 
 
 def test_what_is_negated_by_not_is_a_boolean() -> None:
-    assert types_of("x, out", "if not tl.load(x):", "    tl.store(out, 1.0)")["x"] == "*i1"
+    lines = ["y = True if x is None else tl.load(x)", "if not y:", "    tl.store(out, 1.0)"]
+
+    assert types_of("x, out", *lines)["x"] == "*i1"
 
 
 def test_an_asserted_type_is_that_of_the_pointer() -> None:
