@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
-from tritonc.launch_fuzz import fuzz_lines
-from tritonc.launch_profile import hot_lines
 from tritonc.members import read_members
 
 GOOD = frozenset({"passed", "not_checked"})
 DOES_NOT_COMPILE = "does_not_compile"
 OUTSIDE = "out_of_bounds", "write"
+_MOST_LINES = 10
+_LEAST_PERCENT = 1.0
+_EXCERPT_CHARS = 80
+_MOST_LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +137,9 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
     if run.timing:
         yield f"time: {times_text(run.timing)}"
     if run.fuzz:
-        yield from fuzz_lines(run.fuzz)
+        yield from _fuzz_lines(run.fuzz)
     if run.profile:
-        yield from hot_lines(run.profile, sources, names)
+        yield from _hot_lines(run.profile, sources, names)
 
 
 def _output(name: str, output: Output, *, are_unwritten_shown: bool) -> Iterator[str]:
@@ -212,3 +214,53 @@ def _count(summary: Mapping[str, Any] | None) -> int | str:
     for extent in (summary or {}).get("shape") or ():
         total *= extent
     return total if summary else "?"
+
+
+def _hot_lines(
+    profile: Mapping[str, Any], sources: Mapping[str, str], names: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the hottest lines of a line profile, hottest first.
+
+    `sources` are the posted texts by file; `names` map the service's file names to the user's.
+    """
+    lines = profile.get("lines")
+    if lines is None:
+        return
+    samples = profile.get("samples") or 0
+    yield f"hot lines ({samples} samples):" if samples else "hot lines: no samples"
+    hot = [line for line in lines if (line.get("samples_percent") or 0) >= _LEAST_PERCENT]
+    for line in hot[:_MOST_LINES]:
+        yield f"  {line['samples_percent']:5.1f} %  {_line_text(line, sources, names)}"
+
+
+def _line_text(
+    line: Mapping[str, Any], sources: Mapping[str, str], names: Mapping[str, str]
+) -> str:
+    file, number = line.get("file"), line.get("line")
+    stall = f"  [{line['top_stall']}]" if line.get("top_stall") else ""
+    if file is None or number is None:
+        return f"no line of the source{stall}"
+    return f"{names.get(file, file)}:{number}  {_excerpt(sources, file, number)}{stall}"
+
+
+def _excerpt(sources: Mapping[str, str], file: str, number: int) -> str:
+    lines = sources.get(file, "").splitlines()
+    return lines[number - 1].strip()[:_EXCERPT_CHARS] if 0 < number <= len(lines) else ""
+
+
+def _fuzz_lines(fuzz: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the number of cases, the varied inputs, and the inputs left fixed with reasons."""
+    kinds = ", ".join(f"{kind} in {count}" for kind, count in (fuzz.get("kinds") or {}).items())
+    left_out = sum((fuzz.get("skipped") or {}).values())
+    more = f"; {left_out} more are inconclusive" if left_out else ""
+    seed = f" (seed {fuzz.get('seed')}{more})"
+    yield f"fuzz: {fuzz.get('cases')} cases{f', {kinds}' if kinds else ''}{seed}"
+    yield from _listed("varied", fuzz.get("varied") or ())
+    yield from _listed("not varied", fuzz.get("not_varied") or ())
+
+
+def _listed(how: str, items: Any) -> Iterator[str]:
+    listed = list(items)[:_MOST_LISTED]
+    yield from (f"  {how}: {item}" for item in listed)
+    if len(items) > len(listed):
+        yield f"  {how}: {len(items) - len(listed)} more"

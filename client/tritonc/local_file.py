@@ -1,11 +1,13 @@
-"""Reads files that a stranger may have written: regular ones only, and a bounded number of bytes.
+"""Reads files of this machine: Python texts, and files that a stranger may have written.
 
 A pipe or a device would never end, and a sparse file takes nothing but memory.
 """
 
 import errno
+import io
 import os
 import stat
+import tokenize
 from pathlib import Path
 
 MOST_TEXT_BYTES = 4 << 20
@@ -28,3 +30,18 @@ def bounded_bytes(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
         limit = f"the file has more than the {most_bytes >> 20} MiB allowed"
         raise OSError(errno.EFBIG, limit, str(path))
     return data
+
+
+def text_of(data: bytes, name: str) -> str:
+    """Return the text of a file's bytes, without a byte order mark.
+
+    Raises OSError with the file's name for unknown encodings and for bytes that do not match.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        raise OSError(f"{name} is not Python text: {error.msg}; save it as UTF-8") from error
+    try:
+        return io.TextIOWrapper(io.BytesIO(data), encoding).read()
+    except (UnicodeError, LookupError) as error:
+        raise OSError(f"{name} is not valid {encoding}: {error}; save it as UTF-8") from error

@@ -8,9 +8,8 @@ from typing import Any
 from tritonc_version import __version__
 
 from tritonc.diagnostic import POSTED_SOURCE
-from tritonc.gate.github_report import annotation
 from tritonc.gate.report_text import one_line, relative_uri
-from tritonc.gate.sarif_report import SCHEMA
+from tritonc.gate.sarif_report import SCHEMA, annotation
 from tritonc.proof import Proof, ProofAnswer, ProvedAccess
 
 RULES = {

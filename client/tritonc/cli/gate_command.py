@@ -1,5 +1,6 @@
 """`tritonc gate`: compiles the kernels of a file for a matrix and checks budgets, for CI."""
 
+import os
 import sys
 from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
@@ -9,22 +10,28 @@ from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.gate_init import write_gate_file
+from tritonc.cli.file_kernels import (
+    DEFAULT_TARGET,
+    FileKernel,
+    file_kernels,
+    files_with_kernels,
+)
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.kernel_flags import WORDS, add_json, add_wait
 from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import printable
 from tritonc.gate.checkout import Checkout
+from tritonc.gate.first_gate_file import UNKNOWN, FoundKernel, gate_file_text
 from tritonc.gate.gate_file import DEFAULT_NAME
 from tritonc.gate.gate_judgement import Check, GateJudgement
 from tritonc.gate.gate_run import BaselineFile, GateNotRun, GateRun, run_gate
 from tritonc.gate.gated_kernel import Matrix
-from tritonc.gate.github_report import github_report
 from tritonc.gate.judgement_json import judgement_json
 from tritonc.gate.markdown_report import markdown_report
 from tritonc.gate.report_text import one_line
-from tritonc.gate.sarif_report import sarif_report
+from tritonc.gate.sarif_report import github_report, sarif_report
+from tritonc.target_names import target_name
 
 MAX_ROWS = 200
 EPILOG = """\
@@ -93,7 +100,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
 
 def _run(args: Namespace, client: Client, terminal: Terminal, checkout: Checkout) -> bool:
     if args.init:
-        write_gate_file(args, client, terminal)
+        _write_gate_file(args, client, terminal)
         if not args.update_baseline:
             return True
     asked = _settings(args, checkout, terminal)
@@ -160,3 +167,47 @@ def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
 
 def _row(check: Check) -> list[str]:
     return [one_line(cell) for cell in (*check.cell.key, check.metric, check.summary)]
+
+
+def _write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> None:
+    """Write the gate file, and report what was inferred and what is unknown.
+
+    Raises ArgumentTypeError if the gate file exists, or if there is no kernel.
+    """
+    path = Path(args.file)
+    if path.exists():
+        raise ArgumentTypeError(
+            f"{path} exists; name another file, as in: tritonc gate new.toml --init ..."
+        )
+    targets = list(map(target_name, args.target)) or [DEFAULT_TARGET]
+    found: list[FoundKernel] = []
+    for name in (str(file) for word in args.init for file in files_with_kernels(word)):
+        source = Path(os.path.relpath(name, path.parent)).as_posix()
+        kernels = file_kernels(name, targets[0], client, terminal.say)
+        found += [FoundKernel(source, k.name, _members(k, terminal), _guesses(k)) for k in kernels]
+    if not found:
+        raise ArgumentTypeError(f"{', '.join(args.init)}: there is no @triton.jit")
+    path.write_text(gate_file_text(found, targets, args.triton), encoding="utf-8")
+    count = f"{len(found)} kernel{'' if len(found) == 1 else 's'}"
+    next_step = "" if args.update_baseline else "; `tritonc gate --update-baseline` comes next"
+    terminal.say(f"wrote {path} with {count}{next_step}")
+
+
+def _guesses(kernel: FileKernel) -> list[str]:
+    """Return what was assumed for a kernel, without the flags that change it."""
+    lines = (note.removeprefix(f"note: {kernel.name}: ") for note in kernel.notes)
+    return [f"guessed: {line.partition('; change it with')[0]}" for line in lines]
+
+
+def _members(kernel: FileKernel, terminal: Terminal) -> dict[str, Any]:
+    """Return the entries that the gate file needs: none if its own file has all."""
+    if kernel.is_written:
+        return {}
+    members = dict(kernel.members)
+    for parameter in kernel.unknown:
+        group = "constexprs" if parameter["constexpr"] else "signature"
+        members[group] = {**(members.get(group) or {}), parameter["name"]: UNKNOWN}
+    if kernel.unknown:
+        names = ", ".join(parameter["name"] for parameter in kernel.unknown)
+        terminal.say(f'note: {kernel.name}: fill in {names}, written as "{UNKNOWN}"')
+    return members

@@ -1,4 +1,4 @@
-"""Commands that neither compile nor launch: on a source, or on the deployment."""
+"""Commands that neither compile nor launch: on a source, the deployment, or what a caller used."""
 
 from argparse import Namespace
 from collections.abc import Mapping
@@ -13,6 +13,17 @@ from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import Diagnostic, Problem, render_all
 from tritonc.signature_sources import hinted_type, shown_value, template
+
+_ALL = "*"
+_COLUMNS = {
+    "day": "day (UTC)",
+    "caller": "caller",
+    "requests": "requests",
+    "received_bytes": "bytes received",
+    "sent_bytes": "bytes sent",
+    "cpu_seconds": "CPU seconds",
+    "gpu_seconds": "GPU seconds",
+}
 
 
 def add_commands(commands: Any) -> None:
@@ -99,3 +110,33 @@ def _parameter(parameter: Mapping[str, Any]) -> str:
     if isinstance(default, Mapping):
         text += f" = {default.get('expression', default.get('literal'))}"
     return text
+
+
+def add_command(commands: Any) -> None:
+    """Add `usage` to the parser's commands."""
+    parser = commands.add_parser("usage", help="show what you used on each of the last 35 days")
+    text = "of another API key by its id, or * for all (only for admins)"
+    parser.add_argument("--caller", metavar="ID", help=text)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
+    """Write the days as a table, newest first; return True."""
+    usage = client.usage(args.caller)
+    if args.json:
+        write_json(usage)
+        return True
+    days = usage.get("days") or ()
+    if not days:
+        terminal.say("nothing was used in the last 35 days")
+        return True
+    members = [name for name in _COLUMNS if name != "caller" or args.caller == _ALL]
+    rows = ([_cell(day, member) for member in members] for day in days)
+    terminal.draw(table([_COLUMNS[member] for member in members], rows))
+    return True
+
+
+def _cell(day: Mapping[str, Any], member: str) -> str:
+    amount = day.get(member)
+    return f"{amount:,}" if isinstance(amount, int | float) else str(amount)

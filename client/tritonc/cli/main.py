@@ -21,9 +21,8 @@ from tritonc._sync.client import Client
 from tritonc.cli.completion_command import ASKED, complete
 from tritonc.cli.interruption import Interrupted
 from tritonc.cli.parser import command_parser, joined
-from tritonc.cli.recent_keys import RecentKeys
+from tritonc.cli.recent_keys import RecentKeys, whole_key
 from tritonc.cli.refusal_words import refused
-from tritonc.cli.short_keys import whole_key
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import printable

@@ -1,8 +1,11 @@
 """The command line: all commands and their `--help`. Nothing is executed here."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cache
+from typing import Any, NoReturn
 
 from tritonc.cli import (
     completion_command,
@@ -12,16 +15,13 @@ from tritonc.cli import (
     get_command,
     key_commands,
     learn_command,
-    list_command,
     lookup_commands,
     prove_command,
     upgrade_command,
-    usage_command,
 )
 from tritonc.cli.compiling import compile_command, watch_command
 from tritonc.cli.launching import launch_command
 from tritonc.cli.programs import program_command, warm_command
-from tritonc.cli.suggesting_parser import SuggestingParser
 from tritonc.cli.sweeping import sweep_command
 
 EPILOG = """\
@@ -46,6 +46,10 @@ examples:
       --emit ptx=-
   tritonc compile a.py b.py --target cuda:80 --target cuda:90 --signature '*fp32:16,i32'
 """
+_MOST_CHARS = 100
+_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
+_UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)")
+_REQUIRED = "the following arguments are required"
 
 
 @cache
@@ -54,7 +58,7 @@ def command_parser() -> argparse.ArgumentParser:
 
     A notebook uses it for every cell.
     """
-    root = SuggestingParser(
+    root = _SuggestingParser(
         prog="tritonc",
         description="Compile and run Triton GPU kernels on a tritond service.",
         epilog=EPILOG,
@@ -78,11 +82,11 @@ def command_parser() -> argparse.ArgumentParser:
     gate_command.add_command(commands)
     upgrade_command.add_command(commands)
     learn_command.add_command(commands)
-    list_command.add_command(commands)
+    get_command.add_command(commands)
     get_command.add_commands(commands)
     lookup_commands.add_commands(commands)
     key_commands.add_commands(commands)
-    usage_command.add_command(commands)
+    lookup_commands.add_command(commands)
     completion_command.add_command(commands)
     for parser in _below(root):  # users may write it after the command, too
         parser.add_argument(*where, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -111,3 +115,58 @@ def joined(words: Sequence[str]) -> list[str]:
         else:
             kept.append(word)
     return kept
+
+
+class _SuggestingParser(argparse.ArgumentParser):
+    """Parses like argparse. A wrong command or flag is answered with the closest one.
+
+    A mistyped flag is reported before one that is missing, since it may be the same.
+    """
+
+    _words: Sequence[str] = ()
+
+    # typed as in argparse, whose overloads are of no use here
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, and remember the words for errors."""
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Write the usage and the error, and exit with 2, as argparse does."""
+        if message.startswith(_REQUIRED) and (unknown := self._unknown_flags()):
+            message = f"unrecognized arguments: {' '.join(unknown)}"
+        super().error(message + self._suggestion(message))
+
+    def _unknown_flags(self) -> list[str]:
+        """Return the words that look like long flags and abbreviate none of this command."""
+        known = sorted(set(self._flags()))
+        words = [word.partition("=")[0] for word in self._words if word.startswith("--")]
+        return [word for word in words if not any(flag.startswith(word) for flag in known)]
+
+    def _suggestion(self, message: str) -> str:
+        if match := _CHOICE.search(message):
+            word, known = match["word"], self._choices(message)
+        elif match := _UNKNOWN.search(message):
+            flags = (word for word in match["words"].split() if word.startswith("-"))
+            word, known = next(flags, "").partition("=")[0], self._flags()
+        else:
+            return ""
+        close = get_close_matches(word[:_MOST_CHARS], sorted(set(known)), n=1, cutoff=0.6)
+        return f"; did you mean {close[0]}?" if close else ""
+
+    def _choices(self, message: str) -> Iterable[str]:
+        """Return the choices of the argument that a message names, in argparse's words."""
+        for action in self._actions:
+            if action.choices is not None and message.startswith(f"argument {_name(action)}:"):
+                yield from map(str, action.choices)
+
+    def _flags(self) -> Iterable[str]:
+        for action in self._actions:
+            yield from action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    yield from (flag for a in parser._actions for flag in a.option_strings)
+
+
+def _name(action: argparse.Action) -> str:
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)

@@ -1,4 +1,4 @@
-"""Keys and ids that this user saw lately, so that a prefix or `@last` is enough.
+"""Keys and ids that this user saw lately, so that a prefix or `@last` stands for a whole one.
 
 They are in one small file of the user's cache folder, newest last. Only results of commands are
 written there; a file that cannot be read or written is not an error, as it only saves typing.
@@ -12,12 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tritonc._sync.client import Client
+from tritonc.own_list import KINDS
+from tritonc.service_errors import ProblemError
+
 LAST = "@last"
 MOST_KEYS = 500
 MOST_BYTES = 1 << 20
 LONGEST_ID = 64
 _ID = re.compile(r"[0-9a-f]{32,64}")
 _PREFIX = re.compile(r"[0-9a-f]+")
+_MOST_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +111,33 @@ def is_prefix(word: str) -> bool:
     """Return whether a word may be the beginning of a key or id, and is not a whole one."""
     is_whole = len(word) in (32, LONGEST_ID) or len(word) > LONGEST_ID
     return bool(_PREFIX.fullmatch(word)) and not is_whole
+
+
+def whole_key(word: str, recent: RecentKeys, client: Client) -> str:
+    """Return the key or id that `word` means, `word` itself if it is not a prefix of any.
+
+    Results of this machine come first, then those that the service lists for this caller. Raises
+    ArgumentTypeError if several begin so, or none does.
+    """
+    key = recent.resolved(word)
+    if not is_prefix(key):
+        return key
+    found = [each for kind in KINDS for each in _listed(client, kind, key)]
+    if not found:
+        message = f"{word}: no result of yours begins so; `tritonc list` shows those that are kept"
+        raise ArgumentTypeError(message)
+    if len(found) > 1:
+        listed = ", ".join(each[: len(word) + 8] for each in found[:_MOST_SHOWN])
+        raise ArgumentTypeError(f"{word}: several of your results begin so: {listed}")
+    return found[0]
+
+
+def _listed(client: Client, kind: str, prefix: str) -> list[str]:
+    """Return ids of the caller's own that begin with a prefix; none if the key may not list."""
+    try:
+        page = client.list(kind, prefix=prefix, limit=_MOST_SHOWN)
+    except ProblemError as error:
+        if error.slug != "forbidden":
+            raise
+        return []
+    return [item.id for item in page]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tritonc.diagnostic import printable, printable_json
-from tritonc.python_file import text_of
+from tritonc.local_file import text_of
 
 STANDARD = "-"
 

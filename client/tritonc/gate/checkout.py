@@ -8,8 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonc.local_file import bounded_bytes
-from tritonc.python_file import text_of
+from tritonc.local_file import bounded_bytes, text_of
 
 MOST_GATE_FILE_BYTES = 1 << 20
 _OF_GIT = ".git"

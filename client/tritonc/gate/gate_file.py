@@ -19,8 +19,15 @@ from tritonc.gate.gated_kernel import (
     budget_table,
 )
 from tritonc.gate.metric_budget import BACKENDS, NO_SPILLS, PROVED, TIME, Budgets, merged
-from tritonc.gate.toml_lines import KeyPath, key_lines, key_path, line_of, toml_of
-from tritonc.gate.toml_reading import FileProblem, TomlTable
+from tritonc.gate.toml_reading import (
+    FileProblem,
+    KeyPath,
+    TomlTable,
+    key_lines,
+    key_path,
+    line_of,
+    toml_of,
+)
 from tritonc.local_file import bounded_bytes
 from tritonc.service_errors import TritoncError
 

@@ -1,4 +1,4 @@
-"""The result as SARIF 2.1.0, which code scanning shows at the user's own lines.
+"""The result at the user's own lines: as SARIF 2.1.0 for code scanning, or as GitHub's commands.
 
 A kernel has one result for each target, however many of its budgets are broken, and one for each
 access that is not proved, whatever the target.
@@ -40,6 +40,8 @@ RULES = {
     "compile_ms": "compile time",
     "median_us": "time of a launch",
 }
+_OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_OF_PROPERTIES = _OF_DATA | {":": "%3A", ",": "%2C"}
 
 
 def sarif_report(judgement: GateJudgement) -> str:
@@ -125,3 +127,30 @@ def _location(path: Path, line: int, message: str = "") -> dict[str, Any]:
 
 def _rule(check: Check) -> str:
     return check.metric.partition(".")[0]
+
+
+# Findings as GitHub's workflow commands, which annotate the lines of a pull request's files.
+#
+# Names and messages may be a stranger's. They are escaped, so that each stays within its own
+# command.
+
+
+def github_report(judgement: GateJudgement) -> str:
+    """Return a command for each result."""
+    return "".join(
+        annotation("error", checks[0].path, checks[0].line, "tritonc gate", message_of(checks))
+        for checks in results_of(judgement)
+    )
+
+
+def annotation(level: str, path: Path, line: int, title: str, message: str) -> str:
+    """Return the line that annotates `path`; `level` is error, warning or notice."""
+    members = {"file": shown_path(path), "line": str(max(1, line)), "title": title}
+    properties = ",".join(
+        f"{name}={_escaped(text, _OF_PROPERTIES)}" for name, text in members.items()
+    )
+    return f"::{level} {properties}::{_escaped(message, _OF_DATA)}\n"
+
+
+def _escaped(text: str, signs: dict[str, str]) -> str:
+    return "".join(signs.get(sign, sign) for sign in one_line(text))

@@ -10,9 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
-from tritonc.local_file import bounded_bytes
+from tritonc.local_file import bounded_bytes, text_of
 from tritonc.packages.module_place import INIT, LIBRARIES, ModulePlace, place_of
-from tritonc.python_file import text_of
 
 ReadText = Callable[[Path], str]
 """Returns the text of a file. Raises OSError."""

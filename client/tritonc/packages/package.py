@@ -4,12 +4,13 @@ At first that is the file and the `__init__.py` of the packages around it. The s
 and names the modules that the kernel needs; these are sent, or listed as absent.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import ast
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tritonc.diagnostic import Problem
-from tritonc.packages.imported_names import imported_names
 from tritonc.packages.module_place import INIT, LIBRARIES, ModulePlace, is_sendable, place_of
 from tritonc.packages.module_sources import (
     FolderModules,
@@ -27,6 +28,7 @@ MOST_FILES = 512  # in one request
 MOST_BYTES = 4 << 20  # of their texts
 MOST_ABSENT = 512
 _SHOWN = 3
+_MOST_CHARS = 1 << 20
 
 
 class Package:
@@ -59,7 +61,7 @@ class Package:
         self._sends_modules = sends_modules
         self._place = place
         self._rounds = 0
-        self._imported = imported_names(text, module)
+        self._imported = _imported_names(text, module)
         self._left_out: list[str] = []
         self._add(*(ModuleText(name, text) for name, text in self._named.items()))
         if sends_modules:
@@ -128,7 +130,7 @@ class Package:
             self._add_absent(name, is_here=True)
         else:
             self._add(*new)
-            self._imported |= imported_names(found.text, _module_of(found.name))
+            self._imported |= _imported_names(found.text, _module_of(found.name))
 
     def _parents(self, name: str) -> list[ModuleText]:
         """Return the `__init__.py` of the packages around a module; folders may have none."""
@@ -231,3 +233,28 @@ def with_modules(body: Mapping[str, Any], package: Package | None) -> Mapping[st
         if isinstance(inner := body.get(name), Mapping):
             return {**body, name: with_modules(inner, package)}
     return {**body, **package.members}
+
+
+def _imported_names(text: str, module: str) -> set[str]:
+    """Return what a module may import: of `from a import b` both `a` and `a.b`.
+
+    `module` is its own dotted name, for relative imports. Invalid Python imports nothing.
+    """
+    if len(text) > _MOST_CHARS:
+        return set()
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about the user's own string literals
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    return {name for node in ast.walk(tree) for name in _names(node, module.split(".")[:-1])}
+
+
+def _names(node: ast.AST, package: list[str]) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level <= len(package):
+        above = package[: len(package) - node.level + 1] if node.level else []
+        base = ".".join([*above, *([node.module] if node.module else [])])
+        yield base
+        yield from (f"{base}.{alias.name}" for alias in node.names)

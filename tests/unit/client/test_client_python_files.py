@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tritonc.local_file import text_of
 from tritonc.local_imports import local_imports
-from tritonc.python_file import text_of
 
 
 def test_a_coding_line_is_followed() -> None:

@@ -10,9 +10,8 @@ from tritonc._sync.client import Client
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import WORDS, add_files, add_json, add_wait, count, number
 from tritonc.cli.posted_file import PostedFile, read_program
-from tritonc.cli.recent_keys import remember
+from tritonc.cli.recent_keys import remember, whole_key
 from tritonc.cli.refusal_words import WRONG_REQUEST, flag_line, is_wrong_request
-from tritonc.cli.short_keys import whole_key
 from tritonc.cli.streams import STANDARD, name_of, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.programs.program import Program, ProgramFailed

@@ -27,14 +27,16 @@ from tritonc.cli.posted_file import PostedFile, read_source
 from tritonc.cli.recent_keys import remember
 from tritonc.cli.refusal_words import WRONG_REQUEST, wrong_row
 from tritonc.cli.streams import STANDARD, read, write, write_json
-from tritonc.cli.sweeping.sweep_outputs import (
+from tritonc.cli.sweeping.sweep_report import (
     WINNERS,
     check_alone,
     check_outputs,
     check_winners,
+    closing_lines,
+    live_view,
+    sweep_table,
     winners_files,
 )
-from tritonc.cli.sweeping.sweep_report import closing_lines, live_view, sweep_table
 from tritonc.cli.sweeping.sweep_space import SWEPT, base_of, is_launch, space_of
 from tritonc.cli.terminal import Terminal
 from tritonc.launch_body import LaunchRequest

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tritonc.upgrade.responsible_pass import responsible_pass
+from tritonc.upgrade.upgrade_run import responsible_pass
 
 TTIR = "module {\n  %0 = tt.load %x : tensor<64xf32>\n}"
 LAID_OUT = "#blocked = #ttg.blocked<{order = [0]}>\nmodule {\n  %0 = tt.load %x\n}"
