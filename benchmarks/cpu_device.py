@@ -127,7 +127,7 @@ class Device:
 
 def _order_of(launch: CpuLaunch, *, one_by_one: bool) -> Any:
     from compiler.target import Target
-    from launch.messages import MOST_BATCH_ELEMENTS, RunOrder
+    from launch.messages import MAX_BATCH_ELEMENTS, RunOrder
     from tests.integration.launch.child_runs import Bound, Buffer
 
     given: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def _order_of(launch: CpuLaunch, *, one_by_one: bool) -> Any:
     return RunOrder(
         ir=(0, 0), stage="source", target=Target("cuda", 90, 32), files=[],
         allocations=bound.allocations, arguments=bound.arguments, parameters=list(launch.dtypes),
-        grid=launch.grid, batch_elements=1 if one_by_one else MOST_BATCH_ELEMENTS,
+        grid=launch.grid, batch_elements=1 if one_by_one else MAX_BATCH_ELEMENTS,
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ TARGET = Target("cuda", 90, 32)
 CPU_S = 45
 """The most CPU time of one kernel; it is refused afterwards."""
 MEMORY_BYTES = 3 << 30
-LEAST_WHOLE = 0.5
+MIN_WHOLE = 0.5
 VERDICTS = ("proved", "refuted", "possible", "unknown")
 SHOWN = 25
 Record = dict[str, Any]
@@ -253,8 +253,8 @@ def _show(found: dict[Package, list[Record]]) -> None:
         if records:
             print(_row(label, "", records))
             share = sum(map(_is_whole, records)) / len(records)
-            verdict = "met" if share >= LEAST_WHOLE else "NOT MET"
-            print(f"whole: {100 * share:.0f} %, at least {100 * LEAST_WHOLE:.0f} %: {verdict}")
+            verdict = "met" if share >= MIN_WHOLE else "NOT MET"
+            print(f"whole: {100 * share:.0f} %, at least {100 * MIN_WHOLE:.0f} %: {verdict}")
     every = [one for group in found.values() for one in group]
     reasons = Counter[str]()
     for record in every:

@@ -17,9 +17,9 @@ from table import Row, show
 
 BAR_MS = 100.0
 BAR_TIMES = 20.0
-LEAST_COUNTED_BYTES = 1 << 20
+MIN_COUNTED_BYTES = 1 << 20
 """A smaller body counts as this large."""
-MOST = 30
+MAX_BODIES = 30
 TIMEOUT_S = 120.0
 _NS_PER_MS = 1e6
 
@@ -43,13 +43,15 @@ class Cost:
     @property
     def times(self) -> float:
         """The memory that it took, in multiples of the body's size."""
-        return self.memory_bytes / max(self.size_bytes, LEAST_COUNTED_BYTES)
+        return self.memory_bytes / max(self.size_bytes, MIN_COUNTED_BYTES)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="bodies whose name contains this")
-    parser.add_argument("--most", type=int, default=MOST, help="number of bodies measured alone")
+    parser.add_argument(
+        "--most", type=int, default=MAX_BODIES, help="number of bodies measured alone"
+    )
     arguments = parser.parse_args()
     chosen = [body for body in bodies() if arguments.only in body.name]
     with Deployment() as deployment:

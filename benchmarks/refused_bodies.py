@@ -16,10 +16,10 @@ HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, text/event-stream",
 }
-MOST_VALUES = 295_000
-MOST_CONTAINERS = 98_000
-MOST_VALUES_OF_TOOL = 49_000
-MOST_CONTAINERS_OF_TOOL = 9_800
+MAX_VALUES = 295_000
+MAX_CONTAINERS = 98_000
+MAX_VALUES_OF_TOOL = 49_000
+MAX_CONTAINERS_OF_TOOL = 9_800
 BODY_BYTES = 8 << 20
 BATCH_BYTES = 16 << 20
 STATE_BYTES = 2 << 20
@@ -135,7 +135,7 @@ _OF_TEXTS: dict[str, Callable[[], bytes]] = {
     "one number of 8 MiB": lambda: b'{"timeout_s":' + b"1" * (BODY_BYTES - 20) + b"}",
     "one fraction of 8 MiB": lambda: b'{"timeout_s":1.' + b"1" * (BODY_BYTES - 20) + b"}",
     "one member again and again": lambda: (
-        b"{" + b",".join([b'"source":"a"'] * (MOST_VALUES // 2)) + b"}"
+        b"{" + b",".join([b'"source":"a"'] * (MAX_VALUES // 2)) + b"}"
     ),
     "one number of 4,000 digits, and no end": lambda: (
         b"[" + b"1" * 4000 + b"," + b' "a"' * (BODY_BYTES // 4 - 2000)
@@ -167,8 +167,8 @@ def _most(path: str, *, as_many_as_fit: bool) -> tuple[int, int]:
     if as_many_as_fit:
         return BATCH_BYTES, BATCH_BYTES
     if path == "/mcp":
-        return MOST_VALUES_OF_TOOL, MOST_CONTAINERS_OF_TOOL
-    return MOST_VALUES, MOST_CONTAINERS
+        return MAX_VALUES_OF_TOOL, MAX_CONTAINERS_OF_TOOL
+    return MAX_VALUES, MAX_CONTAINERS
 
 
 def _limit_bytes(path: str) -> int:

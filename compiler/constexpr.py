@@ -9,7 +9,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from compiler.json_number import LARGEST_EXACT, read_number, tagged_float, written_number
+from compiler.json_number import MAX_EXACT, read_number, tagged_float, written_number
 from compiler.rejection import FieldError, RequestRejected, pointer, shown
 from compiler.type_name import UnknownType, canonical_dtype
 
@@ -158,7 +158,7 @@ def written_value(value: Value) -> Any:
         return value
     [(tag, inner)] = value.items()
     match tag:
-        case "int" if abs(int(inner)) <= LARGEST_EXACT:
+        case "int" if abs(int(inner)) <= MAX_EXACT:
             return int(inner)
         case "float" if math.isfinite(number := float.fromhex(inner)):
             return number

@@ -16,7 +16,7 @@ from compiler.stages import DiagnosticStage
 
 KERNEL_FOLDER = "/kernel/"
 USER_FILE = "user.py"
-LONGEST_EXCERPT_LINE = 400
+MAX_EXCERPT_LINE = 400
 MESSAGE_CHARS = 4000
 MAX_TEXT_CHARS = 10_000
 STDOUT_CHARS = 72 << 10
@@ -138,7 +138,7 @@ def excerpt(lines: Sequence[str], span: Span) -> str | None:
     """
     if not 1 <= span.line <= len(lines):
         return None
-    text = lines[span.line - 1].rstrip("\r\n")[:LONGEST_EXCERPT_LINE]
+    text = lines[span.line - 1].rstrip("\r\n")[:MAX_EXCERPT_LINE]
     if span.column is None:
         return text
     start = min(max(span.column - 1, 0), len(text))

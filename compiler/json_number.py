@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-LARGEST_EXACT = 2**53
+MAX_EXACT = 2**53
 """The largest integer that every reader of JSON keeps exactly."""
 NON_FINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """The names of non-finite numbers, which JSON lacks, in answers and requests."""
@@ -21,7 +21,7 @@ def written_number(number: Any) -> Number | str:
     """Return a number, also NumPy's, as answers say it: `read_number` reads it back."""
     plain = number.item() if hasattr(number, "item") else number
     if isinstance(plain, int):
-        return plain if abs(plain) <= LARGEST_EXACT else str(plain)
+        return plain if abs(plain) <= MAX_EXACT else str(plain)
     if math.isnan(plain):
         return "NaN"
     if math.isinf(plain):

@@ -17,7 +17,7 @@ REGISTERS = 64 * KIB  # of 32 bits, of every capability here
 REGISTERS_PER_THREAD = 256
 _MAXIMUM_THREADS = 1024
 _SMALLEST_BLOCK = 16
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 
 
 def multiprocessor_of(target: Target) -> CudaMultiprocessor | HipMultiprocessor | None:
@@ -220,7 +220,7 @@ def _is_of_k(name: str) -> bool:
 
 
 def _listed(sizes: dict[str, int]) -> str:
-    return ", ".join(f"{name} (now {sizes[name]})" for name in list(sizes)[:_MOST_NAMES])
+    return ", ".join(f"{name} (now {sizes[name]})" for name in list(sizes)[:_MAX_NAMES])
 
 
 def _is_block_size(parameter: Parameter) -> bool:

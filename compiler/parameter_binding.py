@@ -117,7 +117,7 @@ def _hint(fact: Mapping[str, Any]) -> str:
     return f"Add it to `constexprs`: the first configuration has {name} = {value}."
 
 
-_MOST_SHOWN = 50
+_MAX_SHOWN = 50
 
 
 class BindingFailed(Exception):
@@ -135,7 +135,7 @@ class BindingFailed(Exception):
     @classmethod
     def of(cls, misfits: Sequence[BindingProblem]) -> BindingFailed:
         """Return one failure for all of `misfits`, which are in the order of the report."""
-        first, shown = misfits[0], misfits[:_MOST_SHOWN]
+        first, shown = misfits[0], misfits[:_MAX_SHOWN]
         problems = [item.message.rstrip(".") for item in shown[:-1]] + [shown[-1].message]
         failed = cls(first.slug, "; ".join(problems), first.parameter)
         failed.misfits = tuple(shown)

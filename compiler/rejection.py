@@ -20,10 +20,10 @@ _ALIKE = 0.74
 ALIKE_AMONG_FEW = 0.6
 """A low bar, for names that the message lists anyway: a wrong guess does no harm."""
 _SHORTEST_BEGINNING = 4
-_LONGEST_SLIP = 64
-_MOST_COMPARED = 100_000
+_MAX_SLIP = 64
+_MAX_COMPARED = 100_000
 """Pairs of characters that one search for an alike name may compare: 10 ms of CPU."""
-_MOST_COMPARED_FOR_A_REQUEST = 5_000
+_MAX_COMPARED_FOR_A_REQUEST = 5_000
 """The same for names of a request, which may have many errors."""
 
 
@@ -103,7 +103,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def closest(
-    name: str, known: Iterable[str], alike: float = _ALIKE, most_compared: int = _MOST_COMPARED
+    name: str, known: Iterable[str], alike: float = _ALIKE, most_compared: int = _MAX_COMPARED
 ) -> str | None:
     """Return the known name most like `name`, ignoring case, or `None` if none is like it.
 
@@ -111,7 +111,7 @@ def closest(
     letters (`offs`); words that merely share some letters (`relu`, `ravel`) are not. Names with an
     underscore in front are meant only by such names. Of many long names, the first are compared.
     """
-    if len(name) > _LONGEST_SLIP:
+    if len(name) > _MAX_SLIP:
         return None
     is_private = name[:1] == "_"
     names = {
@@ -145,7 +145,7 @@ def _most_alike(name: str, names: Iterable[str], alike: float, most_compared: in
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean `x`?" for the closest of a request's few names, or an empty string."""
-    meant = closest(name, known, ALIKE_AMONG_FEW, _MOST_COMPARED_FOR_A_REQUEST)
+    meant = closest(name, known, ALIKE_AMONG_FEW, _MAX_COMPARED_FOR_A_REQUEST)
     return f" Did you mean `{meant}`?" if meant else ""
 
 

@@ -8,7 +8,7 @@ import re
 from compiler.rejection import ALIKE_AMONG_FEW, closest, shown
 
 MAX_TYPE_CHARS = 256
-MOST_DESCRIPTOR_EXTENTS = 5
+MAX_DESCRIPTOR_EXTENTS = 5
 """A tensor map has no more, and Triton makes no descriptor with more."""
 SCALAR_BYTES = {
     **dict.fromkeys(("i1", "u1", "i8", "u8"), 1),
@@ -170,7 +170,7 @@ def is_parameter_type(name: str) -> bool:
     if len(name) > MAX_TYPE_CHARS:
         return False
     if match := _DESCRIPTOR.fullmatch(name):
-        return match[1] in SCALAR_BYTES and match[2].count(",") < MOST_DESCRIPTOR_EXTENTS
+        return match[1] in SCALAR_BYTES and match[2].count(",") < MAX_DESCRIPTOR_EXTENTS
     element = name.lstrip("*")
     return (element.removeprefix("k") if element != name else element) in SCALAR_BYTES
 

@@ -14,9 +14,9 @@ from store.byte_limits import MAX_LOG_LINE_BYTES
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
-MOST_CHARS: Final = 4_000
-MOST_TRACEBACK_CHARS: Final = 16_000
-MOST_ESCAPED_CHARS: Final = 1_000
+MAX_CHARS: Final = 4_000
+MAX_TRACEBACK_CHARS: Final = 16_000
+MAX_ESCAPED_CHARS: Final = 1_000
 """Of a traceback whose escapes in JSON would exceed the limit of a line."""
 _CONTEXT: Final = (REQUEST_ID, KEY, CALLER_ID, WORKER)
 _ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160))} | {
@@ -58,14 +58,14 @@ class JsonLine(logging.Formatter):
         }
         written = json.dumps(line)
         if len(written) > MAX_LOG_LINE_BYTES:  # of escapes, each six bytes or twelve
-            end = (line["traceback"] or "")[-MOST_ESCAPED_CHARS:]
+            end = (line["traceback"] or "")[-MAX_ESCAPED_CHARS:]
             written = json.dumps(line | {"traceback": end or None})
         return written
 
 
 def _message(record: logging.LogRecord) -> str:
     message = record.getMessage()
-    clipped = message if len(message) <= MOST_CHARS else f"{message[: MOST_CHARS - 3]}..."
+    clipped = message if len(message) <= MAX_CHARS else f"{message[: MAX_CHARS - 3]}..."
     return clipped.translate(_ESCAPES)
 
 
@@ -78,4 +78,4 @@ def _bounded(text: str) -> str:
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str | None:
     if not record.exc_info:
         return None
-    return formatter.formatException(record.exc_info)[-MOST_TRACEBACK_CHARS:]
+    return formatter.formatException(record.exc_info)[-MAX_TRACEBACK_CHARS:]

@@ -23,8 +23,8 @@ LOGGED_S: Final = 0.1
 """A longer step is logged."""
 RECORDED_S: Final = 0.25
 """A longer step is recorded in the folder."""
-_DEEPEST: Final = 16
-_MOST_CHARS: Final = 200
+_MAX_DEPTH: Final = 16
+_MAX_CHARS: Final = 200
 logger = logging.getLogger(__name__)
 EVERY_S: Final = 0.1
 
@@ -87,10 +87,10 @@ def step_name(callback: Callable[..., Any]) -> str:
     """
     owner = getattr(callback, "__self__", None)
     if not isinstance(owner, asyncio.Task):
-        return getattr(callback, "__qualname__", None) or repr(callback)[:_MOST_CHARS]
+        return getattr(callback, "__qualname__", None) or repr(callback)[:_MAX_CHARS]
     names: list[str] = []
     inner: Any = owner.get_coro()
-    while inner is not None and hasattr(inner, "cr_await") and len(names) < _DEEPEST:
+    while inner is not None and hasattr(inner, "cr_await") and len(names) < _MAX_DEPTH:
         line = "" if inner.cr_frame is None else f":{inner.cr_frame.f_lineno}"
         names.append(f"{inner.__qualname__}{line}")
         inner = inner.cr_await

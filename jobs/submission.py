@@ -32,7 +32,7 @@ HANG_UP_CHECK_S: Final = 2.0
 WAIT_S: Final = 600.0
 """The maximum time of one look at a result, unless something else bounds the wait."""
 FIRST_PAUSE_S: Final = 0.2
-LONGEST_PAUSE_S: Final = 5.0
+MAX_PAUSE_S: Final = 5.0
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class JobClient:
 
         Raises CallerBytesFull: waiting makes no room for that, and StoreUnavailable.
         """
-        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        backoff = Backoff(FIRST_PAUSE_S, MAX_PAUSE_S)
         while True:
             try:
                 return await self.submit(order, waiting=waiting)

@@ -58,7 +58,7 @@ class TuningOrder:
     restore_value: Sequence[str] = ()
 
 
-MOST_BATCH_ELEMENTS = 1 << 16
+MAX_BATCH_ELEMENTS = 1 << 16
 """Elements of one tensor in a batch of programs. Batches that fit a CPU cache run fastest."""
 
 
@@ -84,7 +84,7 @@ class RunOrder(Order):
     checks: Sequence[str] = ()
     trace: TraceOrder | None = None
     tuning: TuningOrder | None = None
-    batch_elements: int = MOST_BATCH_ELEMENTS
+    batch_elements: int = MAX_BATCH_ELEMENTS
     """The limit for the largest tensor of a batch of programs; a single program always runs."""
     fp_fusion: bool = True
     """The option `enable_fp_fusion`: fuse a product and a sum into one operation."""

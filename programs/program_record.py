@@ -15,7 +15,7 @@ from launch.request.launch_record import Comparison, Device, LaunchState, Summar
 from launch.request.verdict import Verdict
 from programs.flag_kinds import SERIOUS, FlagKind
 
-MOST_ENTRIES = 200
+MAX_ENTRIES = 200
 CoverageMeasure = Literal["time", "work"]
 
 
@@ -159,7 +159,7 @@ class ProgramCaseResult(Record):
     coverage_measure: CoverageMeasure | None = None
     timing: ProgramTiming | None = None
     reference_timing: ProgramTiming | None = None
-    entries: list[EntryTime] | None = Field(default=None, max_length=MOST_ENTRIES)
+    entries: list[EntryTime] | None = Field(default=None, max_length=MAX_ENTRIES)
     peak_bytes: int | None = None
     problem: ProgramProblem | None = None
 
@@ -213,7 +213,7 @@ class Program(Record):
     )
     entries: list[EntryTime] | None = Field(
         default=None,
-        max_length=MOST_ENTRIES,
+        max_length=MAX_ENTRIES,
         description="the times of ops and launches, the longest first; null on the CPU device",
     )
     reference: ReferenceRecord | None = None

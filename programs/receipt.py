@@ -14,9 +14,9 @@ from compiler.compilation import Record
 
 PAYLOAD_TYPE: Final = "application/vnd.tritond.receipt+json"
 RECEIPT_VERSION: Final = 1
-MOST_VALUES: Final = 1_000
-MOST_KERNELS: Final = 1_000
-MOST_TAPE_BYTES: Final = 4 << 20
+MAX_VALUES: Final = 1_000
+MAX_KERNELS: Final = 1_000
+MAX_TAPE_BYTES: Final = 4 << 20
 """Limit of the tapes within a receipt; it has only the digests of longer ones."""
 
 
@@ -48,7 +48,7 @@ class ReceiptWork(Record):
         default_factory=dict, description="by compilation key: the digest of each stage"
     )
     values: list[ReceiptValue] = Field(
-        default_factory=list, description=f"of all cases and trials, the first {MOST_VALUES:,}"
+        default_factory=list, description=f"of all cases and trials, the first {MAX_VALUES:,}"
     )
 
 
@@ -80,7 +80,7 @@ def receipt_payload(
 
     `tapes` has the digest and the text of each; None for a text that has left the cache.
     """
-    room = MOST_TAPE_BYTES
+    room = MAX_TAPE_BYTES
     texts: dict[str, dict[str, Any]] = {}
     for whose, (digest, text) in tapes.items():
         fits = text is not None and len(text) <= room

@@ -9,8 +9,8 @@ from compiler.compilation import amended
 from launch.contract.guesses import equalities_of, guesses_of
 from proofs.proof_record import ProofAnswer
 
-_MOST_LISTED: Final = 24
-_MOST_NAMED: Final = 3
+_MAX_LISTED: Final = 24
+_MAX_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Guess:
     def of(cls, contract: str, *, is_inferred: bool) -> Guess:
         """Return the guesses of a contract; of one that was inferred, all its equalities."""
         marked = guesses_of(contract)
-        named = ", ".join(marked[:_MOST_NAMED])
-        more = f" and {len(marked) - _MOST_NAMED} more" if len(marked) > _MOST_NAMED else ""
+        named = ", ".join(marked[:_MAX_NAMED])
+        more = f" and {len(marked) - _MAX_NAMED} more" if len(marked) > _MAX_NAMED else ""
         reason = f"proved for {named}{more} only; give cases with other sizes" if marked else ""
         assumed = [*marked, *(equalities_of(contract) if is_inferred else ())]
-        return cls(tuple(dict.fromkeys(assumed))[:_MOST_LISTED], reason)
+        return cls(tuple(dict.fromkeys(assumed))[:_MAX_LISTED], reason)
 
     def applied(self, answer: ProofAnswer) -> ProofAnswer:
         """Return an answer with what it rests on; what is proved of one size is unknown."""

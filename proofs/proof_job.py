@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from compiler.job import CompileJob
 from compiler.problem import Problem
 from compiler.request.compile_request import Name
-from launch.contract.text import MOST_CHARACTERS
+from launch.contract.text import MAX_CHARACTERS
 from launch.request.launch_request import MAX_DEADLINE_S
 from proofs.proof_record import Proof, proof_url
 from proofs.proof_request import ProofCheck, ProofLimits
@@ -19,7 +19,7 @@ class OtherKernelJob(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     compile_job: CompileJob
-    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+    contract: Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class ProofJob(BaseModel):
@@ -32,7 +32,7 @@ class ProofJob(BaseModel):
     id: Annotated[str, Field(max_length=64)]
     caller: Name
     compile_job: CompileJob
-    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+    contract: Annotated[str, Field(max_length=MAX_CHARACTERS)]
     is_inferred: bool
     checks: list[ProofCheck]
     limits: ProofLimits

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import Json, Name, one_of
-from launch.contract.text import MOST_CHARACTERS
+from launch.contract.text import MAX_CHARACTERS
 from launch.request.grid import GRID_SCHEMA
 from launch.request.launch_request import MAX_DEADLINE_S
 from launch.request.launched_kernel import LaunchedKernel
@@ -19,8 +19,8 @@ DEADLINE_S = 300.0
 MAX_CASES = 8
 MAX_ARGUMENTS = 256
 MAX_RANK = 8
-LARGEST_SIZE = 2**31
-LARGEST_BUFFER = 2**40
+MAX_SIZE = 2**31
+MAX_BUFFER = 2**40
 _Size = Annotated[int, Field(ge=0, le=2**40)]
 
 ADD_CONTRACT = (
@@ -76,8 +76,8 @@ class ProofCase(RequestPart):
 class ProofLimits(RequestPart):
     """The largest sizes that a proof is about."""
 
-    size: Annotated[int, Field(ge=1, le=LARGEST_SIZE, description="of a scalar or a size")] = 2**30
-    elements: Annotated[int, Field(ge=1, le=LARGEST_BUFFER, description="of a buffer")] = 2**36
+    size: Annotated[int, Field(ge=1, le=MAX_SIZE, description="of a scalar or a size")] = 2**30
+    elements: Annotated[int, Field(ge=1, le=MAX_BUFFER, description="of a buffer")] = 2**36
 
 
 class EquivalentKernel(LaunchedKernel):
@@ -86,7 +86,7 @@ class EquivalentKernel(LaunchedKernel):
     model_config = ConfigDict(json_schema_extra=one_of("compilation", "source", "ir"))
 
     compilation: Json = Field(default=None, description="as in a proof")
-    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
+    contract: Annotated[str, Field(max_length=MAX_CHARACTERS)] | None = Field(
         default=None, description="default: that of the whole request"
     )
 
@@ -113,7 +113,7 @@ class ProofRequest(LaunchedKernel):
             ]
         },
     )
-    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
+    contract: Annotated[str, Field(max_length=MAX_CHARACTERS)] | None = Field(
         default=None, description="what every launch keeps; docs/reference/proofs.md"
     )
     equivalent: Annotated[list[EquivalentKernel], Field(min_length=2, max_length=2)] | None = Field(

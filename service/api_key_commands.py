@@ -79,7 +79,7 @@ def _label(written: str) -> str:
 
 
 _NO_LIMIT = "none"
-_LEAST, _MOST = 0.001, 1_000_000
+_MIN, _MAX = 0.001, 1_000_000
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
             f"--{name}",
             type=_limit,
             metavar="N",
-            help=f"limit of {of}, from {_LEAST} to {_MOST}; {_NO_LIMIT}: no limit "
+            help=f"limit of {of}, from {_MIN} to {_MAX}; {_NO_LIMIT}: no limit "
             "(default: none, or as it is)",
         )
 
@@ -100,9 +100,9 @@ def _limit(written: str) -> float | str:
         number = float(written)
     except ValueError:
         number = 0.0
-    if not _LEAST <= number <= _MOST:
+    if not _MIN <= number <= _MAX:
         raise argparse.ArgumentTypeError(
-            f"{written!r} is not a limit; write a number from {_LEAST} to {_MOST}, or {_NO_LIMIT}"
+            f"{written!r} is not a limit; write a number from {_MIN} to {_MAX}, or {_NO_LIMIT}"
         )
     return number
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-MOST_KEY_BYTES = 4096
+MAX_KEY_BYTES = 4096
 _OF_OTHERS = 0o007
 _ID_CHARS = 16
 
@@ -60,7 +60,7 @@ def receipt_key(path: Path | None) -> ReceiptKey | None:
         if not path.exists():
             _make(path)
         with path.open("rb") as file:
-            mode, text = os.fstat(file.fileno()).st_mode, file.read(MOST_KEY_BYTES)
+            mode, text = os.fstat(file.fileno()).st_mode, file.read(MAX_KEY_BYTES)
     except OSError as error:
         raise InvalidReceiptKey(f"{path}: {error.strerror}") from None
     if mode & _OF_OTHERS:

@@ -12,7 +12,7 @@ from service.http.rate_limit import rate_limit_headers
 from store import scripts
 
 HOLD_S: Final = 1.0
-MOST_CALLERS: Final = 10_000
+MAX_CALLERS: Final = 10_000
 
 
 class RequestRate:
@@ -24,7 +24,7 @@ class RequestRate:
 
     def __init__(self, redis: Redis) -> None:
         self._take = scripts.load(redis, "take_request")
-        self._refusals: TTLCache[str, int] = TTLCache(MOST_CALLERS, ttl=HOLD_S)
+        self._refusals: TTLCache[str, int] = TTLCache(MAX_CALLERS, ttl=HOLD_S)
 
     async def take(self, caller: str, requests_per_s: float) -> dict[str, str]:
         """Count one request and return the headers of its answer.

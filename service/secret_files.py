@@ -8,7 +8,7 @@ from pathlib import Path
 
 SECRETS = ("TRITOND_ADMIN_KEY", "TRITOND_REDIS_URL", "TRITOND_CACHE_URL")
 FILE = "_FILE"
-MOST_BYTES = 64 << 10
+MAX_BYTES = 64 << 10
 
 
 class InvalidSecretFile(Exception):
@@ -25,7 +25,7 @@ def read_secret_files(environment: MutableMapping[str, str]) -> None:
             raise InvalidSecretFile(f"{name} and {name}{FILE} are both set; keep one")
         try:
             with Path(path).open("rb") as file:
-                secret = file.read(MOST_BYTES).decode().strip()
+                secret = file.read(MAX_BYTES).decode().strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise InvalidSecretFile(f"{name}{FILE}: {path}: {reason}") from error

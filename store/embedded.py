@@ -42,7 +42,7 @@ LOCK_TIMEOUT_S: Final = (
     2.0  # a server whose parent was just killed needs a moment to write its data
 )
 POLL_S: Final = 0.02
-LONGEST_SOCKET_PATH_BYTES: Final = 100  # sun_path of unix(7) has 108, with its zero
+MAX_SOCKET_PATH_BYTES: Final = 100  # sun_path of unix(7) has 108, with its zero
 
 
 def bound_to_parent(*command: str) -> list[str]:
@@ -176,7 +176,7 @@ class EmbeddedValkey:
             await asyncio.sleep(POLL_S)
 
     def _shorten_socket_path(self) -> None:
-        if len(os.fsencode(self._socket)) > LONGEST_SOCKET_PATH_BYTES:
+        if len(os.fsencode(self._socket)) > MAX_SOCKET_PATH_BYTES:
             self._short_folder = Path(tempfile.mkdtemp(prefix="tritond-", dir="/tmp"))
             self._socket = self._short_folder / "valkey.sock"
 

@@ -13,7 +13,7 @@ from store.budget import Budget
 
 LIFE_S: Final = 3600
 """The life of an answer, from when it was computed."""
-MOST_ANSWERS: Final = 20_000
+MAX_ANSWERS: Final = 20_000
 """The limit per caller."""
 SHARE: Final = 4
 """One answer may take this part of its caller's budget."""
@@ -40,7 +40,7 @@ class ExpectedOutputs:
         if not self.has_room_for(len(data)):
             return
         has_books = "1" if self._budget else "0"
-        bounds = (self._limit_bytes, MOST_ANSWERS, LIFE_S)
+        bounds = (self._limit_bytes, MAX_ANSWERS, LIFE_S)
         await self._keep(args=[caller, key, data, *bounds, has_books])
 
     async def get(self, caller: str, key: str) -> bytes | None:

@@ -14,7 +14,7 @@ from redis.asyncio.client import Pipeline
 from store import keys, scripts
 from store.launches import LIFE_S
 
-MOST_LISTED: Final = 1_000
+MAX_LISTED: Final = 1_000
 """The newest jobs of a collection that are listed for a caller."""
 NOTED_AT_ONCE: Final = 2_000
 LISTED_AT_ONCE: Final = 200
@@ -96,7 +96,7 @@ def _is_behind(job: Listed, other: Listed) -> bool:
 
 
 def _arguments(listing: Listing, caller: str, ids: Sequence[str]) -> list[str | int]:
-    return [listing.collection, caller, listing.life_s * 1000, MOST_LISTED, *ids]
+    return [listing.collection, caller, listing.life_s * 1000, MAX_LISTED, *ids]
 
 
 def _name(collection: str, caller: str) -> str:

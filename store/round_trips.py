@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from redis.asyncio.client import Pipeline
 
-MOST_COMMANDS: Final = 64
-MOST_BYTES: Final = 1 << 20
+MAX_COMMANDS: Final = 64
+MAX_BYTES: Final = 1 << 20
 """The limit of one round trip, unless a single command is longer."""
 _shared: ContextVar[bool] = ContextVar("shared_round_trips", default=False)
 
@@ -82,8 +82,8 @@ class RoundTrips:
     def _next_part(self) -> list[_Command]:
         """Take the first commands that wait, within the limits of a round trip."""
         part: list[_Command] = []
-        left_bytes = MOST_BYTES
-        while self._waiting and len(part) < MOST_COMMANDS:
+        left_bytes = MAX_BYTES
+        while self._waiting and len(part) < MAX_COMMANDS:
             command = self._waiting[0]
             left_bytes -= command.size_bytes
             if part and left_bytes < 0:

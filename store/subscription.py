@@ -23,7 +23,7 @@ SILENCE_S: Final = 5.0
 PONG_S: Final = 5.0
 SUBSCRIBE_S: Final = 10.0
 RETRY_S: Final = 0.2
-LONGEST_RETRY_S: Final = 2.0
+MAX_RETRY_S: Final = 2.0
 _LOST = (exceptions.RedisError, StoreUnavailable, TimeoutError, OSError)
 
 logger = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class Subscription:
                 with contextlib.suppress(*_LOST):  # a closed connection is lost already
                     await pubsub.aclose()  # type: ignore[no-untyped-call]
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
+            pause_s = min(2 * pause_s, MAX_RETRY_S)
 
     def _disconnect(self) -> None:
         was_connected, self._connected = self._connected, False

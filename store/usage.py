@@ -16,7 +16,7 @@ from store.connection import EssentialWrites
 from store.errors import StoreUnavailable
 
 KEPT_DAYS: Final = 35
-MOST_CALLERS: Final = 10_000
+MAX_CALLERS: Final = 10_000
 """Noted in memory between two flushes."""
 
 
@@ -56,7 +56,7 @@ class UsageTally:
 
     def note(self, caller: str, used: Used) -> None:
         """Add to what a caller used."""
-        if caller in self._new or len(self._new) < MOST_CALLERS:
+        if caller in self._new or len(self._new) < MAX_CALLERS:
             self._new.setdefault(caller, Used()).add(used)
 
     async def flush(self, usage: "UsageAccounts") -> None:

@@ -27,7 +27,7 @@ MAX_NAME_CHARS: Final = 256
 MAX_VALUE_BYTES: Final = 1024
 MAX_LABEL_CHARS: Final = 128
 MAX_LABELS: Final = 200
-_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+_LOWEST, _MAX_VALUE = -(2**63), 2**64 - 1
 """The integers that a table can show."""
 
 
@@ -108,7 +108,7 @@ def _listed(name: str, values: Any, at: str) -> Axis:
 
 def check_value(value: Any, at: str) -> None:
     """Refuse a value that a table cannot show. Raises RequestRejected."""
-    if type(value) is int and _LOWEST <= value <= _HIGHEST:
+    if type(value) is int and _LOWEST <= value <= _MAX_VALUE:
         return
     try:
         size_bytes = len(orjson.dumps(value))

@@ -76,9 +76,9 @@ def read_space(written: Any, kind: Kind, max_combinations: int) -> Space:
 
 
 _FORMS = ("product", "variants", "autotune", "like")
-_MOST_MEMBERS = MAX_PARAMETERS
+_MAX_MEMBERS = MAX_PARAMETERS
 """More than an object in a space may have: axes, labels, or a kernel's arguments behind a label."""
-_DEEPEST = 3
+_MAX_DEPTH = 3
 """Where the values of an axis are: `/space/product/constexprs/NAME`."""
 
 
@@ -88,8 +88,8 @@ def _check_counts(written: Any, at: str, most: int, depth: int = 0) -> None:
         raise RequestRejected(
             FieldError(at, f"{len(written)} values; a sweep takes {most} at most")
         )
-    if isinstance(written, dict) and depth < _DEEPEST:
-        if len(written) > _MOST_MEMBERS:
+    if isinstance(written, dict) and depth < _MAX_DEPTH:
+        if len(written) > _MAX_MEMBERS:
             message = f"{len(written)} members; a space has at most {MAX_AXES} axes"
             raise RequestRejected(FieldError(at, message))
         for name, part in written.items():

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from compiler.diagnostic import Assumption
 from compiler.job import CompileJob
 from compiler.request.compile_request import Name
-from launch.contract.text import MOST_CHARACTERS
+from launch.contract.text import MAX_CHARACTERS
 from launch.request.launch_record import Device
 from sweeps.search.search_request import SearchRequest
 from sweeps.sweep_plan import SweepPlan
@@ -57,7 +57,7 @@ class SweepJob(BaseModel):
     """The kernel to launch, if the base names a finished compilation."""
     search: SearchRequest | None = None
     budget_s: float | None = None
-    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = None
+    contract: Annotated[str, Field(max_length=MAX_CHARACTERS)] | None = None
     include: list[str] = Field(default_factory=list)
     assumptions: list[Assumption] = Field(default_factory=list)
 

@@ -13,9 +13,9 @@ from sweeps.variant import Kind, Variant, merged_body
 
 ABSENT = -1
 """In place of a value's index: the variant leaves what the base says."""
-MOST_VARIANTS: Final = 100_000
+MAX_VARIANTS: Final = 100_000
 """The limit for any sweep; a deployment may allow fewer."""
-MOST_AXES: Final = 2048
+MAX_AXES: Final = 2048
 """The limit for axes, with those of the source's autotuner."""
 
 
@@ -44,8 +44,8 @@ class SweepPlan(BaseModel):
 
     kind: Kind
     base: dict[str, Any]
-    axes: Annotated[list[SweptAxis], Field(max_length=MOST_AXES)]
-    chosen: Annotated[list[list[int]], Field(max_length=MOST_VARIANTS)]
+    axes: Annotated[list[SweptAxis], Field(max_length=MAX_AXES)]
+    chosen: Annotated[list[list[int]], Field(max_length=MAX_VARIANTS)]
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:

@@ -8,7 +8,7 @@ from compiler.proof.contract import ContractError
 from compiler.rejection import FieldError, RequestRejected
 from compiler.request.compile_request import EXAMPLE as COMPILATION_EXAMPLE
 from compiler.request.compile_request import Json, Name
-from launch.contract.text import MOST_CHARACTERS, read_contract
+from launch.contract.text import MAX_CHARACTERS, read_contract
 from launch.request.launch_request import EXAMPLE as LAUNCH_EXAMPLE
 from launch.request.request_part import ReadLater, RequestPart
 from sweeps.search.search_request import SearchRequest
@@ -67,7 +67,7 @@ class SweepRequest(RequestPart):
     budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
         default=None, description="rows that are not over after so many seconds are `pruned`"
     )
-    contract: Annotated[str, Field(max_length=MOST_CHARACTERS)] | None = Field(
+    contract: Annotated[str, Field(max_length=MAX_CHARACTERS)] | None = Field(
         default=None,
         description="what every launch keeps (docs/reference/proofs.md): each row says whether its "
         "kernel is proved in bounds and free of overflow",

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 LIMIT_S = 120.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.1
+_FIRST_PAUSE_S, _MAX_PAUSE_S = 0.002, 0.1
 _SHARE = 0.1
 """As a share of the time waited so far: long waits poll less often."""
 
@@ -41,7 +41,7 @@ async def comes_true(is_so: Callable[[], T | Awaitable[T]], within_s: float = LI
 
 
 def _pause_s(waited_s: float) -> float:
-    return min(max(_SHARE * waited_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+    return min(max(_SHARE * waited_s, _FIRST_PAUSE_S), _MAX_PAUSE_S)
 
 
 async def _value(found: T | Awaitable[T]) -> T:

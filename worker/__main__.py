@@ -35,7 +35,7 @@ from worker.settings import WorkerSettings, wrong_settings
 from worker.worker_process import WorkerProcess
 
 _CHILDRENS_SHARE = 0.8
-_MOST_FILES = 1 << 16
+_MAX_FILES = 1 << 16
 _PROCESSES, _PROCESSES_PER_SLOT = 256, 64
 """Far above what zygotes, waiting children and programs of all slots come to."""
 _KEYS = frozenset({"TRITOND_ADMIN_KEY", "TRITOND_ADMIN_KEY_FILE", "TRITOND_API_KEY"})
@@ -164,7 +164,7 @@ def _allow_files() -> None:
     Children and launchers have limits of their own.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    wanted = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

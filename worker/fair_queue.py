@@ -13,9 +13,9 @@ from heapq import heappop, heappush, heapreplace
 
 from cachetools import LRUCache
 
-MOST_CALLERS = 10_000
+MAX_CALLERS = 10_000
 """Whose used time is known."""
-MOST_PASSED = 8
+MAX_PASSED = 8
 """Turns of interactive work that work in the background lets pass, one after the other."""
 
 
@@ -23,7 +23,7 @@ class _UsedTime:
     """Seconds that callers used; who comes back begins with the least of those who were there."""
 
     def __init__(self) -> None:
-        self._of: LRUCache[str, float] = LRUCache(MOST_CALLERS)
+        self._of: LRUCache[str, float] = LRUCache(MAX_CALLERS)
         self._least = 0.0
 
     def of(self, caller: str) -> float:
@@ -128,7 +128,7 @@ class FairQueue:
             self.give_back()
 
     def _next(self) -> asyncio.Future[None] | None:
-        if self._passed >= MOST_PASSED and (aged := self._behind.next()) is not None:
+        if self._passed >= MAX_PASSED and (aged := self._behind.next()) is not None:
             self._passed = 0
             return aged
         if (waiter := self._first.next()) is not None:

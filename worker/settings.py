@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from compiler.messages.orders import IrBounds
 from jobs.logs import LogFormat, LogLevel
-from launch.messages import MOST_BATCH_ELEMENTS
+from launch.messages import MAX_BATCH_ELEMENTS
 from store.bucket import checked_url
 from store.server_url import checked_store_url
 
@@ -74,7 +74,7 @@ class WorkerSettings(BaseSettings):
     max_tensor_elements: int = Field(default=1 << 20, ge=1)
     """Elements of one tensor in such IR; Triton itself refuses more than 2^20."""
 
-    batch_elements: int = Field(default=MOST_BATCH_ELEMENTS, ge=1, le=1 << 24)
+    batch_elements: int = Field(default=MAX_BATCH_ELEMENTS, ge=1, le=1 << 24)
     """Elements of the largest tensor of a batch of programs that the CPU device runs at once."""
 
     @property

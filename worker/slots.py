@@ -22,7 +22,7 @@ from worker.pool.zygote_client import ZygoteError
 HEARTBEAT_S = 4.0
 SWEEP_S = 5.0
 FIRST_PAUSE_S = 0.2
-LONGEST_PAUSE_S = 5.0
+MAX_PAUSE_S = 5.0
 
 _T = TypeVar("_T")
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ async def every(seconds: float, act: Callable[[], Awaitable[object]]) -> None:
 
 async def once_available(act: Callable[[], Awaitable[_T]]) -> _T:
     """Return what `act` does, tried until the store is there for it."""
-    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+    backoff = Backoff(FIRST_PAUSE_S, MAX_PAUSE_S)
     while True:
         try:
             return await act()
@@ -57,7 +57,7 @@ async def leave(registry: Workers, name: str) -> None:
 WAIT_S = 10.0
 RENEWALS_PER_LEASE = 5
 STORE_PAUSE_S = 0.5
-LONGEST_STORE_PAUSE_S = 5.0
+MAX_STORE_PAUSE_S = 5.0
 
 DoJob = Callable[[Claim, JobConsumer], Coroutine[Any, Any, None]]
 
@@ -143,7 +143,7 @@ class Slots:
             self._drained.set()
 
     async def _take(self, group: asyncio.TaskGroup) -> None:
-        backoff = Backoff(STORE_PAUSE_S, LONGEST_STORE_PAUSE_S)
+        backoff = Backoff(STORE_PAUSE_S, MAX_STORE_PAUSE_S)
         while True:
             await self._room.wait()
             try:
@@ -184,7 +184,7 @@ class Slots:
                 if claim is None:
                     await self._attempts.wait_for_newcomer(self._lanes, WAIT_S)
             except StoreUnavailable:
-                await asyncio.sleep(LONGEST_STORE_PAUSE_S)  # `_take` says so
+                await asyncio.sleep(MAX_STORE_PAUSE_S)  # `_take` says so
                 continue
             if claim is not None:
                 await asyncio.wait([group.create_task(self._hold(claim))])

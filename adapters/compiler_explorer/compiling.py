@@ -40,8 +40,8 @@ _DERIVED = {stage.name: stage.derived_from[-1] for stage in STAGES if stage.is_d
 """Stages made on demand, each with the stage that it derives from."""
 
 
-_MOST_IGNORED = 1000
-_Ignored = Annotated[list[Any] | dict[Name, Any], Field(max_length=_MOST_IGNORED)]
+_MAX_IGNORED = 1000
+_Ignored = Annotated[list[Any] | dict[Name, Any], Field(max_length=_MAX_IGNORED)]
 
 
 class CompilePart(BaseModel):
@@ -61,11 +61,11 @@ class CompileOptions(BaseModel):
     )
     filters: dict[Name, Any] = Field(
         default_factory=dict,
-        max_length=_MOST_IGNORED,
+        max_length=_MAX_IGNORED,
         description="binary: SASS; commentOnly and directives omit comments and debug data",
     )
     compilerOptions: dict[Name, Any] = Field(  # noqa: N815
-        default_factory=dict, max_length=_MOST_IGNORED
+        default_factory=dict, max_length=_MAX_IGNORED
     )
     tools: _Ignored = Field(default_factory=list)
     libraries: _Ignored = Field(default_factory=list)

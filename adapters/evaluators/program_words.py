@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-MOST_FINDINGS = 5
+MAX_FINDINGS = 5
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -98,10 +98,10 @@ def findings_text(program: Mapping[str, Any]) -> str:
             lines.append(_placed(kernel, why))
     findings = program.get("findings") or []
     lines += [
-        _placed(item, f"{item['kind']}: {item['message']}") for item in findings[:MOST_FINDINGS]
+        _placed(item, f"{item['kind']}: {item['message']}") for item in findings[:MAX_FINDINGS]
     ]
-    if len(findings) > MOST_FINDINGS:
-        lines.append(f"… and {len(findings) - MOST_FINDINGS} more findings: {program.get('url')}")
+    if len(findings) > MAX_FINDINGS:
+        lines.append(f"… and {len(findings) - MAX_FINDINGS} more findings: {program.get('url')}")
     lines += _output_lines(program.get("outputs") or {})
     lines += flag_lines(program)
     return "\n".join(lines) or f"the program is {program['state']}"
@@ -115,7 +115,7 @@ def flag_lines(program: Mapping[str, Any]) -> list[str]:
 
 def _output_lines(outputs: Mapping[str, Any]) -> Iterator[str]:
     """Yield for each wrong output the number of wrong elements, and the first one."""
-    for name, output in list(outputs.items())[:MOST_FINDINGS]:
+    for name, output in list(outputs.items())[:MAX_FINDINGS]:
         compared = output.get("comparison") or {}
         if compared.get("matches", True):
             continue

@@ -15,8 +15,8 @@ from service.http.inner_request import ask_itself
 _ASKED = ("state", "problem", "kernel", "target", "toolchain", "options", "parameters", "resources")
 _PAIRS = frozenset({"state", "problem", "kernel", "target"})
 """Members that are a pair themselves, not an object of pairs."""
-_MOST_OPCODES = 12
-_MOST_LINES = 8
+_MAX_OPCODES = 12
+_MAX_LINES = 8
 
 
 async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
@@ -72,10 +72,10 @@ def _instructions(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"instructions: {a['total']} -> {b['total']}"
     for kind in delta["by_class"]:
         yield f"  {kind}: {a['by_class'][kind]} -> {b['by_class'][kind]}"
-    opcodes = islice(delta["by_opcode"].items(), _MOST_OPCODES)
+    opcodes = islice(delta["by_opcode"].items(), _MAX_OPCODES)
     if shown := ", ".join(f"{name} {more:+d}" for name, more in opcodes):
         yield f"  by opcode: {shown}"
-    for row in found["by_line"][:_MOST_LINES]:
+    for row in found["by_line"][:_MAX_LINES]:
         lines = dict.fromkeys(at for at in (row["a_line"], row["b_line"]) if at)
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
         yield f"  {row['file'] or 'no line'}:{' -> '.join(map(str, lines))}: {counts}"

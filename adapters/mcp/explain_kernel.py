@@ -10,7 +10,7 @@ from adapters.mcp.short_answer import ToolAnswer, answer, diagnosed
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
 
-MOST_LINES, MOST_FINDINGS = 5, 4
+MAX_LINES, MAX_FINDINGS = 5, 4
 _SPILL = "local"
 """The class of instructions that spill registers."""
 _KINDS = ("matrix_products", "not_vectorised", "uncoalesced", "layout_conversions")
@@ -48,7 +48,7 @@ async def _derived(request: Request, key: str, what: str) -> dict[str, Any]:
 def _costly_lines(counts: Mapping[str, Any]) -> Iterator[str]:
     rows = [row for row in counts.get("by_line") or () if row["line"] is not None]
     rows.sort(key=lambda row: (-row["by_class"].get(_SPILL, 0), -row["total"]))
-    for row in rows[:MOST_LINES]:
+    for row in rows[:MAX_LINES]:
         classes = ", ".join(f"{kind} {count}" for kind, count in row["by_class"].items() if count)
         spilled = f" ({row['local_bytes']} bytes local)" if row["local_bytes"] else ""
         yield f"{row['file']}:{row['line']}: {row['total']} instructions: {classes}{spilled}"
@@ -56,7 +56,7 @@ def _costly_lines(counts: Mapping[str, Any]) -> Iterator[str]:
 
 def _findings(explained: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for kind in _KINDS:
-        for item in explained.get(kind, ())[:MOST_FINDINGS]:
+        for item in explained.get(kind, ())[:MAX_FINDINGS]:
             yield {"kind": kind, **{name: item[name] for name in ("file", "line", "message")}}
     if message := explained.get("tma", {}).get("message"):
         yield {"kind": "tma", "file": None, "line": None, "message": message}

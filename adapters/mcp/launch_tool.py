@@ -16,7 +16,7 @@ from adapters.mcp.short_answer import (
     refused,
     short_diagnostics,
 )
-from adapters.mcp.sweep_tool import MOST_ROWS, SWEEPS, sweep_answer
+from adapters.mcp.sweep_tool import MAX_ROWS, SWEEPS, sweep_answer
 from adapters.mcp.tool_arguments import KernelArguments, LaunchArguments, ProgramArguments
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
@@ -24,7 +24,7 @@ from service.http.inner_request import ask_itself
 LAUNCHES, PROGRAMS = "/v1/launches", "/v1/programs"
 _ID = re.compile(r"[0-9a-f]{8,63}")
 _OF_COMPILATION = frozenset(KernelArguments.model_fields) | {"target"}
-_MOST_FINDINGS = 5
+_MAX_FINDINGS = 5
 
 
 async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
@@ -58,7 +58,7 @@ async def run_answer(request: Request, run_id: str) -> ToolAnswer:
         return answer(shown, next_step=step, is_refusal=True, fault="request")
     wait_s = host_of(request).max_wait_s
     for path, noun in ((LAUNCHES, "launch"), (PROGRAMS, "program"), (SWEEPS, "sweep")):
-        query = {"wait": wait_s} | ({"limit": MOST_ROWS} if noun == "sweep" else {})
+        query = {"wait": wait_s} | ({"limit": MAX_ROWS} if noun == "sweep" else {})
         asked = await ask_itself(request, "GET", f"{path}/{run_id}", query=query)
         if asked.status != HTTPStatus.NOT_FOUND:
             break
@@ -86,10 +86,10 @@ def ran_answer(asked: Any, noun: str) -> ToolAnswer:
         facts["diagnostics"] = short_diagnostics(diagnostics)
         shown = f"{problem['slug']}: {problem['detail']}"
         return answer(head, shown, *errors, next_step=remedy(problem, compilation, noun), **facts)
-    facts["findings"] = [_short_finding(item) for item in findings[:_MOST_FINDINGS]]
-    lines = [_finding(item) for item in findings[:_MOST_FINDINGS]]
-    if len(findings) > _MOST_FINDINGS:
-        lines.append(f"… and {len(findings) - _MOST_FINDINGS} more findings")
+    facts["findings"] = [_short_finding(item) for item in findings[:_MAX_FINDINGS]]
+    lines = [_finding(item) for item in findings[:_MAX_FINDINGS]]
+    if len(findings) > _MAX_FINDINGS:
+        lines.append(f"… and {len(findings) - _MAX_FINDINGS} more findings")
     outputs = [_output(name, item) for name, item in (ran["outputs"] or {}).items()]
     times = _timing(ran["timing"])
     step = _step(ran, findings, noun)
@@ -110,7 +110,7 @@ def _flags(ran: Mapping[str, Any]) -> list[str]:
     """Return the remarks on a program's method, and its speed-up."""
     flags = [f"flag: {flag['kind']}: {short(flag['message'])}" for flag in ran.get("flags") or []]
     speedup = ran.get("speedup")
-    return [*flags[:_MOST_FINDINGS], *([f"speed-up {speedup:.3g}"] if speedup else [])]
+    return [*flags[:_MAX_FINDINGS], *([f"speed-up {speedup:.3g}"] if speedup else [])]
 
 
 def _finding(finding: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from service.http.inner_request import ask_itself
 
 PROOFS = "/v1/proofs"
 _CHECKS = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 
 
 async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
@@ -45,9 +45,9 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
         reason = f"{problem['slug']}: {problem['detail']}"
         return answer(head, reason, next_step=remedy(problem, {}, "prove"), **facts)
     lines = list(_lines(proof["accesses"]))
-    hidden = f"… and {len(lines) - _MOST_SHOWN} more" if len(lines) > _MOST_SHOWN else ""
+    hidden = f"… and {len(lines) - _MAX_SHOWN} more" if len(lines) > _MAX_SHOWN else ""
     step = _step(proof["verdict"])
-    shown = lines[:_MOST_SHOWN]
+    shown = lines[:_MAX_SHOWN]
     shown += [hidden, _rechecked(proof["accesses"])]
     return answer(head, proof["reason"] or "", *shown, next_step=step, **facts)
 

@@ -18,7 +18,7 @@ MAX_BYTES = 4000
 MAX_FACTS_BYTES = 64 << 10
 _STEP = re.compile(r"(?m)^(?=[ \t]*Next:)")
 _NOTE_BYTES = 100
-MOST_ERRORS = 5
+MAX_ERRORS = 5
 HINT = "hint: "
 
 
@@ -118,7 +118,7 @@ def cut(text: str, most_bytes: int) -> str:
 def refused(problem: Mapping[str, Any]) -> ToolAnswer:
     """Return the answer for a problem of the API: each wrong argument, and the next step."""
     errors = problem.get("errors") or []
-    wrong = wrong_arguments(problem)[:MOST_ERRORS]
+    wrong = wrong_arguments(problem)[:MAX_ERRORS]
     messages = [f"{name}: {message}" for name, message in wrong] or [str(problem["detail"])]
     named = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in wrong))
     step = {
@@ -149,15 +149,15 @@ def diagnosed(diagnostics: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the first errors and warnings with location, excerpt and hint."""
     items = sorted(diagnostics, key=lambda item: item["severity"] != "error")
     lines = []
-    for item in items[:MOST_ERRORS]:
+    for item in items[:MAX_ERRORS]:
         place = f"{item['file']}:{item['line']}:{item['column']}: " if item["line"] else ""
         lines.append(place + f"{item['severity']}: {short(item['message'])}")
         if item.get("excerpt"):
             lines.append(short(item["excerpt"]))
         if item.get("hint"):
             lines.append(HINT + short(item["hint"]))
-    if len(items) > MOST_ERRORS:
-        lines.append(f"… and {len(items) - MOST_ERRORS} more")
+    if len(items) > MAX_ERRORS:
+        lines.append(f"… and {len(items) - MAX_ERRORS} more")
     return lines
 
 
@@ -167,7 +167,7 @@ def short_diagnostics(diagnostics: Iterable[Mapping[str, Any]]) -> list[dict[str
     items = sorted(diagnostics, key=lambda item: item["severity"] != "error")
     return [
         {name: short(item[name]) if isinstance(item[name], str) else item[name] for name in members}
-        for item in items[:MOST_ERRORS]
+        for item in items[:MAX_ERRORS]
     ]
 
 

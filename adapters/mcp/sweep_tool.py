@@ -14,7 +14,7 @@ from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
 
 SWEEPS = "/v1/sweeps"
-MOST_ROWS = 12
+MAX_ROWS = 12
 _NUMBERS = ("registers", "spill_store_bytes", "shared_bytes", "occupancy")
 
 
@@ -34,7 +34,7 @@ async def sweep(request: Request, arguments: SweepArguments) -> ToolAnswer:
     query: dict[str, str | int | float] = {
         "wait": host_of(request).max_wait_s,
         "sort": arguments.sort,
-        "limit": MOST_ROWS,
+        "limit": MAX_ROWS,
     }
     asked = await ask_itself(request, "POST", SWEEPS, body, query)
     return refused(asked.json) if asked.is_problem else sweep_answer(asked, assumes)

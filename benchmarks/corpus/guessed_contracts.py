@@ -28,8 +28,8 @@ from launch.contract.text import read_contract
 _STEPS = 14
 _ROUNDS = 3
 _TRIED = 3
-_MOST_SPANS = 4
-_LARGEST = 1 << 20
+_MAX_SPANS = 4
+_MAX_VALUE = 1 << 20
 """Bounds beyond are limits of the proof, and none of the kernel's."""
 NOT_GUESSED = str(2**30)
 """The extent of a buffer whose accesses nothing bounds: no answer about its bounds counts."""
@@ -198,7 +198,7 @@ def _names(formula: Formula) -> Iterator[str]:
 
 
 def _largest(spans: list[Polynomial]) -> str:
-    first, *rest = spans[:_MOST_SPANS]
+    first, *rest = spans[:_MAX_SPANS]
     text = first.text()
     for one in rest:
         text = f"max({text}, {one.text()})"
@@ -281,8 +281,8 @@ class _Span:
                 found += [name(f"{base}_end") - 1 - name(text), name(text)]
             elif known.origin is None and not text.startswith(("program", "turn", "trips")):
                 low, high = known.bounds
-                found += [lift(int(high)) - name(text)] if high <= _LARGEST else []
-                found += [name(text) - int(low)] if low >= -_LARGEST else []
+                found += [lift(int(high)) - name(text)] if high <= _MAX_VALUE else []
+                found += [name(text) - int(low)] if low >= -_MAX_VALUE else []
         return found
 
     def _is_natural(self, polynomial: Polynomial) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST_FILES = 60
+MAX_FILES = 60
 
 
 def needed_files(root: Path, file: str, kernel: str) -> dict[str, str]:
@@ -19,7 +19,7 @@ def needed_files(root: Path, file: str, kernel: str) -> dict[str, str]:
     while waiting:
         path, name = waiting.pop(0)
         text = (root / path).read_text(errors="replace")
-        if path != file and len(found) < MOST_FILES:
+        if path != file and len(found) < MAX_FILES:
             found[path] = text
         for item in _reached(root, path, text, name):
             if item not in seen:

@@ -25,9 +25,9 @@ FILE_CPU_S = 40
 FILE_S = 300
 ITEM_CPU_S = 2
 MEMORY_BYTES = 12 << 30
-MOST_ITEMS = 5
+MAX_ITEMS = 5
 """The most tests of one function: others differ in what they are parametrized with."""
-MOST_LAUNCHES = 200
+MAX_LAUNCHES = 200
 """The most launches of one kernel that are recorded of a file."""
 
 
@@ -90,7 +90,7 @@ class _Limits:
         items[:] = [
             item
             for group in by_function.values()
-            for item in draw.sample(group, min(len(group), MOST_ITEMS))
+            for item in draw.sample(group, min(len(group), MAX_ITEMS))
         ]
 
     @pytest.hookimpl(wrapper=True)
@@ -201,7 +201,7 @@ def _record_into(file: Any, root: Path) -> None:
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         place = (_file_in(root, self.fn.__code__.co_filename), self.fn.__name__)
-        if not warmup and place[0] and written[place] < MOST_LAUNCHES:
+        if not warmup and place[0] and written[place] < MAX_LAUNCHES:
             written[place] += 1
             file.write(json.dumps(_launch(self, place, driver, grid, args, kwargs)) + "\n")
             file.flush()

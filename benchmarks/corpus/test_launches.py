@@ -20,7 +20,7 @@ from corpus.packages import Package
 
 Launch = dict[str, Any]
 _IMPORTED = re.compile(r"\b(\w+) import")
-MOST_FILES = 4
+MAX_FILES = 4
 """Test files of one kernel's modules."""
 _COMMON = {"__init__", "utils", "ops", "common", "config", "kernels", "kernel", "model", "base"}
 """Names of modules that say nothing."""
@@ -83,7 +83,7 @@ def _test_files(package: Package, root: Path, kernels: list[Kernel], cache: Path
         names = "|".join(map(re.escape, stems))
         pattern = re.compile(rf"import.*\b({names})\b|\b({names}) import")
         importing = [path for path, text in texts.items() if pattern.search(text)]
-        found |= dict.fromkeys((named or importing)[:MOST_FILES])
+        found |= dict.fromkeys((named or importing)[:MAX_FILES])
     return list(found)
 
 

@@ -21,8 +21,8 @@ from launch.contract.infer_contract import (
     inferred_contract,
 )
 
-MOST_CASES = 12
-LEAST_CASES = 2
+MAX_CASES = 12
+MIN_CASES = 2
 _NO_SIZES = frozenset({"num_warps", "num_stages", "num_ctas"})
 _INDICES = frozenset({"*i32", "*i64"})
 
@@ -43,8 +43,8 @@ def tested_contract(launches: Sequence[Launch]) -> TestedContract | None:
         if _is_readable(launch):
             groups[_specialization(launch)].append(launch)
     for group in sorted(groups.values(), key=lambda one: -len(_distinct(one))):
-        cases = _distinct(group)[:MOST_CASES]
-        if len({json.dumps(_sizes(one)) for one in cases}) < LEAST_CASES:
+        cases = _distinct(group)[:MAX_CASES]
+        if len({json.dumps(_sizes(one)) for one in cases}) < MIN_CASES:
             return None
         try:
             return _contract(cases)

@@ -20,7 +20,7 @@ from typing import Any
 BOUNDS = (16, 32, 64, 128, 256, 512)
 BATCH = 4
 _TRY_S = 20
-_LARGEST_BYTES = 8 << 30
+_MAX_BYTES = 8 << 30
 
 
 def reduced(text: str, kept: Path) -> tuple[str, int | None]:
@@ -109,7 +109,7 @@ def _try(text: str) -> None:
     import torch
 
     with suppress(ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (_LARGEST_BYTES, _LARGEST_BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     torch.manual_seed(42)
     names: dict[str, Any] = {"__name__": "reference"}
     try:

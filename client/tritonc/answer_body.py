@@ -17,9 +17,9 @@ try:
 except ImportError:  # it is optional: without it, the client asks for no zstd
     zstandard = None  # type: ignore[assignment]
 
-MOST_JSON_BYTES = 64 << 20  # of any answer but a file; tritond's have at most 32 MiB
-MOST_FILE_BYTES = 1 << 30  # of an artifact, a tensor, a bundle
-MOST_JSON_S, MOST_FILE_S = 120.0, 900.0  # from the head of an answer to its end
+MAX_JSON_BYTES = 64 << 20  # of any answer but a file; tritond's have at most 32 MiB
+MAX_FILE_BYTES = 1 << 30  # of an artifact, a tensor, a bundle
+MAX_JSON_S, MAX_FILE_S = 120.0, 900.0  # from the head of an answer to its end
 ACCEPTED_ENCODINGS = "gzip" if zstandard is None else "gzip, zstd"
 
 _PIECE_BYTES = 1 << 20

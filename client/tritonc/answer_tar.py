@@ -3,10 +3,10 @@
 import io
 import tarfile
 
-from tritonc.answer_body import MOST_FILE_BYTES
+from tritonc.answer_body import MAX_FILE_BYTES
 from tritonc.service_errors import UnexpectedAnswer
 
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 
 
 def tar_files(archive: bytes) -> dict[str, bytes]:
@@ -16,12 +16,12 @@ def tar_files(archive: bytes) -> dict[str, bytes]:
     UnexpectedAnswer for these, and for anything else that is not a tar.
     """
     files: dict[str, bytes] = {}
-    left_bytes = MOST_FILE_BYTES
+    left_bytes = MAX_FILE_BYTES
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as packed:
             for member in packed:
                 left_bytes -= member.size
-                if len(files) >= MOST_FILES or left_bytes < 0 or member.issparse():
+                if len(files) >= MAX_FILES or left_bytes < 0 or member.issparse():
                     raise UnexpectedAnswer("the service sent a tar that unpacks to too much")
                 file = packed.extractfile(member) if member.isreg() else None
                 if file is not None:

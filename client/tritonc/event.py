@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tritonc.exchange import LONGEST_PAUSE_S, refused_pause_s
+from tritonc.exchange import MAX_PAUSE_S, refused_pause_s
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
 
 FINISHED = "finished"
@@ -135,9 +135,9 @@ class EventStream:
         if self._losses >= MAX_LOSSES:
             raise error
         if isinstance(error, ProblemError):
-            self.pause_s = refused_pause_s(error, LONGEST_PAUSE_S)
+            self.pause_s = refused_pause_s(error, MAX_PAUSE_S)
             return
-        self.pause_s = min(LONGEST_PAUSE_S, error.retry_after_s or 0.25 * 2**self._losses)
+        self.pause_s = min(MAX_PAUSE_S, error.retry_after_s or 0.25 * 2**self._losses)
 
 
 def _fits_header(event_id: str) -> bool:

@@ -18,10 +18,10 @@ from tritonc_version import __version__
 
 from tritonc.answer_body import (
     ACCEPTED_ENCODINGS,
-    MOST_FILE_BYTES,
-    MOST_FILE_S,
-    MOST_JSON_BYTES,
-    MOST_JSON_S,
+    MAX_FILE_BYTES,
+    MAX_FILE_S,
+    MAX_JSON_BYTES,
+    MAX_JSON_S,
 )
 from tritonc.diagnostic import Problem
 from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAnswer
@@ -29,13 +29,13 @@ from tritonc.service_errors import ProblemError, ServerUnavailable, UnexpectedAn
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL_VARIABLE, KEY_VARIABLE = "TRITOND_URL", "TRITOND_API_KEY"
 KEY_FILE_VARIABLES = ("TRITOND_API_KEY_FILE", "TRITONC_API_KEY_FILE")
-MOST_KEY_CHARS = 4096
-LONGEST_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for longer
+MAX_KEY_CHARS = 4096
+MAX_WAIT_S = 30.0  # of one request; proxies cut connections that are silent for longer
 SILENCE_S = 60.0  # of an event stream, before it counts as lost
 POLL_INTERVAL_S = 0.25  # at least, in case the service answers at once instead of waiting
 STOPPING = "stopping"
 RETRY_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)  # after no answer; in total they outlast a restart
-LONGEST_PAUSE_S = 10.0  # a longer requested pause is reported as an error
+MAX_PAUSE_S = 10.0  # a longer requested pause is reported as an error
 TEMPORARY_REDIRECT, DIGEST = 307, "Tritond-Digest"
 STORAGE_HEADERS = {"Accept-Encoding": ACCEPTED_ENCODINGS}
 TOO_MANY_REQUESTS = 429
@@ -77,18 +77,18 @@ class Request:
         return cls("POST", path, body, headers=headers, query=query, repeatable=True)
 
     def waiting(self, wait_s: float) -> "Request":
-        """Return this request with a wait of at most LONGEST_WAIT_S."""
-        return replace(self, wait_s=min(wait_s, LONGEST_WAIT_S))
+        """Return this request with a wait of at most MAX_WAIT_S."""
+        return replace(self, wait_s=min(wait_s, MAX_WAIT_S))
 
     @property
     def most_bytes(self) -> int:
         """The limit of the answer's body, decoded or not."""
-        return MOST_FILE_BYTES if self.is_for_file else MOST_JSON_BYTES
+        return MAX_FILE_BYTES if self.is_for_file else MAX_JSON_BYTES
 
     @property
     def most_s(self) -> float:
         """The time that the body may take, once it has begun."""
-        return MOST_FILE_S if self.is_for_file else MOST_JSON_S
+        return MAX_FILE_S if self.is_for_file else MAX_JSON_S
 
     @property
     def params(self) -> dict[str, str | Sequence[str]]:
@@ -135,7 +135,7 @@ def environment_key(environment: Mapping[str, str]) -> str:
         return key
     try:
         with Path(environment[variable]).open(encoding="ascii") as file:
-            return file.read(MOST_KEY_CHARS).strip()
+            return file.read(MAX_KEY_CHARS).strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "this is not a key"
         raise OSError(f"{variable}: {environment[variable]}: {reason}") from error
@@ -241,7 +241,7 @@ def retry_pause_s(losses: int, error: ServerUnavailable, left_s: float) -> float
 
     RETRY_PAUSES_S come first. Then a service that is lost is asked until the wait of the call is
     over, in `left_s`. Raises `error` to give up, as for a service that asks for more than
-    LONGEST_PAUSE_S.
+    MAX_PAUSE_S.
     """
     wanted_s = error.retry_after_s or 0
     is_lost = error.problem is None or error.problem.slug == STOPPING
@@ -251,7 +251,7 @@ def retry_pause_s(losses: int, error: ServerUnavailable, left_s: float) -> float
         pause_s = min(RETRY_PAUSES_S[-1], left_s)
     else:
         raise error
-    if wanted_s > LONGEST_PAUSE_S:
+    if wanted_s > MAX_PAUSE_S:
         raise error
     return max(pause_s, wanted_s)
 

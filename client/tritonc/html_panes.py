@@ -10,9 +10,9 @@ from typing import Any
 
 from tritonc.diagnostic import printable
 
-MOST_LINES = 2000
-MOST_ACCESSES = 200
-_MOST_CHARS = 60
+MAX_LINES = 2000
+MAX_ACCESSES = 200
+_MAX_CHARS = 60
 _PRE = "margin:0;max-height:24em;overflow:auto;line-height:1.3"
 _GUTTER = "display:inline-block;min-width:4em;opacity:0.6;user-select:none"
 
@@ -39,9 +39,9 @@ def framed(*panes: str) -> str:
 def cells_pane(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     """Return a table of texts."""
     head = "".join(f'<th scope="col">{_text(text)}</th>' for text in heads)
-    rows = "".join(_row(row) for row in cells[:MOST_LINES])
+    rows = "".join(_row(row) for row in cells[:MAX_LINES])
     body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return body + (f"<p>{len(cells) - MOST_LINES} more</p>" if len(cells) > MOST_LINES else "")
+    return body + (f"<p>{len(cells) - MAX_LINES} more</p>" if len(cells) > MAX_LINES else "")
 
 
 def plain(text: str, *, is_good: bool) -> str:
@@ -60,10 +60,10 @@ def pane(title: str, text: str, sources: Mapping[int, Sequence[int]], *, is_open
     lines = text.splitlines()
     rows = [
         f'<span style="{_GUTTER}">{_numbers(sources.get(number, ()))}</span>{_text(line)}'
-        for number, line in enumerate(lines[:MOST_LINES], start=1)
+        for number, line in enumerate(lines[:MAX_LINES], start=1)
     ]
-    if len(lines) > MOST_LINES:
-        rows.append(f"… {len(lines) - MOST_LINES} more lines")
+    if len(lines) > MAX_LINES:
+        rows.append(f"… {len(lines) - MAX_LINES} more lines")
     body = f'<pre style="{_PRE}">' + "\n".join(rows) + "</pre>"
     return _folded(f"{title} ({len(lines)} lines)", body, is_open=is_open)
 
@@ -74,11 +74,11 @@ def accesses(trace: Mapping[str, Any]) -> str:
     found = trace.get("accesses") or []
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     rows = "".join(
-        _row(access.get(column) for column in columns) for access in found[:MOST_ACCESSES]
+        _row(access.get(column) for column in columns) for access in found[:MAX_ACCESSES]
     )
     body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    if len(found) > MOST_ACCESSES or trace.get("truncated"):
-        body += f"<p>Only the first {min(len(found), MOST_ACCESSES)} are shown.</p>"
+    if len(found) > MAX_ACCESSES or trace.get("truncated"):
+        body += f"<p>Only the first {min(len(found), MAX_ACCESSES)} are shown.</p>"
     return _folded(f"trace ({len(found)} accesses)", body, is_open=True)
 
 
@@ -92,7 +92,7 @@ def _row(values: Iterable[Any]) -> str:
 
 def _short(value: Any) -> str:
     text = "" if value is None else str(value)
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
 
 
 def _numbers(lines: Sequence[int]) -> str:

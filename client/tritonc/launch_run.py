@@ -14,10 +14,10 @@ from tritonc.members import read_members
 GOOD = frozenset({"passed", "not_checked"})
 DOES_NOT_COMPILE = "does_not_compile"
 OUTSIDE = "out_of_bounds", "write"
-_MOST_LINES = 10
-_LEAST_PERCENT = 1.0
+_MAX_LINES = 10
+_MIN_PERCENT = 1.0
 _EXCERPT_CHARS = 80
-_MOST_LISTED = 8
+_MAX_LISTED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +228,8 @@ def _hot_lines(
         return
     samples = profile.get("samples") or 0
     yield f"hot lines ({samples} samples):" if samples else "hot lines: no samples"
-    hot = [line for line in lines if (line.get("samples_percent") or 0) >= _LEAST_PERCENT]
-    for line in hot[:_MOST_LINES]:
+    hot = [line for line in lines if (line.get("samples_percent") or 0) >= _MIN_PERCENT]
+    for line in hot[:_MAX_LINES]:
         yield f"  {line['samples_percent']:5.1f} %  {_line_text(line, sources, names)}"
 
 
@@ -260,7 +260,7 @@ def _fuzz_lines(fuzz: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _listed(how: str, items: Any) -> Iterator[str]:
-    listed = list(items)[:_MOST_LISTED]
+    listed = list(items)[:_MAX_LISTED]
     yield from (f"  {how}: {item}" for item in listed)
     if len(items) > len(listed):
         yield f"  {how}: {len(items) - len(listed)} more"

@@ -10,13 +10,13 @@ import stat
 import tokenize
 from pathlib import Path
 
-MOST_TEXT_BYTES = 4 << 20
+MAX_TEXT_BYTES = 4 << 20
 """The limit of a source, which is also that of a request's files together."""
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def bounded_bytes(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> bytes:
+def bounded_bytes(path: Path, most_bytes: int = MAX_TEXT_BYTES) -> bytes:
     """Return the bytes of a regular file of at most `most_bytes`. Raises OSError."""
     descriptor = os.open(path, _FLAGS)  # not blocking: else a pipe waits for its writer
     with os.fdopen(descriptor, "rb") as file:

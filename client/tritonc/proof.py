@@ -18,7 +18,7 @@ PROVED = "proved"
 _LIMITS = "scalars and sizes"
 _EXTENT = ": its extent"
 _LOADED = re.compile(r"the values of (\w+), loaded")
-_MOST_RUNS = 12
+_MAX_RUNS = 12
 """Runs of equal values of a buffer that are shown."""
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
 
@@ -29,8 +29,8 @@ def _held(witness: Mapping[str, Any]) -> Iterator[str]:
         init = argument.get("init") if isinstance(argument, Mapping) else None
         if isinstance(init, Mapping) and init.get("kind") == "values":
             runs = [(value, len(list(same))) for value, same in groupby(init.get("values") or ())]
-            texts = [f"{v} ({n:,} times)" if n > 1 else str(v) for v, n in runs[:_MOST_RUNS]]
-            more = ["..."] if len(runs) > _MOST_RUNS else []
+            texts = [f"{v} ({n:,} times)" if n > 1 else str(v) for v, n in runs[:_MAX_RUNS]]
+            more = ["..."] if len(runs) > _MAX_RUNS else []
             yield f"{name} = [{', '.join([*texts, *more])}]"
 
 

@@ -23,7 +23,7 @@ _NOWHERE = "/proc/0/reproducer"
 """A path that cannot be made."""
 _MODULE = re.compile(rb"^(?:#[\w.]+ = |module\b)", re.MULTILINE)
 _END = b"\n#-}\n"
-_MOST_BEFORE, _MOST_BEHIND = 40 << 10, 8 << 10
+_MAX_BEFORE, _MAX_BEHIND = 40 << 10, 8 << 10
 """Bytes passed on from the output of a failed run: the error, and the command."""
 
 
@@ -112,6 +112,6 @@ def log_without_module(log: bytes) -> bytes:
     module, end = _MODULE.search(log), log.rfind(_END)
     if module is not None and end > module.start():
         log = log[: module.start()] + log[end + len(_END) :]
-    if len(log) <= _MOST_BEFORE + _MOST_BEHIND:
+    if len(log) <= _MAX_BEFORE + _MAX_BEHIND:
         return log
-    return log[:_MOST_BEFORE] + b"\n" + log[-_MOST_BEHIND:]
+    return log[:_MAX_BEFORE] + b"\n" + log[-_MAX_BEHIND:]

@@ -16,10 +16,10 @@ from compiler.back import ir_places, mlir_log, tool_process
 from compiler.back.ir_places import LocationAliases
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Span, diagnostic, excerpt
 
-MOST_CHARS = 1 << 20
+MAX_CHARS = 1 << 20
 """A longer module is not searched."""
-MOST_ATTEMPTS = 40
-MOST_S = 10.0
+MAX_ATTEMPTS = 40
+MAX_S = 10.0
 """Seconds after which no further variant is tried."""
 
 MLIR_STAGES = frozenset({"ttir", "ttgir"})
@@ -92,7 +92,7 @@ class _Search:
 
     stage: FailedStage
     until: float
-    left: int = MOST_ATTEMPTS
+    left: int = MAX_ATTEMPTS
 
     def attempt(self, text: str, changes: Mapping[str, Any] | None = None) -> _Attempt | None:
         """Lower one variant; return None where nothing more is tried."""
@@ -105,7 +105,7 @@ class _Search:
 def located(stage: FailedStage) -> list[Diagnostic]:
     """Return the error at its place, if it has none and its operation is found; else nothing."""
     lines = stage.before.split("\n")
-    if len(stage.before) > MOST_CHARS:
+    if len(stage.before) > MAX_CHARS:
         return []
     aliases = ir_places.aliases_in(lines)
     if (returned := _returned_value(lines, aliases)) is not None:
@@ -113,7 +113,7 @@ def located(stage: FailedStage) -> list[Diagnostic]:
         return [_diagnostic(stage, told.message, told.hint, returned)]
     if stage.name not in _SEARCHED:
         return []
-    search = _Search(stage, perf_counter() + MOST_S)
+    search = _Search(stage, perf_counter() + MAX_S)
     failed = search.attempt(stage.before)
     if failed is None or failed.status != _REFUSED:
         return []
@@ -280,7 +280,7 @@ def _lowered_apart(stage: FailedStage, text: str, changes: Mapping[str, Any]) ->
         if child == 0:
             _lower_and_exit(stage, text, changes, log)
         _, ended = os.waitpid(child, 0)
-        words = tool_process.content_of(log, mlir_log.LONGEST_LOG).decode(errors="replace")
+        words = tool_process.content_of(log, mlir_log.MAX_LOG).decode(errors="replace")
     code = os.waitstatus_to_exitcode(ended)
     if code in (_PASSED, _UNREADABLE):
         return _Attempt(code)

@@ -19,7 +19,7 @@ _VALUE = re.compile(r"^%([\w$.-]+)\s*:", re.ASCII)
 _NAMED_LOCATION = re.compile(r'loc\("(\w+)"', re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}", re.ASCII)
 _POSITION = re.compile(r"arg\d+", re.ASCII)
-_MOST_CHARS = 100_000
+_MAX_CHARS = 100_000
 """The end of a function's parameters is looked for in so much text."""
 _ATTRIBUTE = re.compile(r"(tt\.\w+) = (\d+) : i32")
 _POINTER = re.compile(r'!tt\.ptr<(.+?)(, "constant"|, \d+(?: : i32)?)?>')
@@ -82,7 +82,7 @@ def _own_names(text: str, function: str, count: int) -> list[str]:
     """
     positional = [f"arg{index}" for index in range(count)]
     start = re.search(rf"tt\.func\s+(?:public\s+)?@{re.escape(function)}\s*\(", text)
-    written = [] if start is None else _split(text[start.end() : start.end() + _MOST_CHARS])
+    written = [] if start is None else _split(text[start.end() : start.end() + _MAX_CHARS])
     if len(written) != count:
         return positional
     found = [_own_name(argument) for argument in written]

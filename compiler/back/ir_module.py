@@ -13,7 +13,7 @@ from compiler.messages.orders import BackOrder, IrBounds
 
 _SHOWN = {"source": "frontend"} | {ir: known.shown_stage for ir, known in BY_IR.items()}
 _TENSOR = re.compile(r"(?:tensor|memdesc)<\s*((?:\d+\s*x\s*)+)")
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 
 def check_size(text: str, stage: str, bounds: IrBounds) -> None:
@@ -29,7 +29,7 @@ def check_size(text: str, stage: str, bounds: IrBounds) -> None:
     for shape in {match[1] for match in _TENSOR.finditer(text)}:
         extents = [extent.strip() for extent in shape.split("x") if extent.strip()]
         longest = max(map(len, extents))
-        if longest > _MOST_DIGITS:
+        if longest > _MAX_DIGITS:
             what = f"a tensor with an extent of {longest:,} digits"
             raise _too_large(stage, what, f"{bounds.tensor_elements:,} elements")
         elements = math.prod(map(int, extents))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from compiler.diagnostic import Span
 
 _PLACE = re.compile(r'(#loc\w*)|"/kernel/([^"\n]{1,500})":(\d{1,9}):(\d{1,9})')
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class LocationAliases:
             alias, file, line, column = match.groups()
             if file is not None:
                 return Span(file, int(line), int(column))
-            if alias not in self.known and depth < _DEEPEST:
+            if alias not in self.known and depth < _MAX_DEPTH:
                 self.known[alias] = None  # so far: an alias may name itself
                 self.known[alias] = self.span(self.definitions.get(alias, ""), depth + 1)
             if (found := self.known.get(alias)) is not None:

@@ -77,8 +77,8 @@ _HINTS = (
         'tl.load takes ".ca", ".cg", ".cs" and ".cv".',
     ),
 )
-_LONGEST_LINE = 100_000
-_MOST_PLACES = 1000
+_MAX_LINE = 100_000
+_MAX_PLACES = 1000
 
 _OPERATION = "elementwise_inline_asm "
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -123,13 +123,13 @@ def reworded(message: str) -> Reworded:
 
 
 STAGES = frozenset(get_args(DiagnosticStage))
-MOST_DIAGNOSTICS = 20
-MOST_READ = 200
+MAX_DIAGNOSTICS = 20
+MAX_READ = 200
 """Different complaints: a log that has more is not read to its end."""
-LONGEST_MESSAGE = 1000
-LONGEST_LINE = 4000
-LONGEST_LOG = 1 << 20
-LONGEST_NUMBER = 9
+MAX_MESSAGE = 1000
+MAX_LINE = 4000
+MAX_LOG = 1 << 20
+MAX_NUMBER = 9
 """Digits of a line or a column."""
 
 _SEVERITIES: dict[str, Severity] = {
@@ -171,16 +171,16 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     lines = {path: text.split("\n") for path, text in sources.items()}
     found: dict[Diagnostic, None] = {}  # in order, each once
     before = ""
-    for line in log[:LONGEST_LOG].splitlines():
-        complaint = _read(line[:LONGEST_LINE], lines, stage)
+    for line in log[:MAX_LOG].splitlines():
+        complaint = _read(line[:MAX_LINE], lines, stage)
         if line.startswith(_UNREACHABLE):  # its subject is on the line before
             complaint = _plain("error", stage, f"LLVM: {before}")
-        before = line[:LONGEST_LINE]
+        before = line[:MAX_LINE]
         if complaint is not None:
             found[complaint] = None
-        if len(found) >= MOST_READ:
+        if len(found) >= MAX_READ:
             break
-    return _errors_first(list(found))[:MOST_DIAGNOSTICS]
+    return _errors_first(list(found))[:MAX_DIAGNOSTICS]
 
 
 def failing_pass(log: str) -> str | None:
@@ -257,7 +257,7 @@ def _assertion(line: str) -> str | None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isdecimal() and text.isascii() and len(text) <= LONGEST_NUMBER
+    return text.isdecimal() and text.isascii() and len(text) <= MAX_NUMBER
 
 
 def _is_word(text: str) -> bool:
@@ -278,14 +278,14 @@ def _at_position(
     text = sources.get(place.file)
     span = Span(file, place.line, max(place.column, 1))
     shown = excerpt(text, span) if text is not None else None
-    message, hint = reworded(complaint.message[:LONGEST_MESSAGE])
+    message, hint = reworded(complaint.message[:MAX_MESSAGE])
     return diagnostic(
         _SEVERITIES[complaint.kind], stage, message, hint=hint, span=span, excerpt=shown
     )
 
 
 def _plain(severity: Severity, stage: str, message: str) -> Diagnostic:
-    message, hint = reworded(message[:LONGEST_MESSAGE])
+    message, hint = reworded(message[:MAX_MESSAGE])
     return diagnostic(severity, stage, message, hint=hint)
 
 
@@ -355,8 +355,8 @@ def _with_place(item: Diagnostic, known: list[_Assembly], sources: Mapping[str, 
 
 
 def _assemblies(ir: str) -> Iterator[_Assembly]:
-    lines = [line[:_LONGEST_LINE] for line in ir.split("\n")]
-    written = [line for line in lines if _OPERATION in line][:_MOST_PLACES]
+    lines = [line[:_MAX_LINE] for line in ir.split("\n")]
+    written = [line for line in lines if _OPERATION in line][:_MAX_PLACES]
     aliases = ir_places.aliases_in(lines)
     for line in written:
         operation = line.partition(_OPERATION)[2]

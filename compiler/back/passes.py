@@ -126,7 +126,7 @@ class _Watched:
         return noting
 
 
-MOST_BYTES = 24 << 20
+MAX_BYTES = 24 << 20
 """Limit of all bodies together; later ones are left out, and the answer says so."""
 
 
@@ -226,7 +226,7 @@ def _run(
 
 
 def _answer(steps: list[_Step], error: dict[str, str] | None) -> bytes:
-    entries, left_bytes = [], MOST_BYTES
+    entries, left_bytes = [], MAX_BYTES
     for step in steps:
         changed = step.before != step.after
         size = len(step.before) + len(step.after) if changed else 0

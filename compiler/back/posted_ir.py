@@ -19,7 +19,7 @@ from compiler.messages.wire import Send
 
 _ALIAS_MISSING = "location alias was never defined"
 _VERIFIER = re.compile(r"'[\w.]+' op |\w+ has an invalid layout")
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 _ALIAS = re.compile(r"#loc\d*\b")
 _DEFINITION = re.compile(r"^(#loc\d*) = loc\(", re.MULTILINE)
@@ -96,7 +96,7 @@ def _parse(text: str, backend: Any, language: str) -> Any:
         try:
             return locations.under_path(locations.parse(text, context), path)
         except RuntimeError as error:
-            words = tool_process.content_of(written, mlir_log.LONGEST_LOG)
+            words = tool_process.content_of(written, mlir_log.MAX_LOG)
             log = locations.with_path(words.decode(errors="replace"), path)
             raise _refusal(log, text, path, language) from error
 
@@ -190,7 +190,7 @@ def _locations(text: str) -> _Repair:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "..."])
+    return ", ".join(names if len(names) <= _MAX_NAMED else [*names[:_MAX_NAMED], "..."])
 
 
 def _constants(text: str) -> _Repair:

@@ -22,8 +22,8 @@ from compiler.diagnostic import (
 )
 from compiler.lines.assembly import misleading_locations
 
-MOST_COMPLAINTS = 20
-LONGEST_LOG = 1 << 18
+MAX_COMPLAINTS = 20
+MAX_LOG = 1 << 18
 _REGISTERS = re.compile(r"Used (\d{1,9}) registers")
 _FRAME = re.compile(
     r"(?<!\d)(\d{1,12}) bytes stack frame, (\d{1,12}) bytes spill stores, "
@@ -79,11 +79,11 @@ def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]
     """
     lines = ptx.split("\n")
     found: list[Diagnostic] = []
-    log = log[:LONGEST_LOG]
-    for match in itertools.islice(_ERROR.finditer(log), MOST_COMPLAINTS):
+    log = log[:MAX_LOG]
+    for match in itertools.islice(_ERROR.finditer(log), MAX_COMPLAINTS):
         number = int(match["line"])
         found += _complaint(match["message"], number, match["severity"], lines, sources)
-    for match in itertools.islice(_FATAL.finditer(log), MOST_COMPLAINTS):
+    for match in itertools.islice(_FATAL.finditer(log), MAX_COMPLAINTS):
         if _ABORTED not in match["message"]:
             found.append(_fatal(match["message"].strip(), log, lines, sources))
     return found

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
-_MOST_DESCRIPTORS = 1024
+_MAX_DESCRIPTORS = 1024
 
 
 @contextmanager
 def exhaust_descriptors() -> Iterator[None]:
     """Take every descriptor that this process may still have, so that nothing can be opened."""
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most > _MOST_DESCRIPTORS:  # not in a child of a worker, which may not change it either
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_DESCRIPTORS, hard))
+    if most > _MAX_DESCRIPTORS:  # not in a child of a worker, which may not change it either
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_DESCRIPTORS, hard))
     taken: list[int] = []
     try:
-        while len(taken) < _MOST_DESCRIPTORS:
+        while len(taken) < _MAX_DESCRIPTORS:
             taken.append(os.dup(2))
     except OSError as error:
         if error.errno != errno.EMFILE:
@@ -34,7 +34,7 @@ def exhaust_descriptors() -> Iterator[None]:
     finally:
         for descriptor in taken:
             os.close(descriptor)
-        if most > _MOST_DESCRIPTORS:
+        if most > _MAX_DESCRIPTORS:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 

@@ -85,7 +85,7 @@ def installer(
     )
 
 
-LONGEST_NAME = 150
+MAX_NAME = 150
 """Length of the files' names, as Triton truncates them."""
 
 
@@ -97,7 +97,7 @@ def triton_cache(order: TritonCacheOrder, body: bytes, send: Send) -> None:
     artifacts = nvdisasm.split(body, order.sizes)
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     options = backend.parse_options({**order.options})
-    name = order.name[:LONGEST_NAME]
+    name = order.name[:MAX_NAME]
     facts = {**order.record, "python": ".".join(platform.python_version_tuple()[:2])}
     files = {f"{name}.{stage}": data for stage, data in artifacts.items()}
     packed: dict[str, bytes] = {}

@@ -16,7 +16,7 @@ from compiler.diagnostic import Failure
 from compiler.messages.orders import LayoutsOrder
 from compiler.messages.wire import Send
 
-MOST_TYPES = 400
+MAX_TYPES = 400
 """Limit of the types of one module; later ones are left out, and the answer says so."""
 _TYPE = re.compile(r"(?:!tt\.tensordesc|!ttg\.memdesc|\btensor)<")
 _ALIAS = re.compile(r"^#(?!loc\d*\b)\w+ = .*$", re.MULTILINE)
@@ -42,7 +42,7 @@ def layouts(order: LayoutsOrder, body: bytes, send: Send) -> None:
     text = body.decode()
     ir_module.check_size(text, "ttgir", order.ir_bounds)
     types = list(dict.fromkeys(_types_in(text)))
-    shown = types[:MOST_TYPES]
+    shown = types[:MAX_TYPES]
     backend = triton_api.make_backend(triton_api.target_of(order.target))
     context = contexts.new_context(backend)
     try:

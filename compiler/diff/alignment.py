@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-_DEEPEST = 8
+_MAX_DEPTH = 8
 """The number of rounds that search between unique lines for further unique ones."""
-_MOST_EDITS = 200
+_MAX_EDITS = 200
 """Limit of one stretch that is compared exactly."""
 _STEPS_PER_LINE = 20
 _STEPS_AT_LEAST = 100_000
@@ -87,7 +87,7 @@ class _Alignment:
             inner = self._trimmed(current)
             if inner.is_over:
                 continue
-            found = self._unique(inner) if depth < _DEEPEST else []
+            found = self._unique(inner) if depth < _MAX_DEPTH else []
             if found:
                 self.pairs += found
                 waiting += ((part, depth + 1) for part in _within(inner, found))
@@ -147,7 +147,7 @@ class _Alignment:
         size_a, size_b = gap.a_end - gap.a, gap.b_end - gap.b
         furthest = {1: 0}
         trace: list[dict[int, int]] = []
-        for edits in range(min(size_a + size_b, _MOST_EDITS) + 1):
+        for edits in range(min(size_a + size_b, _MAX_EDITS) + 1):
             trace.append(dict(furthest))
             for diagonal in range(-edits, edits + 1, 2):
                 x, _ = _start(furthest, diagonal, edits)

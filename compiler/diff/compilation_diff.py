@@ -21,8 +21,8 @@ from compiler.instructions.instruction_mix import (
 from compiler.instructions.opcode_classes import CLASSES
 
 Record = Mapping[str, Any]
-_MOST_OPCODES = 200
-MOST_LINES = 500
+_MAX_OPCODES = 200
+MAX_LINES = 500
 
 _Texts = Mapping[str, str]
 """The user's files, by the paths that places name."""
@@ -138,8 +138,8 @@ def instruction_diff(
 ) -> dict[str, Any] | None:
     """Return the counts of both and what `b` has more, or less; None where neither has any.
 
-    Only differing opcodes and lines are listed, the most different first: at most `_MOST_OPCODES`
-    opcodes and `MOST_LINES` lines.
+    Only differing opcodes and lines are listed, the most different first: at most `_MAX_OPCODES`
+    opcodes and `MAX_LINES` lines.
     """
     if a is None and b is None:
         return None
@@ -171,7 +171,7 @@ def _by_class(a: Counter[str], b: Counter[str]) -> dict[str, int]:
 def _most_different(a: Counter[str], b: Counter[str]) -> dict[str, int]:
     differing = {name: b[name] - a[name] for name in [*a, *b] if a[name] != b[name]}
     worst = sorted(differing.items(), key=lambda item: (-abs(item[1]), item[0]))
-    return dict(worst[:_MOST_OPCODES])
+    return dict(worst[:_MAX_OPCODES])
 
 
 def _by_line(
@@ -200,7 +200,7 @@ def _by_line(
         if x != y
     ]
     found.sort(key=_weight, reverse=True)
-    return found[:MOST_LINES]
+    return found[:MAX_LINES]
 
 
 def _weight(row: dict[str, Any]) -> int:

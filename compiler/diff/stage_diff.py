@@ -23,10 +23,10 @@ from compiler.diff.stage_text import (
 )
 from compiler.stages import BY_NAME
 
-MOST_DIFF_BYTES = 128 << 10
+MAX_DIFF_BYTES = 128 << 10
 """Limit of one stage."""
 CONTEXT_LINES = 3
-LONGEST_LINE_CHARS = 1000
+MAX_LINE_CHARS = 1000
 _PHYSICAL = frozenset({"sass", "amdgcn"})
 _FEW_MOVED_RATIO, _FEW_MOVED_LINES = 0.1, 4
 """Of lines that differ in registers alone so many are shown, by share or by number: what is more is
@@ -284,17 +284,17 @@ def _common(x: str, y: str) -> int:
 
 def _window(text: str, start: int) -> str:
     """Return as much of a long line as is shown, from shortly before the character `start`."""
-    if len(text) <= LONGEST_LINE_CHARS:
+    if len(text) <= MAX_LINE_CHARS:
         return text
-    first = max(0, min(start - LONGEST_LINE_CHARS // 2, len(text) - LONGEST_LINE_CHARS))
-    last = first + LONGEST_LINE_CHARS
+    first = max(0, min(start - MAX_LINE_CHARS // 2, len(text) - MAX_LINE_CHARS))
+    last = first + MAX_LINE_CHARS
     before = f"[{first} characters] … " if first else ""
     behind = f" … [{len(text) - last} more characters]" if last < len(text) else ""
     return before + text[first:last] + behind
 
 
 def _unified(stage: str, rows: Sequence[_Row]) -> tuple[str, bool]:
-    """Return the unified diff of `rows`, and whether it was cut at `MOST_DIFF_BYTES`."""
+    """Return the unified diff of `rows`, and whether it was cut at `MAX_DIFF_BYTES`."""
     lines = [f"--- a/{stage}", f"+++ b/{stage}"]
     size = sum(len(line) + 1 for line in lines)
     for first, last in _hunks(rows):
@@ -304,7 +304,7 @@ def _unified(stage: str, rows: Sequence[_Row]) -> tuple[str, bool]:
         span_a, span_b = (f"{(n or [0])[0]},{len(n)}" for n in (of_a, of_b))
         for line in [f"@@ -{span_a} +{span_b} @@", *_written(hunk)]:
             size += len(line.encode(errors="replace")) + 1
-            if size > MOST_DIFF_BYTES:
+            if size > MAX_DIFF_BYTES:
                 return "\n".join(lines) + "\n", True
             lines.append(line)
     return "\n".join(lines) + "\n", False

@@ -21,8 +21,8 @@ _ORDER = re.compile(r"order = array<i32: ([\d, ]+)>")
 _CARRIED = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
 _BITS = re.compile(r"[a-z]+?(\d+)")
 _SAME = frozenset({"arith.extsi", "arith.extui", "ttg.convert_layout", "arith.index_cast"})
-_MOST_PASSES = 4
-_LARGEST = 1 << 40
+_MAX_PASSES = 4
+_MAX_VALUE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class UniformNumber:
             return ZERO
         name = self.name if other.exact is not None else other.name
         is_one = self.exact is not None or other.exact is not None
-        multiple = math.gcd(self.divisor * other.divisor, _LARGEST)
+        multiple = math.gcd(self.divisor * other.divisor, _MAX_VALUE)
         return UniformNumber(multiple=multiple, name=name if is_one else None)
 
 
@@ -67,8 +67,8 @@ def _exactly(number: int) -> UniformNumber:
     """Return a number whose size is bounded, so that none grows with each line."""
     return (
         UniformNumber(number)
-        if abs(number) <= _LARGEST
-        else UniformNumber(multiple=math.gcd(number, _LARGEST))
+        if abs(number) <= _MAX_VALUE
+        else UniformNumber(multiple=math.gcd(number, _MAX_VALUE))
     )
 
 
@@ -234,7 +234,7 @@ def _scaled(a: Affine, by: UniformNumber) -> Affine:
 def steady_loops(lines: Sequence[str]) -> frozenset[tuple[int, int]] | None:
     """Return the arguments of loops whose steps change, by line and index; None if unending."""
     unsteady: frozenset[tuple[int, int]] = frozenset()
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         reader = Reader(lines, unsteady)
         for number in range(len(lines)):
             reader.read(number)

@@ -36,7 +36,7 @@ _SLICE = re.compile(r"^#ttg\.slice<\{dim = (\d), parent = (#.+)\}>$")
 _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _BASES = re.compile(r"(\w+) = \[((?:\[[\d, ]*\](?:, )?)*)\]")
 _BASE = re.compile(r"\[([\d, ]*)\]")
-_MOST_LANES = 64
+_MAX_LANES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def _of_blocked(given: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces
     count = 1
     for extent in lanes:
         count *= extent
-    if not len(size) == len(lanes) == len(order) == len(shape) or count > _MOST_LANES:
+    if not len(size) == len(lanes) == len(order) == len(shape) or count > _MAX_LANES:
         return None
     offsets = []
     for lane in range(count):
@@ -239,7 +239,7 @@ def _of_linear(given: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces 
         for name, text in given.items()
     }
     lanes, registers = bases.get("lane"), bases.get("register")
-    if lanes is None or registers is None or 1 << len(lanes) > _MOST_LANES:
+    if lanes is None or registers is None or 1 << len(lanes) > _MAX_LANES:
         return None
     if any(len(base) != len(shape) for base in (*lanes, *registers)):
         return None

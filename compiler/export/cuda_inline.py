@@ -9,7 +9,7 @@ from compiler.export.header_comment import about
 from compiler.export.ptx import PtxEntry, PtxTable, read_entry
 from compiler.export.spelling import spelling
 
-MOST_OPERANDS = 30
+MAX_OPERANDS = 30
 """Limits of compilers; nvcc follows GCC here."""
 _BYTES_A_LINE = 16
 _CONSTRAINTS = {1: "h", 2: "h", 4: "r", 8: "l"}
@@ -68,10 +68,10 @@ def cuda_inline_header(kernel: ExportedKernel, ptx: str) -> str:
     by_name = _by_name(kernel, entry)
     sizes = {name: argument.size_bytes for name, argument in by_name.items()}
     statement = rewrite(entry, sizes)
-    if len(statement.operands) > MOST_OPERANDS:
+    if len(statement.operands) > MAX_OPERANDS:
         message = (
             f"The kernel reads {len(statement.operands)} parameters; inline assembly takes "
-            f"{MOST_OPERANDS}. Export it as `c`."
+            f"{MAX_OPERANDS}. Export it as `c`."
         )
         raise NotExportable(message)
     guard = f"TRITOND_{kernel.name.upper()}_{kernel.facts['key'][:16].upper()}_CUH"

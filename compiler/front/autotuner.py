@@ -20,7 +20,7 @@ from compiler.front.jit_function import load_kernel, unwrap
 from compiler.front.module import Loaded
 from compiler.messages.autotuning import (
     CONFIG_OPTIONS,
-    MOST_CONFIGS,
+    MAX_CONFIGS,
     PRUNING_HOOKS,
     AutotuneCacheOrder,
     AutotuneOrder,
@@ -30,9 +30,9 @@ from compiler.messages.autotuning import (
 )
 from compiler.messages.wire import Send
 
-_MOST_LAYERS = 10
+_MAX_LAYERS = 10
 _SET_ASIDE = ("pre_hook", "ir_override")
-_LONGEST_NAME = 150
+_MAX_NAME = 150
 """Length of the kernel's name in the file's name, as Triton truncates it."""
 
 
@@ -51,7 +51,7 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
         line=triton_api.definition_line(function),
         parameters=list(function.arg_names),
         is_autotuned=tuner is not None,
-        configs=[_config(config) for config in found[:MOST_CONFIGS]],
+        configs=[_config(config) for config in found[:MAX_CONFIGS]],
         config_count=len(found),
         key=_names(tuner, "keys"),
         reset_to_zero=_names(tuner, "reset_to_zero"),
@@ -77,7 +77,7 @@ def _layers(loaded: Loaded, function: Any, name: str | None) -> list[Any]:
 
 
 def _around(value: Any) -> Iterator[Any]:
-    for _ in range(_MOST_LAYERS):
+    for _ in range(_MAX_LAYERS):
         if isinstance(value, (Autotuner, Heuristics)):
             yield value
         if not hasattr(value, "fn") or isinstance(value, triton_api.JITFunction):
@@ -179,7 +179,7 @@ def autotune_cache(order: AutotuneCacheOrder, body: bytes, send: Send) -> None:
     timings = [(vars(_stored_config(item)), item["ms"]) for item in order.timings]
     written = {
         "folder": triton_api.cache_folder(digest),
-        "file": f"{order.kernel[:_LONGEST_NAME]}.autotune.json",
+        "file": f"{order.kernel[:_MAX_NAME]}.autotune.json",
         "text": json.dumps({"key": tuning_key, "configs_timings": timings}, default=str),
     }
     send({"kind": "stage", "stage": "autotune_cache", "ms": 0.0}, json.dumps(written).encode())

@@ -50,7 +50,7 @@ def _boolean() -> str:
     return str(canonicalize_dtype("int1"))
 
 
-MOST_HASHES = 16
+MAX_HASHES = 16
 
 _UNSPECIALIZED = ("fp", "bf", "u1", "i1", "tensordesc")
 _Path = tuple[int, ...]
@@ -79,7 +79,7 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     unsure = [path for path, attribute in attrs.items() if path in annotated and not attribute]
     hashes = [
         triton_api.source_of(function, signature, specialization.constexprs, some).hash()
-        for some in islice(_without_some(attrs, unsure), MOST_HASHES)
+        for some in islice(_without_some(attrs, unsure), MAX_HASHES)
     ]
     return CacheKeyReport(name=function.__name__, source_hashes=hashes)
 

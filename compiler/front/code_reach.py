@@ -36,8 +36,8 @@ has one; no class of the user's can change this."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), types.BuiltinFunctionType)
 _PLAIN_TYPES = frozenset(_PLAIN)
 _CONTAINERS = (list, tuple, set, frozenset)
-_MOST = 100
-MOST_FUNCTIONS = 2_000
+_MAX_COUNT = 100
+MAX_FUNCTIONS = 2_000
 
 
 @dataclass(frozen=True)
@@ -339,9 +339,9 @@ class UserCalls:
             return
         if not code.co_flags & inspect.CO_OPTIMIZED:
             return
-        if code in self._functions and len(self.found) >= _MOST:
+        if code in self._functions and len(self.found) >= _MAX_COUNT:
             return
-        if len(self._functions) < MOST_FUNCTIONS:
+        if len(self._functions) < MAX_FUNCTIONS:
             self._functions.add(code)
             values = tuple(frame.f_locals.values())
             self.found.append(UserCall(code, frame.f_globals, values))

@@ -50,9 +50,9 @@ def _links(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-_MOST = 50
-_MOST_LOGGED = 10_000
-_MOST_NEEDS = 512
+_MAX_COUNT = 50
+_MAX_LOGGED = 10_000
+_MAX_NEEDS = 512
 """As many as a request may have files."""
 
 
@@ -107,15 +107,15 @@ class Assumptions:
 
     def need(self, module: str) -> None:
         """Note a module to ask the caller for; until it comes, nothing is known of it."""
-        if len(self.needs) < _MOST_NEEDS:
+        if len(self.needs) < _MAX_NEEDS:
             self.needs[module] = None
         self.ask(f"the module {module} was not sent")
 
     def add(self, assumption: Assumption) -> None:
         """Note an assumption once; beyond a bound no more."""
-        if len(self.log) < _MOST_LOGGED:
+        if len(self.log) < _MAX_LOGGED:
             self.log.append(assumption)
-        if assumption not in self.made and len(self.made) < _MOST:
+        if assumption not in self.made and len(self.made) < _MAX_COUNT:
             self.made.append(assumption)
 
 

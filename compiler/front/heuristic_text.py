@@ -17,10 +17,10 @@ import triton.language as tl
 
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE
 
-MOST_CHARS = 1000
-MOST_TERMS = 200
-_LONGEST_SHOWN = 60
-_MOST_BITS = 64
+MAX_CHARS = 1000
+MAX_TERMS = 200
+_MAX_SHOWN = 60
+_MAX_BITS = 64
 _OPERATORS = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift,
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.UAdd, ast.USub, ast.Not, ast.And, ast.Or, ast.Eq,
@@ -52,12 +52,12 @@ def plain_expression(function: Any) -> str:
         raise NotPlain(f"it is a {kind} whose text is not in the source, no lambda of it")
     parameter, body = _text_of(function)
     terms = sum(1 for _ in ast.walk(body))
-    if terms > MOST_TERMS:
-        raise NotPlain(f"it has {terms} terms and operators, more than {MOST_TERMS}")
+    if terms > MAX_TERMS:
+        raise NotPlain(f"it has {terms} terms and operators, more than {MAX_TERMS}")
     rewritten = _Rewriting(parameter, function).visit(body)
     text = ast.unparse(ast.fix_missing_locations(rewritten))
-    if len(text) > MOST_CHARS:
-        raise NotPlain(f"it has {len(text)} characters, more than {MOST_CHARS}")
+    if len(text) > MAX_CHARS:
+        raise NotPlain(f"it has {len(text)} characters, more than {MAX_CHARS}")
     return text
 
 
@@ -118,7 +118,7 @@ class _Rewriting(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Refuse every node type without a method here."""
-        text = ast.unparse(node)[:_LONGEST_SHOWN]
+        text = ast.unparse(node)[:_MAX_SHOWN]
         raise NotPlain(f"`{text}` is more than arithmetic, comparisons and choices over arguments")
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
@@ -185,7 +185,7 @@ class _Rewriting(ast.NodeTransformer):
         for name in _BUILTINS:
             if called is getattr(builtins, name):
                 return name
-        text = ast.unparse(node.func)[:_LONGEST_SHOWN]
+        text = ast.unparse(node.func)[:_MAX_SHOWN]
         raise NotPlain(
             f"it calls `{text}`: only triton.cdiv, triton.next_power_of_2 and "
             f"{', '.join(_BUILTINS)} are plain"
@@ -194,7 +194,7 @@ class _Rewriting(ast.NodeTransformer):
     def _value_of(self, node: ast.Name | ast.Attribute) -> ast.AST:
         value = self._found(node)
         if value is _NOTHING:
-            text = ast.unparse(node)[:_LONGEST_SHOWN]
+            text = ast.unparse(node)[:_MAX_SHOWN]
             raise NotPlain(f"`{text}` is neither an argument nor a constant of the module")
         return _constant(value.value if isinstance(value, tl.constexpr) else value, node)
 
@@ -211,11 +211,11 @@ class _Rewriting(ast.NodeTransformer):
 
 
 def _constant(value: Any, node: ast.expr) -> ast.AST:
-    if type(value) is int and value.bit_length() > _MOST_BITS:
+    if type(value) is int and value.bit_length() > _MAX_BITS:
         raise NotPlain(f"a number of {value.bit_length()} bits")
     if value is None or type(value) in (bool, int, float, str):
         return ast.Constant(value)
-    text = ast.unparse(node)[:_LONGEST_SHOWN]
+    text = ast.unparse(node)[:_MAX_SHOWN]
     raise NotPlain(f"`{text}` is a {type(value).__name__}, neither a number nor a string")
 
 

@@ -27,7 +27,7 @@ from compiler.reading.jit_decorator import Aliases
 from compiler.reading.read_source import nested_kernels
 from compiler.rejection import suggestion
 
-_MOST_REACHED = 20_000
+_MAX_REACHED = 20_000
 
 
 def load_kernel(order: Execution, text: str) -> tuple[Loaded, Any]:
@@ -60,7 +60,7 @@ def _may_lack_a_name(loaded: Loaded, kernel: Any) -> bool:
     """Return whether a kernel uses a name that statements left out would have bound."""
     if loaded.execution is None:
         return True
-    reach = reach_of_value(kernel, _MOST_REACHED)
+    reach = reach_of_value(kernel, _MAX_REACHED)
     functions = (one for one in reach.objects.values() if isinstance(one, FunctionType))
     used = reach.missing.union(*(function.__code__.co_names for function in functions))
     return reach.sees_all or not used.isdisjoint(loaded.execution.missing)

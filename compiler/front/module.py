@@ -214,7 +214,7 @@ def load(
     sys.meta_path.append(MissingModules(assumptions))
     loaded = importlib.util.module_from_spec(finder.find_spec(posted.name, None))
     failed = None
-    most_cpu_s = host_run.most_cpu_s if host_run else module_execution.MOST_CPU_S
+    most_cpu_s = host_run.most_cpu_s if host_run else module_execution.MAX_CPU_S
     notice_attempts(assumptions)
     folder = posted_folder.of_request(text, files, is_whole=module is None)
     catches_memory = any("MemoryError" in each for each in (text, *files.values()))

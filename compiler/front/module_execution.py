@@ -38,7 +38,7 @@ _ANSWER_NAME = " answer"
 """Not a valid Python name, so that it hides no other."""
 _PEELED = " peeled"
 """The name of the identity function that replaces a decorator that cannot run."""
-MOST_CPU_S = 30.0
+MAX_CPU_S = 30.0
 """The CPU time that a source and all it imports may take."""
 _STDERR = 2
 

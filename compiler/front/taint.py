@@ -21,7 +21,7 @@ from triton.runtime.jit import KernelInterface
 
 from compiler.front import code_reach
 from compiler.front.code_reach import (
-    MOST_FUNCTIONS,
+    MAX_FUNCTIONS,
     CodeFacts,
     Namespace,
     Reach,
@@ -31,8 +31,8 @@ from compiler.front.code_reach import (
 from compiler.front.environment import Assumptions, StandIn
 from compiler.reading.scopes import children, stored
 
-_MOST = 20_000
-_MOST_OF_ALL = 100_000
+_MAX_COUNT = 20_000
+_MAX_OF_ALL = 100_000
 """Names and objects that are followed from one statement, and from all of one execution."""
 _IMMUTABLE = (
     type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
@@ -88,7 +88,7 @@ class Walks:
     """
 
     def __init__(self) -> None:
-        self._left = _MOST_OF_ALL
+        self._left = _MAX_OF_ALL
         self._last: tuple[types.CodeType, Sequence[UserCall], Reach] | None = None
 
     def of_statement(self, executed: Executed) -> Reach:
@@ -109,7 +109,7 @@ class Walks:
 
     def of(self, facts: CodeFacts, namespace: Namespace, calls: Iterable[UserCall] = ()) -> Reach:
         """Return what code may read that is run in `namespace`."""
-        reach = code_reach.reach_of(facts, namespace, min(_MOST, self._left), calls)
+        reach = code_reach.reach_of(facts, namespace, min(_MAX_COUNT, self._left), calls)
         self._left -= min(self._left, reach.size)
         return reach
 
@@ -216,7 +216,7 @@ class TaintAnalysis:
         """Return the sources of all taints of the kernel and of the values that it reads."""
         if not self._names and not self._objects:
             return set()
-        reach = code_reach.reach_of_value(kernel, _MOST)
+        reach = code_reach.reach_of_value(kernel, _MAX_COUNT)
         if reach.sees_all:
             return {*self._names.values(), *(taint for _, taint in self._objects.values())}
         keys = [*reach.names, *([(identity(namespace), name)] if name else [])]
@@ -228,7 +228,7 @@ class TaintAnalysis:
         if not self._names and not self._objects:
             return None
         own = self._names.get((identity(namespace), name)) if name else None
-        return own or self._within(code_reach.reach_of_value(kernel, _MOST))
+        return own or self._within(code_reach.reach_of_value(kernel, _MAX_COUNT))
 
     def _within(self, reach: Reach) -> Taint | None:
         for key in reach.names:
@@ -293,7 +293,7 @@ def _compared(code: types.CodeType, ran: Sequence[UserCall]) -> bool:
 
     Code of texts that were executed is not among the calls.
     """
-    if len(ran) >= MOST_FUNCTIONS:
+    if len(ran) >= MAX_FUNCTIONS:
         return True
     facts = [code_reach.facts_of(one, bodies=False) for one in (code, *(c.code for c in ran))]
     return any(one.compares or not _EXECUTING.isdisjoint(one.loads) for one in facts)

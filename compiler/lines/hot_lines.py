@@ -15,10 +15,10 @@ from typing import Any
 from compiler.lines.line_map import user_lines_of
 from compiler.lines.sass import map_sass
 
-MOST_LINES = 200
-MOST_INSTRUCTIONS = 1000
+MAX_LINES = 200
+MAX_INSTRUCTIONS = 1000
 """The limits for lines and instructions: the answer holds the hottest."""
-_MOST_TEXT_CHARS = 160
+_MAX_TEXT_CHARS = 160
 _SECTION = re.compile(r'\s*\.section\s+"?\.text\.([^\s",]+)')
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,16})\*/\s+(\S.*)")
 _SELECTED = "selected"
@@ -91,7 +91,7 @@ def hot_lines(
         "samples": total,
         "lines": _lines(placed, total),
         "sass": _instructions(placed, total),
-        "sass_left_out": max(0, len(counted) - MOST_INSTRUCTIONS),
+        "sass_left_out": max(0, len(counted) - MAX_INSTRUCTIONS),
     }
 
 
@@ -117,7 +117,7 @@ def _lines(
             "instructions": one.instructions,
             "top_stall": _top(one.stalls),
         }
-        for place, one in worst[:MOST_LINES]
+        for place, one in worst[:MAX_LINES]
     ]
 
 
@@ -126,11 +126,11 @@ def _instructions(
 ) -> list[dict[str, Any]]:
     """Return the hottest instructions, in the order of the kernel."""
     worst = sorted(placed, key=lambda pair: (-pair[0].samples, -pair[0].instructions))
-    chosen = sorted(worst[:MOST_INSTRUCTIONS], key=lambda pair: pair[0].offset_bytes)
+    chosen = sorted(worst[:MAX_INSTRUCTIONS], key=lambda pair: pair[0].offset_bytes)
     return [
         {
             "address": one.offset_bytes,
-            "text": one.text[:_MOST_TEXT_CHARS],
+            "text": one.text[:_MAX_TEXT_CHARS],
             "file": places[0][0] if places else None,
             "line": places[0][1] if places else None,
             **_shares(one.samples, total),

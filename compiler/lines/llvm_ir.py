@@ -8,7 +8,7 @@ from compiler.lines.source_location import InlineChain, LineMap, SourceLine, wit
 _METADATA = re.compile(r"^!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _FIELD = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|!\d+|\d+)')
 _DBG = re.compile(r"!dbg !(\d+)")
-_MOST_STEPS = 20
+_MAX_STEPS = 20
 
 
 class _Metadata:
@@ -31,7 +31,7 @@ class _Metadata:
 
     def _locations(self, name: str) -> list[SourceLine]:
         locations = []
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             kind, fields = self._nodes.get(name, ("", {}))
             if kind not in {"DILocation", "DISubprogram"}:
                 break
@@ -42,7 +42,7 @@ class _Metadata:
         return locations
 
     def _file_of(self, name: str) -> str | None:
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             kind, fields = self._nodes.get(name, ("", {}))
             if kind == "DIFile":
                 filename = fields.get("filename", "").strip('"')

@@ -20,10 +20,10 @@ from compiler.lines.source_location import (
 _ALIAS = re.compile(r"^(#loc\w*) = loc\((.*)\)$")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LINE = re.compile(r":(\d+)(?::(\d+))?")
-_DEEPEST = 20
-_MOST_SPOTS = 64
+_MAX_DEPTH = 20
+_MAX_SPOTS = 64
 """Limit of one location; of more fused ones the first are kept."""
-_MOST_TRIES = 8
+_MAX_TRIES = 8
 """The possible starts of the location that ends a line: the last places that look like it."""
 _OPENING, _CLOSING = "([{<", ")]}>"
 
@@ -49,7 +49,7 @@ class MlirLocations:
     def locations(self, words: str, depth: int = 0) -> tuple[SourceLocation, ...]:
         """Return the same with columns."""
         words = words.strip()
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return ()
         if words.startswith("#"):
             return self._of_alias(words, depth)
@@ -60,7 +60,7 @@ class MlirLocations:
         else:
             return self._of_file_or_name(words, depth)
         locations = (location for part in parts for location in self.locations(part, depth + 1))
-        return tuple(islice(locations, _MOST_SPOTS))
+        return tuple(islice(locations, _MAX_SPOTS))
 
     def _of_alias(self, name: str, depth: int) -> tuple[SourceLocation, ...]:
         if name not in self._known:
@@ -84,7 +84,7 @@ def trailing_location(line: str) -> str | None:
     if not line.endswith(")"):
         return None
     start = line.rfind(" loc(")
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         if start < 0:
             break
         inside = _inside(line[start + len(" loc") :])

@@ -11,7 +11,7 @@ from compiler.diagnostic import Assumption
 from compiler.messages.orders import Execution, Order
 from compiler.target import Target
 
-MOST_CONFIGS = 10_000
+MAX_CONFIGS = 10_000
 """The maximum number of variants in a sweep: further configurations are not reported."""
 CONFIG_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
 """Attributes of a `triton.Config` that are not parameters of the kernel."""

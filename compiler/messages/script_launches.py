@@ -9,9 +9,9 @@ from typing import Any
 
 from compiler.messages.orders import Execution, Order
 
-MOST_LAUNCHES = 64
+MAX_LAUNCHES = 64
 """Launches that a report contains: the first of each kernel."""
-MOST_LINES = 16
+MAX_LINES = 16
 """Lines of further launches of a kernel that a report names."""
 
 

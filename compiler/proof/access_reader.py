@@ -8,7 +8,7 @@ from dataclasses import replace
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.logic import TRUE, Formula, at_least, both, equal
 from compiler.proof.polynomial import Polynomial, lift, name
-from compiler.proof.proof_limits import MOST_ACCESSES, ProofLimitReached, Unsupported
+from compiler.proof.proof_limits import MAX_ACCESSES, ProofLimitReached, Unsupported
 from compiler.proof.ranges import Range
 from compiler.proof.structure import Structure
 from compiler.proof.terms import (
@@ -43,8 +43,8 @@ KINDS: dict[str, AccessKind] = {
 def accesses_of(evaluator: Evaluator) -> list[SymbolicAccess | UnreadAccess]:
     """Return every access, in the order of the text. Raises ProofLimitReached."""
     operations = [one for one in evaluator.structure.paths if one.name in KINDS]
-    if len(operations) > MOST_ACCESSES:
-        raise ProofLimitReached(f"the kernel has more than {MOST_ACCESSES} accesses")
+    if len(operations) > MAX_ACCESSES:
+        raise ProofLimitReached(f"the kernel has more than {MAX_ACCESSES} accesses")
     return [_read(evaluator, one) for one in operations]
 
 

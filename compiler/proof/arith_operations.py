@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?: :|$)", re.ASCII)
 _PAIR = 2
-_MOST_OF_BLOCK = 1 << 16
+_MAX_OF_BLOCK = 1 << 16
 """The largest number of which the bits are taken for the lowest ones of another number."""
 _SIGNED = 5
 """The largest predicate of arith.cmpi that compares as signed; 0 and 1 are == and !=."""
@@ -295,7 +295,7 @@ def _in_block(
 ) -> tuple[list[Formula], Need] | None:
     """Return that only the lowest bits of a number change, and what that needs."""
     most = e.unknowns.range(low_bits).high
-    if not 1 <= most <= _MOST_OF_BLOCK or e.unknowns.range(whole).high <= most:
+    if not 1 <= most <= _MAX_OF_BLOCK or e.unknowns.range(whole).high <= most:
         return None
     block = 1 << int(most).bit_length()
     need = e.unknowns.shown(at_least(block - 1, low_bits))

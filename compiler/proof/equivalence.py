@@ -26,7 +26,7 @@ from compiler.proof.logic import (
 )
 from compiler.proof.obligations import Conclusion, Prover, Statements
 from compiler.proof.polynomial import Polynomial, lift, name
-from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
+from compiler.proof.proof_limits import MAX_TERMS_READ, ProofLimitReached, Unsupported
 from compiler.proof.structure import Structure
 from compiler.proof.terms import Indices, Path, SymbolicAccess, UnreadAccess, line_of
 from compiler.proof.triton_operations import masked_operands
@@ -213,7 +213,7 @@ class _TreeReader:
     def tree(self, value: Value, at: Indices) -> Tree:
         """Return the operations that make `value`, loads relative to the stored element."""
         self._read += 1
-        if self._read > MOST_TERMS_READ:
+        if self._read > MAX_TERMS_READ:
             raise ProofLimitReached("the stored value has too many operations")
         operation = value.made_by
         if operation is None:

@@ -30,7 +30,7 @@ from compiler.proof.logic import (
 )
 from compiler.proof.loops import Loops
 from compiler.proof.polynomial import Polynomial, lift, name
-from compiler.proof.proof_limits import MOST_TERMS_READ, ProofLimitReached, Unsupported
+from compiler.proof.proof_limits import MAX_TERMS_READ, ProofLimitReached, Unsupported
 from compiler.proof.ranges import Range
 from compiler.proof.structure import Edge, Structure
 from compiler.proof.terms import (
@@ -87,8 +87,8 @@ class Evaluator:
         memo = self._memo[-1]
         if key not in memo:
             self._read += 1
-            if self._read > MOST_TERMS_READ:
-                raise ProofLimitReached(f"its addresses need more than {MOST_TERMS_READ:,} values")
+            if self._read > MAX_TERMS_READ:
+                raise ProofLimitReached(f"its addresses need more than {MAX_TERMS_READ:,} values")
             with self.collecting() as checks:
                 made = self._term(value, indices)
             memo[key] = made, frozenset(checks)

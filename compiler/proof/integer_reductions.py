@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from compiler.proof.evaluator import Evaluator
 
 _CHOICES = frozenset({"arith.select", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"})
-_MOST_CHOICES = 64
+_MAX_CHOICES = 64
 
 
 def reduced(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
@@ -47,7 +47,7 @@ def reduced(e: Evaluator, operation: Operation, value: Value, indices: Indices) 
 def _is_one_of(value: Value, pair: set[Value]) -> bool:
     """Return whether a combination is one of its two arguments, by any conditions."""
     pending = [value]
-    for _ in range(_MOST_CHOICES):
+    for _ in range(_MAX_CHOICES):
         if not pending:
             return True
         one = pending.pop()

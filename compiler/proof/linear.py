@@ -28,13 +28,13 @@ from compiler.proof.logic import (
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.premises import Premises
 from compiler.proof.products import Inequalities, Multiplier, products_in
-from compiler.proof.proof_limits import MOST_PLACES
+from compiler.proof.proof_limits import MAX_PLACES
 from compiler.proof.solver import Effort, LinearQuestion
 from compiler.proof.unknowns import Conditions, Need, Unknowns
 
-_DEEPEST = 4
-_MOST_WAYS = 3
-_MOST_COMPARED = 12
+_MAX_DEPTH = 4
+_MAX_WAYS = 3
+_MAX_COMPARED = 12
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class LinearProver:
         here = [Known(Ground(part)) for part in parts]
         known = [*here, *known, *self._compared_quotients(goal, [*here, *known])]
         core_alone = self._alone(denied, known)
-        return self._by_cases(denied, known, _DEEPEST) if core_alone is None else core_alone
+        return self._by_cases(denied, known, _MAX_DEPTH) if core_alone is None else core_alone
 
     def _within(self, denied: Ground, line: Polynomial) -> Evidence:
         """Return the bounds of names by which a polynomial is at least 0, as far as needed."""
@@ -171,7 +171,7 @@ class LinearProver:
         divided = sorted(text for text in names if text in quotients)
         found: list[Known] = []
         place: _Place | None = None
-        for a, b in itertools.permutations(divided[:_MOST_COMPARED], 2):
+        for a, b in itertools.permutations(divided[:_MAX_COMPARED], 2):
             divisor = quotients[a][1]
             if divisor.constant is None or divisor != quotients[b][1]:
                 continue
@@ -199,7 +199,7 @@ class LinearProver:
         if key not in self._places:
             known = [Known(Ground(part)) for part in given]
             known += self.known(goals, given)
-            if len(self._places) >= MOST_PLACES:
+            if len(self._places) >= MAX_PLACES:
                 del self._places[next(iter(self._places))]  # asked again, it is loaded again
             self._places[key] = self._loaded(known, [opposite(goal) for goal in goals], wanted)
         return self._places[key]
@@ -283,7 +283,7 @@ class LinearProver:
             parts = parts_of(one.reason)
             for way in parts:
                 choice = way.formula
-                if not isinstance(choice, Compound) or not 1 < len(choice.parts) <= _MOST_WAYS:
+                if not isinstance(choice, Compound) or not 1 < len(choice.parts) <= _MAX_WAYS:
                     continue
                 rest = known[:number] + known[number + 1 :]
                 rest += [Known(part, one.defines) for part in parts if part is not way]

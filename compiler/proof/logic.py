@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from compiler.proof.polynomial import Polynomial, Values, lift
-from compiler.proof.proof_limits import MOST_FORMULA_PARTS, ProofLimitReached
+from compiler.proof.proof_limits import MAX_FORMULA_PARTS, ProofLimitReached
 
 
 class AtLeastZero(NamedTuple):
@@ -83,8 +83,8 @@ def _compound(word: Literal["and", "or"], parts: list[Formula]) -> Formula:
     if len(parts) == 1:
         return parts[0]
     made = Compound(word, tuple(dict.fromkeys(parts)))
-    if sum(1 for _ in units(made)) > MOST_FORMULA_PARTS:
-        raise ProofLimitReached(f"a mask or a path has more than {MOST_FORMULA_PARTS} parts")
+    if sum(1 for _ in units(made)) > MAX_FORMULA_PARTS:
+        raise ProofLimitReached(f"a mask or a path has more than {MAX_FORMULA_PARTS} parts")
     return made.parts[0] if len(made.parts) == 1 else made
 
 

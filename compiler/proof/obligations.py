@@ -16,7 +16,7 @@ from compiler.proof.unknowns import Unknowns
 from compiler.proof.witness import is_satisfiable, smallest_witness
 from compiler.ttir_to_numpy.ir import Operation
 
-_MOST_REFUTED = 4
+_MAX_REFUTED = 4
 """Integers of one access whose smallest witnesses are compared."""
 Verdict = Literal["proved", "refuted", "possible", "unknown"]
 Statements = frozenset[str]
@@ -114,7 +114,7 @@ class Prover:
             elif made.verdict == "unknown":
                 first = first or made
             under |= made.under
-            if len(refuted) == _MOST_REFUTED:
+            if len(refuted) == _MAX_REFUTED:
                 break
         if refuted:  # of a product and a sum that wrap, the one that does so first
             return min(refuted, key=self._size_of)

@@ -23,8 +23,8 @@ class Values(Protocol):
         ...
 
 
-MOST_TERMS = 64
-HIGHEST_DEGREE = 6
+MAX_TERMS = 64
+MAX_DEGREE = 6
 
 
 class Polynomial:
@@ -36,8 +36,8 @@ class Polynomial:
         self.terms: dict[Monomial, int] = {m: c for m, c in terms.items() if c}
         self._hash: int | None = None
         self._names: frozenset[str] | None = None
-        if len(self.terms) > MOST_TERMS:
-            raise ProofLimitReached(f"an address or a mask has more than {MOST_TERMS} terms")
+        if len(self.terms) > MAX_TERMS:
+            raise ProofLimitReached(f"an address or a mask has more than {MAX_TERMS} terms")
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -65,8 +65,8 @@ class Polynomial:
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 product = m if not n else n if not m else tuple(sorted(m + n))
-                if len(product) > HIGHEST_DEGREE:
-                    raise ProofLimitReached(f"a product has more than {HIGHEST_DEGREE} factors")
+                if len(product) > MAX_DEGREE:
+                    raise ProofLimitReached(f"a product has more than {MAX_DEGREE} factors")
                 made[product] = made.get(product, 0) + c * d
         return Polynomial(made)
 

@@ -22,11 +22,11 @@ from compiler.proof.proof_limits import ProofLimitReached
 Inequalities = dict[Polynomial, Ground]
 """Polynomials that are at least 0, each with the reason why."""
 
-MOST_PRODUCTS = 500
-_MOST_DIRECTED_TERMS = 6
-_MOST_FACTOR_TERMS = 12
-_MOST_FACTOR_DEGREE = 2
-_MOST_PRODUCT_DEGREE = 3
+MAX_PRODUCTS = 500
+_MAX_DIRECTED_TERMS = 6
+_MAX_FACTOR_TERMS = 12
+_MAX_FACTOR_DEGREE = 2
+_MAX_PRODUCT_DEGREE = 3
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Multiplier:
                     continue
                 beside = [self.natural(one) for one in rest]
                 for unit, why in by_name.get(x, ()):
-                    if len(made) >= MOST_PRODUCTS:
+                    if len(made) >= MAX_PRODUCTS:
                         return made
-                    if unit.degree + len(rest) <= _MOST_PRODUCT_DEGREE + 1:
+                    if unit.degree + len(rest) <= _MAX_PRODUCT_DEGREE + 1:
                         product = functools.reduce(product_of, beside, why)
                         made[_polynomial(product.formula)] = product
         return made
@@ -85,16 +85,16 @@ class Multiplier:
         factors = [
             (unit, why)
             for unit, why in units.items()
-            if unit.degree <= _MOST_FACTOR_DEGREE
-            and len(unit.terms) <= _MOST_FACTOR_TERMS
+            if unit.degree <= _MAX_FACTOR_DEGREE
+            and len(unit.terms) <= _MAX_FACTOR_TERMS
             and unit.names & letters
         ]
         known = set(wanted)
         for spare in (0, 1):
             for (a, of_a), (b, of_b) in itertools.combinations_with_replacement(factors, 2):
-                if len(made) >= MOST_PRODUCTS:
+                if len(made) >= MAX_PRODUCTS:
                     return made
-                if a.degree + b.degree > _MOST_PRODUCT_DEGREE or not _stays(a, b, known, spare):
+                if a.degree + b.degree > _MAX_PRODUCT_DEGREE or not _stays(a, b, known, spare):
                     continue
                 product = product_of(of_a, of_b)
                 if not isinstance(product.formula, AtLeastZero):
@@ -119,7 +119,7 @@ def _by_name(
     """Return short inequalities by the names that stand alone in them."""
     found: dict[str, list[tuple[Polynomial, Ground]]] = {}
     for unit, why in units.items():
-        if len(unit.terms) <= _MOST_DIRECTED_TERMS:
+        if len(unit.terms) <= _MAX_DIRECTED_TERMS:
             for monomial in unit.terms:
                 if len(monomial) == 1:
                     found.setdefault(monomial[0], []).append((unit, why))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-MOST_OPERATIONS = 20_000
-MOST_ACCESSES = 400
-MOST_TERMS_READ = 60_000
+MAX_OPERATIONS = 20_000
+MAX_ACCESSES = 400
+MAX_TERMS_READ = 60_000
 """Values at indices that the evaluator reads for one kernel."""
-MOST_FORMULA_PARTS = 2_000
+MAX_FORMULA_PARTS = 2_000
 """Parts of one formula: of a mask, or of a path."""
-MOST_NAMES = 5_000
+MAX_NAMES = 5_000
 """Quotients, extremes and unknown values of one kernel."""
-MOST_QUERIES = 20_000
+MAX_QUERIES = 20_000
 """Questions to the solver for one kernel."""
 QUERY_EFFORT = 400_000
 """z3's `rlimit` of one linear question: about a second."""
@@ -20,9 +20,9 @@ SEARCH_EFFORT = 1_500_000
 """The same of one question of a search for a witness."""
 TOTAL_EFFORT = 200_000_000
 """The same of all questions about one kernel."""
-MOST_PLACES = 200
+MAX_PLACES = 200
 """Sets of facts that the solver keeps loaded for one kernel: each takes about 80 KB."""
-MOST_SOLVER_MIB = 384
+MAX_SOLVER_MIB = 384
 """Of the solver's memory: a proof that has taken so much asks no further question."""
 SOLVER_MIB = 512
 """Beyond this the solver fails, and may end its process."""

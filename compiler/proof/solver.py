@@ -15,8 +15,8 @@ from z3 import z3core
 from compiler.proof.logic import AtLeastZero, Formula, Truth
 from compiler.proof.polynomial import Monomial, Polynomial
 from compiler.proof.proof_limits import (
-    MOST_QUERIES,
-    MOST_SOLVER_MIB,
+    MAX_QUERIES,
+    MAX_SOLVER_MIB,
     QUERY_EFFORT,
     SHRINKING_EFFORT,
     SOLVER_MIB,
@@ -43,9 +43,9 @@ class Effort:
 
     def check(self) -> None:
         """Raise ProofLimitReached if no further question may be asked."""
-        if self.questions > MOST_QUERIES or self.spent > TOTAL_EFFORT:
+        if self.questions > MAX_QUERIES or self.spent > TOTAL_EFFORT:
             raise ProofLimitReached("the proof takes more effort than one kernel may")
-        if z3core.Z3_get_estimated_alloc_size() > MOST_SOLVER_MIB << 20:
+        if z3core.Z3_get_estimated_alloc_size() > MAX_SOLVER_MIB << 20:
             raise ProofLimitReached("the proof takes more memory than one kernel may")
 
     def note(self, solver: z3.Solver) -> None:

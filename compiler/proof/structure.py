@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from compiler.proof.proof_limits import MOST_OPERATIONS, ProofLimitReached, Unsupported
+from compiler.proof.proof_limits import MAX_OPERATIONS, ProofLimitReached, Unsupported
 from compiler.proof.terms import Path, line_of
 from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
@@ -85,8 +85,8 @@ def structure_of(module: Operation) -> Structure:
     """Return the structure of the module's kernel. Raises Unsupported, ProofLimitReached."""
     function = _kernel_of(module)
     for count, operation in enumerate(inside(function)):
-        if count >= MOST_OPERATIONS:
-            raise ProofLimitReached(f"the kernel has more than {MOST_OPERATIONS:,} operations")
+        if count >= MAX_OPERATIONS:
+            raise ProofLimitReached(f"the kernel has more than {MAX_OPERATIONS:,} operations")
         _refuse_unmodelled(operation)
     found = Structure(function)
     for argument in found.parameters:

@@ -29,7 +29,7 @@ from compiler.proof.logic import (
     replaced,
 )
 from compiler.proof.polynomial import Interval, Polynomial, lift, name
-from compiler.proof.proof_limits import MOST_NAMES, ProofLimitReached
+from compiler.proof.proof_limits import MAX_NAMES, ProofLimitReached
 from compiler.proof.ranges import Range, range_of
 from compiler.ttir_to_numpy.ir import Operation
 
@@ -90,8 +90,8 @@ class Unknowns:
     ) -> str:
         """Return a new name. It has a `#`, which no name of a user has."""
         made = f"{kind}#{len(self.known)}"
-        if len(self.known) >= MOST_NAMES:
-            raise ProofLimitReached(f"its addresses need more than {MOST_NAMES} unknowns")
+        if len(self.known) >= MAX_NAMES:
+            raise ProofLimitReached(f"its addresses need more than {MAX_NAMES} unknowns")
         self.known[made] = Unknown(within, origin=origin, loops=loops)
         return made
 

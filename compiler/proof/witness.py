@@ -13,7 +13,7 @@ from compiler.proof.solver import Effort, Model, WitnessSearch
 
 _LADDER = (1, 3, 17, 65, 300, 1100, 5000, 70_000, 1 << 20, 1 << 26, 1 << 31)
 _FEW_SIZES = (3, 70, 2000, 1 << 31)
-_MOST_LOST = 3
+_MAX_LOST = 3
 """Questions without an answer after which larger sizes are not tried."""
 
 
@@ -32,7 +32,7 @@ def smallest_witness(
             return model if all(holds(one, model) for one in formulas) else None
         search.pop()
         lost += answer == "unknown"
-        if lost == _MOST_LOST:
+        if lost == _MAX_LOST:
             return None
     return None
 

@@ -91,7 +91,7 @@ _REACHES_ANY_NAME = frozenset(
      "__builtins__", "builtins", "__annotations__", "__defaults__", "__kwdefaults__"}
 )  # fmt: skip
 _BUILTINS = frozenset({"int", "float", "bool"})
-_MOST_STEPS = 8
+_MAX_STEPS = 8
 
 
 def imported_as(node: ast.expr, aliases: Aliases) -> str | None:
@@ -112,7 +112,7 @@ def _imported_as(node: ast.expr, aliases: Aliases, steps: int) -> str | None:
     if isinstance(node, ast.Attribute):
         owner = _imported_as(node.value, aliases, steps)
         return f"{owner}.{node.attr}" if owner and owner not in _BUILTINS else None
-    if not isinstance(node, ast.Name) or steps == _MOST_STEPS:
+    if not isinstance(node, ast.Name) or steps == _MAX_STEPS:
         return None
     known = _bindings(aliases.tree)
     if known is None or known.count[node.id] > 1:

@@ -14,7 +14,7 @@ from typing import Any
 from compiler.reading import constants
 from compiler.reading.jit_decorator import Aliases, JitDecorator
 
-_MOST_CONFIGS = 1000
+_MAX_CONFIGS = 1000
 _LANGUAGE = re.compile(r"triton\.language\.(?:core\.)?(\w+)")
 _PLAIN_STRING = re.compile(r"(?:const )?\**k?(?:tl\.)?\w+ ?\**")
 
@@ -198,7 +198,7 @@ def _configs(autotune: ast.expr | None, aliases: Aliases) -> list[dict[str, Any]
     node = given or (autotune.args[0] if autotune.args else None)
     if not isinstance(node, (ast.List, ast.Tuple)):
         return [{"expression": ast.unparse(node)}] if node is not None else []
-    return [_config(item, aliases) for item in node.elts[:_MOST_CONFIGS]]
+    return [_config(item, aliases) for item in node.elts[:_MAX_CONFIGS]]
 
 
 def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:

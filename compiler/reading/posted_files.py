@@ -91,7 +91,7 @@ def _modules(node: ast.ImportFrom, folder: tuple[str, ...]) -> set[str]:
     return {base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)}
 
 
-_MOST_STEPS = 8
+_MAX_STEPS = 8
 
 
 def jit_functions(source: ast.Module, files: dict[str, str], folder: tuple[str, ...]) -> list[str]:
@@ -103,7 +103,7 @@ def jit_functions(source: ast.Module, files: dict[str, str], folder: tuple[str, 
 def _is_jit(path: str, name: str, files: dict[str, str], steps: int = 0) -> bool:
     """Return whether the file makes `name` with a jit decorator, or imports one that is."""
     tree = _parsed(files[path])
-    if name in _decorated(files[path]) or steps == _MOST_STEPS:
+    if name in _decorated(files[path]) or steps == _MAX_STEPS:
         return name in _decorated(files[path])
     passed = _imports(tree, path.rpartition("/")[0], files)
     return any(
@@ -120,7 +120,7 @@ def helpers(
     """
     found = {}
     for name, path, origin in _imports(source, "/".join(folder), files):
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             tree = _parsed(files[path])
             made = next((n for n in tree.body if _is_function(n, origin)), None)
             if isinstance(made, ast.FunctionDef):

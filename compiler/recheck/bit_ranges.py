@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import z3
 
 Range = tuple[int, int]
-_DEEPEST = 200
+_MAX_DEPTH = 200
 _UNSIGNED = (z3.Z3_OP_BUDIV, z3.Z3_OP_BUDIV_I, z3.Z3_OP_BUREM, z3.Z3_OP_BUREM_I)
 _DIVISIONS = (
     *_UNSIGNED, z3.Z3_OP_BSREM, z3.Z3_OP_BSREM_I, z3.Z3_OP_BSDIV, z3.Z3_OP_BSDIV_I,
@@ -33,7 +33,7 @@ class Ranges:
         key = term.get_id()
         if key not in self._known:
             half = 1 << (term.size() - 1)
-            made = None if depth > _DEEPEST else self._computed(term, depth + 1)
+            made = None if depth > _MAX_DEPTH else self._computed(term, depth + 1)
             if made is None or made[0] < -half or made[1] >= half:
                 made = -half, half - 1
             self._known[key] = term, made

@@ -8,7 +8,7 @@ from __future__ import annotations
 from compiler.recheck.reader import ReadOperation
 
 _SHAPES = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.make_range"})
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 def covered_values(loop: ReadOperation) -> list[bool]:
@@ -40,7 +40,7 @@ class _Body:
         if self.passed.get(name, name) == argument:
             return True
         operation = self._made_by.get(name)
-        if operation is None or depth > _DEEPEST or len(operation.operands) != 2:
+        if operation is None or depth > _MAX_DEPTH or len(operation.operands) != 2:
             return False
         a, b = operation.operands
         if operation.name not in ("arith.addi", "arith.subi", "tt.addptr"):
@@ -52,7 +52,7 @@ class _Body:
 
     def _stays(self, name: str, depth: int = 0) -> bool:
         """Return whether a value is the same in each turn."""
-        if name in self._varying or depth > _DEEPEST:
+        if name in self._varying or depth > _MAX_DEPTH:
             return False
         operation = self._made_by.get(name)
         if operation is None:

@@ -28,7 +28,7 @@ from compiler.recheck.elements import (
 )
 from compiler.recheck.integer_form import IntegerForm
 from compiler.recheck.integer_products import TooManyProducts
-from compiler.recheck.machine import ACCESSES, MOST_TURNS, BitMachine, Run
+from compiler.recheck.machine import ACCESSES, MAX_TURNS, BitMachine, Run
 from compiler.recheck.not_modelled import NotModelled
 from compiler.recheck.reader import ReadOperation, kernel_of
 from compiler.recheck.size_contract import SizeContract, read_contract
@@ -45,9 +45,9 @@ _LINEAR = ("simplify", "propagate-values", "solve-eqs", "simplify", "smt")
 GUESS_EFFORT = 150_000
 SHARE_AT_ONCE = 0.8
 """The share of the effort that one question about all addresses may take in addition."""
-MOST_ROUNDS = 16
+MAX_ROUNDS = 16
 """Questions without products, each of which learns from the one before."""
-MOST_PAIRS = 400
+MAX_PAIRS = 400
 """Pairs of executions that one question about a race has."""
 _BLOCK = re.compile(r"tensordesc<(?:tensor<)?((?:\d+x)+)", re.ASCII)
 _OF_A_BLOCK = "2 : i32"
@@ -104,7 +104,7 @@ def find_violations(
     most_elements: int,
     checks: Collection[str] = ("bounds", "overflow"),
     effort: int = EFFORT,
-    most_turns: int = MOST_TURNS,
+    most_turns: int = MAX_TURNS,
 ) -> list[RecheckedAccess]:
     """Return the answers about every access of a module in generic form.
 
@@ -206,10 +206,10 @@ class _Questions:
     def _race(self, operation: ReadOperation, share: int) -> CheckedAnswer:
         """Return whether another program may meet a write."""
         try:
-            pairs = list(islice(self._meetings(operation), MOST_PAIRS + 1))
+            pairs = list(islice(self._meetings(operation), MAX_PAIRS + 1))
         except (NotModelled, RecursionError, KeyError) as refused:
             return CheckedAnswer("not_modelled", reason=str(refused))
-        if len(pairs) > MOST_PAIRS:
+        if len(pairs) > MAX_PAIRS:
             return CheckedAnswer("not_modelled", reason="more executions than are compared")
         programs = zip(*(one.program for one in self._machines), strict=True)
         return self._ask(pairs, share, any_of([x != y for x, y in programs]))
@@ -314,7 +314,7 @@ class _Questions:
         except TooManyProducts:
             return z3.unknown, None
         known += [*form.facts, *form.products.facts()]
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             outcome, model = self._solved(known, end - self._spent, _LINEAR)
             if model is None:
                 return outcome, None

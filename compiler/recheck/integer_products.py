@@ -24,7 +24,7 @@ from compiler.recheck.numbers import (
     term_of,
 )
 
-MOST_PRODUCTS = 60
+MAX_PRODUCTS = 60
 _FACTORS = 2
 
 
@@ -61,7 +61,7 @@ class Products:
                 return value
         first, second = sorted(term_of(one).get_id() for one in (x, y))
         if (first, second) not in self._made:
-            if len(self._made) == MOST_PRODUCTS:
+            if len(self._made) == MAX_PRODUCTS:
                 raise TooManyProducts
             value = named(f"product.{len(self._made)}", *corners(x, y))
             self._made[first, second] = _Product(value, x, y)

@@ -1,6 +1,6 @@
 """Runs a kernel on bit-vectors: its regions, with loops unrolled, and its accesses.
 
-What comes after more than `MOST_TURNS` turns of a loop is not looked at.
+What comes after more than `MAX_TURNS` turns of a loop is not looked at.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from compiler.recheck.size_contract import SizeContract
 from compiler.recheck.tensor_operations import BY_NAME, Approximate, element_at, parameter
 from compiler.recheck.widths import POINTER_BITS, bits_of
 
-MOST_TURNS = 4
-MOST_EXECUTED = 20_000
+MAX_TURNS = 4
+MAX_EXECUTED = 20_000
 ACCESSES = frozenset({
     "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_poll",
     "tt.atomic_store", "tt.descriptor_load", "tt.descriptor_gather", "tt.descriptor_store",
@@ -75,7 +75,7 @@ class BitMachine:
     facts: list[z3.BoolRef] = field(default_factory=list)
     runs: dict[ReadOperation, list[Run]] = field(default_factory=dict)
     program: list[z3.BitVecRef] = field(default_factory=list)
-    most_turns: int = MOST_TURNS
+    most_turns: int = MAX_TURNS
     arithmetic: integers.BitArithmetic = field(default_factory=integers.BitArithmetic)
     _values: dict[str, Value] = field(default_factory=dict)
     _cuts: list[Path] = field(default_factory=list)
@@ -181,7 +181,7 @@ class BitMachine:
         """Run operations; return the path of what follows them."""
         for operation in operations:
             self._executed += 1
-            if self._executed > MOST_EXECUTED:
+            if self._executed > MAX_EXECUTED:
                 raise NotModelled("loops of more operations than are unrolled")
             before = len(self._cuts)
             results = self._results(operation, path)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from compiler.recheck.not_modelled import NotModelled
 
-MOST_OPERATIONS = 20_000
-DEEPEST = 60
+MAX_OPERATIONS = 20_000
+MAX_DEPTH = 60
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"'  # a string
     r"|//[^\n]*|->|%[\w$.-]+(?:#\d+)?|\^\w+|[!#@]?[A-Za-z_][\w$.]*|\d[\w.]*|\S"
@@ -151,7 +151,7 @@ class _Reader:
     def operation(self, depth: int = 0) -> ReadOperation:
         """Read one operation with its regions."""
         self._operations += 1
-        if self._operations > MOST_OPERATIONS or depth > DEEPEST:
+        if self._operations > MAX_OPERATIONS or depth > MAX_DEPTH:
             raise NotModelled("more operations than are read")
         results = self._results()
         read = ReadOperation(self._next().strip('"'), results)

@@ -32,7 +32,7 @@ from compiler.recheck.widths import POINTER_BITS, bits_of
 if TYPE_CHECKING:
     from compiler.recheck.machine import BitMachine
 
-MOST_REDUCED = 16
+MAX_REDUCED = 16
 """Elements of a reduction that is computed; of a longer one, the result may be any."""
 _WIDTH = re.compile(r"[a-z]+(\d+)", re.ASCII)
 
@@ -322,7 +322,7 @@ def _reduce(
 ) -> list[Value]:
     axis, [block] = operation.integer("axis"), operation.regions[0]
     size = operation.operand_types[0].shape[axis]
-    if size > MOST_REDUCED or not all(one.is_integer for one in operation.operand_types):
+    if size > MAX_REDUCED or not all(one.is_integer for one in operation.operand_types):
         raise Approximate
     names = [name for name, _ in block.arguments]
     around = machine.snapshot()

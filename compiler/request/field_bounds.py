@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from compiler.rejection import FieldError, RequestRejected, pointer
 
-MOST_UNKNOWN = 16
+MAX_UNKNOWN = 16
 """The number of reported unknown members of an object; each error has a suggestion."""
 
 
@@ -78,7 +78,7 @@ def _check_members(data: Mapping[str, Any], members: _Members, at: str) -> None:
 
 
 def _check_fields(data: Mapping[str, Any], model: type[BaseModel], at: str) -> None:
-    if len(data) > len(model.model_fields) + MOST_UNKNOWN:
+    if len(data) > len(model.model_fields) + MAX_UNKNOWN:
         message = f"has {len(data)} fields, far more than the {len(model.model_fields)} there are"
         raise RequestRejected(FieldError(at, message))
     for name, bounds in _bounded_fields(model).items():

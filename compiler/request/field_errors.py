@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from compiler.rejection import MAX_ERRORS, FieldError, did_you_mean, pointer
 
-_MOST_GUESSES = 5
+_MAX_GUESSES = 5
 
 
 def field_errors(
@@ -44,7 +44,7 @@ class _Guesses:
 
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
-        self._left = _MOST_GUESSES
+        self._left = _MAX_GUESSES
 
     def removed(self, place: tuple[str | int, ...]) -> str | None:
         """Return why a field of the request is there no longer; None: it never was."""

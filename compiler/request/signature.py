@@ -27,7 +27,7 @@ from compiler.specialization import (
 from compiler.type_name import MAX_TYPE_CHARS, UnknownType, canonical_type
 
 MAX_PARAMETERS = 1024
-MOST_ERRORS = 50
+MAX_ERRORS = 50
 """Limit for one part of a request; finding suggestions takes time."""
 
 _SUFFIXES = {hint: suffix for suffix, hint in SUFFIX_HINTS.items()}
@@ -92,7 +92,7 @@ def _parse_names(
 ) -> dict[str, SpecializedParameter]:
     named = {}
     for name, written in signature.items():
-        if len(errors) >= MOST_ERRORS:
+        if len(errors) >= MAX_ERRORS:
             break
         if not name.isidentifier():
             at = pointer("signature", name)
@@ -117,7 +117,7 @@ def _usual_type(written: str) -> SpecializedParameter | None:
 def _parse_positions(signature: str, errors: list[FieldError]) -> tuple[SpecializedParameter, ...]:
     parameters = []
     for index, written in enumerate(positions(signature)):
-        if len(errors) >= MOST_ERRORS:
+        if len(errors) >= MAX_ERRORS:
             break
         try:
             parameters.append(_parse_position(written.strip()))

@@ -32,8 +32,8 @@ _PURE = _SPREADING | {
     "tt.make_range", "tt.get_program_id", "tt.get_num_programs", "tt.fp_to_fp", "tt.bitcast",
     "tt.clampf", "tt.reshape", "scf.yield",
 }  # fmt: skip
-_LEAST_DIVISOR = 2.0**-126
-_MOST_UNROLLED = 32
+_MIN_DIVISOR = 2.0**-126
+_MAX_UNROLLED = 32
 """Operations of a loop that is unrolled, over all of its rounds."""
 
 
@@ -59,7 +59,7 @@ def _multiply_by_reciprocals(block: IrBlock) -> None:
         if operation.name != "arith.divf" or mlir_types.element_of(type_) != "f32":
             continue
         divisor = number_of(operation.operands[1])
-        if divisor is None or not _LEAST_DIVISOR <= abs(divisor) <= 1 / _LEAST_DIVISOR:
+        if divisor is None or not _MIN_DIVISOR <= abs(divisor) <= 1 / _MIN_DIVISOR:
             continue
         # of a quotient in fp64 the second rounding does no harm
         [number] = struct.unpack("<f", struct.pack("<f", 1 / divisor))
@@ -240,7 +240,7 @@ def _stays_whole(operation: Operation) -> bool:
         return all(o.name.startswith(("arith.", "math.")) or o.name in _PURE for o in within)
     if operation.name == "scf.for":
         rounds = _rounds_of(operation)
-        return rounds is not None and rounds * len(within) <= _MOST_UNROLLED
+        return rounds is not None and rounds * len(within) <= _MAX_UNROLLED
     return False
 
 

@@ -13,7 +13,7 @@ from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import CONSTANTS, Line, NameScope, NumberSpelling
 
 _LEAVES = frozenset({"tt.return", "cf.br", "cf.cond_br"})
-DEEPEST = 80
+MAX_DEPTH = 80
 """Levels of indentation; Python's parser ends at 100."""
 
 
@@ -95,8 +95,8 @@ class _Writer:
 
     def operations(self, scope: NameScope, block: IrBlock) -> Operation:
         """Write the operations of a block; return its last one, which is not written."""
-        if scope.depth > DEEPEST:
-            message = f"statements are nested more than {DEEPEST} deep"
+        if scope.depth > MAX_DEPTH:
+            message = f"statements are nested more than {MAX_DEPTH} deep"
             raise Untranslatable(message)
         if self._follower is not None:
             self._follower.entered(scope, block)

@@ -10,7 +10,7 @@ from compiler.lines.mlir import MlirLocations
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
-DEEPEST = 60
+MAX_DEPTH = 60
 """Regions inside of regions; Python's own parser ends at 100 levels of indentation."""
 _START = '"builtin.module"'
 _NAMED = re.compile(r'^(#loc\w*) = loc\("([A-Za-z_]\w*)"\(', re.MULTILINE | re.ASCII)
@@ -159,8 +159,8 @@ class _ModuleReader:
                 break
 
     def _regions(self, operation: Operation) -> None:
-        if len(self._scopes) > DEEPEST:
-            message = f"regions are nested more than {DEEPEST} deep"
+        if len(self._scopes) > MAX_DEPTH:
+            message = f"regions are nested more than {MAX_DEPTH} deep"
             raise Untranslatable(message)
         while not self._cursor.takes(")"):
             self._scopes.append({})

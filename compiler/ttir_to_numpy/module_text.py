@@ -16,7 +16,7 @@ from compiler.ttir_to_numpy.scope import INDENT, Line
 from compiler.ttir_to_numpy.user_locations import UserLocations
 
 _COLUMN = 68
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 _SUPPORT = "support_"
 _LINE = "# " + "-" * 94
 _RULE = f"{_LINE}\n# What the kernel stands on; nothing below is of this kernel alone.\n{_LINE}"
@@ -88,8 +88,8 @@ def written_functions(
     for function in (*reversed(others), entry):
         found.append(function_text(function, functions, codegen, is_kernel=function is entry))
         size += sum(len(line.text) + _COLUMN for line in found[-1])
-        if size > MOST_BYTES:
-            message = f"its text is longer than {MOST_BYTES:,} bytes"
+        if size > MAX_BYTES:
+            message = f"its text is longer than {MAX_BYTES:,} bytes"
             raise Untranslatable(message)
     return found
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
 INDENT = "    "
-MOST_LOOPS = 20
+MAX_LOOPS = 20
 """Loops inside of loops: Python's own limit for one function."""
 CONSTANTS = frozenset({"arith.constant", "ub.poison"})
 """Numbers, which stand where they are needed."""
@@ -73,8 +73,8 @@ class NameScope:
     def loop(self) -> Iterator[None]:
         """Write the inside of a loop. Raises `Untranslatable` for more of them than Python has."""
         self._loops += 1
-        if self._loops > MOST_LOOPS:
-            message = f"loops are nested more than {MOST_LOOPS} deep"
+        if self._loops > MAX_LOOPS:
+            message = f"loops are nested more than {MAX_LOOPS} deep"
             raise Untranslatable(message)
         yield
         self._loops -= 1

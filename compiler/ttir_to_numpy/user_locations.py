@@ -6,7 +6,7 @@ from compiler.diagnostic import KERNEL_FOLDER
 from compiler.lines.source_location import SourceLocation
 from compiler.ttir_to_numpy.ir import Operation
 
-_LONGEST_QUOTE = 90
+_MAX_QUOTE = 90
 
 
 class UserLocations:
@@ -45,9 +45,7 @@ class UserLocations:
 
     def _quoted(self, location: SourceLocation) -> str:
         lines = self._lines.get(location.file, [])
-        return (
-            lines[location.line - 1].strip()[:_LONGEST_QUOTE] if location.line <= len(lines) else ""
-        )
+        return lines[location.line - 1].strip()[:_MAX_QUOTE] if location.line <= len(lines) else ""
 
 
 def _printable(text: str) -> str:

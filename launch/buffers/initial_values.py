@@ -15,7 +15,7 @@ from launch.buffers import npy
 from launch.buffers.element_types import Array, cast, is_float, stored
 from launch.buffers.random_values import PIECE, random_elements
 
-_LARGEST_SIGNED = 2**63
+_MAX_SIGNED = 2**63
 
 
 class BadInitialiser(ValueError):
@@ -59,9 +59,9 @@ def _exact(number: float) -> Any:
     """Return a NumPy scalar that holds `number` exactly. Raises `BadInitialiser` beyond 64 bits."""
     if isinstance(number, float):
         return np.float64(number)
-    if -_LARGEST_SIGNED <= number < _LARGEST_SIGNED:
+    if -_MAX_SIGNED <= number < _MAX_SIGNED:
         return np.int64(number)
-    if 0 <= number < 2 * _LARGEST_SIGNED:
+    if 0 <= number < 2 * _MAX_SIGNED:
         return np.uint64(number)
     message = f"the integer {number} does not fit in 64 bits"
     raise BadInitialiser(message)

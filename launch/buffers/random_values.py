@@ -24,8 +24,8 @@ PIECE = 1 << 15
 """Elements to draw in full width at a time: few enough to stay in cache for the cast."""
 SPAN = 1 << 19
 """Least number of elements that is worth a thread."""
-MOST_THREADS = 16
-_LARGEST_SIGNED = 2**63
+MAX_THREADS = 16
+_MAX_SIGNED = 2**63
 _DRAWS_A_STEP = 4
 """64-bit draws in one step of `Philox.advance`."""
 _HALVES = 2 * _DRAWS_A_STEP
@@ -76,7 +76,7 @@ def _draw_from(init: dict[str, Any], source: np.random.Philox) -> _Draw:
         mean, std = float(read_number(init.get("mean", 0))), float(read_number(init.get("std", 1)))
         return lambda count: generator.normal(mean, std, count)
     first, end = int(read_number(init["low"])), int(read_number(init["high"]))
-    kind: Any = np.uint64 if end > _LARGEST_SIGNED else np.int64
+    kind: Any = np.uint64 if end > _MAX_SIGNED else np.int64
     return lambda count: generator.integers(first, end, count, kind)
 
 
@@ -109,7 +109,7 @@ def _spans(count: int, number: int) -> Iterator[slice]:
 def _threads() -> int:
     """Return the number of threads that can run at once; 1 if the sandbox hides it."""
     try:
-        return min(len(os.sched_getaffinity(0)), MOST_THREADS)
+        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
     except OSError:
         return 1
 

@@ -3,13 +3,13 @@
 import io
 from typing import TextIO
 
-LONGEST_OUTPUT_BYTES = 60 << 10
+MAX_OUTPUT_BYTES = 60 << 10
 
 
 class BoundedOutput(io.TextIOBase):
     """Replaces `sys.stdout`; prints one note when it starts to drop output."""
 
-    def __init__(self, stream: TextIO, longest_bytes: int = LONGEST_OUTPUT_BYTES) -> None:
+    def __init__(self, stream: TextIO, longest_bytes: int = MAX_OUTPUT_BYTES) -> None:
         self._stream = stream
         self._left = longest_bytes
 

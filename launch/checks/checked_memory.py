@@ -24,7 +24,7 @@ from launch.checks.steps import Steps
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.messages import Finding
 
-MOST_LANES = 500_000
+MAX_LANES = 500_000
 """Lanes of all traced accesses together."""
 
 
@@ -52,7 +52,7 @@ class Trace:
     def add(self, lanes: Lanes, location: KernelLocation) -> None:
         """Record one access: each lane's index in the argument, `None` for masked lanes."""
         pointers, slot = lanes.touch.pointers, lanes.slot
-        if len(self.accesses) >= self._max_accesses or self._lanes + pointers.size > MOST_LANES:
+        if len(self.accesses) >= self._max_accesses or self._lanes + pointers.size > MAX_LANES:
             self.truncated = True
             return
         self._lanes += pointers.size
@@ -86,8 +86,8 @@ class Trace:
         return json.dumps(kept).encode()
 
 
-MOST_FINDINGS = 20
-MOST_FAILED_LOADS = 5
+MAX_FINDINGS = 20
+MAX_FAILED_LOADS = 5
 
 
 class TooManyAccesses(BaseException):
@@ -213,7 +213,7 @@ class AccessChecker:
         found = failed.finding
         known = any((each.line, each.argument) == (found.line, found.argument)
                     for each in self.failed_loads)  # fmt: skip
-        if not known and len(self.failed_loads) >= MOST_FAILED_LOADS:
+        if not known and len(self.failed_loads) >= MAX_FAILED_LOADS:
             raise failed
         if not known:
             self.failed_loads.append(found)
@@ -294,7 +294,7 @@ class AccessChecker:
     def add_finding(self, found: Finding) -> None:
         """Keep a finding that does not stop the launch, at most one per line."""
         where = (found.kind, found.scope, found.argument, found.line)
-        if where not in self._found_at and len(self.findings) < MOST_FINDINGS:
+        if where not in self._found_at and len(self.findings) < MAX_FINDINGS:
             self._found_at.add(where)
             self.findings.append(found)
 

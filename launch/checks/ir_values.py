@@ -34,7 +34,7 @@ _ADDS = frozenset({"arith.addf", "arith.subf", "math.fma"})
 _SCALES = frozenset({"arith.mulf", "arith.divf", "arith.negf"})
 _ROUNDS = frozenset({"arith.truncf", "tt.fp_to_fp"})
 _REDUCTIONS = frozenset({"tt.reduce", "tt.scan"})
-_LONGEST_SUM = 8
+_MAX_SUM = 8
 """The longest chain of additions that is not taken for an unrolled loop."""
 
 
@@ -204,7 +204,7 @@ class FunctionScan:
         """Record an addition, and a cause once the chain is as long as a loop's."""
         count = 1 + max((self._additions.get(operand, 0) for operand in operands), default=0)
         self._additions[result] = count
-        if count == _LONGEST_SUM:
+        if count == _MAX_SUM:
             self.sightings.append(("accumulator", dtype, line))
 
     def _round(self, words: str, operands: list[str], result: str | None, line: str) -> None:

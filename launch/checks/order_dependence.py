@@ -12,9 +12,9 @@ from launch.buffers.element_types import Array
 from launch.checks.owner_table import Owners, OwnerTable, PossibleRace
 from launch.checks.written_memory import Cells
 
-_MOST_PENDING = 2
+_MAX_PENDING = 2
 """Reads that are kept in a list before they move to a table."""
-_MOST_OWNERS = (1 << 31) - 1
+_MAX_OWNERS = (1 << 31) - 1
 
 _Pending = tuple[Cells, int, "Array | int"]
 """Cells, their size, their owners."""
@@ -52,7 +52,7 @@ class OrderDependence:
         self._owners = None
         if numbers.size == 1:
             return None
-        if self._next + numbers.size + 2 > _MOST_OWNERS:
+        if self._next + numbers.size + 2 > _MAX_OWNERS:
             self._writers.clear()
             self._readers.clear()
             self._next = 0
@@ -76,7 +76,7 @@ class OrderDependence:
             self._enter_first(allocation, touched)
             self._check(self._writers, allocation, read)
         touched.reads.append(read)
-        if len(touched.reads) > _MOST_PENDING:
+        if len(touched.reads) > _MAX_PENDING:
             self._enter_reads(allocation, touched)
 
     def write(self, allocation: int, cells: Cells, size: int, owner: Array | None) -> None:

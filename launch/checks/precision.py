@@ -15,19 +15,19 @@ from launch.messages import Finding, OutputOrder, Tolerance
 KIND = "precision_downgrade"
 _REFERENCE_BITS = {"float16": 11, "float32": 24, "float64": 53}
 """Mantissa bits of the NumPy dtypes that a reference may return."""
-_LEAST_ROUNDINGS = 2.0
+_MIN_ROUNDINGS = 2.0
 """Smaller differences may come from rounding to the output's type alone."""
 _FAINTEST = 7
 """Bits: an error this much smaller than one rounding of the cause has another reason.
 
 The error of a sum of many partial sums is smaller than the error of each of them.
 """
-_LARGEST = {
+_MAX_VALUE = {
     CauseKind.ROUNDED: 3,
     CauseKind.TF32: 3,
     CauseKind.IMPRECISE_DOT: 3,
 }
-_LARGEST_OF_SUMS = 5
+_MAX_OF_SUMS = 5
 """Bits: an error this much larger than one rounding is a bug. Sums accumulate more rounding."""
 _FAR_ABOVE = (32.0, 7)
 """The factor of an error that is far above the reference's, and the bits that must be wrong."""
@@ -35,7 +35,7 @@ _FAR_ABOVE_IN_HALVES = (4.0, 1)
 """The same of an output whose own rounding is most of the error."""
 _WRONG = 0.1
 """A relative error that no loss of precision explains."""
-_LEAST_SPREAD = 0.2
+_MIN_SPREAD = 0.2
 """If only a few elements are far off, the kernel is wrong there, not imprecise."""
 _NAMES = {
     "f64": "fp64", "f32": "fp32", "f16": "fp16", "tf32": "TF32", "f8E4M3FN": "fp8e4nv",
@@ -105,9 +105,9 @@ def downgrade(
 
     `bits` are the reference's mantissa bits: it must be more precise than the kernel.
     """
-    if measured is None or measured.spread < _LEAST_SPREAD:
+    if measured is None or measured.spread < _MIN_SPREAD:
         return None
-    if measured.roundings < _LEAST_ROUNDINGS:
+    if measured.roundings < _MIN_ROUNDINGS:
         return None
     if measured.reference_is_rounded:
         bits = min(bits, MANTISSA_BITS[dtype])
@@ -133,7 +133,7 @@ def downgrade_by_error(
 
     No cause needs to be known. `theirs` is the reference's own error, None if it has none.
     """
-    if ours is None or ours.spread < _LEAST_SPREAD or ours.roundings < _LEAST_ROUNDINGS:
+    if ours is None or ours.spread < _MIN_SPREAD or ours.roundings < _MIN_ROUNDINGS:
         return None
     bits = MANTISSA_BITS[dtype]
     usual = 0.0 if theirs is None else theirs.error
@@ -163,7 +163,7 @@ def _numbers(measured: Measured) -> dict[str, float]:
 
 def _is_shown_by(cause: Cause, error: float) -> bool:
     """Return True if a cause can produce an error of this size."""
-    most = _LARGEST.get(cause.kind, _LARGEST_OF_SUMS)
+    most = _MAX_VALUE.get(cause.kind, _MAX_OF_SUMS)
     return 2.0 ** -(cause.bits + _FAINTEST) <= error <= 2.0 ** -(cause.bits - most)
 
 

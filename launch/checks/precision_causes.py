@@ -16,9 +16,9 @@ from compiler.lines.mlir import MlirLocations, trailing_location
 from compiler.lines.source_location import SourceLocation
 from launch.checks.ir_values import BITS, FunctionScan, Reduced
 
-MOST_TEXT_BYTES = 4 << 20
+MAX_TEXT_BYTES = 4 << 20
 """The largest text that is searched."""
-MOST_CAUSES = 32
+MAX_CAUSES = 32
 _SIGNS = (b"f16", b"f8E", b"f64", b"tf32")
 """A text without any of these keeps every float in fp32."""
 _FUNCTION = re.compile(r"\s*tt\.func\b[^@]{0,100}@(\"[^\"]{1,1000}\"|[\w.$-]{1,1000})\(")
@@ -58,7 +58,7 @@ def questionable(ir: bytes) -> bytes:
 
     The worker's own process does only this quick check with the text.
     """
-    if len(ir) > MOST_TEXT_BYTES or not any(sign in ir for sign in _SIGNS):
+    if len(ir) > MAX_TEXT_BYTES or not any(sign in ir for sign in _SIGNS):
         return b""
     return ir
 
@@ -73,7 +73,7 @@ def causes_in(text: str) -> list[Cause]:
     for name, scan in functions.items():
         for kind, dtype, where in _of(scan, least, functions):
             for location in _locations(name, where, locations, callers):
-                if len(found) < MOST_CAUSES:
+                if len(found) < MAX_CAUSES:
                     found[Cause(kind, dtype, BITS[dtype], location)] = None
     order = list(CauseKind)
     return sorted(found, key=lambda cause: (cause.bits, order.index(cause.kind)))
@@ -157,7 +157,7 @@ def _locations(
     found: dict[SourceLocation, None] = {}
     seen: set[str] = set()
     left = [(function, line)]
-    while left and len(found) < MOST_CAUSES:
+    while left and len(found) < MAX_CAUSES:
         name, at = left.pop()
         if own := _users(at, ir_locations):
             found[own] = None

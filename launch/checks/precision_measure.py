@@ -17,7 +17,7 @@ MANTISSA_BITS = {
     "fp8e5b16": 3,
 }  # fmt: skip
 """Mantissa bits by dtype, including the hidden bit."""
-_LEAST_EXPONENT = {
+_MIN_EXPONENT = {
     "fp64": -1022, "fp32": -126, "fp16": -14, "bf16": -126, "fp8e4nv": -6, "fp8e4b8": -7,
     "fp8e5": -14, "fp8e5b16": -15,
 }  # fmt: skip
@@ -43,7 +43,7 @@ class Measured:
     """True if the output's type represents all expected values exactly."""
 
 
-MOST_MEASURED = 1 << 20
+MAX_MEASURED = 1 << 20
 """About how many elements to measure: larger outputs measure a random one of n pieces, n odd."""
 
 
@@ -52,7 +52,7 @@ class PrecisionMeter:
 
     def __init__(self, dtype: str, tolerance: Tolerance, size: int) -> None:
         self._dtype, self._tolerance = dtype, tolerance
-        self._every = -(-size // MOST_MEASURED) | 1
+        self._every = -(-size // MAX_MEASURED) | 1
         self._pieces = self._chosen = 0
         self._random = SystemRandom()
         self._squares = self._expected_squares = self._rounding_squares = 0.0
@@ -97,7 +97,7 @@ class PrecisionMeter:
     def _spacing(self, expected: Array) -> Array:
         """Return the distance from each element to the next number of the output's type."""
         _, exponent = np.frexp(expected)
-        exponent = np.maximum(exponent - 1, _LEAST_EXPONENT[self._dtype])
+        exponent = np.maximum(exponent - 1, _MIN_EXPONENT[self._dtype])
         found: Array = np.ldexp(1.0, exponent - (MANTISSA_BITS[self._dtype] - 1))
         return found
 

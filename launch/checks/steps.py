@@ -14,10 +14,10 @@ from launch.buffers.element_types import Array, stored
 from launch.checks.addresses import AddressSpace
 from launch.checks.finding import index_of
 
-MOST_ELEMENTS = 500_000
+MAX_ELEMENTS = 500_000
 """The limit for all values together; a small value, or one of pointers, counts for more."""
-_LEAST_COUNTED, _POINTER_COUNTED = 16, 4
-MOST_OF_ONE = 4096
+_MIN_COUNTED, _POINTER_COUNTED = 16, 4
+MAX_OF_ONE = 4096
 """Elements kept of one value: the first ones in row-major order."""
 Program = tuple[int, int, int]
 
@@ -39,10 +39,10 @@ class Steps:
         `accesses` is the number of accesses traced so far, which gives both lists one order.
         """
         tile = np.broadcast_to(lanes[0], step.shape)
-        shown = min(tile.size, MOST_OF_ONE)
+        shown = min(tile.size, MAX_OF_ONE)
         is_pointer = step.dtype.startswith("*")
-        counted = max(shown * (_POINTER_COUNTED if is_pointer else 1), _LEAST_COUNTED)
-        if len(self.made) >= self._most_steps or self._elements + counted > MOST_ELEMENTS:
+        counted = max(shown * (_POINTER_COUNTED if is_pointer else 1), _MIN_COUNTED)
+        if len(self.made) >= self._most_steps or self._elements + counted > MAX_ELEMENTS:
             self.truncated = True
             return
         self._elements += counted

@@ -9,7 +9,7 @@ from launch.checks.access import Lanes
 from launch.checks.finding import KernelLocation, finding_at, index_of, subscript
 from launch.messages import Finding
 
-_MOST_LINES = 4
+_MAX_LINES = 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def stuck(waiting: Sequence[StuckProgram]) -> Finding:
     first_at: dict[int | None, StuckProgram] = {}
     for one in waiting:
         first_at.setdefault(one.location.line, one)
-    named = list(first_at.values())[:_MOST_LINES]
+    named = list(first_at.values())[:_MAX_LINES]
     more = len(waiting) - len(named)
     first = named[0]
     also = f", and {more} more programs wait" if more else ""

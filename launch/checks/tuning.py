@@ -26,7 +26,7 @@ _ROUNDING = {
     "bf16": 2.0**-7,
 }
 """Relative differences that a second run may have by rounding, as normalising again does."""
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 
 
 class TunedMemory(Protocol):
@@ -189,14 +189,14 @@ def what_to_write(zeroed: Sequence[str], restored: Sequence[str]) -> str:
     """Return the keywords of `triton.autotune` that prepare these arguments before each run."""
     lists = (("reset_to_zero", zeroed), ("restore_value", restored))
     words = [
-        f"{keyword}={json.dumps(list(names[:_MOST_SHOWN]))}" for keyword, names in lists if names
+        f"{keyword}={json.dumps(list(names[:_MAX_SHOWN]))}" for keyword, names in lists if names
     ]
     return f"Write {', '.join(words)} in triton.autotune(...)."
 
 
 def joined(names: Sequence[str]) -> str:
     """Return names for a message."""
-    return ", ".join(names[:_MOST_SHOWN]) or "memory"
+    return ", ".join(names[:_MAX_SHOWN]) or "memory"
 
 
 def _shown(octets: Array, dtype: str, place: int) -> str:

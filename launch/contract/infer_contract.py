@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from launch.contract.guesses import MARK
-from launch.contract.text import MOST_CHARACTERS
+from launch.contract.text import MAX_CHARACTERS
 
 Values = tuple[int, ...]
 """One number for each case."""
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
-_MOST_ATOMS = 24
-_LARGEST_FACTOR = 8
-_LARGEST_BITS = 64
-_MOST_STEPS = 16_000
+_MAX_ATOMS = 24
+_MAX_FACTOR = 8
+_MAX_BITS = 64
+_MAX_STEPS = 16_000
 """Numbers that one inference may compute: at most 10 ms of CPU."""
 _STEPS_OF_A_QUANTITY = 8
 """The cost of naming a quantity, besides reading its numbers."""
@@ -54,10 +54,10 @@ def inferred_contract(cases: Sequence[InferenceCase], constants: Mapping[str, in
     """Return the contract's text. Raises NotInferable."""
     _check(cases)
     known = _Constants(constants, len(cases))
-    text = _Inference(cases, known, _Steps(_MOST_STEPS)).text()
-    if len(text) > MOST_CHARACTERS:
+    text = _Inference(cases, known, _Steps(_MAX_STEPS)).text()
+    if len(text) > MAX_CHARACTERS:
         raise NotInferable(
-            f"not inferred: the contract would have more than {MOST_CHARACTERS:,} characters"
+            f"not inferred: the contract would have more than {MAX_CHARACTERS:,} characters"
         )
     return text
 
@@ -101,7 +101,7 @@ class _Constants:
     """The integer constexprs, by name and by value. No size equals one of more than 64 bits."""
 
     def __init__(self, values: Mapping[str, int], cases: int) -> None:
-        small = {n: v for n, v in values.items() if v.bit_length() <= _LARGEST_BITS}
+        small = {n: v for n, v in values.items() if v.bit_length() <= _MAX_BITS}
         self.names: dict[int, str] = {}
         """The first name of each value."""
         for name, value in small.items():
@@ -131,8 +131,8 @@ class _Inference:
         """Return the contract."""
         scalars = {name: self._scalar(name) for name in self.cases[0].scalars}
         for name, values in scalars.items():
-            if max(value.bit_length() for value in values) > _LARGEST_BITS:
-                raise NotInferable(f"{name} is beyond {_LARGEST_BITS} bits")
+            if max(value.bit_length() for value in values) > _MAX_BITS:
+                raise NotInferable(f"{name} is beyond {_MAX_BITS} bits")
             self._add(values, name)
         extents = [self._extent(name) for name in self.cases[0].buffers]
         # what a product is made of must be known before it
@@ -244,7 +244,7 @@ class _Inference:
         if values[0] < 2 or len(set(values)) == 1:
             return ""
         found = []
-        for factor in range(2, _LARGEST_FACTOR + 1):
+        for factor in range(2, _MAX_FACTOR + 1):
             if values[0] % factor or any(value % factor for value in values):
                 continue
             self.steps.take(len(values))
@@ -260,7 +260,7 @@ class _Inference:
             ((v, constant.get(v, n)) for v, n in self.large.items() if n != without),
             constant.items(),
         )
-        return _first_of(known, _MOST_ATOMS)
+        return _first_of(known, _MAX_ATOMS)
 
     def _fixed(self, name: str, values: Values) -> str:
         """Return what a scalar always equals, "" where nothing is seen."""
@@ -287,7 +287,7 @@ class _Inference:
         Of the quotients only the factors of `values` matter, and the other factor of each is known.
         """
         factors: dict[Values, str] = {}
-        for size, name in itertools.islice(self.symbols.items(), _MOST_ATOMS):
+        for size, name in itertools.islice(self.symbols.items(), _MAX_ATOMS):
             for block_name, block in self.constants.blocks:
                 self.steps.take(1)
                 first = -(-size[0] // block)

@@ -32,12 +32,12 @@ from compiler.proof.contract import (
 )
 from launch.contract.guesses import unmarked
 
-MOST_CHARACTERS = 20_000
-MOST_LINES = 400
-MOST_TOKENS = 200
+MAX_CHARACTERS = 20_000
+MAX_LINES = 400
+MAX_TOKENS = 200
 """Words and signs of one statement."""
-DEEPEST = 20
-LARGEST = 2**62
+MAX_DEPTH = 20
+MAX_VALUE = 2**62
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_]\w*(?:\.\d+)*)"
     r"|(?P<sign>\.\.|//|<=|>=|==|[-+*%(),:=<>]))",
@@ -52,11 +52,11 @@ _KEYWORDS = frozenset({"sizes", "any", "values", "grid", *_FUNCTIONS})
 
 def read_contract(text: str) -> Contract:
     """Return the contract that a text says. Raises ContractError."""
-    if len(text) > MOST_CHARACTERS:
-        raise ContractError(f"has more than {MOST_CHARACTERS:,} characters", Position(1, 1))
+    if len(text) > MAX_CHARACTERS:
+        raise ContractError(f"has more than {MAX_CHARACTERS:,} characters", Position(1, 1))
     lines = unmarked(text).splitlines()
-    if len(lines) > MOST_LINES:
-        raise ContractError(f"has more than {MOST_LINES} lines", Position(MOST_LINES + 1, 1))
+    if len(lines) > MAX_LINES:
+        raise ContractError(f"has more than {MAX_LINES} lines", Position(MAX_LINES + 1, 1))
     found = _Statements()
     for number, line in enumerate(lines, start=1):
         statement = _Line(line.partition("#")[0], number)
@@ -93,8 +93,8 @@ class _Line:
             found.append(
                 _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup) + 1)
             )
-            if len(found) > MOST_TOKENS:
-                raise self.error(f"has more than {MOST_TOKENS} words and signs", found[-1].column)
+            if len(found) > MAX_TOKENS:
+                raise self.error(f"has more than {MAX_TOKENS} words and signs", found[-1].column)
             at = match.end()
         return found
 
@@ -170,8 +170,8 @@ class _Line:
 
     def _factor(self) -> Expression:
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise self.error(f"is nested more than {DEEPEST} deep")
+        if self._depth > MAX_DEPTH:
+            raise self.error(f"is nested more than {MAX_DEPTH} deep")
         try:
             return self._atom()
         finally:
@@ -186,8 +186,8 @@ class _Line:
             return inner
         token = self.peek()
         if token.kind == "number":
-            if len(token.text) > len(str(LARGEST)) or int(token.text) > LARGEST:
-                raise self.error(f"a number may be at most {LARGEST:,}")
+            if len(token.text) > len(str(MAX_VALUE)) or int(token.text) > MAX_VALUE:
+                raise self.error(f"a number may be at most {MAX_VALUE:,}")
             self._next += 1
             return Number(int(token.text))
         if token.text in _FUNCTIONS and self.peek(1).text == "(":

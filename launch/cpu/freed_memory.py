@@ -12,7 +12,7 @@ _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 """Parameters of `mallopt`, from glibc's malloc.h."""
 _KEPT_BYTES = 1 << 30
 _STEP_BYTES = 16 << 20
-_LARGEST_BYTES = 32 << 20
+_MAX_BYTES = 32 << 20
 """Larger arrays are still mapped separately: this is the largest value that glibc accepts."""
 
 
@@ -21,6 +21,6 @@ def keep_freed_memory() -> None:
     """Make this process keep freed memory. Does nothing with a C library other than glibc."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_MMAP_THRESHOLD, _LARGEST_BYTES)
+        mallopt(_MMAP_THRESHOLD, _MAX_BYTES)
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_TOP_PAD, _STEP_BYTES)

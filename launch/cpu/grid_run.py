@@ -47,17 +47,17 @@ from launch.cpu.turns import Turns
 from launch.cpu.undefined_lanes import UndefinedLanes
 from launch.messages import CHECK_TIMEOUT, Finding, RunOrder
 
-MOST_PROGRAMS_TO_SUSPECT = 1 << 31
+MAX_PROGRAMS_TO_SUSPECT = 1 << 31
 """The maximum for the tables of readers and writers."""
 _FOR_RACES = 0.7
 _NEIGHBOURS = 32
-_MOST_REORDERED_ACCESSES = 40_000
-_MOST_ALONE = 4
-_MOST_ACCESSES_ALONE = 4_000
+_MAX_REORDERED_ACCESSES = 40_000
+_MAX_ALONE = 4
+_MAX_ACCESSES_ALONE = 4_000
 _NAMED = 8
-_MOST_OF_LOOP = 2_000
+_MAX_OF_LOOP = 2_000
 """Rounds of one loop without a number, after which its program may wait for another one."""
-_MOST_SAMPLED_ACCESSES = 100_000
+_MAX_SAMPLED_ACCESSES = 100_000
 """A limit, because a program may wait forever for one that is not in the sample."""
 
 
@@ -107,9 +107,9 @@ def races_within_programs(
 ) -> list[Finding]:
     """Return the races within some programs, each of which runs alone."""
     total = math.prod(order.grid)
-    some = range(total) if total <= _MOST_ALONE else (0, total // 2, total - 1)
+    some = range(total) if total <= _MAX_ALONE else (0, total // 2, total - 1)
     numbers = np.array(some, np.int64)
-    how = replace(how, until=None, max_accesses=_MOST_ACCESSES_ALONE)
+    how = replace(how, until=None, max_accesses=_MAX_ACCESSES_ALONE)
     launch = GridLaunch(form, order, memory, how, 0, numbers)
     with suppress(TooManyAccesses):
         launch.run()
@@ -123,10 +123,10 @@ def races_in_other_orders(
 
     Long launches run only their first programs: on a GPU, the others may be late.
     """
-    how = replace(how, until=None, max_accesses=_MOST_REORDERED_ACCESSES)
+    how = replace(how, until=None, max_accesses=_MAX_REORDERED_ACCESSES)
     programs = np.arange(math.prod(order.grid), dtype=np.int64)
-    if first.access_checker.accesses > _MOST_REORDERED_ACCESSES // 2:
-        share = _MOST_REORDERED_ACCESSES // 2 / first.access_checker.accesses
+    if first.access_checker.accesses > _MAX_REORDERED_ACCESSES // 2:
+        share = _MAX_REORDERED_ACCESSES // 2 / first.access_checker.accesses
         programs = programs[: max(2, int(share * programs.size))]
     shuffled = np.random.default_rng(0).permutation(programs)
     for numbers, words in ((programs[::-1], "in the opposite order"), (shuffled, "in this order")):
@@ -159,7 +159,7 @@ def _run_in_order(
     is_exact = how.trace is not None or form.prints  # printed text cannot be withdrawn
     if is_exact or not watches_races:
         how = replace(how, until=None)
-    if is_exact or (watches_races and total > MOST_PROGRAMS_TO_SUSPECT):
+    if is_exact or (watches_races and total > MAX_PROGRAMS_TO_SUSPECT):
         in_turns = not form.is_batchable
         return GridLaunch(form, order, memory, how, exact_from=0, in_turns=in_turns).run()
     try:
@@ -172,7 +172,7 @@ def _run_in_order(
         return GridLaunch(form, order, memory, how, exact_from=0).run()
     except OutOfTime as late:
         sample = _sample_of(suspected, total)
-        limited = replace(how, max_accesses=_MOST_SAMPLED_ACCESSES, until=None)
+        limited = replace(how, max_accesses=_MAX_SAMPLED_ACCESSES, until=None)
         with suppress(TooManyAccesses):
             ran = GridLaunch(form, order, memory, limited, 0, sample).run()
             if ran.stopped is not None or ran.access_checker.findings:
@@ -256,7 +256,7 @@ class GridLaunch:
         self._form, self._order, self._how = form, order, how
         self._exact_from, self._sample = exact_from, sample
         may_wait = sample is None and not in_turns and not form.is_batchable
-        most_of_loop = _MOST_OF_LOOP if may_wait else None
+        most_of_loop = _MAX_OF_LOOP if may_wait else None
         self._programs = ProgramInstances(order.grid, how.max_rounds, most_of_loop)
         self._locations = InstanceLocations(form.locations)
         self._allocations = memory.fresh()

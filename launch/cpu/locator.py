@@ -16,7 +16,7 @@ from launch.cpu.pointer import Pointer
 _NO_OFFSET = np.zeros(1, np.int32)
 _SHORTEST_ROW = 16
 """The shortest row that is faster to move as a whole than element by element."""
-_MOST_KNOWN = 16
+_MAX_KNOWN = 16
 
 
 class _Window(NamedTuple):
@@ -126,7 +126,7 @@ class Locator:
         """Return True if each row of an array counts by one; results are cached by array."""
         known = self._known.get(id(along))
         if known is None or known[0] is not along:
-            if len(self._known) >= _MOST_KNOWN:
+            if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[id(along)] = known = along, _counts_by_one(along)
         return known[1]

@@ -10,7 +10,7 @@ from launch.buffers.element_types import Array
 from launch.checks.checked_memory import TooManyAccesses
 
 ProgramId = tuple[int, int, int]
-_MOST_FURTHER_ROUNDS = 1000
+_MAX_FURTHER_ROUNDS = 1000
 
 
 class RoundsSpent(BaseException):
@@ -68,7 +68,7 @@ class ProgramInstances:
     def end_soon(self) -> None:
         """Let the batch go on for a limited number of rounds of loops: a value is not its own."""
         if self._rounds_left is None:
-            self._rounds_left = _MOST_FURTHER_ROUNDS
+            self._rounds_left = _MAX_FURTHER_ROUNDS
 
     def suspend(self) -> ProgramState:
         """Return the state of the running batch, which will go on later."""

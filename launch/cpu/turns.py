@@ -28,7 +28,7 @@ from launch.cpu.programs import ProgramInstances
 
 _FIRST_ROUNDS = 64
 """Rounds of a program before the others have a turn; later turns have one."""
-MOST_AT_ONCE = 4096
+MAX_AT_ONCE = 4096
 """Programs that wait at the same time; more do not start, as on a GPU."""
 _QUIET_PASSES = 4
 """Passes in which no program ends, until it is examined whether anything changes."""
@@ -65,7 +65,7 @@ class Turns:
     def run(self, numbers: Iterable[Array], begin: Callable[[Array], Any]) -> None:
         """Run the programs with these `numbers`, or those until a load fails. Raises `Stopped`."""
         begun = (one for each in numbers if (one := self._begun(begin(each))) is not None)
-        waiting = _up_to(MOST_AT_ONCE, begun)
+        waiting = _up_to(MAX_AT_ONCE, begun)
         quiet, patience = 0, _QUIET_PASSES
         while waiting and not self._checker.failed_loads:
             left = [one for one in reversed(waiting) if self._goes_on(one)]
@@ -73,7 +73,7 @@ class Turns:
             if quiet >= patience:
                 left = self._that_changed(left)
                 quiet, patience = 0, 2 * patience
-            waiting = left + _up_to(MOST_AT_ONCE - len(left), begun)
+            waiting = left + _up_to(MAX_AT_ONCE - len(left), begun)
 
     def _begun(self, started: Any) -> _Suspended | None:
         """Return a program after its first rounds, None if it has ended."""

@@ -22,7 +22,7 @@ from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.grid_run import run_grid
 from launch.messages import Finding, RunOrder
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 """Operations that are tried alone, after all together made a difference."""
 _VALUES = 3
 """The values to try."""
@@ -68,7 +68,7 @@ def _findings(
     if len(numbers) == 1:
         return [_finding(form, order, numbers[0], first.undefined[numbers[0]], told)]
     found = []
-    for number in numbers[:_MOST_NAMED]:
+    for number in numbers[:_MAX_NAMED]:
         alone = Filling([number], filling.rotation)
         words = _difference(form, order, memory, first, alone)
         if words is not None:

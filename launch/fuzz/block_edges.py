@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from launch.fuzz.links import STRIDE, Links, names_of, next_power_of_2
 from launch.fuzz.subject import Subject
 
-MOST_ELEMENTS = 1 << 18
+MAX_ELEMENTS = 1 << 18
 """Most elements in all buffers of a case together, unless the launch itself has more."""
 _PROMISE = re.compile("even|divis|multiple|align|mask|bound|tail|full|exact|pad", re.IGNORECASE)
 """Matches boolean constexprs that may promise that an extent is a multiple of a block."""
 _BLOCK = re.compile("block|tile", re.IGNORECASE)
 """Matches constexprs that are block lengths rather than extents."""
-_MOST_BLOCKS, _LONGEST_BLOCK = 3, 1 << 16
+_MAX_BLOCKS, _MAX_BLOCK = 3, 1 << 16
 _PRIMES = (7, 17, 31, 61, 127, 251, 509, 1021, 2039)
 
 
@@ -145,7 +145,7 @@ def _highest(subject: Subject, links: Links, extent: int) -> int:
         return extent
     sizes = [name for name in links.scalars_of(extent) if not STRIDE.search(name)]
     if sizes and all(name in subject.grid.names for name in sizes):
-        return max(extent, MOST_ELEMENTS)
+        return max(extent, MAX_ELEMENTS)
     blocks = [block for block in subject.blocks.values() if block >= extent]
     return min([next_power_of_2(extent), *blocks])
 
@@ -175,4 +175,4 @@ def _blocks(subject: Subject, links: Links, extent: int) -> list[int]:
     named = sorted(subject.blocks.items(), key=lambda item: (item[0] not in beside, item[1]))
     written = sorted(subject.grid_literals) if beside else []
     lengths = dict.fromkeys([*written, *(value for _, value in named)])
-    return [length for length in lengths if length <= _LONGEST_BLOCK][:_MOST_BLOCKS]
+    return [length for length in lengths if length <= _MAX_BLOCK][:_MAX_BLOCKS]

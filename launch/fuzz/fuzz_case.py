@@ -16,8 +16,8 @@ from launch.fuzz.layouts import (
 from launch.fuzz.links import Links, Moved
 from launch.fuzz.special_values import (
     LISTED,
-    MOST_IN_ALL,
-    MOST_LISTED,
+    MAX_IN_ALL,
+    MAX_LISTED,
     OVERFLOWING,
     Pattern,
     initializer,
@@ -184,7 +184,7 @@ def is_written_small(case: FuzzCase, subject: Subject, links: Links) -> bool:
     """Return True if the patterns that list values stay within their limits. Raises NotCertain."""
     shapes = shapes_of(case, subject, links)
     listed = [prod(shapes[each.buffer]) for each in case.values if each.pattern in LISTED]
-    return all(0 < elements <= MOST_LISTED for elements in listed) and sum(listed) <= MOST_IN_ALL
+    return all(0 < elements <= MAX_LISTED for elements in listed) and sum(listed) <= MAX_IN_ALL
 
 
 def _wrapped(raw: Any, described: dict[str, Any]) -> dict[str, Any]:

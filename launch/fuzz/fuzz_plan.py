@@ -10,7 +10,7 @@ from itertools import chain, zip_longest
 from math import prod
 from typing import get_args
 
-from launch.fuzz.block_edges import MOST_ELEMENTS, MovableExtent, movable_extents
+from launch.fuzz.block_edges import MAX_ELEMENTS, MovableExtent, movable_extents
 from launch.fuzz.fuzz_case import (
     FuzzCase,
     NewValues,
@@ -30,9 +30,9 @@ _ORDINARY, _SHORT = 1100, 20
 """Greatest length in cases that vary something else, and in cases that list their values."""
 _SHARE_OF_VALUES, _SHARE_OF_LAYOUTS = 0.6, 0.25
 """Probability that a mixed case changes a buffer's values, and that it changes a layout."""
-MOST_ARGUMENTS = 64
+MAX_ARGUMENTS = 64
 """Above this, shapes and layouts stay: the links compare every number with every other."""
-_MOST_TRIED = 400
+_MAX_TRIED = 400
 """Most candidates to look at: strict hints reject nearly all of them."""
 
 
@@ -56,7 +56,7 @@ class FuzzPlan:
     @property
     def most_elements(self) -> int:
         """Most elements in all buffers of a case together."""
-        return max(MOST_ELEMENTS, sum(prod(each.shape) for each in self.subject.buffers.values()))
+        return max(MAX_ELEMENTS, sum(prod(each.shape) for each in self.subject.buffers.values()))
 
     @property
     def measure(self) -> FuzzCase:
@@ -64,7 +64,7 @@ class FuzzPlan:
 
         A small launch is measured unchanged.
         """
-        few = sum(prod(each.shape) for each in self.subject.buffers.values()) <= MOST_ELEMENTS
+        few = sum(prod(each.shape) for each in self.subject.buffers.values()) <= MAX_ELEMENTS
         return FuzzCase() if few else FuzzCase(extents=self._ordinary())
 
     def cases(self) -> Iterator[FuzzCase]:
@@ -78,7 +78,7 @@ class FuzzPlan:
         mixed = self._mixed(source)
         ordered = chain.from_iterable(zip_longest(*streams))
         for number, case in enumerate(chain(ordered, mixed)):
-            if number >= _MOST_TRIED:
+            if number >= _MAX_TRIED:
                 return
             if case is not None and case not in seen and self.fits(case):
                 seen.add(case)
@@ -104,7 +104,7 @@ class FuzzPlan:
         ]
         yield from (case for cases in zip_longest(*single) for case in cases if case is not None)
         if len(self.extents) > 1:
-            for _ in range(_MOST_TRIED):
+            for _ in range(_MAX_TRIED):
                 yield FuzzCase(extents=self._lengths(source))
 
     def _lengths(self, source: random.Random) -> tuple[tuple[int, int], ...]:
@@ -196,8 +196,8 @@ def plan_of(subject: Subject, seed: int) -> FuzzPlan:
     """Return the plan for a subject: the parts that may vary, and reasons for the rest."""
     links = Links(subject)
     buffers, kept_buffers = varied_buffers(subject)
-    if len(subject.arguments) > MOST_ARGUMENTS:
-        why = f"shapes and layouts: there are more than {MOST_ARGUMENTS} arguments"
+    if len(subject.arguments) > MAX_ARGUMENTS:
+        why = f"shapes and layouts: there are more than {MAX_ARGUMENTS} arguments"
         return FuzzPlan(subject, links, [], buffers, [], [why, *kept_buffers], seed)
     extents, kept_extents = movable_extents(subject, links)
     layouts, kept_layouts = possible_layouts(subject)

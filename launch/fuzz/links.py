@@ -21,9 +21,9 @@ Extents = Mapping[int, int]
 STRIDE = re.compile(r"stride|pitch|(?<![a-z])ld[a-z]?(?![a-z])", re.IGNORECASE)
 """Matches names of scalars that are strides."""
 _SEED = re.compile("seed|philox", re.IGNORECASE)
-_LARGEST_PARAMETER = 16
+_MAX_PARAMETER = 16
 """Numbers up to this may be unrelated to any extent: a width, a number of groups."""
-_LARGEST_RATIO = 64
+_MAX_RATIO = 64
 
 
 class NotCertain(ValueError):
@@ -93,7 +93,7 @@ class Links:
         blocks = set(self._subject.blocks.values())
         for name, value in self._subject.integers.items():
             known = self.is_explained(value) or value in blocks or _SEED.search(name)
-            if not known and value > _LARGEST_PARAMETER and _are_related(value, extent, blocks):
+            if not known and value > _MAX_PARAMETER and _are_related(value, extent, blocks):
                 return f"{name} = {value} may depend on it"
         for other, name in self._free.items():
             if _are_related(other, extent, blocks):
@@ -117,7 +117,7 @@ class Links:
     def divisor(self, extent: int) -> int:
         """Return the divisor that an extent must keep: small integer arguments that divide it."""
         numbers = self._subject.integers.values()
-        small = [n for n in numbers if 1 < n <= _LARGEST_PARAMETER and not self.is_explained(n)]
+        small = [n for n in numbers if 1 < n <= _MAX_PARAMETER and not self.is_explained(n)]
         return math.lcm(*(n for n in small if extent % n == 0))
 
     def follow(self, extents: Extents) -> Moved:
@@ -178,7 +178,7 @@ class Links:
             found = {
                 -(-self._moved(whole, moving) // block) for whole, block in self._quotients(number)
             }
-            if found and number not in self.extents and number <= _LARGEST_PARAMETER:
+            if found and number not in self.extents and number <= _MAX_PARAMETER:
                 found.add(number)  # a small scalar may have another meaning than a number of blocks
         if number in self._kept_strides:
             found.add(number)
@@ -274,10 +274,10 @@ def _are_related(number: int, extent: int, blocks: Iterable[int]) -> bool:
     if number == extent:
         return False
     padded = {-(-extent // block) * block for block in blocks} | {next_power_of_2(extent)}
-    if number in padded or abs(number - extent) <= _LARGEST_PARAMETER:
+    if number in padded or abs(number - extent) <= _MAX_PARAMETER:
         return True
     small, large = sorted((number, extent))
-    ratios = range(2, _LARGEST_RATIO + 1)
+    ratios = range(2, _MAX_RATIO + 1)
     return any(small in {large // ratio, -(-large // ratio)} for ratio in ratios)
 
 

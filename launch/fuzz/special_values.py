@@ -19,14 +19,14 @@ Pattern = Literal[
     "one_hot", "tiny", "huge", "extreme", "few", "lowest", "highest",
 ]  # fmt: skip
 """The patterns of values for a buffer, in the order to try them."""
-MOST_LISTED = 512
+MAX_LISTED = 512
 """Most elements in a buffer whose values are listed."""
-MOST_IN_ALL = 8 * MOST_LISTED
+MAX_IN_ALL = 8 * MAX_LISTED
 """Most listed elements in all buffers of a case."""
 
-_LARGEST: Mapping[str, float] = {"fp64": 1.7976931348623157e308, "fp32": 3.4028234663852886e38}
+_MAX_VALUE: Mapping[str, float] = {"fp64": 1.7976931348623157e308, "fp32": 3.4028234663852886e38}
 """The largest finite value of types fine enough that a sum never equals a summand."""
-_FINE = frozenset(_LARGEST)
+_FINE = frozenset(_MAX_VALUE)
 _TINY: Mapping[str, float] = {"fp64": 1e-310, "fp32": 1e-39, "bf16": 1e-39, "fp16": 3e-5}
 """A subnormal number of each type."""
 _HUGE = 2.0**40
@@ -74,7 +74,7 @@ def patterns_of(buffer: FuzzedBuffer, subject: Subject, elements: int) -> list[P
 
 
 def _suits(pattern: Pattern, buffer: FuzzedBuffer, subject: Subject, elements: int) -> bool:
-    if pattern in LISTED and not 0 < elements <= MOST_LISTED:
+    if pattern in LISTED and not 0 < elements <= MAX_LISTED:
         return False
     kind = buffer.init["kind"] if buffer.init else ""
     if not is_floating(buffer.dtype):
@@ -143,7 +143,7 @@ def _listed(pattern: Pattern, buffer: FuzzedBuffer, elements: int, seed: int) ->
         hot = source.randrange(elements)
         return [1.0 if place == hot else 0.0 for place in range(elements)]
     if pattern == "extreme":
-        largest = _LARGEST[buffer.dtype]
+        largest = _MAX_VALUE[buffer.dtype]
         return [
             source.choice([largest, -largest]) * source.uniform(0.5, 1) for _ in range(elements)
         ]

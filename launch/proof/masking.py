@@ -16,7 +16,7 @@ _MASK_AT = {"load": 1, "store": 2}
 """The number of the argument that is the mask, where it has no name."""
 _OTHER_AT = 2
 """The number of the argument that is `other`, where it has no name."""
-_MOST_BORROWED = 3
+_MAX_BORROWED = 3
 _OTHERS = ("0.0", '-float("inf")')
 """Values for masked lanes that sums, or maxima and sums of `exp`, do not notice."""
 _PLAIN = re.compile(r"[\w\s+*/()-]+", re.ASCII)
@@ -57,7 +57,7 @@ def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[s
     is_said = _PLAIN.fullmatch(extent) is not None
     if offset and is_said and set(re.findall(r"[^\W\d]\w*", extent)) <= names:
         yield f"{offset} < {extent.strip()}"
-    yield from [text for text in borrowed if text not in held][:_MOST_BORROWED]
+    yield from [text for text in borrowed if text not in held][:_MAX_BORROWED]
 
 
 def _compared(node: ast.AST) -> list[ast.Compare]:

@@ -39,15 +39,15 @@ from launch.proof.widening import widened
 from launch.proof.witness_replay import NotReplayed
 from launch.proof.witness_run import WitnessRun
 
-MOST_WITNESSES = 100
+MAX_WITNESSES = 100
 """Refuted answers of one kernel that have a witness."""
-MOST_WITNESS_BYTES = 1 << 20
+MAX_WITNESS_BYTES = 1 << 20
 """Of all witnesses of one kernel, as JSON."""
-MOST_RACES_RUN = 50
+MAX_RACES_RUN = 50
 """Races of one kernel whose two programs are run: each of them has all accesses of the kernel."""
-MOST_PROPOSALS = 6
+MAX_PROPOSALS = 6
 """Changed sources that one kernel's report has, for its first refuted answer that has any."""
-MOST_PROPOSED_BYTES = 1 << 20
+MAX_PROPOSED_BYTES = 1 << 20
 """Of them together, as JSON."""
 _STAGE = "ttir"
 _LANE = re.compile(r"lane\d+#(\d+)")
@@ -186,9 +186,9 @@ class _Reporter:
         verdict, reason = finding.verdict, finding.reason
         witness = None
         said: str = verdict
-        if verdict == "refuted" and is_race and self.races_run == MOST_RACES_RUN:
+        if verdict == "refuted" and is_race and self.races_run == MAX_RACES_RUN:
             said = "possible"
-            reason = f"not confirmed: a proof runs the programs of its first {MOST_RACES_RUN} races"
+            reason = f"not confirmed: a proof runs the programs of its first {MAX_RACES_RUN} races"
         elif verdict == "refuted" and finding.model is not None:
             self.races_run += is_race
             assert isinstance(proved.access, SymbolicAccess)
@@ -203,7 +203,7 @@ class _Reporter:
                 reason = f"the CPU device cannot run the sizes that break it: {failure}"
         if said == "refuted" and witness is not None and not self._has_room_for(witness):
             witness = None
-            reason = f"its witness is left out: a proof keeps the first {MOST_WITNESSES}"
+            reason = f"its witness is left out: a proof keeps the first {MAX_WITNESSES}"
         proposes = said == "refuted" and not is_race and not self.has_proposed
         proposals = self._proposals(proved.access, finding) if proposes else []
         self.has_proposed |= bool(proposals)
@@ -221,7 +221,7 @@ class _Reporter:
     def _has_room_for(self, witness: WitnessReport) -> bool:
         """Return whether a witness is within the bounds of all of them, and count it if so."""
         size_bytes = len(json.dumps(asdict(witness)))
-        if self.witnesses == MOST_WITNESSES or self.witness_bytes + size_bytes > MOST_WITNESS_BYTES:
+        if self.witnesses == MAX_WITNESSES or self.witness_bytes + size_bytes > MAX_WITNESS_BYTES:
             return False
         self.witnesses += 1
         self.witness_bytes += size_bytes
@@ -249,8 +249,8 @@ class _Reporter:
 
 def _bounded(proposals: Iterable[str]) -> list[str]:
     """Return the first proposals that are within the bounds of a report."""
-    kept, left_bytes = [], MOST_PROPOSED_BYTES
-    for source in islice(proposals, MOST_PROPOSALS):
+    kept, left_bytes = [], MAX_PROPOSED_BYTES
+    for source in islice(proposals, MAX_PROPOSALS):
         left_bytes -= len(json.dumps(source))
         if left_bytes < 0:
             break

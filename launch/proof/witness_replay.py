@@ -28,11 +28,11 @@ from launch.proof.virtual_memory import (
     VirtualSpace,
 )
 
-MOST_ACCESSES = 20_000
+MAX_ACCESSES = 20_000
 """Accesses of one program; a loop may make more, and is not run to its end."""
-MOST_TURNS = 20_000
+MAX_TURNS = 20_000
 """Turns of all loops of one program."""
-LARGEST_BYTES = 1 << 38
+MAX_BYTES = 1 << 38
 """The largest buffer whose addresses fit beside those of others."""
 
 
@@ -73,7 +73,7 @@ class _BoundedInstances(ProgramInstances):
 
     def begin_round(self, of_loop: int = 0) -> None:
         self._turns += 1
-        if self._turns > MOST_TURNS:
+        if self._turns > MAX_TURNS:
             raise RoundsSpent
         super().begin_round(of_loop)
 
@@ -86,7 +86,7 @@ def replay(
     order: ProveOrder,
     text: str,
     launch: WitnessLaunch,
-    most_accesses: int = MOST_ACCESSES,
+    most_accesses: int = MAX_ACCESSES,
     *,
     watched: frozenset[int] = frozenset(),
     watch: Callable[[int, Any], None] = _unwatched,
@@ -119,7 +119,7 @@ def replay(
         if parameter.type.startswith("*")
     }
     for name, width in widths.items():
-        if launch.extents[name] * width > LARGEST_BYTES:
+        if launch.extents[name] * width > MAX_BYTES:
             raise NotReplayed(f"{name} would have more than 2^38 bytes there")
     space = VirtualSpace(launch.extents, widths)
 

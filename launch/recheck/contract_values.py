@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\d+)*", re.ASCII)
 _ZEROS = re.compile(r"(?<![\w.])0+(?=\d)", re.ASCII)
 _GUESSED = re.compile(r"only[ \t]+(?=[A-Za-z_])", re.ASCII)
@@ -109,7 +109,7 @@ def identifier(name: str) -> str:
 
 def read_contract_text(text: str) -> ContractText:
     """Return the statements of a contract. Raises UnreadContract."""
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         message = "the contract is too long"
         raise UnreadContract(message)
     found = ContractText()

@@ -22,13 +22,13 @@ from launch.recheck.contract_values import (
     identifier,
 )
 
-_MOST_STEPS = 150
+_MAX_STEPS = 150
 """Values tried for one launch."""
-_MOST_CANDIDATES = 12
+_MAX_CANDIDATES = 12
 """Values tried for one name, with those that solve a statement."""
 _SMALL = (*range(1, 10), 15, 16, 17)
 _AROUND_ZERO = (-1, 0, 1, 2, -2, 3, -3, 5, -5, 7)
-_MOST_GUESSES = 6
+_MAX_GUESSES = 6
 """Turns that guess, before all others halve."""
 _FULL = (1 << 31, 1 << 32)
 """The ends of integers of 32 bits, signed and unsigned."""
@@ -163,7 +163,7 @@ class LaunchSearch:
         known = {name: value for name, value in names.items() if name in self._free}
         order = [name for name in self._free if name not in known]
         rng = random.Random(repr(sorted(names.items())))  # noqa: S311 - not for secrets
-        found = self._assigned({**self._known, **known}, order, set(), rng, [_MOST_STEPS])
+        found = self._assigned({**self._known, **known}, order, set(), rng, [_MAX_STEPS])
         return None if found is None else self._launch(found)
 
     def at(self, names: Mapping[str, int]) -> LegalLaunch | None:
@@ -178,7 +178,7 @@ class LaunchSearch:
         rng.shuffle(order)
         # of many sizes, a few are large at a time: loops of all others are short
         chosen = set(order if turn % 3 == 0 else order[: 1 + turn % 2]) if is_large else set()
-        steps = [_MOST_STEPS]
+        steps = [_MAX_STEPS]
         # those of the pool last: they may be what a statement leaves open
         return self._assigned(dict(self._known), order, chosen, rng, steps)
 
@@ -259,7 +259,7 @@ class LaunchSearch:
     def _in_order(
         self, name: str, names: Mapping[str, int], drawn: list[int], factor: int
     ) -> Iterator[int]:
-        first, rest = drawn[:3], drawn[3:_MOST_CANDIDATES]
+        first, rest = drawn[:3], drawn[3:_MAX_CANDIDATES]
         if factor > 1:
             yield from (value - value % factor for value in first)
         yield from first
@@ -410,7 +410,7 @@ def _crossing(
         if abs(b - a) <= 1:
             break
         middle = (a + b) // 2
-        if turn < _MOST_GUESSES and of_a is not None and of_b is not None and of_a != of_b:
+        if turn < _MAX_GUESSES and of_a is not None and of_b is not None and of_a != of_b:
             guess = a + (target - of_a) * (b - a) // (of_b - of_a)
             by = turn % 2 if b > a else -(turn % 2)
             middle = min(max(guess + by, min(a, b) + 1), max(a, b) - 1)

@@ -12,7 +12,7 @@ from launch.buffers.element_types import Array
 from launch.recheck.access_memory import ReachedElements
 from launch.recheck.access_slice import KINDS
 
-MOST_LANES = 1 << 18
+MAX_LANES = 1 << 18
 """Lanes of one launch that are compared; more are left out."""
 
 
@@ -81,7 +81,7 @@ _KIND_NUMBERS = {"load": _LOAD, "store": _STORE, "atomic": _ATOMIC}
 
 def _live_lanes(batches: Sequence[Batch]) -> _Lanes | None:
     parts: list[tuple[Array, Array, Array, Array]] = []
-    left = MOST_LANES
+    left = MAX_LANES
     for touches, numbers in batches:
         for touch in touches:
             shape = (len(numbers), *touch.shape)

@@ -20,7 +20,7 @@ from compiler.recheck.find_violations import (
     find_violations,
 )
 from compiler.recheck.generic_text import generic_text
-from compiler.recheck.machine import MOST_TURNS
+from compiler.recheck.machine import MAX_TURNS
 from compiler.recheck.not_modelled import NotModelled
 from launch.recheck.recheck_messages import (
     AccessRecheck,
@@ -30,7 +30,7 @@ from launch.recheck.recheck_messages import (
 )
 
 SOLVER_MIB = 512
-_DEEPEST = 5_000
+_MAX_DEPTH = 5_000
 """Frames of Python: values are computed from where they are used, through all turns of loops."""
 _KINDS = {
     "tt.load": "load", "tt.descriptor_load": "load", "tt.descriptor_gather": "load",
@@ -45,7 +45,7 @@ _SAID = {
 
 def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
     """Look for sizes that break what was proved of a kernel."""
-    return bits_report(order, body, EFFORT, MOST_TURNS)
+    return bits_report(order, body, EFFORT, MAX_TURNS)
 
 
 def bits_report(order: BitsOrder, body: bytes, effort: int, most_turns: int) -> RecheckReport:
@@ -57,7 +57,7 @@ def bits_report(order: BitsOrder, body: bytes, effort: int, most_turns: int) -> 
     text = bytes(body[: order.kernel.ttir_bytes]).decode()
     z3.set_param("memory_max_size", SOLVER_MIB)
     z3.set_param("parallel.enable", False)
-    sys.setrecursionlimit(_DEEPEST)
+    sys.setrecursionlimit(_MAX_DEPTH)
     try:
         ir_module.check_size(text, "ttir", order.ir_bounds)
         accesses = find_violations(

@@ -39,16 +39,16 @@ from launch.recheck.recheck_pair import recheck_pair
 from launch.recheck.sampled_programs import sampled_programs
 from launch.recheck.wrapped_integers import WrappedIntegers
 
-MOST_SMALL, MOST_LARGE = 60, 40
+MAX_SMALL, MAX_LARGE = 60, 40
 ENOUGH_LAUNCHES, ENOUGH_REACHED = 60, 40
 """Launches after which the runs end, if each access was reached by so many of them."""
-MOST_SEARCHES = 350
+MAX_SEARCHES = 350
 """Searches for a launch, of which some find none or a known one."""
-MOST_CPU_S = 1.0
-MOST_PROGRAMS, MOST_PROGRAMS_OF_RACES = 8, 32
-MOST_TURNS = 40
+MAX_CPU_S = 1.0
+MAX_PROGRAMS, MAX_PROGRAMS_OF_RACES = 8, 32
+MAX_TURNS = 40
 """Turns of all loops of one batch."""
-MOST_LANES = 1 << 15
+MAX_LANES = 1 << 15
 """Lanes of the largest tensor, over all programs that run at once."""
 _ANSWERS = {"bounds": "bounds", "overflow": "overflow", "races": "race"}
 
@@ -56,7 +56,7 @@ _ANSWERS = {"bounds": "bounds", "overflow": "overflow", "races": "race"}
 def recheck(order: RecheckOrder, body: bytes, _: Send) -> RecheckReport:
     """Run the kernel of an order."""
     started = time.process_time()
-    size, until = order.kernel.ttir_bytes, started + MOST_CPU_S
+    size, until = order.kernel.ttir_bytes, started + MAX_CPU_S
     text = bytes(body[:size]).decode()
     try:
         if order.other is not None:
@@ -105,9 +105,9 @@ class _Watch:
         return all(self.reached[number] >= ENOUGH_REACHED for number in numbers)
 
     def _launches(self) -> Iterator[LegalLaunch]:
-        left = {False: MOST_SMALL, True: MOST_LARGE}
+        left = {False: MAX_SMALL, True: MAX_LARGE}
         launches = self.search.launches(left)
-        for _ in range(MOST_SEARCHES):
+        for _ in range(MAX_SEARCHES):
             is_large, launch = next(launches)
             if is_none(launch):
                 continue
@@ -122,12 +122,12 @@ class _Watch:
         exact, machine = self.forms.exact, self.forms.as_it_is
         reached, batches, is_outside = set[int](), list[Batch](), False
         for numbers in self._batches(launch):
-            ran = exact.run(launch, buffers, contents, numbers, MOST_TURNS)
+            ran = exact.run(launch, buffers, contents, numbers, MAX_TURNS)
             reached |= ran.reached
             is_outside = is_outside or self._is_new(ran.outside, "bounds")
             batches.append((ran.touches, numbers))
             if machine is not None:
-                mine = machine.run(launch, buffers, contents, numbers, MOST_TURNS)
+                mine = machine.run(launch, buffers, contents, numbers, MAX_TURNS)
                 forms = self.forms
                 wrapped = WrappedIntegers((mine, ran), buffers, forms.function, forms.accesses)
                 for access, message in wrapped.found.items():
@@ -147,7 +147,7 @@ class _Watch:
     ) -> Batch:
         """Return what programs access whatever the integers are that a proof presupposes."""
         first, second = (
-            form.run(launch, buffers, contents, numbers, MOST_TURNS)
+            form.run(launch, buffers, contents, numbers, MAX_TURNS)
             for form in self.forms.with_stand_ins()
         )
         return alike((first.trace, second.trace)), numbers
@@ -160,8 +160,8 @@ class _Watch:
         races = "races" in self.order.checks
         form = self.forms.exact
         sizes = {*launch.scalars.values(), *launch.sizes.values(), *self.search.numbers}
-        at_once = max(1, MOST_LANES // form.largest_tile) if form.is_batchable else 1
-        most = MOST_PROGRAMS_OF_RACES if races else MOST_PROGRAMS
+        at_once = max(1, MAX_LANES // form.largest_tile) if form.is_batchable else 1
+        most = MAX_PROGRAMS_OF_RACES if races else MAX_PROGRAMS
         numbers = sampled_programs(launch.grid, sizes, most if races else min(most, 2 * at_once))
         return [numbers[first : first + at_once] for first in range(0, len(numbers), at_once)]
 

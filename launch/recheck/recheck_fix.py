@@ -41,19 +41,19 @@ from launch.recheck.launch_search import is_none
 from launch.recheck.poisoned_memory import REPLACED, LostValue, PoisonedMemory, SparseBuffer
 from launch.recheck.recheck_messages import CheckRecheck, FixOrder, RecheckReport
 from launch.recheck.sampled_programs import sampled_programs
-from launch.recheck.small_runs import MOST_LANES, MOST_TURNS, SmallKernel, small_kernel_of
+from launch.recheck.small_runs import MAX_LANES, MAX_TURNS, SmallKernel, small_kernel_of
 from launch.recheck.wrapped_integers import WrappedIntegers
 
-MOST_LAUNCHES, MOST_SEARCHES = 60, 400
-MOST_CPU_S = 2.0
-MOST_PROGRAMS = 32
-LARGEST_BYTES = 1 << 38
+MAX_LAUNCHES, MAX_SEARCHES = 60, 400
+MAX_CPU_S = 2.0
+MAX_PROGRAMS = 32
+MAX_BYTES = 1 << 38
 """Of a buffer."""
 _CLOSE = 1e-3
 """The largest difference of sums in another order, relative to the largest element."""
 _OTHERS = 3
 """The operands of a load with `other`, after pointer and mask."""
-_SIGNS, _LEAST = (-1, 1, 0), 0.25
+_SIGNS, _MIN_VALUE = (-1, 1, 0), 0.25
 """The signs of floats in launches, and the least size of those with one sign."""
 
 
@@ -67,7 +67,7 @@ def recheck_fix(order: FixOrder, body: bytes, _: Send) -> RecheckReport:
         forms = forms_of(order.kernel, text, order.target, order.ir_bounds, overflow=True)
         before = small_kernel_of(order, order.kernel, text)
         after = small_kernel_of(order, order.other, bytes(body[size:]).decode())
-        compared = _compared(order, forms, before, after, started + MOST_CPU_S)
+        compared = _compared(order, forms, before, after, started + MAX_CPU_S)
     except (NotRunnable, UnreadContract) as refused:
         return RecheckReport(refused=str(refused), ms=_ms_since(started))
     return RecheckReport(equivalent=compared, runs=compared.runs, ms=_ms_since(started))
@@ -89,8 +89,8 @@ def _compared(
         message = "its values are compared or selected, so that no run tells which `other` is right"
         return CheckRecheck(outcome="violated", message=message)
     runs = 0
-    for is_large, launch in islice(before.search.launches(), MOST_SEARCHES):
-        if runs == MOST_LAUNCHES or time.process_time() > until:
+    for is_large, launch in islice(before.search.launches(), MAX_SEARCHES):
+        if runs == MAX_LAUNCHES or time.process_time() > until:
             break
         if is_large or is_none(launch) or not _has_room(launch, before):
             continue
@@ -113,7 +113,7 @@ def _exact_programs(forms: KernelForms, launch: LegalLaunch, contents: BufferCon
     Where one wraps, a kernel stores in other places than it should.
     """
     sizes = {*launch.scalars.values(), *launch.sizes.values()}
-    numbers = sampled_programs(launch.grid, sizes, MOST_PROGRAMS)
+    numbers = sampled_programs(launch.grid, sizes, MAX_PROGRAMS)
     if forms.exact.is_batchable and _is_exact(forms, launch, contents, numbers):
         return numbers
     return [one for one in numbers if _is_exact(forms, launch, contents, [one])]
@@ -126,7 +126,7 @@ def _is_exact(
         return True
     buffers = buffers_of(forms.types, launch)
     machine, exact = (
-        one.run(launch, buffers, contents, numbers, MOST_TURNS)
+        one.run(launch, buffers, contents, numbers, MAX_TURNS)
         for one in (forms.as_it_is, forms.exact)
     )
     if not (machine.is_whole and exact.is_whole and len(machine.trace) == len(exact.trace)):
@@ -137,7 +137,7 @@ def _is_exact(
 def _has_room(launch: LegalLaunch, kernel: SmallKernel) -> bool:
     """Return whether addresses of all buffers fit beside each other."""
     buffers = buffers_of(kernel.types, launch)
-    return min(launch.grid) > 0 and all(one.size * one.width <= LARGEST_BYTES for one in buffers)
+    return min(launch.grid) > 0 and all(one.size * one.width <= MAX_BYTES for one in buffers)
 
 
 def _has_other(access: Operation) -> bool:
@@ -155,7 +155,7 @@ class _Contents(BufferContents):
         found = super().values(name, elements, dtype)
         if not self.sign or dtype.kind in "iub":
             return found
-        return ((np.abs(found.astype(np.float64)) + _LEAST) * self.sign).astype(dtype)
+        return ((np.abs(found.astype(np.float64)) + _MIN_VALUE) * self.sign).astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class _Both:
         launch, form = self.launch, kernel.form
         buffers = buffers_of(kernel.types, launch)
         programs = BoundedPrograms()
-        programs.start(launch.grid, MOST_TURNS)
+        programs.start(launch.grid, MAX_TURNS)
         memory = PoisonedMemory(
             programs, form.operations, value, without_other, buffers, self.contents
         )
@@ -210,7 +210,7 @@ class _Both:
         replaced = {} if without_other is None else REPLACED
         ready = Kernel(form, programs, memory, prints, replaced=replaced)
         arguments = [argument_of(one.name, one.type, launch, buffers) for one in form.parameters]
-        at_once = max(1, MOST_LANES // form.largest_tile) if form.is_batchable else 1
+        at_once = max(1, MAX_LANES // form.largest_tile) if form.is_batchable else 1
         try:
             for start in range(0, len(self.programs), at_once):
                 batch = np.array(self.programs[start : start + at_once], np.int64)

@@ -16,14 +16,14 @@ from launch.recheck.contract_values import LegalLaunch, identifier
 from launch.recheck.launch_search import is_none
 from launch.recheck.recheck_messages import CheckRecheck, RecheckedKernel, RecheckOrder
 from launch.recheck.small_runs import (
-    MOST_TURNS,
+    MAX_TURNS,
     SmallKernel,
     is_small,
     small_kernel_of,
     stored,
 )
 
-MOST_LAUNCHES, MOST_SEARCHES = 60, 200
+MAX_LAUNCHES, MAX_SEARCHES = 60, 200
 
 
 def recheck_pair(
@@ -36,8 +36,8 @@ def recheck_pair(
     ]
     runs = 0
     launches = halves[0].search.launches()
-    for turn in range(MOST_SEARCHES):
-        if runs == MOST_LAUNCHES or time.process_time() > until:
+    for turn in range(MAX_SEARCHES):
+        if runs == MAX_LAUNCHES or time.process_time() > until:
             break
         is_large, first = next(launches)
         if is_large or is_none(first) or not is_small(first):
@@ -73,7 +73,7 @@ def _difference(
         if first is None and second is None:
             return ""
         number = "first" if first is None else "second"
-        return f"the {number} kernel does not end within {MOST_TURNS:,} turns of loops"
+        return f"the {number} kernel does not end within {MAX_TURNS:,} turns of loops"
     for name in first.keys() & second.keys():
         place = _first_difference(first[name], second[name])
         if place is not None:

@@ -37,12 +37,12 @@ from launch.recheck.launch_search import LaunchSearch
 from launch.recheck.recheck_messages import RecheckedKernel, RecheckOrder
 from launch.recheck.stored_memory import StoredMemory
 
-MOST_ELEMENTS = 1 << 14
+MAX_ELEMENTS = 1 << 14
 """Of a buffer."""
-MOST_PROGRAMS = 512
-MOST_TURNS = 10_000
+MAX_PROGRAMS = 512
+MAX_TURNS = 10_000
 """Turns of all loops of one kernel at small sizes; more is taken to be without end."""
-MOST_LANES = 1 << 16
+MAX_LANES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def small_kernel_of(order: RecheckOrder, kernel: RecheckedKernel, text: str) -> 
 def is_small(launch: LegalLaunch) -> bool:
     """Return whether a launch has few elements and programs."""
     width, height, depth = launch.grid
-    is_short = all(size <= MOST_ELEMENTS for size in launch.extents.values())
-    return is_short and width * height * depth <= MOST_PROGRAMS
+    is_short = all(size <= MAX_ELEMENTS for size in launch.extents.values())
+    return is_short and width * height * depth <= MAX_PROGRAMS
 
 
 def stored(
@@ -98,14 +98,14 @@ def stored(
     if not total:
         return arrays
     programs = BoundedPrograms()
-    programs.start(launch.grid, MOST_TURNS)
+    programs.start(launch.grid, MAX_TURNS)
     memory = StoredMemory(programs)
     memory.begin({name: array.view(np.uint8) for name, array in arrays.items()})
     prints = Assertions(programs, InstanceLocations(kernel.form.locations))
     ready = Kernel(kernel.form, programs, memory, prints)
     buffers = buffers_of(kernel.types, launch)
     arguments = [argument_of(one.name, one.type, launch, buffers) for one in kernel.form.parameters]
-    at_once = max(1, MOST_LANES // kernel.form.largest_tile) if kernel.form.is_batchable else 1
+    at_once = max(1, MAX_LANES // kernel.form.largest_tile) if kernel.form.is_batchable else 1
     try:
         for start in range(0, total, at_once):
             numbers = np.arange(start, min(start + at_once, total), dtype=np.int64)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.json_number import LARGEST_EXACT, written_number
+from compiler.json_number import MAX_EXACT, written_number
 from compiler.messages.wire import Send
 from launch.buffers import npy
 from launch.buffers.allocation import shared_part
@@ -44,7 +44,7 @@ from launch.reference.difference import PIECE, Comparer, Unwritten, pieces, scal
 STRETCH = 1 << 20
 """Elements to convert to numbers at a time."""
 _NOTHING_MISSING = Unwritten()
-_MOST_VALUES = 65_536
+_MAX_VALUES = 65_536
 
 
 @dataclass(frozen=True)
@@ -280,15 +280,15 @@ class _SummaryInPieces:
 
 
 def _values(actual: Array, dtype: str | None) -> Any:
-    """Return the elements as nested lists, or None for more than `_MOST_VALUES`."""
-    if actual.size > _MOST_VALUES:
+    """Return the elements as nested lists, or None for more than `_MAX_VALUES`."""
+    if actual.size > _MAX_VALUES:
         return None
     numbers = numbers_of(actual, dtype)
     integers = numbers.dtype.kind in "iu"
     plain = (
         not integers
         or not numbers.size
-        or max(abs(int(numbers.min())), int(numbers.max())) <= LARGEST_EXACT
+        or max(abs(int(numbers.min())), int(numbers.max())) <= MAX_EXACT
     )
     if plain and bool(np.isfinite(numbers).all()):
         return numbers.tolist()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.ma import MaskedArray
 
 from compiler.diagnostic import Failure, Span, diagnostic, excerpt
-from compiler.json_number import LARGEST_EXACT
+from compiler.json_number import MAX_EXACT
 from compiler.posted_text import python_text
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import Array, is_float
@@ -120,7 +120,7 @@ def _check(value: Any, output: Leaf) -> Array:
 
 def _is_whole(array: Array) -> bool:
     """Return True if all floats are exact integers."""
-    return bool(np.all((np.abs(array) <= LARGEST_EXACT) & (np.trunc(array) == array)))
+    return bool(np.all((np.abs(array) <= MAX_EXACT) & (np.trunc(array) == array)))
 
 
 def _of_objects(array: Array, value: Any, name: str) -> str:

@@ -75,14 +75,14 @@ NEEDS_TORCH = "needs_torch"
 # Drawing random numbers takes longer than most references. A child that calls references serves
 # one launch and ends with it, and so does this cache. References receive copies.
 
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 """Limit of all cached contents; the least recently used are evicted."""
 
 
 class KnownContents:
     """An LRU cache of initial contents by `content_key`, bounded in bytes."""
 
-    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = _MAX_BYTES) -> None:
         self._most_bytes = most_bytes
         self._held_bytes = 0
         self._memories: OrderedDict[str, Array] = OrderedDict()
@@ -109,7 +109,7 @@ class KnownContents:
 
 _KNOWN = KnownContents()
 _MODULES_OF_MEMORY = frozenset({"builtins", "numpy", "torch"})  # NumPy has its own MemoryError
-_MOST_CALLS = 10
+_MAX_CALLS = 10
 
 
 def reference(
@@ -371,7 +371,7 @@ def _failure_at_user_line(error: BaseException, slug: str, message: str) -> Fail
     places = list(_places(error))
     if not places:
         return Failure(slug, "frontend", message, [diagnostic("error", "frontend", message)])
-    shown, calls = places[-1], places[-_MOST_CALLS - 1 : -1]
+    shown, calls = places[-1], places[-_MAX_CALLS - 1 : -1]
     found = _at(shown, "error", message)
     notes = [_at(call, "note", f"called from {call.name}") for call in reversed(calls)]
     return Failure(slug, "frontend", f"line {shown.lineno}: {message}", [found, *notes])

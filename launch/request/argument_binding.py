@@ -101,7 +101,7 @@ def _block_errors(block: list[int], base: Buffer, at: str) -> list[FieldError]:
 
 _KINDS = 'a number, true, false, null, a buffer {"shape", "dtype", ...}, {"value", "dtype"}, '
 _KINDS += '{"tuple": [...]}, {"view": {...}} or {"descriptor": {...}}'
-_MOST_WAITING = 32
+_MAX_WAITING = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +252,9 @@ class _Binder:
 
     def _first(self, name: str, at: str) -> None:
         """Bind the base of a view. Raises RequestRejected for a long chain of views."""
-        if self._waiting == _MOST_WAITING:
+        if self._waiting == _MAX_WAITING:
             message = (
-                f"more than {_MOST_WAITING} views wait for one another; "
+                f"more than {_MAX_WAITING} views wait for one another; "
                 "write their bases before them"
             )
             raise RequestRejected(FieldError(at, message))

@@ -20,8 +20,8 @@ from programs.replay.program_run import seed_torch
 if TYPE_CHECKING:  # tests time calls without CUDA
     from programs.gpu.cuda_timing import CudaTiming
 
-_LEAST_HEAD_START_US = 20.0
-_MOST_HEAD_START_US = 100_000.0
+_MIN_HEAD_START_US = 20.0
+_MAX_HEAD_START_US = 100_000.0
 _HEAD_START_RATIO = 1.5
 """The head start, as a ratio of the host's time to queue a run."""
 
@@ -70,8 +70,8 @@ class CallRuns:
         The inputs and random numbers are those of `seed`; None: those of the checked calls.
         """
         self._make_ready(seed)
-        start_us = min((self._host_us or 0.0) * _HEAD_START_RATIO, _MOST_HEAD_START_US)
-        self._device.head_start(max(start_us, _LEAST_HEAD_START_US), flush_l2=flush_l2)
+        start_us = min((self._host_us or 0.0) * _HEAD_START_RATIO, _MAX_HEAD_START_US)
+        self._device.head_start(max(start_us, _MIN_HEAD_START_US), flush_l2=flush_l2)
         began = time.perf_counter()
         (self._replay or self._queue)()
         host_us = (time.perf_counter() - began) * 1e6

@@ -26,7 +26,7 @@ _KEEPS_LINES = (8, 0)
 """The first compute capability whose L2 cache keeps lines on request."""
 _CYCLES_A_US = 2000
 """A rough maximum of a GPU's clock; a head start need not be exact."""
-_MOST_SPARE_BYTES = 1 << 30
+_MAX_SPARE_BYTES = 1 << 30
 """The free memory that torch may keep while a call is captured; freeing it is slow."""
 _OVERHEAD_RUNS = 10
 _POISON = 0xFF
@@ -154,7 +154,7 @@ class CudaTiming:
         """Capture `run` as one graph; return a function that queues it. Raises NotCapturable."""
         graph = torch.cuda.CUDAGraph()
         self._pool = self._pool or torch.cuda.graph_pool_handle()
-        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _MOST_SPARE_BYTES:
+        if torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > _MAX_SPARE_BYTES:
             torch.cuda.empty_cache()  # a graph allocates its own memory
         torch.cuda.synchronize()
         try:

@@ -19,7 +19,7 @@ from programs.gpu.memory_ranges import guarded_storages
 from programs.gpu.op_fault import OpFault, op_fault
 from programs.gpu.prepared_calls import TimedProgram
 from programs.gpu.program_context import GpuProgramContext
-from programs.gpu.program_order import MOST_CHANGED, ProgramOrder, ProgramTimingOrder
+from programs.gpu.program_order import MAX_CHANGED, ProgramOrder, ProgramTimingOrder
 from programs.gpu.program_timing import timed, untimed
 from programs.gpu.replay_outputs import (
     DroppedOutputs,
@@ -56,7 +56,7 @@ from worker.gpu.launcher.fault import JobFailed, KernelFault, leaves_context
 from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.launcher.run_outputs import Send
 
-_MOST_LOOKS = 2000
+_MAX_LOOKS = 2000
 """Limit of the launches after which red zones are checked; later ones at the end of a call."""
 
 
@@ -88,7 +88,7 @@ class DeviceReplay:
         self._inputs_left: list[str] = []
         self._guards: TensorGuards | None = None
         """The guarded memory of the replay that is running; None: tensors lie side by side."""
-        self._looks_left = _MOST_LOOKS
+        self._looks_left = _MAX_LOOKS
         self._spare_bytes = 0
         self._unexplained: set[int] = set()
         """The storages that calls changed, although none of their ops may write them."""
@@ -121,7 +121,7 @@ class DeviceReplay:
         }
         found["changed_storages"] = sorted(
             self._unexplained.union(found.get("changed_storages", ()))
-        )[:MOST_CHANGED]
+        )[:MAX_CHANGED]
         return report | {"deterministic": None, "timing": None} | found
 
     def _checked(self) -> Tape | None:

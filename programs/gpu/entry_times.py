@@ -7,7 +7,7 @@ itself. That follows from the difference between the sum of all ops and the whol
 from collections.abc import Sequence
 from statistics import median
 
-MOST_MARKER_US = 3.0
+MAX_MARKER_US = 3.0
 """The most that a mark was ever measured to add; more has another cause."""
 
 
@@ -20,7 +20,7 @@ def marker_us(entries_us: Sequence[float], whole_us: float) -> float:
     """Return the time that a mark adds to each op, given the time of the whole call."""
     if not entries_us:
         return 0.0
-    return min(max(0.0, (sum(entries_us) - whole_us) / len(entries_us)), MOST_MARKER_US)
+    return min(max(0.0, (sum(entries_us) - whole_us) / len(entries_us)), MAX_MARKER_US)
 
 
 def without_markers(entries_us: Sequence[float], whole_us: float) -> list[float]:

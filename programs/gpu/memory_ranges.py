@@ -15,8 +15,8 @@ from programs.tape.schema import AtenOp, Tape, TapeLaunch, tensors_of
 
 ALIGN_BYTES = 256
 """The alignment of a guarded tensor: libraries choose their kernels by it, up to this one."""
-_MOST_STORAGES = 512
-_MOST_BYTES = 4 << 30
+_MAX_STORAGES = 512
+_MAX_BYTES = 4 << 30
 Segment = Mapping[str, Any]
 """A segment of `torch.cuda.memory_snapshot`: memory from the driver, in blocks."""
 
@@ -71,14 +71,14 @@ def guarded_storages(tape: Tape, page_bytes: int, spare_bytes: int) -> frozenset
     """Return the storages that launches take, in order of use, as far as there is room."""
     resized = set(_resized(tape))
     found: set[int] = set()
-    left_bytes = min(spare_bytes, _MOST_BYTES)
+    left_bytes = min(spare_bytes, _MAX_BYTES)
     for storage in _launched(tape):
         size_bytes = -(-tape.storages[storage] // page_bytes) * page_bytes
         if storage in found or storage in resized or not 0 < size_bytes <= left_bytes:
             continue
         left_bytes -= size_bytes
         found.add(storage)
-        if len(found) == _MOST_STORAGES:
+        if len(found) == _MAX_STORAGES:
             break
     return frozenset(found)
 

@@ -13,7 +13,7 @@ from cuda.bindings import driver as cu
 from worker.gpu.launcher.device import check
 from worker.gpu.timing_integrity.module_globals import BadModule, ModuleGlobals, read_globals
 
-_MOST_KEPT_BYTES = 16 << 20
+_MAX_KEPT_BYTES = 16 << 20
 """Limit of all variables of a module; larger ones are reported, but not compared."""
 
 
@@ -42,7 +42,7 @@ class ModuleVariables:
             self._problem = str(bad)
         places = {one.name: _place(module, one.name) for one in self._globals.variables}
         found = {name: place for name, place in places.items() if place is not None}
-        is_small = sum(place.size_bytes for place in found.values()) <= _MOST_KEPT_BYTES
+        is_small = sum(place.size_bytes for place in found.values()) <= _MAX_KEPT_BYTES
         self._places = found if is_small else {}
         self._before = {name: place.content() for name, place in self._places.items()}
 

@@ -34,10 +34,10 @@ from programs.tape.schema import Tape
 if TYPE_CHECKING:  # tests time programs without CUDA
     from programs.gpu.cuda_timing import CudaTiming
 
-_MOST_ENTRIES = 4096
+_MAX_ENTRIES = 4096
 """The most ops of a call that are timed one by one."""
 _PASSES = 12
-_FEWEST_PASSES = 3
+_MIN_PASSES = 3
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,10 @@ class PreparedCalls:
         """Return the time of each op of the last call that queues work on the device."""
         call, ops = self._calls[-1], self._program.tape.ops
         entries = [index for index in call.ops if queues_work(ops[index])]
-        if len(entries) > _MOST_ENTRIES:
+        if len(entries) > _MAX_ENTRIES:
             self.notes.append(
                 f"Its {len(entries):,} ops were not timed one by one: the limit is "
-                f"{_MOST_ENTRIES:,}."
+                f"{_MAX_ENTRIES:,}."
             )
             return None
         if len(entries) == 1:
@@ -195,7 +195,7 @@ class PreparedCalls:
             return None
         ends = time.monotonic() + most_ms / 1000
         passes: list[list[float]] = []
-        while len(passes) < _FEWEST_PASSES or (len(passes) < _PASSES and time.monotonic() < ends):
+        while len(passes) < _MIN_PASSES or (len(passes) < _PASSES and time.monotonic() < ends):
             passes.append(runs.time_us(flush_l2=flush_l2))
         times_us = without_markers(entry_medians(passes), whole_us)
         return [

@@ -52,10 +52,10 @@ def main(arguments: list[str]) -> NoReturn:
 
 def _live(channel: ResultChannel, parent_pid: int, ordinal: int) -> int:
     from worker.gpu.launcher import launcher_sandbox
-    from worker.gpu.launcher.output_memory import MOST_SHARED_BYTES
+    from worker.gpu.launcher.output_memory import MAX_SHARED_BYTES
 
     started = time.monotonic()
-    layers = launcher_sandbox.before_cuda(parent_pid, largest_file_bytes=MOST_SHARED_BYTES)
+    layers = launcher_sandbox.before_cuda(parent_pid, largest_file_bytes=MAX_SHARED_BYTES)
     os.environ |= _ENVIRONMENT | {_VISIBLE: visible(os.environ.get(_VISIBLE), ordinal)}
     context = _open()
     layers += launcher_sandbox.after_cuda(channel.descriptor)

@@ -18,7 +18,7 @@ TASK = "program"
 """The task in the header of such a frame."""
 COMPARE = "compare"
 """The stage when both have finished and are compared; the reference began with `BESIDE`."""
-MOST_CHANGED = 1000
+MAX_CHANGED = 1000
 """Limit of the storages in a report that a call changed, although none of its ops may."""
 _MEMBERS = {
     "task", "tape", "inputs_tape", "kernels", "launches", "seed", "memory_bytes", "timing",

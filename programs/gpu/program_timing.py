@@ -24,7 +24,7 @@ from worker.gpu.launcher.timing_plan import Plan
 if TYPE_CHECKING:  # tests time programs without CUDA
     from programs.gpu.cuda_timing import CudaTiming
 
-MOST_IN_A_BATCH = 16
+MAX_IN_A_BATCH = 16
 _ENTRIES_MS_RATIO = 0.5
 """The share of `max_ms` for timing single ops."""
 
@@ -104,7 +104,7 @@ class _ProgramTiming:
         plan = Plan(_plan_order(self._order))
         for one in runs:
             one.time_us(flush_l2=self._order.flush_l2)
-        plan.begin(most=MOST_IN_A_BATCH)
+        plan.begin(most=MAX_IN_A_BATCH)
         while count := plan.next_count():
             is_timed = not plan.is_warming_up
             plan.queue(count)

@@ -9,7 +9,7 @@ import torch
 from launch.buffers.element_types import Array
 from programs.gpu.program_context import GpuProgramContext
 from programs.gpu.timed_call import octets_of
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.replay_order import MAX_OUTPUT_BYTES
 from worker.gpu.launcher.run_outputs import Send, send_output
 
 OutputIndex = tuple[int, int]
@@ -19,7 +19,7 @@ OutputIndex = tuple[int, int]
 class SentOutputs:
     """Sends all outputs; `most_bytes` is the size of both calls' outputs."""
 
-    most_bytes: int | None = MOST_OUTPUT_BYTES
+    most_bytes: int | None = MAX_OUTPUT_BYTES
 
     def __init__(self, context: GpuProgramContext, send: Send) -> None:
         self._context, self._send = context, send

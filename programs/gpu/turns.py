@@ -22,9 +22,9 @@ from launch.messages import Tolerance
 from programs.gpu.call_runs import CallRuns
 from programs.gpu.memory_ranges import MemoryRange
 from programs.gpu.prepared_calls import PreparedCalls, TimedProgram, untimable
-from programs.gpu.program_order import MOST_CHANGED, ProgramTimingOrder
+from programs.gpu.program_order import MAX_CHANGED, ProgramTimingOrder
 from programs.gpu.program_timing import (
-    MOST_IN_A_BATCH,
+    MAX_IN_A_BATCH,
     Circumstances,
     described,
     no_room,
@@ -38,9 +38,9 @@ from worker.gpu.launcher.timing_plan import iterations_needed
 if TYPE_CHECKING:  # tests time programs without CUDA
     from programs.gpu.cuda_timing import CudaTiming
 
-_FEWEST_TURNS = 3
+_MIN_TURNS = 3
 _WARM_UP_SHARE = 0.25
-_MOST_WALL_RATIO = 6
+_MAX_WALL_RATIO = 6
 """Limit of the wall time of all turns, as a ratio of `max_ms`, with draws and comparisons."""
 _ALWAYS_COMPARED = 8
 _COMPARED_ONE_IN = 8
@@ -48,8 +48,8 @@ _COMPARING_MS_RATIO = 0.1
 """The share of `max_ms` after which only one turn in `_COMPARED_ONE_IN` is compared."""
 _WIDER = 4.0
 """The ratio of tolerances to the usual: hundreds of turns have rarer values than two calls."""
-_MOST_MISMATCHED_RATIO = 0.001
-MOST_WRONG = 4
+_MAX_MISMATCHED_RATIO = 0.001
+MAX_WRONG = 4
 """Limit of the turns in a report that do not match."""
 _SEED_BITS = 63
 
@@ -141,14 +141,14 @@ class _Turns:
         order, have = self._order, len(self._samples_us[0])
         needed = max(iterations_needed(sorted(one)) for one in self._samples_us)
         wanted = max(order.min_repeats, needed)
-        wanted = max(min(wanted, order.max_repeats or wanted), _FEWEST_TURNS)
+        wanted = max(min(wanted, order.max_repeats or wanted), _MIN_TURNS)
         spent_ms = (time.monotonic() - began) * 1000
         turn_ms = spent_ms / max(1, have)
-        left_ms = order.max_ms * _MOST_WALL_RATIO - spent_ms
-        affordable = max(math.floor(left_ms / turn_ms) if have else wanted, _FEWEST_TURNS - have)
+        left_ms = order.max_ms * _MAX_WALL_RATIO - spent_ms
+        affordable = max(math.floor(left_ms / turn_ms) if have else wanted, _MIN_TURNS - have)
         if sum(map(sum, self._samples_us)) > 2 * order.max_ms * 1000:
-            affordable = _FEWEST_TURNS - have
-        return max(0, min(wanted - have, affordable, MOST_IN_A_BATCH))
+            affordable = _MIN_TURNS - have
+        return max(0, min(wanted - have, affordable, MAX_IN_A_BATCH))
 
     def _turn(self) -> None:
         """Run both on the same new inputs, and compare their outputs."""
@@ -195,7 +195,7 @@ class _Turns:
         if wrong:
             self._differing += 1
             turn = {"repeat": len(self._samples_us[0]), "call": number, "outputs": wrong}
-            self._wrong += [turn][: MOST_WRONG - len(self._wrong)]
+            self._wrong += [turn][: MAX_WRONG - len(self._wrong)]
 
     def _dtype(self, number: int, position: int) -> str:
         tape = self._programs[0].tape
@@ -208,7 +208,7 @@ def _wider(tolerance: Tolerance) -> Tolerance:
         tolerance,
         rtol=_WIDER * tolerance.rtol,
         atol=_WIDER * tolerance.atol,
-        max_mismatched_ratio=max(tolerance.max_mismatched_ratio, _MOST_MISMATCHED_RATIO),
+        max_mismatched_ratio=max(tolerance.max_mismatched_ratio, _MAX_MISMATCHED_RATIO),
     )
 
 
@@ -255,7 +255,7 @@ class _WatchedMemory:
     def report(self) -> dict[str, Any]:
         """Return the result's fields `changed_storages` and `changed_elsewhere`."""
         return {
-            "changed_storages": sorted(self._changed)[:MOST_CHANGED],
+            "changed_storages": sorted(self._changed)[:MAX_CHANGED],
             "changed_elsewhere": self._changed_elsewhere,
         }
 

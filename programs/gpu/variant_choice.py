@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # tests choose variants without CUDA
 LaunchVariant = Callable[[int], None]
 _RUNS = 7
 """The timed runs of each variant, after an untimed one."""
-_MOST_MS = 50.0
+_MAX_MS = 50.0
 """Limit of the time of a variant's runs; a slow one has fewer."""
 _HEAD_START_US = 100.0
 
@@ -79,7 +79,7 @@ class VariantChoice:
                 marks.mark()
                 times_us = marks.intervals_us()
                 found += times_us if run else ()
-                if sum(found) + times_us[0] > _MOST_MS * 1000:
+                if sum(found) + times_us[0] > _MAX_MS * 1000:
                     return median(found or times_us)
         finally:
             marks.close()

@@ -31,7 +31,7 @@ MODULE = "user"
 """The name of the module and file of a program's own source."""
 _GET_INPUTS = "get_inputs"
 _GET_INIT_INPUTS = "get_init_inputs"
-_MOST_DEPTH = 8
+_MAX_DEPTH = 8
 """Limit of the nesting of lists and dicts in the globals of a script."""
 _WHAT = {"model": "class", "function": "function", "inputs": "function"}
 
@@ -286,7 +286,7 @@ def _tensors_in(value: Any, depth: int = 0) -> Any | None:
     """Return a value reduced to its tensors, None if it has none."""
     if isinstance(value, torch.Tensor):
         return value
-    if depth > _MOST_DEPTH:
+    if depth > _MAX_DEPTH:
         return None
     if type(value) is dict:
         entries = ((str(name), _tensors_in(item, depth + 1)) for name, item in value.items())

@@ -110,7 +110,7 @@ class SandboxAttempt:
     line: int
 
 
-MOST_ATTEMPTS = 10
+MAX_ATTEMPTS = 10
 """The first so many attempts of a program are reported."""
 
 

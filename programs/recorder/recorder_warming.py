@@ -19,7 +19,7 @@ from compiler.diagnostic import KERNEL_FOLDER
 from compiler.front.standard_library import PRELOADED, preload
 from programs.recorder import launch_recorder
 from programs.recorder.record import record
-from programs.recorder.record_order import MOST_ATTEMPTS, NotRecordable, RecordOrder, SandboxAttempt
+from programs.recorder.record_order import MAX_ATTEMPTS, NotRecordable, RecordOrder, SandboxAttempt
 from programs.recorder.recording import Recording, current
 from programs.recorder.refusals import UserLine
 from programs.recorder.torch_patches import (
@@ -50,7 +50,7 @@ _OF_THEIR_OWN = frozenset(
 _LOADERS = ("numpy", "torch.serialization")
 """Libraries that open the path that a program names."""
 _STANDARD_STREAMS = 3
-_LONGEST_PATH = 100
+_MAX_PATH = 100
 _ELEMENTWISE = """
 import torch
 import torch.nn.functional as F
@@ -184,14 +184,14 @@ def _notice(event: str, arguments: tuple[Any, ...]) -> None:
     if event not in _OUTSIDE and event not in _PATHS:
         return
     recording = current()
-    if recording is None or len(recording.attempts) >= MOST_ATTEMPTS:
+    if recording is None or len(recording.attempts) >= MAX_ATTEMPTS:
         return
     shown = ""
     if event in _PATHS:
         path = arguments[0] if arguments else None
         if not _is_outside(path):
             return
-        shown = f" of {ascii(path)[:_LONGEST_PATH]}"
+        shown = f" of {ascii(path)[:_MAX_PATH]}"
     place = _asking_line(recording)
     if place is not None:
         file, line = place

@@ -19,13 +19,13 @@ from programs.recorder.host_copies import HostCopies
 from programs.recorder.record_order import NotRecordable, RecordOrder
 from programs.recorder.refusals import UserLines
 from programs.tape.schema import (
-    LARGEST_INT,
-    LEAST_INT,
     MAX_CONSTANT_BYTES,
     MAX_GENERATORS,
+    MAX_INT,
     MAX_NAME_CHARS,
     MAX_RANK,
     MAX_STRUCTURE_VALUES,
+    MIN_INT,
     TRITON_NAMES,
     Phase,
 )
@@ -330,7 +330,7 @@ def scalar(value: Any) -> Any:
 
 
 def _integer(value: int) -> int:
-    if not LEAST_INT <= value <= LARGEST_INT:
+    if not MIN_INT <= value <= MAX_INT:
         bits = value.bit_length()
         detail = f"an integer has {bits} bits; the limit is 64"
         raise NotRecordable("unsupported_argument", detail)

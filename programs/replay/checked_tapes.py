@@ -18,14 +18,14 @@ from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors, bytes_of
 from programs.replay.operators import DTYPES, LIFTED, STATISTICS, called
 from programs.replay.program_run import ProgramRun, ReplayOptions, ReplayStopped, tensors_in
-from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
+from programs.replay.replay_order import CALLS, MAX_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes, lifetimes
 from programs.replay.written_storages import NoLaunches
 from programs.tape.inputs_tape import MEMBERS, inputs_only
 from programs.tape.overload_effects import tensors_at, tensors_made
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import (
-    MOST_PARAMETERS,
+    MAX_CHANGED_PARAMETERS,
     AtenOp,
     DeviceName,
     InvalidTape,
@@ -39,7 +39,7 @@ from programs.tape.schema import (
     tensors_of,
 )
 
-_MOST_DIGESTED = 4096
+_MAX_DIGESTED = 4096
 """The number of a parameter's elements to digest."""
 META = torch.device("meta")
 _RECURRENT = {
@@ -47,7 +47,7 @@ _RECURRENT = {
 }  # fmt: skip
 """The number of states of each. The meta device unrolls them, which takes seconds if long."""
 _BIDIRECTIONAL = 7
-_MOST_KNOWN = 20_000
+_MAX_KNOWN = 20_000
 _Key = tuple[Any, ...]
 _known: set[_Key] = set()
 """Ops that passed, with everything that they depend on, since networks repeat layers."""
@@ -58,7 +58,7 @@ def check_tapes(
     inputs_text: bytes | None,
     memory_bytes: int,
     device: str,
-    most_output_bytes: int | None = MOST_OUTPUT_BYTES,
+    most_output_bytes: int | None = MAX_OUTPUT_BYTES,
 ) -> Tape | None:
     """Check a tape and the one that makes its inputs; return the latter, None if there is none.
 
@@ -119,14 +119,14 @@ def parameter_digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
     """Return a digest of each parameter's first elements, None for unused ones."""
     alive = [
         tensors.get(id_).detach() if tensors.has(tape.tensors[id_].storage) else None
-        for _, id_ in tape.params[:MOST_PARAMETERS]
+        for _, id_ in tape.params[:MAX_CHANGED_PARAMETERS]
     ]
     return [None if one is None else _digest(one) for one in alive]
 
 
 def _digest(tensor: torch.Tensor) -> str:
     """Return a digest of the values: a part is enough for random numbers."""
-    part_of = tensor.reshape(-1)[:_MOST_DIGESTED]
+    part_of = tensor.reshape(-1)[:_MAX_DIGESTED]
     return blake2b(bytes_of(part_of), digest_size=8).hexdigest()
 
 
@@ -246,7 +246,7 @@ class _Derivation:
             if found is None:
                 raise InvalidTape(f"/ops/{index}/o", f"{op.op} returns no tensor there")
             self.tensors.bind(id_, found, may_copy=op.op == LIFTED, may_round=op.op in STATISTICS)
-        if key is not None and len(_known) < _MOST_KNOWN:
+        if key is not None and len(_known) < _MAX_KNOWN:
             _known.add(key)
 
     def _results(self, index: int, op: AtenOp) -> Sequence[torch.Tensor | None]:

@@ -30,7 +30,7 @@ _MORE_OF_SHORT = 7
 """Times as many calls of an op that takes less than `_SHORT_S`, in a tape of `_FEW_OPS`."""
 _FEW_OPS = 1_000
 _SMALL_CALLS = 9
-_MOST_FIXED = 3
+_MAX_FIXED = 3
 """Limit of an op's fixed cost, as a multiple of an addition's: some ops also do much for one
 element."""
 
@@ -252,7 +252,7 @@ class OpTimes:
             small_s = _least_s(call, _SMALL_CALLS)
         except (RuntimeError, LookupError, ValueError, TypeError):  # it takes no such tensors
             return self._addition_s
-        return min(max(small_s, self._addition_s), _MOST_FIXED * self._addition_s)
+        return min(max(small_s, self._addition_s), _MAX_FIXED * self._addition_s)
 
 
 def _single(tensor: torch.Tensor) -> torch.Tensor:

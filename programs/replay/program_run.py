@@ -23,7 +23,7 @@ from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors, SeparateMemory, bytes_of
 from programs.replay.operators import DTYPES, STATISTICS, Call, called
-from programs.replay.replay_order import CALLS, MOST_OUTPUT_BYTES
+from programs.replay.replay_order import CALLS, MAX_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import START, Lifetimes, changed_tensors
 from programs.replay.written_storages import (
     EMPTIES,
@@ -55,7 +55,7 @@ _SEEDS = 1 << 64
 CPU = torch.device("cpu")
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|not enough memory|bad_alloc")
 _OUT_OF_BOUNDS = re.compile(r"out of (range|bounds)", re.IGNORECASE)
-_MOST_FINDINGS = 20
+_MAX_FINDINGS = 20
 _MAX_ERROR_CHARS = 500
 Ending = Literal["finished", "out_of_memory", "crashed"]
 _SEED_OF: Mapping[Phase, int] = {"init": 0, "run": 0, "run2": 1}
@@ -76,7 +76,7 @@ class ChangedInputs:
         self.unexplained: set[int] = set()
         """The storages that some call changed, although none of its ops may write them."""
         self._kept: dict[int, bytes] = {}
-        self._left_bytes = MOST_OUTPUT_BYTES
+        self._left_bytes = MAX_OUTPUT_BYTES
         self.too_many = False
         """True if the changed ones exceed the limit of what is compared."""
 
@@ -403,7 +403,7 @@ class ProgramRun:
         if found is None:
             return
         where = (found.kind, found.argument, found.file, found.line)
-        if where not in self._found_at and len(self.findings) < _MOST_FINDINGS:
+        if where not in self._found_at and len(self.findings) < _MAX_FINDINGS:
             self._found_at.add(where)
             self.findings.append(found)
 
@@ -418,7 +418,7 @@ def tensors_in(structure: Structure) -> Iterator[tuple[str, int]]:
 def _too_many_changed() -> ReplayStopped:
     message = (
         "The inputs and buffers that the program changes in place take more than "
-        f"{MOST_OUTPUT_BYTES:,} bytes, the limit of a comparison. Make the inputs smaller."
+        f"{MAX_OUTPUT_BYTES:,} bytes, the limit of a comparison. Make the inputs smaller."
     )
     finding = Finding(kind="out_of_memory", message=message)
     return ReplayStopped(finding, ending="out_of_memory")

@@ -9,14 +9,14 @@ from typing import Literal
 
 from compiler.messages.orders import IrBounds, Order
 from compiler.target import Target
-from launch.messages import MOST_BATCH_ELEMENTS, BodyRange, Finding, Tolerance
+from launch.messages import MAX_BATCH_ELEMENTS, BodyRange, Finding, Tolerance
 
 ORDER_DEPENDENT = "order_dependent"
 """The finding that results depend on the order of program instances."""
 Check = Literal["determinism", "initcheck", "racecheck"]
 CALLS: tuple[Literal["run", "run2"], ...] = ("run", "run2")
 """The phases that are calls of the program, in their order."""
-MOST_OUTPUT_BYTES = 256 << 20
+MAX_OUTPUT_BYTES = 256 << 20
 """Limit of the outputs of both calls together that leave the child."""
 
 
@@ -96,7 +96,7 @@ class ReplayOrder(Order):
     checks: Sequence[Check] = ()
     memory_bytes: int
     """Limit of the memory of all tensors."""
-    batch_elements: int = MOST_BATCH_ELEMENTS
+    batch_elements: int = MAX_BATCH_ELEMENTS
     """As in a RunOrder."""
     ir_bounds: IrBounds = field(default_factory=IrBounds)
     limit_s: float | None = None

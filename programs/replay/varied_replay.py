@@ -48,7 +48,7 @@ NOT_PRECISE = "not_precise"
 _SHARE = 0.5
 """The share of a tolerance that rounding may use up where an element counts."""
 _UNCHANGED = OtherValues(seed=0)
-_MOST_NAMED = 200
+_MAX_NAMED = 200
 """Limit of the characters of an input's path."""
 _LARGE = (1000.0, 30.0)
 """The factor of the large elements, by call."""
@@ -270,7 +270,7 @@ def _told(
         if other.numel() == first.numel():
             difference = (first.double() - other.double()).abs()
             if bool((difference <= allowed).all()):
-                return name[:_MOST_NAMED], float(difference.max())
+                return name[:_MAX_NAMED], float(difference.max())
     return None
 
 

@@ -37,7 +37,7 @@ COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 _CHUNK_ELEMENTS = 1 << 26
 """Elements to compare at a time, which bounds the additional memory."""
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-_LARGEST = 8
+_MAX_VALUE = 8
 _FREED = 0xFF
 """NaN in every float."""
 
@@ -209,8 +209,8 @@ class _Words:
     """The elements of a tensor as rows of integers, as other dtypes may not keep all bits."""
 
     def __init__(self, meta: TensorMeta, octets: torch.Tensor, size: int) -> None:
-        self._kind = _WORDS[min(size, _LARGEST)]
-        self._each = max(1, size // _LARGEST)
+        self._kind = _WORDS[min(size, _MAX_VALUE)]
+        self._each = max(1, size // _MAX_VALUE)
         words = octets[: octets.numel() // size * size].view(self._kind)
         strides = [stride * self._each for stride in meta.strides]
         shape, offset = [*meta.shape, self._each], meta.offset * self._each

@@ -34,7 +34,7 @@ from service.routes.owned_job_routes import SCOPE
 from service.state import state_of
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"])
-MOST_KERNELS = 1_000
+MAX_KERNELS = 1_000
 
 
 @router.get(
@@ -85,9 +85,9 @@ async def bundle_of_kernels(
     kernels = program["kernels"]
     good = [kernel["compilation_key"] for kernel in kernels if kernel["problem"] is None]
     keys = [key for key in dict.fromkeys(good) if key is not None]
-    if len(keys) > MOST_KERNELS:
-        detail = f"The program has {len(keys)} compilations; a bundle takes at most {MOST_KERNELS}"
-        raise ProblemRaised("not_derivable", detail, limit=MOST_KERNELS)
+    if len(keys) > MAX_KERNELS:
+        detail = f"The program has {len(keys)} compilations; a bundle takes at most {MAX_KERNELS}"
+        raise ProblemRaised("not_derivable", detail, limit=MAX_KERNELS)
     compilations = [await read_finished(asked.state, asked.caller, key) for key in keys]
     outcomes = await exports(asked, compilations)
     made = [outcome for outcome in outcomes if outcome is not None]

@@ -32,7 +32,7 @@ from service.routes.owned_job_routes import SCOPE, OwnedRoutes, RouteText, add_o
 from service.state import state_of
 
 Which = Literal["candidate", "reference"]
-MOST_CHARS = 100
+MAX_CHARS = 100
 _ACCEPT = header("Accept", "`text/plain` for the readable form")
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"])
@@ -67,7 +67,7 @@ def _of_record(record: Members) -> Summary:
     return {
         "state": record["state"],
         "verdict": record["verdict"],
-        "kernel": ", ".join(names)[:MOST_CHARS] or None,
+        "kernel": ", ".join(names)[:MAX_CHARS] or None,
         "target": device.get("target"),
     }
 

@@ -32,7 +32,7 @@ from programs.tape.schema import (
 )
 
 _MAX_FLAGS = 100
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +335,7 @@ def drawn_on_cuda(tape: Tape, effects: KernelsEffects) -> str | None:
         return None
     place = next((op.place for index, op in drawing if index in flow.live), None)
     where = f" at {place.file}:{place.line}" if place is not None else ""
-    listed = ", ".join(map(str, outputs[:_MOST_NAMED])) + (", …" if outputs[_MOST_NAMED:] else "")
+    listed = ", ".join(map(str, outputs[:_MAX_NAMED])) + (", …" if outputs[_MAX_NAMED:] else "")
     return (
         f"Outputs depend on random numbers that the program draws on CUDA{where} (outputs {listed})"
         ". From the same seed, the CPU device and a GPU draw different numbers. Draw on the CPU to "

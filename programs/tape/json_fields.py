@@ -9,14 +9,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 from programs.tape.schema import (
-    LARGEST_INT,
-    LEAST_INT,
+    MAX_INT,
     MAX_JSON_LISTS,
     MAX_JSON_OBJECTS,
     MAX_JSON_VALUES,
     MAX_NAME_CHARS,
     MAX_TAPE_BYTES,
     MAX_TEXT_CHARS,
+    MIN_INT,
     InvalidTape,
 )
 
@@ -65,7 +65,7 @@ def shown(value: Any) -> str:
         text = ascii(value[:_SHOWN_CHARS])
     elif isinstance(value, (dict, list)):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    elif isinstance(value, int) and value.bit_length() > LARGEST_INT.bit_length():
+    elif isinstance(value, int) and value.bit_length() > MAX_INT.bit_length():
         return f"an integer of {value.bit_length()} bits"
     else:
         text = json.dumps(value)
@@ -104,7 +104,7 @@ def a_list(value: Any, where: str, most: int) -> list[Any]:
     return value
 
 
-def integer(value: Any, where: str, least: int = LEAST_INT, most: int = LARGEST_INT) -> int:
+def integer(value: Any, where: str, least: int = MIN_INT, most: int = MAX_INT) -> int:
     """Return `value`, an integer within these bounds. true and false are refused."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidTape(where, f"{shown(value)} is not an integer")

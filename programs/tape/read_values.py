@@ -37,7 +37,7 @@ from programs.tape.schema import (
 DEVICES = ("cuda", "cpu")
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 _NON_FINITE: Mapping[str, float] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_LARGEST_SIZE = 2**62
+_MAX_SIZE = 2**62
 
 
 class ValueReader:
@@ -187,7 +187,7 @@ class ValueReader:
     def _descriptor(self, raw: Any, where: str) -> TapeDescriptor:
         found = fields.record(raw, where, ("t", "shape", "strides", "block_shape"))
         shape, strides, block = (
-            fields.integers(found[name], f"{where}/{name}", MAX_RANK, 0, _LARGEST_SIZE)
+            fields.integers(found[name], f"{where}/{name}", MAX_RANK, 0, _MAX_SIZE)
             for name in ("shape", "strides", "block_shape")
         )
         if not len(shape) == len(strides) == len(block) > 0:

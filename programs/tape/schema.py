@@ -50,7 +50,7 @@ MAX_TEXT_CHARS = 4_096
 MAX_LINE = 10_000_000
 MAX_GRID = (2**31 - 1, 65_535, 65_535)
 """CUDA's."""
-LEAST_INT, LARGEST_INT = -(2**63), 2**64 - 1
+MIN_INT, MAX_INT = -(2**63), 2**64 - 1
 Phase = Literal["init", "inputs", "run", "run2"]
 PHASES: tuple[Phase, ...] = ("init", "inputs", "run", "run2")
 Device = Literal["cuda", "cpu"]
@@ -79,7 +79,7 @@ TORCH_NAMES: Mapping[str, str] = {
 }  # fmt: skip
 """The name in torch of each type."""
 TRITON_NAMES: Mapping[str, str] = {torch: name for name, torch in TORCH_NAMES.items()}
-MOST_PARAMETERS = 2_000
+MAX_CHANGED_PARAMETERS = 2_000
 """Limit of a model's parameters and buffers that are compared with the reference's."""
 ONLY = "0"
 """The path of an output that is in no list, tuple or dict."""
@@ -416,7 +416,7 @@ def changeable(tape: Tape, call: int) -> list[tuple[str, int]]:
     """Return what a call may change besides its outputs, by path: inputs, parameters, buffers."""
     given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
     inputs = [(input_path(p), one.id) for p, one in given.items() if isinstance(one, TensorRef)]
-    return inputs + [(state_path(name), id_) for name, id_ in tape.params[:MOST_PARAMETERS]]
+    return inputs + [(state_path(name), id_) for name, id_ in tape.params[:MAX_CHANGED_PARAMETERS]]
 
 
 def _inside(structure: Structure, path: str) -> Iterator[tuple[str, TensorRef | Scalar]]:

@@ -93,7 +93,7 @@ _ON_ANY_DEVICE = frozenset({str(Verdict.RACE), str(Verdict.OUT_OF_BOUNDS)})
 """Findings of the CPU device that a GPU cannot make."""
 _CPU_BESIDE_GPU_S = 60.0
 """Limit of the experiments on a program that ran on a GPU."""
-_MOST_KEPT = 20
+_MAX_KEPT = 20
 """Limit of findings about kernels that could keep state."""
 
 
@@ -503,7 +503,7 @@ def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:
     """Return findings about state that the program's kernels could keep between runs."""
     sources = {USER_FILE: texts.source, **texts.files}
     found = (one for state in replayed.module_states for one in of_module(state, sources))
-    return list(islice(found, _MOST_KEPT))
+    return list(islice(found, _MAX_KEPT))
 
 
 def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:

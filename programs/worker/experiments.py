@@ -27,13 +27,13 @@ from programs.worker.replayed import Replayed
 from programs.worker.value_trial import ValueTrial
 from worker.launch.comparison import NotCompared
 
-MOST_BY_TORCH = 0.25
+MAX_BY_TORCH = 0.25
 """The share of the reference's CPU time that torch may take without a flag."""
 _NEGLIGIBLE = 0.02
 """The share of an op that counts without an experiment of its own."""
 _WORTH_A_LINE = 0.1
 """The least share of the work of a line that is named, unless it is the largest."""
-_MOST_TRIED = 16
+_MAX_TRIED = 16
 """Limit of ops that are tried one by one."""
 _FEW = 1e-4
 """The share of elements that get noise, so that a kernel which looks at some sees none."""
@@ -43,7 +43,7 @@ _SHORT_US = 60.0
 """
 _ENTRY_BYTES = 256
 """The size of a known time, with its key."""
-_LEAST_US = 12.0
+_MIN_US = 12.0
 """The least CPU time that shares are measured by; less is within the error of the measurement."""
 _FREE_KINDS = frozenset({"uninitialized", "constant"})
 Copy = tuple[int, int, int]
@@ -51,10 +51,10 @@ Copy = tuple[int, int, int]
 _Made = tuple[Experiment, Replayed]
 """An experiment, and its replay."""
 _Replay = Callable[[Experiment], Awaitable[Replayed]]
-MOST_CHOICES = 3
-_LEAST_PREPARED_SHARE = 0.05
+MAX_CHOICES = 3
+_MIN_PREPARED_SHARE = 0.05
 """The least share of the reference's call that is reported."""
-_LEAST_PREPARED_US = 8.0
+_MIN_PREPARED_US = 8.0
 _TIMED = Experiment(launches="replaced", timed=_REPEATS)
 
 
@@ -133,15 +133,15 @@ async def _measured(
     total = sum(times.values())
     if not total:
         return TorchShare(0.0)
-    needed = max(_LEAST_US, await _reference_us(trials))
-    if total <= MOST_BY_TORCH * needed:
+    needed = max(_MIN_US, await _reference_us(trials))
+    if total <= MAX_BY_TORCH * needed:
         return TorchShare(total / needed)
     if not await _follows(trials, ops):
         return TorchShare(0.0)
     live = await _live(trials, times, needed)
     found = {op: times[op] for op in live}
     share = min(1.0, sum(found.values()) / needed)
-    if share <= MOST_BY_TORCH:
+    if share <= MAX_BY_TORCH:
         return TorchShare(share)
     return TorchShare(share, list(_flags(tape, found, needed, share)))
 
@@ -210,7 +210,7 @@ async def _live(
     could compute a result twice, and choose the one that looks right.
     """
     ordered = sorted(times, key=lambda op: -times[op])
-    heavy = [op for op in ordered[:_MOST_TRIED] if times[op] > _NEGLIGIBLE * needed]
+    heavy = [op for op in ordered[:_MAX_TRIED] if times[op] > _NEGLIGIBLE * needed]
     rest = ordered[len(heavy) :]
     groups = [[op] for op in heavy]
     if sum(times[op] for op in rest) > _NEGLIGIBLE * needed:
@@ -266,7 +266,7 @@ def flags_by_time(
     """
     found = [one for one in entries if _computes(tape.ops[one.op])]
     share = sum(one.us for one in found) / reference_us if reference_us > 0 else 0.0
-    if share <= MOST_BY_TORCH:
+    if share <= MAX_BY_TORCH:
         return []
     message = (
         f"torch's ops take {share:.0%} of the reference's time on the GPU, and no experiment shows "
@@ -288,7 +288,7 @@ def noisable_ops(tape: Tape) -> Sequence[int]:
 
 
 def launch_copies(tape: Tape, effects: dict[str, KernelEffects | None]) -> Sequence[Sequence[Copy]]:
-    """Return up to `MOST_CHOICES` ways to replace all launches of the first call by copies.
+    """Return up to `MAX_CHOICES` ways to replace all launches of the first call by copies.
 
     Where several tensors could be copied, each choice takes another one. A launch without any is
     left out. No choices: no launch reads a tensor that could be copied.
@@ -299,7 +299,7 @@ def launch_copies(tape: Tape, effects: dict[str, KernelEffects | None]) -> Seque
         if isinstance(op, TapeLaunch) and op.phase == "run" and 0 not in op.grid
         for target, sources in _sources(op, effects.get(op.kernel), tape)
     ]
-    choices = min(MOST_CHOICES, max((len(sources) for _, _, sources in found), default=0))
+    choices = min(MAX_CHOICES, max((len(sources) for _, _, sources in found), default=0))
     return [
         [(index, target, sources[choice % len(sources)]) for index, target, sources in found]
         for choice in range(choices)
@@ -351,9 +351,9 @@ async def prepared_work(trials: ProgramTrials) -> list[ProgramFlag]:
         return []
     times = {index: ours.op_times_us[index] for index in more}
     calls = zip(reference.ops, theirs.op_times_us, strict=True)
-    needed = max(_LEAST_PREPARED_US, sum(time for op, time in calls if op.phase == "run"))
+    needed = max(_MIN_PREPARED_US, sum(time for op, time in calls if op.phase == "run"))
     share = sum(times.values()) / needed
-    if share < _LEAST_PREPARED_SHARE or not await trials.follows(more):
+    if share < _MIN_PREPARED_SHARE or not await trials.follows(more):
         return []
     most = tape.ops[max(times, key=lambda index: times[index])]
     assert isinstance(most, AtenOp)

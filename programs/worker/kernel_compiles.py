@@ -37,7 +37,7 @@ CUBIN: Final = "cubin"
 COMPILED_AT_ONCE: Final = 64
 _GONE = "A compiled kernel left the cache before the program could run; post the program again."
 READ_LIMIT_S = 60.0
-MOST_BODY_BYTES = 16 << 20
+MAX_BODY_BYTES = 16 << 20
 """TTIRs that one child reads, unless one alone is longer."""
 _Names = list[Annotated[str, Field(max_length=4_096)]]
 logger = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ def _batches(ttirs: Mapping[str, bytes]) -> Iterator[list[str]]:
     batch: list[str] = []
     size_bytes = 0
     for key, text in ttirs.items():
-        if batch and size_bytes + len(text) > MOST_BODY_BYTES:
+        if batch and size_bytes + len(text) > MAX_BODY_BYTES:
             yield batch
             batch, size_bytes = [], 0
         batch.append(key)

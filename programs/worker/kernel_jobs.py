@@ -47,7 +47,7 @@ NO_TTIR: Final = (
     f"It has no TTIR, which the CPU device runs: only {titles_with_ttir()} kernels have it. Run it "
     "on a GPU."
 )
-MOST_USES = 512
+MAX_USES = 512
 """Limit of compiled kernels of one tape: each specialization counts."""
 _AT_ONCE = 1_000
 """The number of arguments to look at before this task yields to others of its process."""
@@ -77,7 +77,7 @@ class TooManyKernels(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"The program's launches need more than {MOST_USES} compilations. Pass values that "
+            f"The program's launches need more than {MAX_USES} compilations. Pass values that "
             "change from launch to launch as run-time arguments, or list these in "
             "do_not_specialize."
         )
@@ -109,7 +109,7 @@ class KernelUses:
         """Return the known use that is equal, else this one. Raises TooManyKernels."""
         said = use.job.key if use.job is not None else str(use.problem)
         known = self._by_job.setdefault((use.kernel, said), use)
-        if len(self._by_job) > MOST_USES:
+        if len(self._by_job) > MAX_USES:
             raise TooManyKernels
         return known
 

@@ -32,8 +32,8 @@ _EXACT = frozenset(
 )
 """Ops that round only if they convert: otherwise their results are among their arguments."""
 _SAME_NUMBERS = ("uninitialized", "constant", "random", "view", "metadata")
-_MOST_WARNINGS = 5
-_MOST_PATHS = 5
+_MAX_WARNINGS = 5
+_MAX_PATHS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class OutputTolerances:
             coarser = self._coarser(path, dtype)
             if coarser is not None:
                 paths.setdefault(coarser, []).append(path)
-        return [_warning(one, paths[one]) for one in list(paths)[:_MOST_WARNINGS]]
+        return [_warning(one, paths[one]) for one in list(paths)[:_MAX_WARNINGS]]
 
     def _coarser(self, path: str, dtype: str) -> Rounding | None:
         """Return the reference's rounding if it is less precise than `dtype`, else None."""
@@ -190,8 +190,8 @@ def output_tolerances(
 
 
 def _warning(rounding: Rounding, paths: list[str]) -> str:
-    shown = ", ".join(path[:100] for path in paths[:_MOST_PATHS])
-    more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+    shown = ", ".join(path[:100] for path in paths[:_MAX_PATHS])
+    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     who = f"Output {shown} is" if len(paths) == 1 else f"Outputs {shown}{more} are"
     place = rounding.place
     where = "" if place is None else f" at {place.file}:{place.line}"

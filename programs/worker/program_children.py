@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.replay_order import MAX_OUTPUT_BYTES
 from programs.tape.schema import MAX_TAPE_BYTES
 from worker.launch.launch_children import TORCH_ENVIRONMENT, is_torch_here
 from worker.pool.child_outcome import Caps
@@ -27,7 +27,7 @@ NVML is asked for GPUs: by default, torch's check for one would start the driver
 RECORDER_TASKS = "programs.recorder.record_tasks"
 EFFECTS_TASKS = "programs.tape.effects_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
-MOST_EFFECTS_BYTES = 8 << 20
+MAX_EFFECTS_BYTES = 8 << 20
 """Limit of the report about the kernels that one child reads."""
 _BESIDE_BYTES = 1 << 20
 """The size allowed to a child's report, besides its tape or outputs."""
@@ -72,7 +72,7 @@ def program_children(
 
     return ProgramChildren(
         recorder=lazy(RECORDER_TASKS, {"record": 1}, MAX_TAPE_BYTES),
-        replay=lazy(REPLAY_TASKS, {"back": 1}, MOST_OUTPUT_BYTES),
+        replay=lazy(REPLAY_TASKS, {"back": 1}, MAX_OUTPUT_BYTES),
         readers=reading_children(toolchain, on_outdated, idle),
         tensor_bytes=toolchain.limits["back"].memory_bytes * 3 // 4,
     )
@@ -83,5 +83,5 @@ def reading_children(
 ) -> LazyPool:
     """Return the children that read what kernels do to their parameters."""
     own = replace(toolchain, tasks_module=EFFECTS_TASKS, environment={})
-    caps = Caps(result_bytes=MOST_EFFECTS_BYTES)
+    caps = Caps(result_bytes=MAX_EFFECTS_BYTES)
     return LazyPool(lambda: Pool(own, spares={}, caps=caps, on_outdated=on_outdated, idle=idle))

@@ -49,11 +49,11 @@ _CHANGES_INPUT = (
 _LEAVES_INPUT = "The {call} call leaves {path} unchanged, and the reference changes it in place."
 SIDE_EFFECT_MISSING = "side_effect_missing"
 INSENSITIVE_OUTPUT = "insensitive_output"
-_MOST_FINDINGS = 20
+_MAX_FINDINGS = 20
 _PARTS_OF_COMPLEX = {"complex64": "fp32", "complex128": "fp64"}
 _DEFAULT_TOLERANCES = OutputTolerances()
 PARAMETERS_DIFFER: Final = "parameters_differ"
-_MOST_NAMED = 8
+_MAX_NAMED = 8
 
 
 class BodyParts:
@@ -314,7 +314,7 @@ class _Comparison:
     def _find(self, kind: str, path: str, message: str) -> bool:
         """Add a finding about an output unless it is known; return True if it was added."""
         known = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
-        if known or len(self.compared.findings) >= _MOST_FINDINGS:
+        if known or len(self.compared.findings) >= _MAX_FINDINGS:
             return False
         self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
         return True
@@ -379,10 +379,10 @@ def differing_parameters(
     differing = [name for name, wanted in theirs.items() if _is_other(name, wanted, ours)]
     if not differing:
         return None
-    more = f" and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
+    more = f" and {len(differing) - _MAX_NAMED} more" if len(differing) > _MAX_NAMED else ""
     message = (
         "These parameters or buffers of the program differ from the reference's: "
-        f"{', '.join(differing[:_MOST_NAMED])}{more}. Both are made from the same seed. Create the "
+        f"{', '.join(differing[:_MAX_NAMED])}{more}. Both are made from the same seed. Create the "
         "same parameters with the same calls in the same order as the reference, to draw the same "
         "numbers. Until then, outputs differ whatever the kernels do."
     )

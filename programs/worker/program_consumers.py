@@ -40,12 +40,12 @@ from worker.worker_context import WorkerContext
 DoProgram = Callable[[Attempt[ProgramJob], ProgramGpu], Awaitable[None]]
 NO_TORCH = "torch is not installed in this worker's environment"
 IS_BEING_TESTED = "recording is being tested"
-MOST_TAPES_BYTES = 256 << 20
+MAX_TAPES_BYTES = 256 << 20
 """Limit of the cached tapes of references, by their size in memory."""
-MOST_TIMES_BYTES = 1 << 20
+MAX_TIMES_BYTES = 1 << 20
 """Limit of the cached times of references."""
 
-MOST_REFERENCES_BYTES = 1 << 30
+MAX_REFERENCES_BYTES = 1 << 30
 """Limit of the cached outputs of references on GPUs."""
 
 logger = logging.getLogger(__name__)
@@ -201,9 +201,9 @@ class ProgramConsumers:
         )
         self._programs, self._events = Programs(redis), Events(redis)
         self._sources = LRUCache[KernelSource]()
-        self._tapes = LRUCache[ProgramTape](MOST_TAPES_BYTES)
-        self._reference_us = LRUCache[float](MOST_TIMES_BYTES)
-        self._references = ReferenceReplayCache(MOST_REFERENCES_BYTES)
+        self._tapes = LRUCache[ProgramTape](MAX_TAPES_BYTES)
+        self._reference_us = LRUCache[float](MAX_TIMES_BYTES)
+        self._references = ReferenceReplayCache(MAX_REFERENCES_BYTES)
 
     @property
     def offered(self) -> list[str]:

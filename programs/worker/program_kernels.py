@@ -30,8 +30,8 @@ from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
 
 _ATOMIC = "tt.atomic_"
-_MOST_WARNINGS = 64
-_MOST_NAME_CHARS = 4096
+_MAX_WARNINGS = 64
+_MAX_NAME_CHARS = 4096
 """Limit of one kernel's parameter names in a record: a program may have hundreds of kernels."""
 _LEFT_OUT_BY_TUNERS = frozenset({"out_of_resources", "assembler_failed"})
 NO_ALLOCATOR = "no_allocator"
@@ -102,7 +102,7 @@ class ProgramKernels:
         """The compilers' warnings, without duplicates, up to a limit."""
         kernels = self.compiled.values()
         found = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
-        return list(dict.fromkeys(found))[:_MOST_WARNINGS]
+        return list(dict.fromkeys(found))[:_MAX_WARNINGS]
 
     @property
     def has_atomics(self) -> bool:
@@ -224,7 +224,7 @@ class ProgramKernels:
 
 def _sorted_names(names: frozenset[str]) -> list[str] | None:
     """Return the names for a record, None if they exceed the limit of one kernel."""
-    return sorted(names) if sum(map(len, names)) <= _MOST_NAME_CHARS else None
+    return sorted(names) if sum(map(len, names)) <= _MAX_NAME_CHARS else None
 
 
 def _for_cpu(kernel: BuiltKernel) -> BuiltKernel:

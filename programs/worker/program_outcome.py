@@ -26,7 +26,7 @@ from programs.program_record import (
     reward_of,
     tape_url,
 )
-from programs.receipt import MOST_KERNELS, MOST_VALUES, ReceiptValue, ReceiptWork
+from programs.receipt import MAX_KERNELS, MAX_VALUES, ReceiptValue, ReceiptWork
 from programs.tape.schema import Tape, TapeLaunch
 from programs.worker.gpu.program_times import ProgramTimes, Speedup, speedup_of
 from programs.worker.kernel_compiles import BuiltKernel
@@ -34,8 +34,8 @@ from programs.worker.program_recordings import ProgramTape, RecordedCase
 from programs.worker.replayed import Replayed, ReplayedTensor
 from worker.pool.shared_bytes import Body
 
-_MOST_WARNINGS = 100
-_MOST_FLAGS = 100
+_MAX_WARNINGS = 100
+_MAX_FLAGS = 100
 """Limit of flags in a record, over all cases."""
 _OF_THE_CALLER = {"id", "caller", "namespace", "lane"}
 """Members of a job that name its caller or its queue, and change no result."""
@@ -115,7 +115,7 @@ class CaseOutcome:
 
     def take_trial(self, other: "CaseOutcome", trial: int, seed: int) -> None:
         """Adopt the verdict of another trial if that is not good. Times and kernels stay."""
-        self.values += other.values[: MOST_VALUES - len(self.values)]
+        self.values += other.values[: MAX_VALUES - len(self.values)]
         if other.verdict in GOOD and other.problem is None:
             return
         self.verdict, self.problem = other.verdict, other.problem
@@ -187,13 +187,13 @@ def with_cases(
             _with_tapes(new_program(job, "completed"), job, _first_recorded(runs), of_cases=True),
             state="completed" if ran else "failed",
             verdict=verdict,
-            flags=without_excess(flags, _MOST_FLAGS),
+            flags=without_excess(flags, _MAX_FLAGS),
             cases=[run.result(index, name) for index, (name, run) in named],
             counts=counted(runs),
             peak_bytes=max(peaks, default=None),
             problem=None if ran else runs[0].problem,
             warnings=list(dict.fromkeys(one for run in runs for one in run.all_warnings))[
-                :_MOST_WARNINGS
+                :_MAX_WARNINGS
             ],
             speedup=_mean_speedup(runs),
             **_coverage(runs),
@@ -259,7 +259,7 @@ def _with_tapes(
         tape=_summary(run.recorded.candidate, tape_url(job.id)),
         kernels=run.kernels,
         reference=reference,
-        warnings=run.all_warnings[:_MOST_WARNINGS],
+        warnings=run.all_warnings[:_MAX_WARNINGS],
     )
 
 
@@ -273,7 +273,7 @@ def _summary(recorded: ProgramTape, url: str) -> TapeSummary:
 
 
 def values_of(trial: int, replayed: Replayed, reference: Replayed | None) -> list[ReceiptValue]:
-    """Return the values that both returned, the reference's first, at most `MOST_VALUES`.
+    """Return the values that both returned, the reference's first, at most `MAX_VALUES`.
 
     Their `case` is 0: a case does not know its number.
     """
@@ -283,7 +283,7 @@ def values_of(trial: int, replayed: Replayed, reference: Replayed | None) -> lis
         for call, returned in enumerate(run.calls if run is not None else ()):
             tensors = {p: item for p, item in returned.items() if isinstance(item, ReplayedTensor)}
             for path, item in tensors.items():
-                if len(found) == MOST_VALUES:
+                if len(found) == MAX_VALUES:
                     return found
                 found.append(
                     ReceiptValue(
@@ -329,7 +329,7 @@ def written_work(
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
         triton=triton,
         job=job.model_dump(mode="json", exclude=_OF_THE_CALLER),
-        kernels=dict(list(kernels.items())[:MOST_KERNELS]),
-        values=numbered[:MOST_VALUES],
+        kernels=dict(list(kernels.items())[:MAX_KERNELS]),
+        values=numbered[:MAX_VALUES],
     )
     return work.model_dump_json().encode()

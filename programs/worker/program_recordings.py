@@ -30,7 +30,7 @@ from programs.program_job import (
 )
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest
-from programs.recorder.record_order import MOST_ATTEMPTS, REASONS, SLUGS, RecordOrder
+from programs.recorder.record_order import MAX_ATTEMPTS, REASONS, SLUGS, RecordOrder
 from programs.tape.inputs_tape import inputs_text, makes_equal_inputs
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import (
@@ -121,7 +121,7 @@ class _Attempt(Report):
 class _RecordReport(Report):
     not_recordable: _Unrecordable | None
     draws_inputs: bool
-    attempts: Annotated[list[_Attempt], Field(max_length=MOST_ATTEMPTS)]
+    attempts: Annotated[list[_Attempt], Field(max_length=MAX_ATTEMPTS)]
 
 
 def _flag(attempt: _Attempt) -> ProgramFlag:

@@ -26,11 +26,11 @@ from programs.worker.program_recordings import ProgramTape, RecordedCase
 from programs.worker.replayed import Replayed, ReplayedCall, ReplayedTensor
 
 _SEED_BITS = 48
-MOST_REPLAYS = 8
+MAX_REPLAYS = 8
 _SHARE = 0.5
 """The part of the remaining time that these replays may take."""
-_MOST_WARNINGS = 100
-_MOST_SHOWN_CHARS = 200
+_MAX_WARNINGS = 100
+_MAX_SHOWN_CHARS = 200
 _NOTHING: Mapping[int, set[int]] = MappingProxyType({})
 _UNSAID_OPTIONS = frozenset({"num_ctas"})
 
@@ -137,7 +137,7 @@ async def try_configurations(trials: ProgramTrials, every: ProgramKernels) -> Tr
     ran, replays = _texts(every, every.numbers), 0
     for numbers in _rounds(every):
         if new := _texts(every, numbers) - ran:
-            if replays == MOST_REPLAYS or deadline.left_s < enough_s:
+            if replays == MAX_REPLAYS or deadline.left_s < enough_s:
                 break
             ran, replays = ran | new, replays + 1
             if await _is_wrong(trials, every, numbers, found):
@@ -242,7 +242,7 @@ def tuned_warnings(
         assert isinstance(launch, TapeLaunch)
         ran.setdefault(launch.kernel, {}).setdefault(number, launch.variants[number])
         most[launch.kernel] = max(len(launch.variants), most.get(launch.kernel, 0))
-    names = list(most)[:_MOST_WARNINGS]
+    names = list(most)[:_MAX_WARNINGS]
     return [
         _tuned_warning(tape.kernels[name], ran[name], also.get(name, set()), most[name])
         for name in names
@@ -275,4 +275,4 @@ def variant_text(variant: LaunchVariant) -> str:
     said = {**variant.constexprs, **variant.options}
     words = [f"{name}={value}" for name, value in said.items() if name not in _UNSAID_OPTIONS]
     text = ", ".join(words) or "its own"
-    return text if len(text) <= _MOST_SHOWN_CHARS else text[: _MOST_SHOWN_CHARS - 3] + "..."
+    return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 3] + "..."

@@ -14,7 +14,7 @@ from compiler.messages.orders import IrBounds
 from compiler.messages.wire import header_of
 from compiler.target import Target
 from jobs.deadline import Deadline
-from launch.messages import MOST_BATCH_ELEMENTS, Finding
+from launch.messages import MAX_BATCH_ELEMENTS, Finding
 from launch.request.verdict import RunEnding
 from programs.program_job import program_problem
 from programs.replay.replay_order import (
@@ -30,7 +30,7 @@ from programs.replay.replay_order import (
     precise_stage,
     unwritten_stage,
 )
-from programs.tape.schema import MAX_OPS, MOST_PARAMETERS, Tape, changeable, tensors_of
+from programs.tape.schema import MAX_CHANGED_PARAMETERS, MAX_OPS, Tape, changeable, tensors_of
 from programs.worker.replayed import Replayed, SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
@@ -69,7 +69,7 @@ class ReplaySettings:
     memory_bytes: int
     """Limit of the memory of all tensors of a program."""
     checks: Sequence[Check] = ()
-    batch_elements: int = MOST_BATCH_ELEMENTS
+    batch_elements: int = MAX_BATCH_ELEMENTS
     ir_bounds: IrBounds = field(default_factory=IrBounds)
     experiment: Experiment | None = None
 
@@ -90,7 +90,7 @@ class ReportedReplay(Report):
     peak_bytes: Count
     deterministic: bool | None
     parameters: Annotated[
-        list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MOST_PARAMETERS)
+        list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MAX_CHANGED_PARAMETERS)
     ]
     op_times_us: list[Annotated[float, Field(ge=0)]] = Field(
         default_factory=list, max_length=MAX_OPS

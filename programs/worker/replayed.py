@@ -11,7 +11,7 @@ from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS, InsensitiveOutput
 from programs.tape.schema import (
     ELEMENT_BYTES,
-    MOST_PARAMETERS,
+    MAX_CHANGED_PARAMETERS,
     Scalar,
     Tape,
     TensorMeta,
@@ -170,7 +170,7 @@ def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
 
 def state_of(tape: Tape) -> frozenset[str]:
     """Return the paths of a program's parameters and buffers."""
-    return frozenset([state_path(name) for name, _ in tape.params[:MOST_PARAMETERS]])
+    return frozenset([state_path(name) for name, _ in tape.params[:MAX_CHANGED_PARAMETERS]])
 
 
 def calls_left_on_gpu(

@@ -36,7 +36,7 @@ from worker.pool.shared_bytes import Body
 _SEED_BITS = 53
 _FACTOR = 2.0
 """The ratio of tolerances to those for the usual values."""
-_MOST_FLAGS = 4
+_MAX_FLAGS = 4
 _PRECISE_BYTES = 8
 _VARIED = (
     "its inputs in another order, with other signs, and a few elements 1,000 times as large",
@@ -163,7 +163,7 @@ async def _mismatches(
         for path, output in (await _compared(trials, *sides)).outputs.items():
             if output.comparison is not None and not output.comparison.matches:
                 flags.append(_flag(_message(call, path, output)))
-    return list(islice(flags, _MOST_FLAGS))
+    return list(islice(flags, _MAX_FLAGS))
 
 
 async def _match(trials: ProgramTrials, ours: ReplayedCall, theirs: ReplayedCall) -> bool:

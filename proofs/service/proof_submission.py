@@ -37,7 +37,7 @@ _TTIR = "ttir"
 _SHORT_CHARACTERS: Final = 1_000
 """Reading a contract of this length takes less time than handing it to a thread."""
 _OWN_FIELDS = {"compilation", "contract", "cases", "checks", "limits", "deadline_s", "equivalent"}
-_LARGEST_I32 = 2**31 - 1
+_MAX_I32 = 2**31 - 1
 
 
 async def _find(state: ServiceState, proof_id: str, caller: str) -> StoredProof | None:
@@ -186,7 +186,7 @@ def _type_of(values: Sequence[ProofArgument]) -> str:
         return "i1"
     if isinstance(first, float):
         return "fp32"
-    is_wide = any(isinstance(one, int) and abs(one) > _LARGEST_I32 for one in values)
+    is_wide = any(isinstance(one, int) and abs(one) > _MAX_I32 for one in values)
     return "i64" if is_wide else "i32"
 
 

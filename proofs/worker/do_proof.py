@@ -63,7 +63,7 @@ from worker.pool.pool import LazyPool
 
 _TTIR = "ttir"
 _COUNTED = "instructions"
-MOST_SOURCE_CHARS = 200_000
+MAX_SOURCE_CHARS = 200_000
 _MADE = "made"
 """The name of the one blob of a kept proof."""
 _ASSUMED = [
@@ -441,7 +441,7 @@ def parameters_of(compilation: Compilation) -> list[str]:
 def _source_of(job: CompileJob) -> str:
     """Return the source that changes are proposed of, "" where there is none, or a long one."""
     source = job.source or ""
-    return source if len(source) <= MOST_SOURCE_CHARS else ""
+    return source if len(source) <= MAX_SOURCE_CHARS else ""
 
 
 def _report_of(outcome: ChildOutcome) -> ProofReport:

@@ -14,7 +14,7 @@ _WITHOUT_EFFECT = frozenset(
     }
 )  # fmt: skip
 """Options that decide where and when an elementwise operation runs, never its result."""
-_LONGEST_VALUE = 60
+_MAX_VALUE = 60
 
 
 def difference_of(one: Compilation, other: Compilation) -> str:
@@ -36,4 +36,4 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not set"
     text = str(value).lower() if isinstance(value, bool) else repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}..."

@@ -20,7 +20,7 @@ from proofs.worker.kernel_proof import kernel_proof, launched_kernel
 from store.stored import read_stored
 from worker.worker_context import WorkerContext
 
-MOST_CASES = 8
+MAX_CASES = 8
 """The first cases of a launch, from which its contract is inferred."""
 
 
@@ -44,7 +44,7 @@ def _contract(job: LaunchJob) -> str:
         for name, item in launched_kernel(job).specialization.named.items()
         if item.is_constexpr and isinstance(value := _number(item.value), int)
     }
-    cases = [_inference_case(case, constants) for case in job.cases[:MOST_CASES]]
+    cases = [_inference_case(case, constants) for case in job.cases[:MAX_CASES]]
     return inferred_contract(cases, constants)
 
 

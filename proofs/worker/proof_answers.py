@@ -16,7 +16,7 @@ from proofs.proof_record import ProofAnswer, ProofRecheck, ProofReplay, ProvedAc
 from proofs.worker.proposed_fix import TriedFix
 from store.byte_limits import MAX_WITNESSES_BYTES
 
-MOST_WRITTEN = 4_096
+MAX_WRITTEN = 4_096
 """Elements of a buffer whose contents a witness's launch lists."""
 _WORST_FIRST: tuple[Verdict, ...] = ("refuted", "unknown", "possible")
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
@@ -158,7 +158,7 @@ def _buffer(name: str, size: int, witness: WitnessReport, *, is_output: bool) ->
     dtype = witness.types[name]
     found: dict[str, Any] = {"shape": [size], "dtype": dtype}
     values = {int(at): value for at, value in witness.values.get(name, {}).items()}
-    if values and dtype not in _FLOATS and size <= MOST_WRITTEN:
+    if values and dtype not in _FLOATS and size <= MAX_WRITTEN:
         first = next(iter(values.values()))
         listed = [values.get(at, first) for at in range(size)]
         return found | {"init": {"kind": "values", "values": listed}}

@@ -20,28 +20,28 @@ from launch.proof.proof_messages import (
 )
 from worker.compile.reports import Count, Malformed, Ms, Report
 
-MOST_ACCESSES: Final = 1_000
-MOST_CHARS: Final = 4_000
+MAX_ACCESSES: Final = 1_000
+MAX_CHARS: Final = 4_000
 """Of one text."""
-MOST_PROPOSALS: Final = 6
-MOST_PROPOSED_CHARS: Final = 1 << 20
+MAX_PROPOSALS: Final = 6
+MAX_PROPOSED_CHARS: Final = 1 << 20
 """Of all proposals for one access."""
-_MOST_NAMES = 4_096
-_LARGEST = 2**64
+_MAX_NAMES = 4_096
+_MAX_VALUE = 2**64
 
 
 def _are_short(proposals: list[str]) -> list[str]:
-    if sum(map(len, proposals)) > MOST_PROPOSED_CHARS:
-        raise ValueError(f"more than {MOST_PROPOSED_CHARS:,} characters together")
+    if sum(map(len, proposals)) > MAX_PROPOSED_CHARS:
+        raise ValueError(f"more than {MAX_PROPOSED_CHARS:,} characters together")
     return proposals
 
 
-_Text = Annotated[str, Field(max_length=MOST_CHARS)]
-_Name = Annotated[str, Field(max_length=MOST_CHARS)]
-_Integer = Annotated[int, Field(ge=-_LARGEST, le=_LARGEST)]
+_Text = Annotated[str, Field(max_length=MAX_CHARS)]
+_Name = Annotated[str, Field(max_length=MAX_CHARS)]
+_Integer = Annotated[int, Field(ge=-_MAX_VALUE, le=_MAX_VALUE)]
 _Index = Annotated[str, Field(pattern=r"^-?[0-9]{1,19}$")]
 _Program = Annotated[list[_Integer], Field(max_length=3)]
-_Integers = Annotated[dict[_Name, _Integer], Field(max_length=_MOST_NAMES)]
+_Integers = Annotated[dict[_Name, _Integer], Field(max_length=_MAX_NAMES)]
 _Contents = Annotated[dict[_Index, _Integer], Field(max_length=1 << 17)]
 
 
@@ -53,13 +53,13 @@ class _Witness(_Part):
     scalars: _Integers
     sizes: _Integers
     extents: Annotated[
-        dict[_Name, Annotated[int, Field(ge=0, le=_LARGEST)]], Field(max_length=_MOST_NAMES)
+        dict[_Name, Annotated[int, Field(ge=0, le=_MAX_VALUE)]], Field(max_length=_MAX_NAMES)
     ]
     types: Annotated[dict[_Name, Annotated[str, Field(max_length=64)]], Field(max_length=4096)]
     grid: _Program
     program: _Program
     other_program: _Program | None
-    values: Annotated[dict[_Name, _Contents], Field(max_length=_MOST_NAMES)]
+    values: Annotated[dict[_Name, _Contents], Field(max_length=_MAX_NAMES)]
     index: _Integer | None
     message: _Text
 
@@ -88,9 +88,9 @@ class _Answer(_Part):
     line: Count | None
     expression: _Text
     witness: Annotated[_Witness, AfterValidator(_has_types)] | None = None
-    proposals: Annotated[
-        list[str], Field(max_length=MOST_PROPOSALS), AfterValidator(_are_short)
-    ] = Field(default_factory=list)
+    proposals: Annotated[list[str], Field(max_length=MAX_PROPOSALS), AfterValidator(_are_short)] = (
+        Field(default_factory=list)
+    )
     rechecked: _Rechecked | None = None
 
     def report(self) -> AnswerReport:
@@ -119,7 +119,7 @@ class _Mistake(_Part):
 
 
 class _Proof(Report):
-    accesses: Annotated[list[_Access], Field(max_length=MOST_ACCESSES)]
+    accesses: Annotated[list[_Access], Field(max_length=MAX_ACCESSES)]
     refused: _Text
     refused_line: Count | None
     questions: Count
@@ -144,7 +144,7 @@ def read_proof_report(said: bytes | Mapping[str, Any]) -> ProofReport:
         return _Proof.model_validate(members).report()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))[:MOST_CHARS]
+        where = ".".join(map(str, first["loc"]))[:MAX_CHARS]
         raise Malformed(f"{where}: {first['msg']}") from None
 
 

@@ -16,7 +16,7 @@ Keep = Callable[[Compilation, "SourceChange"], Awaitable[bool]]
 """Returns whether a changed kernel stores what the first one does, wherever that is defined."""
 Count = Callable[[Compilation], Awaitable[dict[str, int] | None]]
 """Returns the instructions of a kernel by class."""
-MOST_TRIED = 6
+MAX_TRIED = 6
 _CONTEXT = 3
 """Equal lines around a change."""
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
@@ -47,7 +47,7 @@ def proposals_of(report: ProofReport) -> list[SourceChange]:
         for check in CHECKS:
             answer = access.answers.get(check)
             if answer is not None and answer.proposals:
-                sources = answer.proposals[:MOST_TRIED]
+                sources = answer.proposals[:MAX_TRIED]
                 return [SourceChange(number, check, source) for source in sources]
     return []
 

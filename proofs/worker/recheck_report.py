@@ -14,13 +14,13 @@ from launch.recheck.recheck_messages import (
     RecheckOutcome,
     RecheckReport,
 )
-from proofs.worker.proof_report import MOST_ACCESSES, MOST_CHARS
+from proofs.worker.proof_report import MAX_ACCESSES, MAX_CHARS
 from worker.compile.reports import Count, Malformed, Ms, Report
 
-_LARGEST = 2**64
-_MOST_NAMES = 4_096
-_Text = Annotated[str, Field(max_length=MOST_CHARS)]
-_Integer = Annotated[int, Field(ge=-_LARGEST, le=_LARGEST)]
+_MAX_VALUE = 2**64
+_MAX_NAMES = 4_096
+_Text = Annotated[str, Field(max_length=MAX_CHARS)]
+_Integer = Annotated[int, Field(ge=-_MAX_VALUE, le=_MAX_VALUE)]
 
 
 class _Part(Report):
@@ -31,7 +31,7 @@ class _Check(_Part):
     outcome: RecheckOutcome
     runs: Count
     message: _Text
-    sizes: Annotated[dict[_Text, _Integer], Field(max_length=_MOST_NAMES)]
+    sizes: Annotated[dict[_Text, _Integer], Field(max_length=_MAX_NAMES)]
 
     def report(self) -> CheckRecheck:
         return CheckRecheck(**dict(self))
@@ -51,7 +51,7 @@ class _Access(_Part):
 
 
 class _Recheck(Report):
-    accesses: Annotated[list[_Access], Field(max_length=MOST_ACCESSES)]
+    accesses: Annotated[list[_Access], Field(max_length=MAX_ACCESSES)]
     equivalent: _Check | None
     refused: _Text
     runs: Count
@@ -71,5 +71,5 @@ def read_recheck_report(said: Mapping[str, Any]) -> RecheckReport:
         return _Recheck.model_validate(said).report()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))[:MOST_CHARS]
+        where = ".".join(map(str, first["loc"]))[:MAX_CHARS]
         raise Malformed(f"{where}: {first['msg']}") from None

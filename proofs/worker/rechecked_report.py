@@ -9,7 +9,7 @@ from launch.recheck.recheck_messages import AccessRecheck, CheckRecheck, Recheck
 
 BitsOutcome = Literal["agrees", "timeout", "not_modelled"]
 _BITS: Mapping[str, BitsOutcome] = {"agrees": "agrees", "timeout": "timeout"}
-_MOST_SIZES_SHOWN = 12
+_MAX_SIZES_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _answer(
 def reason_of(broken: Contradiction) -> str:
     """Return why a contradicted proof is none, with the sizes that show it."""
     sizes = list(broken.seen.sizes.items())
-    shown = ", ".join(f"{name} = {value:,}" for name, value in sizes[:_MOST_SIZES_SHOWN])
-    more = ", ..." if len(sizes) > _MOST_SIZES_SHOWN else ""
+    shown = ", ".join(f"{name} = {value:,}" for name, value in sizes[:_MAX_SIZES_SHOWN])
+    more = ", ..." if len(sizes) > _MAX_SIZES_SHOWN else ""
     where = f" at {shown}{more}" if shown else ""
     return f"the re-check {broken.recheck} contradicts the proof: {broken.seen.message}{where}"

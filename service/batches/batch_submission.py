@@ -42,7 +42,7 @@ from store.stored import read_stored
 COMPILATIONS = "compilations"
 AT_ONCE = 32
 READ_AT_ONCE = 4
-MOST_ERRORS = 2_000
+MAX_ERRORS = 2_000
 """The limit for all items together: each error takes time to find and bytes to report."""
 _REFUSALS = (ProblemRaised, RequestRejected, QueueFull, StoreUnavailable)
 
@@ -76,10 +76,10 @@ class _KnownAtOnce:
 
     def check(self) -> None:
         """Raise ProblemRaised when earlier items used up the limit on reported errors."""
-        if self.errors >= MOST_ERRORS:
+        if self.errors >= MAX_ERRORS:
             detail = (
                 f"This item was not checked: items before it have {self.errors} errors, and a "
-                f"batch reports at most {MOST_ERRORS}; fix those, then post this item again"
+                f"batch reports at most {MAX_ERRORS}; fix those, then post this item again"
             )
             raise ProblemRaised("invalid_request", detail)
 

@@ -17,9 +17,9 @@ from service.compilations.submission import LISTING
 from service.state import ServiceState
 from store.stored import Unreadable, read_stored
 
-MOST_COMPARED: Final = 50
-MOST_COMPARED_BYTES: Final = 16 << 20
-MOST_DIFFERENCES: Final = 50
+MAX_COMPARED: Final = 50
+MAX_COMPARED_BYTES: Final = 16 << 20
+MAX_DIFFERENCES: Final = 50
 _MAX_CHARS = 200
 
 
@@ -38,7 +38,7 @@ class KeyDifferences(BaseModel):
     nearest: str | None = Field(
         description="the key of your own compilation that differs least; null: there is no other"
     )
-    differs: list[KeyDifference] = Field(max_length=MOST_DIFFERENCES)
+    differs: list[KeyDifference] = Field(max_length=MAX_DIFFERENCES)
     compared: int = Field(description="the number of your own compilations that were compared")
     message: str
 
@@ -50,9 +50,9 @@ async def key_differences(state: ServiceState, caller: Caller, key: str) -> KeyD
     """
     job = await read_compile_job(state, caller, key)
     await state.lists.flush()  # the caller sees what this process has just answered
-    listed = await state.lists.page(LISTING.collection, caller.id, None, MOST_COMPARED + 1)
+    listed = await state.lists.page(LISTING.collection, caller.id, None, MAX_COMPARED + 1)
     payloads: list[bytes] = []
-    left = MOST_COMPARED_BYTES
+    left = MAX_COMPARED_BYTES
     for other in listed:
         if other.id == key:
             continue
@@ -62,7 +62,7 @@ async def key_differences(state: ServiceState, caller: Caller, key: str) -> KeyD
         if payload is None:
             continue
         left -= len(payload)
-        if left < 0 or len(payloads) == MOST_COMPARED:
+        if left < 0 or len(payloads) == MAX_COMPARED:
             break
         payloads.append(payload)
     # in a thread: sources may be long
@@ -84,7 +84,7 @@ def differences_of(job: CompileJob, payloads: Sequence[bytes]) -> KeyDifferences
         return KeyDifferences(key=job.key, nearest=None, differs=[], compared=0, message=message)
     nearest, theirs = min(others, key=lambda one: len(_differing(parts, one[1])))
     names = _differing(parts, theirs)
-    differs = [_difference(name, parts, theirs) for name in names[:MOST_DIFFERENCES]]
+    differs = [_difference(name, parts, theirs) for name in names[:MAX_DIFFERENCES]]
     return KeyDifferences(
         key=job.key,
         nearest=nearest,

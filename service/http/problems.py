@@ -23,7 +23,7 @@ from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavaila
 from store.stored import Unreadable
 
 EXPLORER_API = "/api/"
-MOST_LOGGED_CHARS = 200
+MAX_LOGGED_CHARS = 200
 """Of a path, and of a reason."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _SLUG_OF_STATUS = {404: "not_found", 405: "method_not_allowed"}
@@ -98,12 +98,12 @@ def _log(request: Request, raised: ProblemRaised, bug: Exception | None) -> None
         logging.ERROR if bug else logging.WARNING if is_ours else logging.INFO,
         "%s %s: %d %s (request %s, key %s)%s",
         request.method,
-        request.url.path[:MOST_LOGGED_CHARS],
+        request.url.path[:MAX_LOGGED_CHARS],
         raised.status,
         raised.slug,
         state.get(REQUEST_ID, "none"),
         state.get(CALLER_ID, "none"),
-        f": {raised}"[:MOST_LOGGED_CHARS] if is_ours else "",
+        f": {raised}"[:MAX_LOGGED_CHARS] if is_ours else "",
         exc_info=bug,
     )
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import floor
 
-MOST_PERIODS = 1000
+MAX_PERIODS = 1000
 
 
 def rate_limit_headers(
@@ -25,5 +25,5 @@ def _quota(amount: float, period_s: int) -> str:
     window comes nearest, without promising more than the limit.
     """
     exact = Fraction(str(amount))
-    periods = max(range(1, MOST_PERIODS + 1), key=lambda n: Fraction(floor(exact * n), n))
+    periods = max(range(1, MAX_PERIODS + 1), key=lambda n: Fraction(floor(exact * n), n))
     return f"q={floor(exact * periods)};w={period_s * periods}"

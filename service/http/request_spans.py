@@ -4,7 +4,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobs import tracing
 
-MOST_HEADER_CHARS = 128
+MAX_HEADER_CHARS = 128
 
 
 class TracingMiddleware:
@@ -19,7 +19,7 @@ class TracingMiddleware:
             await self._app(scope, receive, send)
             return
         sent = next((value for name, value in scope["headers"] if name == b"traceparent"), b"")
-        parent = sent.decode("latin-1") if len(sent) <= MOST_HEADER_CHARS else ""
+        parent = sent.decode("latin-1") if len(sent) <= MAX_HEADER_CHARS else ""
         method = scope["method"]
         with tracing.span(method, {"http.request.method": method}, parent, of_server=True) as span:
 

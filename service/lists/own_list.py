@@ -20,13 +20,13 @@ from service.http.problems import ProblemRaised
 from service.state import ServiceState, state_of
 from store.own_lists import Listed
 
-MOST_ITEMS: Final = 100
+MAX_ITEMS: Final = 100
 READ_AT_ONCE: Final = 50
 _CURSOR = re.compile(r"(\d{1,15}):([0-9a-f]{1,64})", re.ASCII)
 _SUCCEEDED: Final = frozenset({"succeeded", "completed"})
 
 State = Literal["queued", "running", "succeeded", "completed", "failed", "cancelled"]
-PageLimit = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="items of a page")]
+PageLimit = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="items of a page")]
 After = Annotated[
     str | None, Query(max_length=200, description="`next` of the page before, for the following")
 ]

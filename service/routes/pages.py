@@ -59,7 +59,7 @@ _HASHED = re.compile(r".+-[A-Z0-9]{8}\.(?:js|css|png)")
 _MEDIA_TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "png": "image/png"}
 _FOREIGN_PICTURE = b"https://cdn.redoc.ly/redoc/logo-mini.svg"
 """The logo of ReDoc's maker: loading it would reveal readers to another host."""
-_LEAST_COMPRESSED_BYTES = 1000
+_MIN_COMPRESSED_BYTES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +207,6 @@ async def _answer(request: Request, file: _PageFile, policy: str) -> Response:
 @cache
 def _gzipped(file: _PageFile) -> bytes | None:
     """Return the file's bytes compressed, once; None where that would save nothing."""
-    if len(file.data) < _LEAST_COMPRESSED_BYTES:
+    if len(file.data) < _MIN_COMPRESSED_BYTES:
         return None
     return gzip.compress(file.data, 9, mtime=0)

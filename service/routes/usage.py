@@ -11,7 +11,7 @@ from service.http.problems import ProblemRaised
 from service.state import state_of
 
 ALL = "*"
-MOST_AMOUNTS: Final = 50_000
+MAX_AMOUNTS: Final = 50_000
 """Those of 285 callers who use all kinds on each of 35 days; 2 MB of JSON."""
 router = APIRouter(tags=["system"])
 
@@ -72,12 +72,12 @@ async def get_usage(request: Request, caller: Of = None) -> UsageAnswer:
     if caller not in {None, own.id}:
         require(own, "admin")
     if caller == ALL:
-        if (amounts := await state.usage.amounts()) > MOST_AMOUNTS:
+        if (amounts := await state.usage.amounts()) > MAX_AMOUNTS:
             detail = (
-                f"All callers have {amounts} amounts together, and one answer has {MOST_AMOUNTS} "
+                f"All callers have {amounts} amounts together, and one answer has {MAX_AMOUNTS} "
                 "at most; ask for one caller at a time"
             )
-            raise ProblemRaised("too_large", detail, limit=MOST_AMOUNTS)
+            raise ProblemRaised("too_large", detail, limit=MAX_AMOUNTS)
         rows = await state.usage.of_all()
     else:
         rows = await state.usage.of(caller or own.id)

@@ -26,7 +26,7 @@ from store.jobs.types import (
     interest_of_batch,
     interest_of_caller,
 )
-from store.own_lists import MOST_LISTED, Listing
+from store.own_lists import MAX_LISTED, Listing
 
 INTEREST_GRACE_MS = 5_000
 """The time that a request's interest outlives its wait, unless its service ends it."""
@@ -92,7 +92,7 @@ class JobProducer:
             *((waiting.interest, waiting.wait_ms + INTEREST_GRACE_MS) if waiting else ("", 0)),
             *(limits.living_bytes, limits.kept_bytes_per_caller, int(keeps_payload)),
             *(request_id, int(device_class_of(lane) is not None), traceparent),
-            *((listing.collection, listing.life_s * 1000, MOST_LISTED) if listing else ("", 0, 0)),
+            *((listing.collection, listing.life_s * 1000, MAX_LISTED) if listing else ("", 0, 0)),
             equal_name,
         ]
         return self._submitted(job_id, lane, await self._submit(args=args))

@@ -13,11 +13,11 @@ from sweeps.search.pruned import Pruned, Reason, equal_cubin, unfit
 from sweeps.search.search_request import SearchRequest
 
 ROUND, FINAL = "round", "final"
-_FEWEST_ITERATIONS = 3
-_MOST_MS = 60_000.0
+_MIN_ITERATIONS = 3
+_MAX_MS = 60_000.0
 _PART_THAT_FITS = 0.7
 """The share of repeats that must fit into `max_ms`, so that measuring ends in time."""
-MOST_ITERATIONS = 1000
+MAX_ITERATIONS = 1000
 """The limit of one timing: its median is then known better than launches repeat."""
 
 
@@ -167,13 +167,13 @@ class SizeSearch:
     def _growth(self, number: int) -> float:
         """Return how many times the first round's repeats the round `number` has."""
         growth = self._asked.keep ** (1 - number)
-        return max(1.0, min(growth, MOST_ITERATIONS / self._asked.repeats))
+        return max(1.0, min(growth, MAX_ITERATIONS / self._asked.repeats))
 
     def _ask(self, index: int, stage: str, growth: float) -> None:
-        max_ms = min(_MOST_MS, self._asked.max_ms * growth)
+        max_ms = min(_MAX_MS, self._asked.max_ms * growth)
         repeats = round(self._asked.repeats * growth)
         if (fitting := self._fitting(index, max_ms)) is not None:
-            repeats = min(repeats, max(_FEWEST_ITERATIONS, fitting))
+            repeats = min(repeats, max(_MIN_ITERATIONS, fitting))
         run = TimedRun(index, stage, repeats, max_ms)
         if stage.startswith(ROUND):
             self._last_run[index] = run
@@ -248,7 +248,7 @@ def final_cut(times: Mapping[int, MeasuredTime], finalists: int, stage: str) -> 
 
 def _is_settled(time: MeasuredTime) -> bool:
     """Return whether more repeats would tell nothing more of it."""
-    return not time.noisy or time.repeats >= MOST_ITERATIONS
+    return not time.noisy or time.repeats >= MAX_ITERATIONS
 
 
 def _slower(

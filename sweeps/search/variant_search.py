@@ -27,7 +27,7 @@ class VariantStatus:
 
 _Objections = Sequence[tuple[int, str]]
 """The variants of one configuration that were not right: index and reason."""
-_MOST_OBJECTIONS = 2  # one of them is of another variant than that which would win
+_MAX_OBJECTIONS = 2  # one of them is of another variant than that which would win
 
 
 class VariantSearch:
@@ -191,7 +191,7 @@ class VariantSearch:
             for one, why in found
             if why is not None
         )
-        return list(islice(objections, _MOST_OBJECTIONS))
+        return list(islice(objections, _MAX_OBJECTIONS))
 
     def _unverified(self, index: int) -> str | None:
         size = self._of(index)

@@ -40,7 +40,7 @@ class _Lead(Record):
 _SHORTEST_US = 1e-3  # what answers show of a time ends there, and a time of zero has no ratio
 
 
-_MOST_LOG = 20.0
+_MAX_LOG = 20.0
 
 
 class Winner(Record):
@@ -140,7 +140,7 @@ def winner_of(
     )
 
 
-_MOST_LISTED = 3
+_MAX_LISTED = 3
 
 
 def _common_passes(contenders: Sequence[Contender]) -> list[int]:
@@ -193,7 +193,7 @@ def _notes(
     faster = [one for one in barred if min(time.median_us for time in one.times) < score]
     notes = [
         f"variant {one.candidate.index} was faster, and may not win: {one.obstacle}"
-        for one in faster[:_MOST_LISTED]
+        for one in faster[:_MAX_LISTED]
     ]
     if lead is not None and not lead.clear:
         notes.append(
@@ -247,4 +247,4 @@ def _lead_of_pair(over: int, ratio_log: float, ends: tuple[float, float], passes
 
 
 def _percent(log_ratio: float) -> float:
-    return round(100 * math.expm1(max(-_MOST_LOG, min(_MOST_LOG, log_ratio))), 2)
+    return round(100 * math.expm1(max(-_MAX_LOG, min(_MAX_LOG, log_ratio))), 2)

@@ -24,7 +24,7 @@ from sweeps.service.winner_derivations import (
 from sweeps.sweep_job import sweep_url
 from sweeps.winners.triton_config import triton_config
 
-MOST_COMPILATIONS = 1_000
+MAX_COMPILATIONS = 1_000
 DONE = ("succeeded", "completed")
 
 
@@ -69,9 +69,9 @@ async def bundle_of_all(asked: DerivationRequest, sweep: FoundSweep) -> list[Mem
     """
     done = [row for row in sweep.rows if row["state"] in DONE and row["compilation_key"]]
     keys = list(dict.fromkeys(row["compilation_key"] for row in done))
-    if len(keys) > MOST_COMPILATIONS:
-        detail = f"{len(keys)} compilations; a bundle has {MOST_COMPILATIONS} at most"
-        raise ProblemRaised("invalid_request", detail, limit=MOST_COMPILATIONS)
+    if len(keys) > MAX_COMPILATIONS:
+        detail = f"{len(keys)} compilations; a bundle has {MAX_COMPILATIONS} at most"
+        raise ProblemRaised("invalid_request", detail, limit=MAX_COMPILATIONS)
     if not keys:
         raise ProblemRaised("no_winner", "No variant of the sweep has a finished compilation")
     read = partial(read_finished, asked.state, asked.caller)

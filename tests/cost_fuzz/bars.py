@@ -7,17 +7,17 @@ from typing import Final
 
 from tests.cost_fuzz.measuring import ProcessCost
 
-MOST_CPU_MS: Final = 100.0
-MOST_CPU_MS_OF_AN_ITEM: Final = 0.3
-MOST_CPU_MS_OF_A_FURTHER_CLIENT: Final = 5.0
+MAX_CPU_MS: Final = 100.0
+MAX_CPU_MS_OF_AN_ITEM: Final = 0.3
+MAX_CPU_MS_OF_A_FURTHER_CLIENT: Final = 5.0
 """A request that may cost 100 ms: a thousand small ones at once cost far less."""
-MOST_CPU_MS_OF_A_STREAMED_MIB: Final = 10.0
+MAX_CPU_MS_OF_A_STREAMED_MIB: Final = 10.0
 """Hashing and copying of tensors, blobs and tars, in pieces: their bytes are the work."""
-MOST_STEP_MS: Final = 100.0
-LEAST_GROWTH_BYTES: Final = 64 << 20
-MOST_GROWTH_OF_A_BODY: Final = 20
-MOST_JSON_BYTES: Final = 32 << 20
-MOST_RECORD_BYTES: Final = 16 << 20
+MAX_STEP_MS: Final = 100.0
+MIN_GROWTH_BYTES: Final = 64 << 20
+MAX_GROWTH_OF_A_BODY: Final = 20
+MAX_JSON_BYTES: Final = 32 << 20
+MAX_RECORD_BYTES: Final = 16 << 20
 _FAR = 3
 """Beyond a bar by this factor, another try has the same result."""
 
@@ -53,14 +53,14 @@ class Row:
     @property
     def most_cpu_ms(self) -> float:
         """Return the bar of its CPU time in the service."""
-        streamed_ms = self.streamed_bytes / (1 << 20) * MOST_CPU_MS_OF_A_STREAMED_MIB
-        further_ms = MOST_CPU_MS_OF_A_FURTHER_CLIENT * (self.clients - 1)
-        return MOST_CPU_MS + MOST_CPU_MS_OF_AN_ITEM * self.items + streamed_ms + further_ms
+        streamed_ms = self.streamed_bytes / (1 << 20) * MAX_CPU_MS_OF_A_STREAMED_MIB
+        further_ms = MAX_CPU_MS_OF_A_FURTHER_CLIENT * (self.clients - 1)
+        return MAX_CPU_MS + MAX_CPU_MS_OF_AN_ITEM * self.items + streamed_ms + further_ms
 
     @property
     def most_growth_bytes(self) -> int:
         """Return the bar of the growth of each process."""
-        return max(LEAST_GROWTH_BYTES, MOST_GROWTH_OF_A_BODY * self.body_bytes * self.clients)
+        return max(MIN_GROWTH_BYTES, MAX_GROWTH_OF_A_BODY * self.body_bytes * self.clients)
 
     def violations(self, *, slower: float = 1.0) -> list[str]:
         """Return the bars that it misses, each with the measured value.
@@ -76,22 +76,22 @@ class Row:
         if self.cpu_ms > slower * self.most_cpu_ms:
             missed.append(f"service CPU {self.cpu_ms:.0f} ms > {self.most_cpu_ms:.0f} ms")
         for name, cost in costs.items():
-            if cost.step_ms > slower * MOST_STEP_MS:
-                step = f"{cost.step_ms:.0f} ms > {MOST_STEP_MS:.0f} ms ({cost.step})"
+            if cost.step_ms > slower * MAX_STEP_MS:
+                step = f"{cost.step_ms:.0f} ms > {MAX_STEP_MS:.0f} ms ({cost.step})"
                 missed.append(f"{name} step {step}")
             if cost.growth_bytes > self.most_growth_bytes:
                 growth = f"{_mib(cost.growth_bytes)} > {_mib(self.most_growth_bytes)}"
                 missed.append(f"{name} memory {growth} MiB")
-        if self.json_bytes > MOST_JSON_BYTES:
-            missed.append(f"answer {_mib(self.json_bytes)} > {_mib(MOST_JSON_BYTES)} MiB")
-        if self.largest_bytes > MOST_RECORD_BYTES:
-            missed.append(f"record {_mib(self.largest_bytes)} > {_mib(MOST_RECORD_BYTES)} MiB")
+        if self.json_bytes > MAX_JSON_BYTES:
+            missed.append(f"answer {_mib(self.json_bytes)} > {_mib(MAX_JSON_BYTES)} MiB")
+        if self.largest_bytes > MAX_RECORD_BYTES:
+            missed.append(f"record {_mib(self.largest_bytes)} > {_mib(MAX_RECORD_BYTES)} MiB")
         return missed
 
     def is_near(self) -> bool:
         """Return whether other work on the machine may be why it misses a bar."""
         step_ms = max(self.service.step_ms, self.worker.step_ms)
-        is_slow = max(self.cpu_ms / self.most_cpu_ms, step_ms / MOST_STEP_MS) > _FAR
+        is_slow = max(self.cpu_ms / self.most_cpu_ms, step_ms / MAX_STEP_MS) > _FAR
         return not (is_slow or self.died or self.is_busy or not self.status)
 
     def line(self) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from tests.cost_fuzz.prepared import Prepared, digest_of
 from tests.cost_fuzz.sending import Sent
 
-MOST_BODY_BYTES = 8 << 20
-MOST_BATCH_BYTES = 16 << 20
+MAX_BODY_BYTES = 8 << 20
+MAX_BATCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.cost_fuzz.operations import Schema, alternatives, resolved
 
-MOST_VALUES = 290_000
+MAX_VALUES = 290_000
 """A body may contain 300,000 values and names."""
-MOST_CONTAINERS = 95_000
-_DEEPEST = 4
+MAX_CONTAINERS = 95_000
+_MAX_DEPTH = 4
 """Levels of a schema that are followed."""
 _FEW = 12
 _NESTED = 900
@@ -47,7 +47,7 @@ def is_bulky(schema: Schema) -> bool:
         kind = each.get("type")
         if "enum" in each or "const" in each or kind in {"integer", "number", "boolean"}:
             continue
-        if kind != "string" or each.get("maxLength", MOST_VALUES) > 1000:
+        if kind != "string" or each.get("maxLength", MAX_VALUES) > 1000:
             return True
     return False
 
@@ -89,10 +89,10 @@ def _lists(schema: Schema, budget_bytes: int, depth: int) -> Extremes:
     item = schema.get("items", {})
     least = smallest(item)
     size_bytes = len(str(least)) + 2
-    most = min(schema.get("maxItems", MOST_VALUES), budget_bytes // size_bytes, MOST_VALUES)
+    most = min(schema.get("maxItems", MAX_VALUES), budget_bytes // size_bytes, MAX_VALUES)
     yield "most items", lambda: [least] * most
-    yield "items beyond the limit", lambda: [least] * min(most + 1, MOST_VALUES)
-    for count in sorted({min(most, _FEW), most}) if depth < _DEEPEST else ():
+    yield "items beyond the limit", lambda: [least] * min(most + 1, MAX_VALUES)
+    for count in sorted({min(most, _FEW), most}) if depth < _MAX_DEPTH else ():
         inner = extremes(item, budget_bytes // max(count, 1), depth + 1)
         for name, make in itertools.islice(inner, _FEW):
             yield f"{count} x {name}", partial(_listed, make, count)
@@ -109,7 +109,7 @@ def _objects(schema: Schema, budget_bytes: int, depth: int) -> Extremes:
         count = min(budget_bytes // 10, 90_000)
         yield "unknown members", lambda: {f"a{index}": 0 for index in range(count)}
         least = smallest(schema)
-        for name, field in fields.items() if depth < _DEEPEST else ():
+        for name, field in fields.items() if depth < _MAX_DEPTH else ():
             for label, make in itertools.islice(extremes(field, budget_bytes, depth + 1), _FEW):
                 yield f"{name}: {label}", partial(_with_member, least, name, make)
     elif further is not False:
@@ -119,14 +119,14 @@ def _objects(schema: Schema, budget_bytes: int, depth: int) -> Extremes:
 def _mappings(schema: Schema, further: Any, budget_bytes: int, depth: int) -> Extremes:
     value_schema: Schema = further if isinstance(further, Mapping) else {}
     value = smallest(value_schema)
-    limit = schema.get("maxProperties", MOST_VALUES // 2)
+    limit = schema.get("maxProperties", MAX_VALUES // 2)
     most = min(limit, budget_bytes // (len(str(value)) + 9))
     yield "most members", lambda: {f"a{index}": value for index in range(most)}
     long = min(most, budget_bytes // 210)
     yield "long names", lambda: {"a" * 200 + str(index): value for index in range(long)}
     count = min(most, _FEW)
     inner = extremes(value_schema, budget_bytes // max(count, 1), depth + 1)
-    for name, make in itertools.islice(inner, _FEW) if depth < _DEEPEST else ():
+    for name, make in itertools.islice(inner, _FEW) if depth < _MAX_DEPTH else ():
         yield f"{count} x {name}", partial(_members, make, count)
 
 
@@ -141,11 +141,11 @@ def _members(make: Callable[[], Any], count: int) -> dict[str, Any]:
 def _anything(budget_bytes: int) -> Extremes:
     members = min(budget_bytes // 10, 90_000)
     yield "long text", lambda: "a" * budget_bytes
-    yield "many numbers", lambda: [0] * min(budget_bytes // 3, MOST_VALUES)
-    yield "many objects", lambda: [{}] * min(budget_bytes // 4, MOST_CONTAINERS)
+    yield "many numbers", lambda: [0] * min(budget_bytes // 3, MAX_VALUES)
+    yield "many objects", lambda: [{}] * min(budget_bytes // 4, MAX_CONTAINERS)
     yield "many members", lambda: {f"a{index}": 0 for index in range(members)}
     yield "deep lists", lambda: _nested(_NESTED)
-    wide = min(budget_bytes // 300, MOST_CONTAINERS // 100)
+    wide = min(budget_bytes // 300, MAX_CONTAINERS // 100)
     yield "deep and wide", lambda: [_nested(100)] * wide
 
 

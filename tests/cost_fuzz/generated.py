@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tests.cost_fuzz.case import MOST_BATCH_BYTES, MOST_BODY_BYTES, Case, posting
+from tests.cost_fuzz.case import MAX_BATCH_BYTES, MAX_BODY_BYTES, Case, posting
 from tests.cost_fuzz.extremes import extremes, is_bulky
 from tests.cost_fuzz.operations import (
     Operation,
@@ -34,10 +34,10 @@ from tests.cost_fuzz.prepared import (
 from tests.cost_fuzz.sending import Sent
 from tests.cost_fuzz.vocabulary import ADD, ADD_CONTRACT, labels, values
 
-_MOST_TOOL_BYTES = 2 << 20
-_MOST_URL_BYTES = 60_000
-_MOST_REPEATS = 2_000
-_MOST_OF_A_SCHEMA = 40
+_MAX_TOOL_BYTES = 2 << 20
+_MAX_URL_BYTES = 60_000
+_MAX_REPEATS = 2_000
+_MAX_OF_A_SCHEMA = 40
 _FIRST = 4
 """The values of a field by its schema alone that pairs choose from."""
 _BRIEF = {"timeout_s": 5, "deadline_s": 20}
@@ -103,7 +103,7 @@ def generated(chance: random.Random) -> Iterator[Case]:
 
 
 def _body_cases(operation: Operation, chance: random.Random) -> Iterator[Case]:
-    limit_bytes = MOST_BATCH_BYTES if "batch" in operation.path else MOST_BODY_BYTES
+    limit_bytes = MAX_BATCH_BYTES if "batch" in operation.path else MAX_BODY_BYTES
     schema = alternatives(operation.body or {})[0]
     base = base_body(operation)
 
@@ -148,7 +148,7 @@ def _values(model: str, name: str, field: Schema, limit_bytes: int) -> Changes:
         label: lambda label=label: values(model, name, limit_bytes)[label]
         for label in labels(model, name)
     }
-    return known | dict(itertools.islice(extremes(field, limit_bytes), _MOST_OF_A_SCHEMA))
+    return known | dict(itertools.islice(extremes(field, limit_bytes), _MAX_OF_A_SCHEMA))
 
 
 def _choice(chance: random.Random, labelled: Changes) -> tuple[str, Callable[[], Any]]:
@@ -208,7 +208,7 @@ def _tool_cases(chance: random.Random) -> Iterator[Case]:
 
         yield case("as usual", {})
         if schema.get("properties"):
-            yield from _fields(schema, _MOST_TOOL_BYTES - 10_000, chance, case)
+            yield from _fields(schema, _MAX_TOOL_BYTES - 10_000, chance, case)
 
 
 def _tool_call(tool: str, arguments: Mapping[str, Any], items: int) -> Sent:
@@ -248,8 +248,8 @@ def _address_cases(operation: Operation) -> Iterator[Case]:
 def _queries(name: str, schema: Schema) -> Iterator[tuple[str, str]]:
     enum = resolved(schema.get("items", schema)).get("enum")
     value = enum[0] if enum else "a"
-    repeats = min(_MOST_REPEATS, _MOST_URL_BYTES // (len(name) + len(str(value)) + 2))
-    yield "long", urlencode({name: "a" * (_MOST_URL_BYTES - 100)})
+    repeats = min(_MAX_REPEATS, _MAX_URL_BYTES // (len(name) + len(str(value)) + 2))
+    yield "long", urlencode({name: "a" * (_MAX_URL_BYTES - 100)})
     yield "commas", f"{name}=" + ",".join([quote(str(value))] * 9_000)
     yield "repeated", "&".join([f"{name}={quote(str(value))}"] * repeats)
     yield "digits", f"{name}={'9' * 50_000}"

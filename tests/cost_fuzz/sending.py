@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _KEPT_BYTES = 1 << 20
-_MOST_BYTES = 1 << 30
-LONGEST_S = 90.0
+_MAX_BYTES = 1 << 30
+MAX_S = 90.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Answer:
             return None
 
 
-def send(url: str, sent: Sent, timeout_s: float = LONGEST_S) -> Answer:
+def send(url: str, sent: Sent, timeout_s: float = MAX_S) -> Answer:
     """Send a request and read its answer to its end."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=timeout_s)
@@ -58,7 +58,7 @@ def send(url: str, sent: Sent, timeout_s: float = LONGEST_S) -> Answer:
             connection.request(sent.method, sent.path, sent.body, {**headers, **sent.headers})
         response = connection.getresponse()
         start, size_bytes = b"", 0
-        while (part := response.read(1 << 16)) and size_bytes < _MOST_BYTES:
+        while (part := response.read(1 << 16)) and size_bytes < _MAX_BYTES:
             size_bytes += len(part)
             if len(start) < _KEPT_BYTES:
                 start += part

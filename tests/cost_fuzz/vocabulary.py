@@ -19,9 +19,9 @@ ADD = f"""{HEADER}def kernel(x_ptr, o_ptr, n, B: tl.constexpr):
 """
 SIGNATURE = {"x_ptr": "*fp32:16", "o_ptr": "*fp32:16", "n": "i32"}
 ADD_CONTRACT = "x_ptr: n\no_ptr: n\ngrid: cdiv(n, B)\n"
-MOST_SOURCE = 1_000_000
-MOST_FILES, MOST_FILE_BYTES = 64, 60_000
-MOST_PARAMETERS = 256
+MAX_SOURCE = 1_000_000
+MAX_FILES, MAX_FILE_BYTES = 64, 60_000
+MAX_PARAMETERS = 256
 PRIMES = [p for p in range(1009, 12_000) if all(p % q for q in range(2, math.isqrt(p) + 1))]
 
 
@@ -74,7 +74,7 @@ def large_scalars(case: int, count: int = 23) -> dict[str, int]:
 
 
 def _sources(budget_bytes: int) -> Mapping[str, Any]:
-    size_bytes = min(budget_bytes, MOST_SOURCE)
+    size_bytes = min(budget_bytes, MAX_SOURCE)
     functions = "\n".join(
         f"@triton.jit\ndef f{n}(x):\n    return x + {n}\n" for n in range(size_bytes // 60)
     )
@@ -90,19 +90,19 @@ def _sources(budget_bytes: int) -> Mapping[str, Any]:
 
 
 def _files(budget_bytes: int) -> Mapping[str, Any]:
-    each_bytes = min(budget_bytes // MOST_FILES, MOST_FILE_BYTES)
+    each_bytes = min(budget_bytes // MAX_FILES, MAX_FILE_BYTES)
     return {
-        "many": {f"m{n}.py": "#" * each_bytes for n in range(MOST_FILES)},
-        "deep": {"a/" * 300 + f"m{n}.py": f"import m{n + 1}\n" for n in range(MOST_FILES)},
+        "many": {f"m{n}.py": "#" * each_bytes for n in range(MAX_FILES)},
+        "deep": {"a/" * 300 + f"m{n}.py": f"import m{n + 1}\n" for n in range(MAX_FILES)},
         "importing": {
-            f"m{n}.py": "".join(f"import m{m}\n" for m in range(MOST_FILES))
-            for n in range(MOST_FILES)
+            f"m{n}.py": "".join(f"import m{m}\n" for m in range(MAX_FILES))
+            for n in range(MAX_FILES)
         },
     }
 
 
 def _constexprs(budget_bytes: int) -> Mapping[str, Any]:
-    count = min(budget_bytes // 12, MOST_PARAMETERS - 4)
+    count = min(budget_bytes // 12, MAX_PARAMETERS - 4)
     return {
         "many": {f"C{n}": 3 + 2 * n for n in range(count)},
         "tuples": {f"C{n}": [n] * 200 for n in range(min(count, 60))},
@@ -111,7 +111,7 @@ def _constexprs(budget_bytes: int) -> Mapping[str, Any]:
 
 
 def _signatures(budget_bytes: int) -> Mapping[str, Any]:
-    names = [f"p{n}" for n in range(min(budget_bytes // 16, MOST_PARAMETERS))]
+    names = [f"p{n}" for n in range(min(budget_bytes // 16, MAX_PARAMETERS))]
     return {
         "many": dict.fromkeys(names, "*fp32:16"),
         "text": ", ".join(["*fp32:16"] * len(names)),
@@ -184,7 +184,7 @@ def _arguments(budget_bytes: int) -> Mapping[str, Any]:
     for _ in range(60):
         deep = {"tuple": [deep]}
     return {
-        "buffers": {f"p{n}": buffer(16) for n in range(MOST_PARAMETERS)},
+        "buffers": {f"p{n}": buffer(16) for n in range(MAX_PARAMETERS)},
         "values": {
             "x_ptr": {
                 "shape": [65_000],
@@ -193,10 +193,10 @@ def _arguments(budget_bytes: int) -> Mapping[str, Any]:
             }
         },
         "views": {"p0": buffer(4096)}
-        | {f"p{n}": {"view": {"of": f"p{n - 1}", "shape": [8]}} for n in range(1, MOST_PARAMETERS)},
+        | {f"p{n}": {"view": {"of": f"p{n - 1}", "shape": [8]}} for n in range(1, MAX_PARAMETERS)},
         "tuples": {f"p{n}": {"tuple": [1] * 200} for n in range(40)},
         "deep tuples": {f"p{n}": deep for n in range(100)},
-        "large": {f"p{n}": buffer(2**31) for n in range(MOST_PARAMETERS)},
+        "large": {f"p{n}": buffer(2**31) for n in range(MAX_PARAMETERS)},
     }
 
 

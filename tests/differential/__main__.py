@@ -23,7 +23,7 @@ _CHUNK = 25
 _CHUNKS_OF_PROCESS = 20
 """Then another process takes its place: Triton does not free all of its memory."""
 _SHOWN_S = 10.0
-_LEAST = 0.95
+_MIN_VALUE = 0.95
 
 
 def _chunks(first: int, total: int) -> Iterator[range]:
@@ -76,7 +76,7 @@ def _is_good(counts: Counts) -> bool:
     kinds = {kind for kind, _ in counts}
     alarms = any(counts[kind, FALSE_ALARM] for kind in kinds)
     few = any(
-        counts[kind, FOUND] < _LEAST * (counts[kind, FOUND] + counts[kind, MISSED])
+        counts[kind, FOUND] < _MIN_VALUE * (counts[kind, FOUND] + counts[kind, MISSED])
         for kind in kinds
     )
     return not (alarms or few)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.differential.direct import MOST_CPU_S, Direct
+from tests.differential.direct import MAX_CPU_S, Direct
 from tests.integration.compiler.children import Children
 from worker.compile.reports import FailureReport, FrontReport, read_report
 
@@ -85,7 +85,7 @@ class Comparison:
         if read.last is None or read.last["kind"] != "result":
             return f"read: {read.last}", []
         header = {
-            "task": "front", "most_cpu_s": MOST_CPU_S, "hints": {}, "files": others,
+            "task": "front", "most_cpu_s": MAX_CPU_S, "hints": {}, "files": others,
             "options": {"enable_fp_fusion": True}, "stop_after": "ttir",
             "target": {"backend": "cuda", "arch": 90, "warp_size": 32}, **request,
         }  # fmt: skip

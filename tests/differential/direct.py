@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-MOST_CPU_S = 3
-MOST_BYTES = 2 << 30
+MAX_CPU_S = 3
+MAX_BYTES = 2 << 30
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
@@ -104,8 +104,8 @@ def _in_a_child(job: dict[str, Any], triton: Any) -> str:
     said = os.memfd_create("said")
     child = os.fork()
     if child == 0:
-        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
-        resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+        resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))
         quiet = os.open("/dev/null", os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)

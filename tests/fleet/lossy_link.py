@@ -15,7 +15,7 @@ from contextlib import suppress
 
 _ALL_PROTOCOLS = 3
 _PACKET_SOCKETS, _IGNORE_OUTGOING = 263, 23  # SOL_PACKET, PACKET_IGNORE_OUTGOING of packet(7)
-_LONGEST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 
 
 def _open(device: str) -> socket.socket:
@@ -40,7 +40,7 @@ async def main(one: str, other: str, delay_ms: float, loss: float) -> None:
 
     def receive(source: socket.socket, target: socket.socket) -> None:
         with suppress(BlockingIOError):
-            frame = source.recv(_LONGEST_BYTES)
+            frame = source.recv(_MAX_BYTES)
             if chance.random() >= loss:
                 loop.call_later(delay_ms / 1000, send, target, frame)
 

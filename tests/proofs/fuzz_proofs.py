@@ -34,7 +34,7 @@ from z3 import Z3Exception
 from compiler.proof import solver
 from compiler.proof.contract import ContractError
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
-from compiler.recheck.machine import MOST_TURNS
+from compiler.recheck.machine import MAX_TURNS
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from tests.proofs.compiled_ttir import ttir_of
 from tests.proofs.kernels_in_children import Children
@@ -45,7 +45,7 @@ from tests.proofs.random_language import larger_random_kernel
 from tests.proofs.rechecked_proof import Effort, KernelToProve, rechecked_proof, reproduction
 
 _REFUSALS = (Unsupported, ProofLimitReached, ContractError, Untranslatable)
-MOST_LIMITS = 20
+MAX_LIMITS = 20
 """A kernel is given up after this many times the limit of a re-check."""
 _TIMEOUT = "kernels timeout"
 _REPORT_S = 30.0
@@ -102,7 +102,7 @@ def tried(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> Tried:
     solver.prepare()
     signal.signal(signal.SIGALRM, _give_up)
     # again each second, since what is raised while an object is deleted is lost
-    signal.setitimer(signal.ITIMER_REAL, MOST_LIMITS * effort.seconds, 1.0)
+    signal.setitimer(signal.ITIMER_REAL, MAX_LIMITS * effort.seconds, 1.0)
     try:
         contradictions = rechecked_proof(kernel, effort, counts)
     except (GivenUp, ctypes.ArgumentError) as error:
@@ -155,7 +155,7 @@ def all_tried(given: argparse.Namespace) -> Iterator[tuple[int, str, Tried]]:
         each = partial(tried_random, given.seed, effort)
         names = [f"seed {given.seed}, kernel {number}" for number in items]
     until = time.monotonic() + given.seconds
-    children = Children(each, given.jobs, 3 * MOST_LIMITS * given.limit, _is_spoilt)
+    children = Children(each, given.jobs, 3 * MAX_LIMITS * given.limit, _is_spoilt)
     for place, result, lost in children.results(items, until):
         counts = Counter({"kernels": 1, f"{_TIMEOUT}: {lost}": 1})
         yield first + place, names[place], result if lost is None else (counts, "")
@@ -205,7 +205,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", help="the number of a random kernel, or the name of a known one")
     parser.add_argument("--seconds", type=float, default=1e9, help="of all kernels")
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of each re-check")
-    parser.add_argument("--turns", type=int, default=MOST_TURNS, help="of loops, by bit-vectors")
+    parser.add_argument("--turns", type=int, default=MAX_TURNS, help="of loops, by bit-vectors")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args(arguments)
     progress = _Progress(given.kernels, given.first)

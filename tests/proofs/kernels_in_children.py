@@ -13,9 +13,9 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
-MOST_OF_CHILD = 40
+MAX_OF_CHILD = 40
 """Kernels, after which a child is replaced."""
-_MOST_MIB = 6 << 10
+_MAX_MIB = 6 << 10
 """Address space of a child, of which Triton's and z3's libraries take 2 GiB."""
 _LOADED_FIRST = ["tests.proofs.random_language", "tests.proofs.rechecked_proof"]
 _RAISED = 1
@@ -29,14 +29,14 @@ Lost = Literal["ended its child", "took too long"]
 class _Child:
     process: Any
     connection: Connection
-    left: int = MOST_OF_CHILD
+    left: int = MAX_OF_CHILD
     place: int = -1
     """The place of the item that it tries."""
     since: float = field(default_factory=time.monotonic)
 
 
 def _work(connection: Connection, each: Callable[[Any], Any]) -> None:
-    most = _MOST_MIB << 20
+    most = _MAX_MIB << 20
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     while True:

@@ -39,7 +39,7 @@ from launch.proof.witness_replay import NotReplayed, WitnessLaunch, replay
 from tests.proofs.compiled_ttir import TARGET
 from tests.proofs.drawn_sizes import drawn_sizes, value_of
 
-MOST_ACCESSES = 60
+MAX_ACCESSES = 60
 PROGRAMS = 3
 """Programs of a launch that run: corners of its grid, and some between."""
 ORDER = ProveOrder(
@@ -88,7 +88,7 @@ def left_buffers(kernel: ProvedKernel, drawn: random.Random) -> Iterator[LeftBuf
     launch, programs = random_launch(kernel, drawn)
     for program in programs:
         made = launch(program)
-        for touched in replay(ORDER, kernel.text, made, MOST_ACCESSES).touched:
+        for touched in replay(ORDER, kernel.text, made, MAX_ACCESSES).touched:
             outside = touched.outside()
             if outside is not None:
                 yield LeftBuffer(_place(touched), touched.argument, outside, made)

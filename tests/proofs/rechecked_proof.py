@@ -10,7 +10,7 @@ from compiler.proof.binding import SizeLimits
 from compiler.proof.prove import AccessProof, prove
 from compiler.proof.structure import name_arguments
 from compiler.recheck.find_violations import EFFORT
-from compiler.recheck.machine import MOST_TURNS
+from compiler.recheck.machine import MAX_TURNS
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.task import generic_form
 from launch.contract.text import read_contract
@@ -57,7 +57,7 @@ class Effort:
     """The seconds of each re-check, and the turns of loops that bit-vectors unroll."""
 
     seconds: float = 60.0
-    turns: int = MOST_TURNS
+    turns: int = MAX_TURNS
     is_narrow: bool = False
     """True where integers have the widths of `narrow_world`: the CPU device has none of these."""
 
@@ -150,7 +150,7 @@ def _order(kernel: KernelToProve, kind: type[RecheckOrder]) -> RecheckOrder:
 
 def _by_running(kernel: KernelToProve, effort: Effort) -> RecheckReport:
     order = _order(kernel, RecheckOrder)
-    with patch.object(recheck_by_running, "MOST_CPU_S", effort.seconds):
+    with patch.object(recheck_by_running, "MAX_CPU_S", effort.seconds):
         return recheck_by_running.recheck(order, kernel.text.encode(), lambda *_: None)
 
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 NPY = b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} \n\0\0\0\0"
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -163,7 +163,7 @@ def case(seed: int, number: int) -> Case:
     chance = random.Random(f"{seed}:{number}")
     sent = b"".join(_request(chance) for _ in range(chance.choice([1, 1, 1, 2, 3, 12])))
     for _ in range(chance.choice([0, 1, 1, 2, 3, 8])):
-        sent = chance.choice(CHANGES)(sent, chance)[:MOST_BYTES]
+        sent = chance.choice(CHANGES)(sent, chance)[:MAX_BYTES]
     cuts = sorted(chance.randrange(len(sent) + 1) for _ in range(chance.choice([0, 0, 0, 1, 3])))
     edges = [0, *cuts, len(sent)]
     pieces = (sent[start:end] for start, end in itertools.pairwise(edges))

@@ -17,7 +17,7 @@ IDLE_S = 0.25
 _PROBE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _PROBES_PER_WAIT = 2
 """The number of our own requests that must be answered first: a slow service is not dead."""
-MOST_SHOWN = 600
+MAX_SHOWN = 600
 _PROBE_S = 60.0
 _T = TypeVar("_T")
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
@@ -113,7 +113,7 @@ async def _send(port: int, case: Case, answered: FuzzResults, probes: Probes) ->
     answered.silent += not statuses
     for start, status in zip(starts, statuses, strict=True):
         if status >= 500 and status != NOT_IMPLEMENTED:
-            answered.errors[case.number] = answer[start.start() : start.start() + MOST_SHOWN]
+            answered.errors[case.number] = answer[start.start() : start.start() + MAX_SHOWN]
 
 
 async def _before_silence(waited_for: Coroutine[Any, Any, _T], probes: Probes) -> _T:

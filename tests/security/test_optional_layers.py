@@ -100,7 +100,7 @@ except OSError:
 """
     outcome = await attack(source, "back")
     assert outcome.ending is Ending.OK
-    assert 0 < outcome.result["answer"] < optional_layers.MOST_PROCESSES
+    assert 0 < outcome.result["answer"] < optional_layers.MAX_PROCESSES
 
 
 async def test_the_report_names_what_holds_for_whom_and_what_is_absent(pool):

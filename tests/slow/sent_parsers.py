@@ -45,7 +45,7 @@ def _framed(text: str) -> bytes:
 def _module(text: str) -> bytes:
     """Return a module with a symbol for every eighth character of its table of names."""
     names = text.encode()
-    count = min(module_globals.MOST_GLOBALS, len(names) // 8)
+    count = min(module_globals.MAX_GLOBALS, len(names) // 8)
     symbols = b"".join(Struct("<IBBHQQ").pack(at * 8, 1, 0, 1, 0, 4) for at in range(count))
     section = Struct("<IIQQQQIIQQ").pack
     tables = section(0, 3, 0, 0, 64, len(names), 0, 0, 1, 0)

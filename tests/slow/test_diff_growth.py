@@ -12,7 +12,7 @@ import pytest
 from compiler.diff.stage_diff import stage_diff
 
 FIRST, DOUBLINGS = 3_000, 2
-MOST_GROWTH = 3.3
+MAX_GROWTH = 3.3
 """Growth per doubling: 2 is linear, 4 quadratic."""
 TOO_SHORT_TO_MEASURE_S = 0.02
 
@@ -77,6 +77,6 @@ def _spent_s(name: str, lines: int, times: int) -> float:
 def test_twice_the_lines_take_twice_the_time(name: str) -> None:
     def has_grown(times: int) -> bool:
         before_s, after_s = (_spent_s(name, n, times) for n in (FIRST, FIRST << DOUBLINGS))
-        return after_s > before_s * MOST_GROWTH**DOUBLINGS
+        return after_s > before_s * MAX_GROWTH**DOUBLINGS
 
     assert not (has_grown(1) and has_grown(5))  # repeat: something else took time

@@ -37,7 +37,7 @@ FIRST, LAST = 1 << 11, 1 << 14
 """Characters: after a few doublings, cubic and quadratic differ from linear."""
 SOON_S = 0.001
 """Seconds for the first text: then even cubic time ends half a second later."""
-MOST_GROWTH = 3.3
+MAX_GROWTH = 3.3
 """Growth per doubling: 2 is linear, 4 quadratic."""
 TOO_SHORT_TO_MEASURE_S = 0.004
 REFUSALS = (
@@ -95,16 +95,16 @@ def _spent_s(parse: Callable[[str], object], text: str, times: int = 1) -> float
 def _growth(parse: Callable[[str], object], make: Callable[[int], str]) -> str | None:
     """Describe the doubling that takes more than twice the time, if there is one."""
     size, before_s = FIRST, _spent_s(parse, make(FIRST))
-    if before_s <= SOON_S and _spent_s(parse, make(LAST)) <= TOO_SHORT_TO_MEASURE_S * MOST_GROWTH:
+    if before_s <= SOON_S and _spent_s(parse, make(LAST)) <= TOO_SHORT_TO_MEASURE_S * MAX_GROWTH:
         return None  # sizes in between take no longer
     while size < LAST:
         size *= 2
         spent_s = _spent_s(parse, make(size))
         for times in (3, 5, 9):  # repeat: something else took time
-            if spent_s <= max(before_s, TOO_SHORT_TO_MEASURE_S) * MOST_GROWTH:
+            if spent_s <= max(before_s, TOO_SHORT_TO_MEASURE_S) * MAX_GROWTH:
                 break
             before_s, spent_s = (_spent_s(parse, make(s), times) for s in (size // 2, size))
-        if spent_s > max(before_s, TOO_SHORT_TO_MEASURE_S) * MOST_GROWTH:
+        if spent_s > max(before_s, TOO_SHORT_TO_MEASURE_S) * MAX_GROWTH:
             took = f"{before_s:.4f} s for {size // 2} characters, then {spent_s:.4f} s"
             return f"{make(60)!r} ...: {took}"
         before_s = spent_s

@@ -15,7 +15,7 @@ from programs.tape.read_tape import read_tape
 from programs.tape.schema import InvalidTape, Tape
 from tests.programs.unit.tape_maker import TapeMaker, t
 
-FACTOR, MOST_GROWTH = 8, 24
+FACTOR, MAX_GROWTH = 8, 24
 """Most growth of the time for this much more text: 8 is linear, 64 quadratic."""
 
 
@@ -35,7 +35,7 @@ def test_a_key_that_is_there_twice_is_found_as_fast_as_any_is_read() -> None:
             json_fields.parsed(text.encode())
 
     few = spent_s(lambda: read(1_000))
-    assert spent_s(lambda: read(1_000 * FACTOR)) < few * MOST_GROWTH
+    assert spent_s(lambda: read(1_000 * FACTOR)) < few * MAX_GROWTH
 
 
 def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
@@ -50,7 +50,7 @@ def test_flags_of_many_outputs_take_no_longer_for_each() -> None:
     few, many = tape(200), tape(200 * FACTOR)
 
     assert [flag.kind for flag in flags_of(few, {})][:2] == ["no_kernel", "returned_input"]
-    assert spent_s(lambda: flags_of(many, {})) < spent_s(lambda: flags_of(few, {})) * MOST_GROWTH
+    assert spent_s(lambda: flags_of(many, {})) < spent_s(lambda: flags_of(few, {})) * MAX_GROWTH
 
 
 def of_one_wide_op(width: int) -> bytes:
@@ -76,7 +76,7 @@ def of_restored_tuples(width: int) -> bytes:
 def test_a_wide_op_takes_no_longer_for_each_of_its_tensors(tape: Any) -> None:
     few, many = tape(600), tape(600 * FACTOR)
 
-    assert spent_s(lambda: read_tape(many)) < spent_s(lambda: read_tape(few)) * MOST_GROWTH
+    assert spent_s(lambda: read_tape(many)) < spent_s(lambda: read_tape(few)) * MAX_GROWTH
 
 
 def test_the_time_to_read_ttir_grows_with_its_length() -> None:

@@ -26,7 +26,7 @@ LINES = {
     "stars": "from m{i} import *\n",
 }
 FIRST, DOUBLINGS = 400, 2
-MOST_GROWTH = 3.2
+MAX_GROWTH = 3.2
 """Growth per doubling: 2 is linear, 4 quadratic."""
 
 
@@ -50,6 +50,6 @@ def seconds(line: str, count: int, times: int) -> float:
 def test_twice_the_statements_take_twice_the_time(line: str) -> None:
     def has_grown(times: int) -> bool:
         first_s, last_s = (seconds(line, count, times) for count in (FIRST, FIRST << DOUBLINGS))
-        return last_s > first_s * MOST_GROWTH**DOUBLINGS
+        return last_s > first_s * MAX_GROWTH**DOUBLINGS
 
     assert not (has_grown(1) and has_grown(5))  # repeat: something else took time

@@ -30,7 +30,7 @@ TOO_MANY: dict[str, Callable[[int], bytes]] = {
     "long path": lambda many: varied("files", {"a" * many: ""}),
     "long target": lambda many: varied("target", "cuda:" + "9" * many),
 }
-MOST_GROWTH = 3.3
+MAX_GROWTH = 3.3
 """Growth per doubling: 2 is linear, 4 quadratic."""
 TOO_SHORT_TO_MEASURE_S = 0.01
 """Below it, caches and page faults dominate."""
@@ -60,4 +60,4 @@ def test_twice_as_much_of_what_is_out_of_bounds_is_refused_in_twice_the_time(
     make: Callable[[int], bytes],
 ):
     assert isinstance(outcome(make(MANY)), RequestRejected)
-    assert any(growth(make) < MOST_GROWTH**2 for _ in range(TRIES))
+    assert any(growth(make) < MAX_GROWTH**2 for _ in range(TRIES))

@@ -36,7 +36,7 @@ SETTINGS = {
     "TRITOND_HEAD_TIMEOUT_S": "3",
     "TRITOND_BODY_TIMEOUT_S": "5",
 }
-MOST_HEALTH_P99_MS = 250
+MAX_HEALTH_P99_MS = 250
 
 
 class Soak:
@@ -82,8 +82,8 @@ class Soak:
             f"wrong: strangers: {each}" for each in said.get("strangers", {"wrong": []})["wrong"]
         ]
         p99_ms = said.get("health", {"p99_ms": float("inf")})["p99_ms"]
-        if p99_ms > MOST_HEALTH_P99_MS:
-            self.found.append(f"slow: p99 of /healthz is {p99_ms} ms, over {MOST_HEALTH_P99_MS} ms")
+        if p99_ms > MAX_HEALTH_P99_MS:
+            self.found.append(f"slow: p99 of /healthz is {p99_ms} ms, over {MAX_HEALTH_P99_MS} ms")
         if not load.answered.total():
             self.found.append("nothing was answered")
         self.found += [f"wrong: {fault}" for fault in load.wrong]

@@ -19,10 +19,10 @@ CHUNKED = (
     b"POST /v1/compilations HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
 )
-MOST_BYTES = 48 << 20
+MAX_BYTES = 48 << 20
 STALLED = 40
 STALLED_BYTES = 14 << 20
-LONGEST_S = 60.0
+MAX_S = 60.0
 
 
 class ServiceAddress:
@@ -62,7 +62,7 @@ async def endless_trailers(door: ServiceAddress) -> str:
     _, writer = await door.connect()
     try:
         writer.write(CHUNKED)
-        for _ in range(MOST_BYTES // 500_000):
+        for _ in range(MAX_BYTES // 500_000):
             writer.write(b"a:b\r\n" * 100_000)
             await writer.drain()
     except ConnectionError:
@@ -185,7 +185,7 @@ class Strangers:
 
     async def _outcome(self, kind: Callable[[ServiceAddress], Awaitable[str]]) -> str:
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(MAX_S):
                 return await kind(self._door)
         except OSError:  # cut off, or the service is restarting
             return "closed"

@@ -14,7 +14,7 @@ UNITS = TESTS.parent / "deploy/systemd"
 # as `systemctl` names them
 STARTED = {"tritond-api.service": UNITS / "tritond-api.service"}
 STARTED |= {"tritond-worker@1.service": UNITS / "tritond-worker@.service"}
-MOST_EXPOSED = {"tritond-api.service": 12, "tritond-worker@1.service": 43}
+MAX_EXPOSED = {"tritond-api.service": 12, "tritond-worker@1.service": 43}
 """Tenths of what `systemd-analyze security` says; 100 is without any protection."""
 
 
@@ -42,7 +42,7 @@ def test_systemd_finds_no_fault(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", STARTED)
 def test_a_unit_gives_away_no_more_rights_than_it_did(name: str, tmp_path: Path) -> None:
     shutil.copy(STARTED[name], tmp_path / name)
-    threshold = f"--threshold={MOST_EXPOSED[name]}"
+    threshold = f"--threshold={MAX_EXPOSED[name]}"
 
     done = analyze("security", "--offline=true", threshold, str(tmp_path / name))
 

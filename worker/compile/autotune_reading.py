@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from compiler.autotune import AutotuneReading, Heuristic, TunedConfig
 from compiler.constexpr import canonical_value, written_value
-from compiler.messages.autotuning import MOST_CONFIGS, AutotuneOrder
+from compiler.messages.autotuning import MAX_CONFIGS, AutotuneOrder
 from compiler.messages.orders import ReadOrder
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
@@ -72,10 +72,10 @@ async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading 
     run = read_run(outcome, AutotuneReport)
     if run.report is None:
         return UnreadAutotuner(outcome, run.failure)
-    if run.report.config_count > MOST_CONFIGS:
+    if run.report.config_count > MAX_CONFIGS:
         message = (
             f"@triton.autotune of {run.report.kernel} has {run.report.config_count:,} "
-            f"configurations, more than {MOST_CONFIGS:,}"
+            f"configurations, more than {MAX_CONFIGS:,}"
         )
         failure = FailureReport(
             slug="out_of_resources", stage="frontend", message=message, diagnostics=[]
@@ -116,7 +116,7 @@ class AutotuneReport(Report):
     line: Count
     parameters: Annotated[list[_Name], Field(max_length=4096)]
     is_autotuned: bool
-    configs: Annotated[list[_ReportedConfig], Field(max_length=MOST_CONFIGS)]
+    configs: Annotated[list[_ReportedConfig], Field(max_length=MAX_CONFIGS)]
     config_count: Count
     key: _Names
     reset_to_zero: _Names

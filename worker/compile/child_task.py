@@ -36,7 +36,7 @@ from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
 
 LOG_DEADLINE_S = 10.0
-LONGEST_LOG_IR_CHARS = 4 << 20
+MAX_LOG_IR_CHARS = 4 << 20
 """Longer TTGIR is not searched for the place of an error in a log."""
 
 logger = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class ChildTasks:
         elif run.report is not None:  # LLVM goes on after errors of code generation only
             stage = "amdgcn" if "amdgcn" in self.job.target.stages else "ptx"
         ttgir = self.progress.stages.get("ttgir", b"").decode()
-        searched = ttgir if len(ttgir) <= LONGEST_LOG_IR_CHARS else ""
+        searched = ttgir if len(ttgir) <= MAX_LOG_IR_CHARS else ""
         log = LogOrder(stage=stage, files=self.job.texts, ir=searched)
         read = await carry_out(self.pool, log, run.outcome.stderr, deadline_s=LOG_DEADLINE_S)
         try:

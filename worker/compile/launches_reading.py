@@ -17,7 +17,7 @@ from compiler.inspection import (
     assumed_values,
     contract_draft,
 )
-from compiler.messages.script_launches import MOST_LAUNCHES, MOST_LINES, LaunchesOrder
+from compiler.messages.script_launches import MAX_LAUNCHES, MAX_LINES, LaunchesOrder
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
 from compiler.type_name import UnknownType, canonical_type
@@ -51,13 +51,13 @@ class ReportedLaunch(Report):
     line: Count
     parameters: Annotated[list[ReportedParameter], Field(max_length=4096)]
     options: Annotated[dict[_Name, int], Field(max_length=16)]
-    other_lines: Annotated[list[Count], Field(max_length=MOST_LINES)]
+    other_lines: Annotated[list[Count], Field(max_length=MAX_LINES)]
 
 
 class LaunchesReport(Report):
     """The report of a front child that ran a source as a script."""
 
-    launches: Annotated[list[ReportedLaunch], Field(max_length=MOST_LAUNCHES)]
+    launches: Annotated[list[ReportedLaunch], Field(max_length=MAX_LAUNCHES)]
 
 
 async def with_launches(

@@ -22,31 +22,31 @@ from pydantic_core import core_schema
 
 from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
-from compiler.json_number import LARGEST_EXACT
+from compiler.json_number import MAX_EXACT
 from compiler.languages import FrontIr, PythonLanguage
 from compiler.messages import reports as messages
 from compiler.request.compile_request import MAX_FILES, MAX_MODULE_CHARS
 from compiler.type_name import is_parameter_type
-from worker.pool.child_protocol import MOST_MS
+from worker.pool.child_protocol import MAX_MS
 
 OPTION_ASKED = "option_asked"
 """The slug of a front child that needs all options; the compilation does not fail by it."""
-MOST_VALUE_BYTES = 128 << 10
+MAX_VALUE_BYTES = 128 << 10
 """The limit for constexprs or metadata, as JSON."""
-MOST_HASHES = 16
+MAX_HASHES = 16
 
 # Bounds on the diagnostics and assumptions of children that a record keeps.
 #
 # Pure; used where a child's report is checked, and where those of several are put together.
 
-_MOST_DIAGNOSTICS = 50
+_MAX_DIAGNOSTICS = 50
 _HINT_CHARS = 1000
 _EXCERPT_CHARS = 2000
 _FILE_CHARS = 300
 _MAX_ASSUMPTION_FILE_CHARS = 4096
 _DIAGNOSTICS_CHARS = 64 << 10
 """The limit for all texts of all diagnostics of one record."""
-_MOST_LINE = 1 << 31
+_MAX_LINE = 1 << 31
 
 
 def kept_diagnostics(reported: Sequence[Diagnostic], children: int = 1) -> list[Diagnostic]:
@@ -56,7 +56,7 @@ def kept_diagnostics(reported: Sequence[Diagnostic], children: int = 1) -> list[
     """
     kept: list[Diagnostic] = []
     left_chars = _DIAGNOSTICS_CHARS * children
-    for one in map(_clipped_diagnostic, reported[: _MOST_DIAGNOSTICS * children]):
+    for one in map(_clipped_diagnostic, reported[: _MAX_DIAGNOSTICS * children]):
         left_chars -= sum(map(len, filter(None, (one.message, one.hint, one.file, one.excerpt))))
         if left_chars < 0:
             break
@@ -97,7 +97,7 @@ def _clipped(text: str | None, most_chars: int) -> str | None:
 
 
 def _place(number: int | None) -> int | None:
-    return number if number is not None and 0 <= number < _MOST_LINE else None
+    return number if number is not None and 0 <= number < _MAX_LINE else None
 
 
 def is_small(value: Any) -> Any:
@@ -106,8 +106,8 @@ def is_small(value: Any) -> Any:
         size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if size > MOST_VALUE_BYTES:
-        raise ValueError(f"{size} bytes of JSON, more than {MOST_VALUE_BYTES}")
+    if size > MAX_VALUE_BYTES:
+        raise ValueError(f"{size} bytes of JSON, more than {MAX_VALUE_BYTES}")
     return value
 
 
@@ -129,9 +129,9 @@ class FromObject:
 
 Name = Annotated[str, Field(max_length=4096)]
 FunctionName = Annotated[str, Field(pattern=r"^[^\W\d]\w*$", max_length=200)]  # names files, too
-Count = Annotated[int, Field(ge=0, le=LARGEST_EXACT)]
-Number = Annotated[int, Field(ge=1, le=LARGEST_EXACT)]
-Ms = Annotated[float, Field(ge=0, le=MOST_MS)]
+Count = Annotated[int, Field(ge=0, le=MAX_EXACT)]
+Number = Annotated[int, Field(ge=1, le=MAX_EXACT)]
+Ms = Annotated[float, Field(ge=0, le=MAX_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
 Diagnostics = Annotated[list[Annotated[Diagnostic, FromObject()]], AfterValidator(kept_diagnostics)]
@@ -356,7 +356,7 @@ class CacheKeyReport(Report):
 
     name: FunctionName
     source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
-        min_length=1, max_length=MOST_HASHES
+        min_length=1, max_length=MAX_HASHES
     )
 
 

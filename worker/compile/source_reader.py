@@ -14,7 +14,7 @@ from worker.compile.reports import InspectReport, ReadReport
 from worker.pool.pool import Pool
 
 INSPECT_DEADLINE_S = 30.0
-_LEAST_BYTES = 4 << 10
+_MIN_BYTES = 4 << 10
 _BYTES_OF_JSON = 20
 """Bytes in memory for each byte of a report's JSON."""
 
@@ -40,7 +40,7 @@ async def read_source(
 
 def size_bytes(report: ReadReport) -> int:
     """Return what a report takes in memory, at most."""
-    return _LEAST_BYTES + _BYTES_OF_JSON * len(report.model_dump_json())
+    return _MIN_BYTES + _BYTES_OF_JSON * len(report.model_dump_json())
 
 
 def _key_of(job: CompileJob) -> str:

@@ -21,7 +21,7 @@ from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun, places_of, size_bytes
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.pool import Pool
-from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes
+from worker.pool.shared_bytes import MAX_PARTS, Body, SharedBytes
 
 COMPARE_DEADLINE_S = 60.0
 
@@ -122,7 +122,7 @@ def _either(bits: Body | None, more: bytes) -> bytes:
 def _with_shared_first(parts: Mapping[str, Body]) -> dict[str, Body]:
     """Return `parts` with those first that a child can map without a copy."""
     shared = {name: part for name, part in parts.items() if isinstance(part, SharedBytes)}
-    first = dict(list(shared.items())[: MOST_PARTS - 1])
+    first = dict(list(shared.items())[: MAX_PARTS - 1])
     return first | {name: part for name, part in parts.items() if name not in first}
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
 
-from worker.pool.shared_bytes import MOST_PARTS, Body, SharedBytes, SharedParts
+from worker.pool.shared_bytes import MAX_PARTS, Body, SharedBytes, SharedParts
 
 SHARED_FROM_BYTES = 8 << 20
 """A pipe carries fewer bytes faster than a forked child maps them."""
@@ -24,7 +24,7 @@ async def body_of(parts: Sequence[Body]) -> AsyncIterator[Body | SharedParts]:
     Leading parts that are already shared are not copied.
     """
     if is_large(parts):
-        several = takewhile(lambda part: isinstance(part, SharedBytes), parts[: MOST_PARTS - 1])
+        several = takewhile(lambda part: isinstance(part, SharedBytes), parts[: MAX_PARTS - 1])
         shared = [part for part in several if isinstance(part, SharedBytes)]
         rest = parts[len(shared) :]
         try:

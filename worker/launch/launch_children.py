@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-from launch.messages import MOST_BATCH_ELEMENTS
+from launch.messages import MAX_BATCH_ELEMENTS
 from store.jobs.types import torch_lane
 from worker.pool.pool import Pool
 
@@ -37,7 +37,7 @@ class Children:
 
     kernels: Pool
     torch: Pool | None = None
-    batch_elements: int = MOST_BATCH_ELEMENTS
+    batch_elements: int = MAX_BATCH_ELEMENTS
     """The limit for the largest tensor of a batch of programs on the CPU device."""
 
     @property

@@ -12,7 +12,7 @@ from worker.launch.run import PreparedRun
 
 _SPACING = {"fp64": 2.0**-52, "fp32": 2.0**-23, "fp16": 2.0**-10, "bf16": 2.0**-7}
 """The distance from 1 to the next number, for types whose rounding errors are explained."""
-_MOST_ROUNDINGS = 64
+_MAX_ROUNDINGS = 64
 _NAN_BESIDE_NAN = (
     "The first mismatch is NaN in both the output and the reference: NaN is not equal to NaN, as "
     "with torch.allclose. Choose inputs for which the reference returns numbers."
@@ -74,7 +74,7 @@ def _note(comparison: Comparison, scale: float, dtype: str, *, is_downgraded: bo
     if not scale or dtype not in _SPACING:
         return None
     roundings = error / scale / _SPACING[dtype]
-    if roundings > _MOST_ROUNDINGS:
+    if roundings > _MAX_ROUNDINGS:
         return None
     return (
         f"The largest difference, {error:.2g}, is {max(1, round(roundings))} times the spacing "

@@ -17,8 +17,8 @@ from worker.pool.shared_bytes import Body, SharedBytes
 LIFE_S = 3600.0
 """The life of an answer, as in the store."""
 SHARED_FROM_BYTES = 1 << 20
-MOST_ANSWERS = 4096
-MOST_DESCRIPTORS = 128
+MAX_ANSWERS = 4096
+MAX_DESCRIPTORS = 128
 """The limit of descriptors for the answers of all callers together."""
 OVERHEAD_BYTES = 2 << 10
 SHARE = 2
@@ -112,8 +112,8 @@ class ReferenceCache:
             self._drop_oldest(caller)
         while (
             self._bytes.total() > self._most_bytes
-            or self._answers > MOST_ANSWERS
-            or self._descriptors > MOST_DESCRIPTORS
+            or self._answers > MAX_ANSWERS
+            or self._descriptors > MAX_DESCRIPTORS
         ):
             self._drop_oldest(next(iter(self._callers)))
 

@@ -26,7 +26,7 @@ from worker.pool.shared_bytes import Body
 
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
-MOST_UNWRITTEN_BYTES = 64 << 20
+MAX_UNWRITTEN_BYTES = 64 << 20
 """The limit of one launch's answers that are not yet written to the store."""
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class StoredReferences:
         if not self._store.has_room_for(answer.size_bytes):
             return
         self._unwritten[key] = answer
-        if sum(one.size_bytes for one in self._unwritten.values()) > MOST_UNWRITTEN_BYTES:
+        if sum(one.size_bytes for one in self._unwritten.values()) > MAX_UNWRITTEN_BYTES:
             await self.write()
 
     async def write(self) -> None:

@@ -35,10 +35,10 @@ from worker.launch.kernel_source import facts_of
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.run_binding import select
 
-MOST_CONFIGURATIONS = 8
+MAX_CONFIGURATIONS = 8
 """Configurations with constants of their own that run besides the launch's."""
-_MOST_S = 60.0
-_MOST_SHOWN_CHARS = 200
+_MAX_S = 60.0
+_MAX_SHOWN_CHARS = 200
 _HOOKS = frozenset({"pre_hook", "post_hook"})
 _REFUSED = frozenset({"compile_error", "lowering_failed"})
 """Slugs of failures that Triton's autotuner does not survive."""
@@ -65,7 +65,7 @@ class TunedLaunch:
         """Return the `result` of the first case with what tuning adds to it."""
         if result.verdict not in GOOD:
             return result
-        time = Deadline(min(_MOST_S, self.deadline.left_s / 2))
+        time = Deadline(min(_MAX_S, self.deadline.left_s / 2))
         try:
             reading = await self._read(time)
             if len(reading.configs) < 2:
@@ -143,7 +143,7 @@ class TunedLaunch:
             values = {name: canonical_value(value, "") for name, value in config.values.items()}
             if any(_includes(before, values) for before in ran):
                 continue
-            if len(ran) > MOST_CONFIGURATIONS or time.left_s <= 0:
+            if len(ran) > MAX_CONFIGURATIONS or time.left_s <= 0:
                 return
             ran.append(values)
             yield config, await self._run(first, values, time)
@@ -216,4 +216,4 @@ def _includes(constants: Mapping[str, Value], values: Mapping[str, Value]) -> bo
 def _text(config: TunedConfig) -> str:
     """Return the constants of a configuration for a message."""
     words = ", ".join(f"{name}={value}" for name, value in config.values.items())
-    return words if len(words) <= _MOST_SHOWN_CHARS else words[: _MOST_SHOWN_CHARS - 3] + "..."
+    return words if len(words) <= _MAX_SHOWN_CHARS else words[: _MAX_SHOWN_CHARS - 3] + "..."

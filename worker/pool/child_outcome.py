@@ -90,13 +90,13 @@ KEPT_TASKS = frozenset({"read", "compare"})
 UNPARSED_TASKS = frozenset({"compare"})
 """Tasks whose bodies are numbers: no text of them stays in the process."""
 
-MOST_JOBS = 200
-MOST_BYTES = 16 << 20
+MAX_JOBS = 200
+MAX_BYTES = 16 << 20
 """The most jobs of a child: the parser interns texts and fragments memory."""
-MOST_BUSY_S = 10.0
+MAX_BUSY_S = 10.0
 """All its jobs together: the kernel allows a child 60 s of CPU time."""
-LONGEST_LIFE_S = 600.0
-MOST_RSS_BYTES = 256 << 20
+MAX_LIFE_S = 600.0
+MAX_RSS_BYTES = 256 << 20
 """The largest resident set that a child may report."""
 REUSED_CHILD_LIMIT_S = 10.0
 """The time of a job in a used child; a fresh child gets the job's whole limit."""
@@ -137,9 +137,9 @@ class ChildUse:
         """Return True if another child should do the next job; `usage` is that of the last."""
         return (
             usage is None
-            or usage.max_rss_bytes >= MOST_RSS_BYTES
-            or self.jobs >= MOST_JOBS
-            or self.size_bytes >= MOST_BYTES
-            or self.busy_s >= MOST_BUSY_S
-            or now - self.born >= LONGEST_LIFE_S
+            or usage.max_rss_bytes >= MAX_RSS_BYTES
+            or self.jobs >= MAX_JOBS
+            or self.size_bytes >= MAX_BYTES
+            or self.busy_s >= MAX_BUSY_S
+            or now - self.born >= MAX_LIFE_S
         )

@@ -12,12 +12,12 @@ from typing import Any
 from worker.pool import frame
 from worker.pool.child_outcome import Ending, SentStage, Usage
 
-MOST_STAGE_HEADER_MEMBERS = 3
-MOST_MS = 86_400_000.0
+MAX_STAGE_HEADER_MEMBERS = 3
+MAX_MS = 86_400_000.0
 """A day: no reported time may be longer."""
-MOST_CPU_S = 1e9
-MOST_RSS_BYTES = 1 << 50
-LONGEST_DETAIL = 200
+MAX_CPU_S = 1e9
+MAX_RSS_BYTES = 1 << 50
+MAX_DETAIL = 200
 """The limit for a child's own words in a log or a message."""
 
 
@@ -76,7 +76,7 @@ class ChildProtocol:
         if kind == "ready" and not self.ready and self.sandbox_error is None:
             self.ready = True
         elif kind == "sandbox" and not self.ready and self.sandbox_error is None:
-            self.sandbox_error = str(received.header.get("message"))[:LONGEST_DETAIL]
+            self.sandbox_error = str(received.header.get("message"))[:MAX_DETAIL]
         elif kind == "prewarmed" and self.ready and not self.prewarmed and not self.stages:
             self.prewarmed = True
             self._on_prewarmed()
@@ -99,9 +99,9 @@ class ChildProtocol:
 
     def _stage(self, received: frame.Frame) -> SentStage:
         name, ms = received.header.get("stage"), received.header.get("ms")
-        if not isinstance(name, str) or ms is None or not _is_number(ms, MOST_MS):
+        if not isinstance(name, str) or ms is None or not _is_number(ms, MAX_MS):
             raise frame.FrameError("a stage frame needs a name (`stage`) and a time (`ms`)")
-        if len(received.header) > MOST_STAGE_HEADER_MEMBERS:
+        if len(received.header) > MAX_STAGE_HEADER_MEMBERS:
             raise frame.FrameError("a stage frame has a name and a time, and nothing else")
         if name not in self._awaited:
             raise frame.FrameError(
@@ -143,8 +143,8 @@ def _is_number(value: Any, most: float) -> bool:
 
 
 def _quoted(value: object) -> str:
-    short = value[:LONGEST_DETAIL] if isinstance(value, str) else value
-    return repr(short)[:LONGEST_DETAIL]
+    short = value[:MAX_DETAIL] if isinstance(value, str) else value
+    return repr(short)[:MAX_DETAIL]
 
 
 def _usage(value: object) -> Usage | None:
@@ -154,8 +154,8 @@ def _usage(value: object) -> Usage | None:
     """
     match value:
         case {"cpu_s": float(cpu_s), "max_rss_bytes": int(max_rss_bytes)} if _is_number(
-            cpu_s, MOST_CPU_S
-        ) and _is_number(max_rss_bytes, MOST_RSS_BYTES):
+            cpu_s, MAX_CPU_S
+        ) and _is_number(max_rss_bytes, MAX_RSS_BYTES):
             return Usage(cpu_s, max_rss_bytes)
     return None
 

@@ -37,7 +37,7 @@ _OF_SYS: Mapping[str, object] = {
 }
 _PARTS = ("__spec__", "__loader__", "__path__", "module_finder")
 """Attributes of modules whose objects hold paths too."""
-_MOST_ITEMS = 5000
+_MAX_ITEMS = 5000
 
 _Change = tuple[dict[str, Any], str, Any]  # whose, which, the value that is shown
 
@@ -100,7 +100,7 @@ class HiddenPaths:
             shown = self._of_value(value)
             if shown is not None:
                 yield names, name, shown
-            elif type(value) is dict and len(value) < _MOST_ITEMS and value is not names:
+            elif type(value) is dict and len(value) < _MAX_ITEMS and value is not names:
                 inner = ((key, self._of_value(item)) for key, item in list(value.items()))
                 yield from ((value, key, item) for key, item in inner if item is not None)
 
@@ -115,7 +115,7 @@ class HiddenPaths:
         if isinstance(value, PurePath):
             shown = self._of(str(value))
             return None if shown is None else type(value)(shown)
-        if type(value) is list and 0 < len(value) < _MOST_ITEMS:
+        if type(value) is list and 0 < len(value) < _MAX_ITEMS:
             items = [self._of_value(item) for item in value]
             if any(item is not None for item in items):
                 pairs = zip(items, value, strict=True)

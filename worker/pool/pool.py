@@ -40,7 +40,7 @@ takes its children with it.
 _FRAGILE = "3.6."
 """The Triton that, forked, now and then dies in LLVM's thread pool: fixed in 3.7."""
 _FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class Pool:
         self._spares: Spares | None = None
         self._up = asyncio.Event()
         self._restart: asyncio.Task[None] | None = None
-        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._backoff = Backoff(_FIRST_PAUSE_S, _MAX_PAUSE_S)
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -100,12 +100,12 @@ class SharedBytes:
 Body = bytes | SharedBytes
 """The body of a job: sent through the pipe, or shared if it is large."""
 
-MOST_PARTS = 16
+MAX_PARTS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """A body in several pieces of memory, `MOST_PARTS` at most: one behind the other, uncopied."""
+    """A body in several pieces of memory, `MAX_PARTS` at most: one behind the other, uncopied."""
 
     parts: tuple[SharedBytes, ...]
 

@@ -16,7 +16,7 @@ from worker.pool.idle_time import IdleTime
 _A_MOMENT_S = 0.03
 """In which the answer to a job may follow that needs no child."""
 _FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 
 
 class OrderChild(Protocol):
@@ -43,7 +43,7 @@ class Spares:
         self._lent: Counter[str] = Counter()
         """The number of lent children by profile, which will be given back."""
         self._loop = asyncio.get_running_loop()
-        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._backoff = Backoff(_FIRST_PAUSE_S, _MAX_PAUSE_S)
         self._processors = len(os.sched_getaffinity(0))
         self._closed = False
         idle.join(self._next_to_prepare)

@@ -23,7 +23,7 @@ from worker.sandbox.rlimits import ResourceLimits
 
 _ENVIRONMENT = {"PYTHONHASHSEED": "0"}
 _LEAVE_S = 5.0
-_MOST_WAITS = 5
+_MAX_WAITS = 5
 """A late zygote gets more time: on an overloaded machine a new one would be later still."""
 
 _log = logging.getLogger(__name__)
@@ -118,15 +118,15 @@ class ZygoteClient:
     async def _wait_until_warm(self, toolchain: ZygoteToolchain) -> None:
         """Wait until the zygote is warm; log if it is late. Raises ZygoteError."""
         name, start_s = f"the zygote of {toolchain.tasks_module}", toolchain.start_s
-        for waits in range(1, _MOST_WAITS + 1):
+        for waits in range(1, _MAX_WAITS + 1):
             await asyncio.wait([self._started], timeout=start_s)
             if self._started.done():
                 return self._started.result()
-            if waits < _MOST_WAITS:
+            if waits < _MAX_WAITS:
                 _log.warning(
                     "%s is not warm after %g s; waiting on, as it is alive", name, waits * start_s
                 )
-        raise ZygoteError(f"{name} was not warm after {_MOST_WAITS * start_s:g} s")
+        raise ZygoteError(f"{name} was not warm after {_MAX_WAITS * start_s:g} s")
 
     def order(self, profile: str, shared: Sequence[int] = ()) -> ChildProcess:
         """Order a child; it can be given its job at once. Raises ZygoteError, ValueError.

@@ -115,7 +115,7 @@ def _optional_layers(prepared: PreparedSandbox) -> list[tuple[str, Callable[[], 
 def _enter_limits(profile: SandboxProfile, *, has_user: bool) -> None:
     processes = None if profile.may_run_tools else 0
     if profile.may_run_tools and has_user:
-        processes = optional_layers.MOST_PROCESSES
+        processes = optional_layers.MAX_PROCESSES
     rlimits.enter(profile.limits, processes=processes)
 
 

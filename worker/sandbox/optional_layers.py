@@ -21,7 +21,7 @@ _FIRST_USER = 1 << 30
 _PIDS = 1 << 22
 SLOTS = 1 << 8
 """The number of users of one zygote; more children share them."""
-MOST_PROCESSES = 64
+MAX_PROCESSES = 64
 """The limit for one of these users, where a child may start programs."""
 
 

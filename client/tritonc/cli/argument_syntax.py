@@ -12,7 +12,7 @@ from tritonc.local_file import bounded_bytes
 from tritonc.upload import Upload, array
 
 OUTPUT = "output"
-MOST_ARRAY_BYTES = 1 << 30
+MAX_ARRAY_BYTES = 1 << 30
 FILL_PARAMETERS = {
     "zeros": (),
     "ones": (),
@@ -91,7 +91,7 @@ def launch_argument(text: str) -> Any:
 def _file(named: str) -> Upload:
     path = named.removesuffix(f":{OUTPUT}")
     try:
-        return array(bounded_bytes(Path(path), MOST_ARRAY_BYTES), output=path != named)
+        return array(bounded_bytes(Path(path), MAX_ARRAY_BYTES), output=path != named)
     except ValueError as error:
         raise ArgumentTypeError(f"{path}: {error}") from error
 

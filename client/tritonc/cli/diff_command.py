@@ -34,8 +34,8 @@ from tritonc.compilation import Compilation
 from tritonc.diagnostic import POSTED_SOURCE, printable
 from tritonc.diff import Diff
 
-MOST_LINES = 20
-MOST_OPCODES = 12
+MAX_LINES = 20
+MAX_OPCODES = 12
 _KEY = re.compile(r"(?:\S*/v1/compilations/)?([0-9a-f]{64})(?:[/?#]\S*)?")
 _REQUESTS = frozenset({".json", ".toml"})
 _EPILOG = """\
@@ -257,15 +257,15 @@ def _lines(diff: Diff, names: Sequence[str]) -> Iterator[str]:
     found = diff.instructions or {}
     opcodes = (found.get("delta") or {}).get("by_opcode") or {}
     if opcodes:
-        changes = [f"{name} {more:+d}" for name, more in islice(opcodes.items(), MOST_OPCODES)]
-        more = f", and {len(opcodes) - MOST_OPCODES} more" if len(opcodes) > MOST_OPCODES else ""
+        changes = [f"{name} {more:+d}" for name, more in islice(opcodes.items(), MAX_OPCODES)]
+        more = f", and {len(opcodes) - MAX_OPCODES} more" if len(opcodes) > MAX_OPCODES else ""
         yield f"opcodes: {', '.join(changes)}{more}"
     rows = found.get("by_line") or []
-    for row in rows[:MOST_LINES]:
+    for row in rows[:MAX_LINES]:
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
         yield f"{_place(row, names)}: {counts}"
-    if len(rows) > MOST_LINES:
-        yield f"and {len(rows) - MOST_LINES} more lines"
+    if len(rows) > MAX_LINES:
+        yield f"and {len(rows) - MAX_LINES} more lines"
 
 
 def _place(row: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal, TextTable, table
 from tritonc.service_errors import UnexpectedAnswer
 
-MOST_OPCODES = 12
+MAX_OPCODES = 12
 _STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 
 Document = Mapping[str, Any]
@@ -49,9 +49,9 @@ def _instructions(document: Document) -> Iterator[TextTable]:
     total = f"{document.get('total')} instructions, {document.get('code_bytes')} bytes"
     yield table(["class", "count"], _counts(document.get("by_class") or {}), total)
     opcodes = _counts(document.get("by_opcode") or {})
-    more = len(opcodes) - MOST_OPCODES
+    more = len(opcodes) - MAX_OPCODES
     title = f"and {more} more opcodes; --json has all" if more > 0 else ""
-    yield table(["opcode", "count"], opcodes[:MOST_OPCODES], title)
+    yield table(["opcode", "count"], opcodes[:MAX_OPCODES], title)
     cells = [
         [_place(row), str(row.get("total")), _named(row.get("by_class") or {})]
         for row in document.get("by_line") or ()

@@ -12,15 +12,15 @@ from tritonc.gate.metric_budget import number
 from tritonc.gate.report_text import one_line, shown_path
 from tritonc.upgrade.kernel_change import spilled
 
-MOST_CLASSES, MOST_LINES, MOST_TRIALS, MOST_FINDINGS = 6, 5, 8, 3
-MOST_TEXT_CHARS = 44
+MAX_CLASSES, MAX_LINES, MAX_TRIALS, MAX_FINDINGS = 6, 5, 8, 3
+MAX_TEXT_CHARS = 44
 _TRIED = ["", "setting", "registers", "spilled", "shared", "occupancy", "instructions", "tensor"]
 
 
 def write_explanation(explanation: Explanation, terminal: Terminal) -> None:
     """Write the report for people."""
     terminal.text("\n".join(_resources(explanation)))
-    costly = explanation.costly_lines()[:MOST_LINES]
+    costly = explanation.costly_lines()[:MAX_LINES]
     if lines := [_line(explanation, mix) for mix in costly]:
         terminal.draw(table(["line", "instructions", "spills", "mainly", "source"], lines))
     terminal.draw(table(_TRIED, _tried(explanation), "compiled side by side, not timed"))
@@ -84,7 +84,7 @@ def _resources(explanation: Explanation) -> Iterator[str]:
     counted = explanation.classes()
     if counted:
         total = number(explanation.numbers.metrics.get("instructions", 0))
-        shown = [f"{kind} {count}" for kind, count in counted[:MOST_CLASSES]]
+        shown = [f"{kind} {count}" for kind, count in counted[:MAX_CLASSES]]
         yield f"instructions: {total}: {', '.join(shown)}"
 
 
@@ -106,7 +106,7 @@ def _spills(explanation: Explanation) -> Iterator[str]:
 def _line(explanation: Explanation, mix: LineMix) -> list[str]:
     most = sorted(mix.by_class.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = [f"{kind} {count}" for kind, count in most if kind != SPILL and count][:2]
-    text = explanation.cell.kernel.lines.text(mix.file, mix.line)[:MOST_TEXT_CHARS]
+    text = explanation.cell.kernel.lines.text(mix.file, mix.line)[:MAX_TEXT_CHARS]
     spills = str(mix.by_class.get(SPILL, 0)) + (
         f" ({mix.local_bytes} B)" if mix.local_bytes else ""
     )
@@ -117,10 +117,10 @@ def _line(explanation: Explanation, mix: LineMix) -> list[str]:
 def _tried(explanation: Explanation) -> Iterator[list[str]]:
     best = explanation.best
     yield [" " if best else "*", "as it is", *_cells(explanation.numbers)]
-    for trial in explanation.trials[:MOST_TRIALS]:
+    for trial in explanation.trials[:MAX_TRIALS]:
         mark = "*" if trial is best else ""
         yield [mark, str(trial.proposal), *_cells(trial.numbers)]
-    if (more := len(explanation.trials) - MOST_TRIALS) > 0:
+    if (more := len(explanation.trials) - MAX_TRIALS) > 0:
         yield ["", f"and {more} more, in --json", *[""] * 6]
 
 
@@ -161,14 +161,14 @@ def _findings(explanation: Explanation) -> Iterator[str]:
 
 
 def _shown(explanation: Explanation, found: Sequence[CostFinding], noun: str) -> Iterator[str]:
-    for item in found[:MOST_FINDINGS]:
+    for item in found[:MAX_FINDINGS]:
         yield f"{_at(explanation, item.place)}: {item.message}"
     yield from _more(len(found), noun)
 
 
 def _more(count: int, noun: str) -> Iterator[str]:
-    if count > MOST_FINDINGS:
-        yield f"and more {noun}: {count - MOST_FINDINGS}, in --json"
+    if count > MAX_FINDINGS:
+        yield f"and more {noun}: {count - MAX_FINDINGS}, in --json"
 
 
 def _at(explanation: Explanation, place: Place | None) -> str:

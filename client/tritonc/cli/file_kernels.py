@@ -12,7 +12,7 @@ from tritonc.cli.posted_file import PostedFile, read_source, specialized
 from tritonc.cli.terminal import Say
 
 DEFAULT_TARGET = "cuda:90"
-MOST_FILES = 2000
+MAX_FILES = 2000
 _UNFLAGGED = {"file": [], "no_local_imports": False, "like": [], "autotune": False, "kernel": None}
 
 
@@ -36,7 +36,7 @@ class FileKernel:
 def files_with_kernels(word: str) -> list[Path]:
     """Return a file, or the files with kernels of a folder or an installed package, sorted.
 
-    Raises ArgumentTypeError if there is no such place, or for more than `MOST_FILES`.
+    Raises ArgumentTypeError if there is no such place, or for more than `MAX_FILES`.
     """
     path = Path(word)
     if path.is_file():
@@ -45,8 +45,8 @@ def files_with_kernels(word: str) -> list[Path]:
     if folder is None:
         raise ArgumentTypeError(f"{word}: no such file, folder or installed package")
     found = sorted(folder.rglob("*.py"))
-    if len(found) > MOST_FILES:
-        raise ArgumentTypeError(f"{word} has {len(found)} files; name at most {MOST_FILES}")
+    if len(found) > MAX_FILES:
+        raise ArgumentTypeError(f"{word} has {len(found)} files; name at most {MAX_FILES}")
     return [file for file in found if b"triton.jit" in file.read_bytes()]
 
 

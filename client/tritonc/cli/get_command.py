@@ -23,12 +23,12 @@ from tritonc.service_errors import ProblemError
 from tritonc.sweeps.sweep import Sweep
 
 KEY_DIGITS = 64  # of a compilation's key; other ids are shorter
-MOST_ROWS = 100
+MAX_ROWS = 100
 EITHER = "the key of a compilation, or the id of another job; a prefix; @last"
 
 Result = Compilation | Launch | Program | Proof | Sweep | Batch
 _STATES = ("queued", "running", "succeeded", "completed", "failed", "cancelled")
-_MOST_ITEMS = 1_000
+_MAX_ITEMS = 1_000
 _PAGE_ITEMS = 100
 _COLUMNS = ("created (UTC)", "kind", "state", "verdict", "kernel", "target", "id")
 
@@ -94,8 +94,8 @@ def _write(result: Result, args: Namespace, terminal: Terminal) -> None:
                 terminal.text(CompileFailed(result).render(name))
         case Sweep():
             if result.rows:
-                terminal.draw(sweep_table(result, result.rows[:MOST_ROWS]))
-            if (more := len(result.rows) - MOST_ROWS) > 0:
+                terminal.draw(sweep_table(result, result.rows[:MAX_ROWS]))
+            if (more := len(result.rows) - MAX_ROWS) > 0:
                 terminal.text(f"and {more} more rows; `tritonc sweep --id {result.id}` shows all")
             terminal.text("\n".join(closing_lines(result)))
         case Batch():
@@ -171,6 +171,6 @@ def _row(kind: str, item: ListItem) -> list[str]:
 
 def _limit(text: str) -> int:
     limit = int(text)
-    if not 1 <= limit <= _MOST_ITEMS:
+    if not 1 <= limit <= _MAX_ITEMS:
         raise ValueError
     return limit

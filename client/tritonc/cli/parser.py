@@ -46,7 +46,7 @@ examples:
       --emit ptx=-
   tritonc compile a.py b.py --target cuda:80 --target cuda:90 --signature '*fp32:16,i32'
 """
-_MOST_CHARS = 100
+_MAX_CHARS = 100
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)")
 _REQUIRED = "the following arguments are required"
@@ -151,7 +151,7 @@ class _SuggestingParser(argparse.ArgumentParser):
             word, known = next(flags, "").partition("=")[0], self._flags()
         else:
             return ""
-        close = get_close_matches(word[:_MOST_CHARS], sorted(set(known)), n=1, cutoff=0.6)
+        close = get_close_matches(word[:_MAX_CHARS], sorted(set(known)), n=1, cutoff=0.6)
         return f"; did you mean {close[0]}?" if close else ""
 
     def _choices(self, message: str) -> Iterable[str]:

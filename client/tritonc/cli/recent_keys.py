@@ -17,12 +17,12 @@ from tritonc.own_list import KINDS
 from tritonc.service_errors import ProblemError
 
 LAST = "@last"
-MOST_KEYS = 500
-MOST_BYTES = 1 << 20
-LONGEST_ID = 64
+MAX_KEYS = 500
+MAX_BYTES = 1 << 20
+MAX_ID = 64
 _ID = re.compile(r"[0-9a-f]{32,64}")
 _PREFIX = re.compile(r"[0-9a-f]+")
-_MOST_SHOWN = 4
+_MAX_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class RecentKeys:
             return
         again = {line.split("\t")[1] for line in added}
         kept = [line for line in self._lines() if again.isdisjoint(line.split("\t"))]
-        text = "\n".join([*kept, *added][-MOST_KEYS:]) + "\n"
+        text = "\n".join([*kept, *added][-MAX_KEYS:]) + "\n"
         with suppress(OSError):  # it only saves typing
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             written = self.path.with_name(f"recent.{os.getpid()}")
@@ -94,10 +94,10 @@ class RecentKeys:
             return []
         try:
             with self.path.open("rb") as file:
-                text = file.read(MOST_BYTES).decode("utf-8", "replace")
+                text = file.read(MAX_BYTES).decode("utf-8", "replace")
         except OSError:
             return []
-        return text.splitlines()[-MOST_KEYS:]
+        return text.splitlines()[-MAX_KEYS:]
 
 
 def remember(args: Namespace, keys: Iterable[str], name: str = "") -> None:
@@ -109,7 +109,7 @@ def remember(args: Namespace, keys: Iterable[str], name: str = "") -> None:
 
 def is_prefix(word: str) -> bool:
     """Return whether a word may be the beginning of a key or id, and is not a whole one."""
-    is_whole = len(word) in (32, LONGEST_ID) or len(word) > LONGEST_ID
+    is_whole = len(word) in (32, MAX_ID) or len(word) > MAX_ID
     return bool(_PREFIX.fullmatch(word)) and not is_whole
 
 
@@ -127,7 +127,7 @@ def whole_key(word: str, recent: RecentKeys, client: Client) -> str:
         message = f"{word}: no result of yours begins so; `tritonc list` shows those that are kept"
         raise ArgumentTypeError(message)
     if len(found) > 1:
-        listed = ", ".join(each[: len(word) + 8] for each in found[:_MOST_SHOWN])
+        listed = ", ".join(each[: len(word) + 8] for each in found[:_MAX_SHOWN])
         raise ArgumentTypeError(f"{word}: several of your results begin so: {listed}")
     return found[0]
 
@@ -135,7 +135,7 @@ def whole_key(word: str, recent: RecentKeys, client: Client) -> str:
 def _listed(client: Client, kind: str, prefix: str) -> list[str]:
     """Return ids of the caller's own that begin with a prefix; none if the key may not list."""
     try:
-        page = client.list(kind, prefix=prefix, limit=_MOST_SHOWN)
+        page = client.list(kind, prefix=prefix, limit=_MAX_SHOWN)
     except ProblemError as error:
         if error.slug != "forbidden":
             raise

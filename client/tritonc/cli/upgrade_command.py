@@ -24,7 +24,7 @@ from tritonc.upgrade.kernel_change import KernelChange
 from tritonc.upgrade.proposals import patch
 from tritonc.upgrade.upgrade_run import Upgrade, UpgradeRow, run_upgrade
 
-MOST_CLASSES = 3
+MAX_CLASSES = 3
 LINE_EVERY_S = 5.0
 """The least seconds between two lines of progress, where it cannot be drawn."""
 _UNREADABLE = (ArgumentTypeError, InvalidSignatureSource, OSError)
@@ -158,7 +158,7 @@ def _cells(row: UpgradeRow) -> list[str]:
     if change.new.failure is not None or change.old.failure is not None:
         state = "fails now" if change.new.failure is not None else "failed before"
         return [change.cell.kernel.name, change.cell.target, "", "", "", state, "", "", ""]
-    classes = list(change.classes())[:MOST_CLASSES]
+    classes = list(change.classes())[:MAX_CLASSES]
     return [
         change.cell.kernel.name,
         change.cell.target,

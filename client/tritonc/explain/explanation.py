@@ -18,9 +18,9 @@ from tritonc.upgrade.kernel_change import spilled
 from tritonc.upgrade.proposals import Proposal, proposals
 
 SPILL = "local"  # the class of instructions
-MOST_REGISTERS = 255  # of a thread, on NVIDIA's GPUs
+MAX_REGISTERS = 255  # of a thread, on NVIDIA's GPUs
 REGISTERS_PER_BLOCK = 65536
-MOST_TRIED = 24
+MAX_TRIED = 24
 _OPCODES_BY_SPEED = (r"v_s?w?mfma|v_s?wmma|[A-Z]MMA", r"[A-Z]GMMA", r"UTC[A-Z]*MMA")
 """Opcodes that multiply matrices: those of `mma.sync`, wgmma, and tcgen05."""
 
@@ -83,7 +83,7 @@ class Explanation:
         threads, maxnreg = resources.get("threads"), self.numbers.settings.get("maxnreg")
         if resources.get("backend") != "cuda":
             return None
-        limits = [(MOST_REGISTERS, "the hardware limit of a thread")]
+        limits = [(MAX_REGISTERS, "the hardware limit of a thread")]
         if isinstance(threads, int) and threads > 0:
             by_threads = REGISTERS_PER_BLOCK // threads // 8 * 8
             limits.append((by_threads, f"the most with {threads} threads"))
@@ -103,7 +103,7 @@ def explained(
     try:
         first = compilation_measured(compilation)
         numbers = measuring.with_instructions({cell: first})[cell]
-        tried = list(proposals(cell, numbers))[:MOST_TRIED]
+        tried = list(proposals(cell, numbers))[:MAX_TRIED]
         measured = measuring.compilations([item.cell for item in tried], {})
         found = client.explain(compilation.key, wait_s=wait_s)
         return Explanation(

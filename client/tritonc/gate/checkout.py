@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tritonc.local_file import bounded_bytes, text_of
 
-MOST_GATE_FILE_BYTES = 1 << 20
+MAX_GATE_FILE_BYTES = 1 << 20
 _OF_GIT = ".git"
 
 
@@ -58,7 +58,7 @@ class Checkout:
 
     def text(self, path: Path) -> str:
         """Return the text of a file. Raises OSError, also LeavesCheckout, UnicodeDecodeError."""
-        return bounded_bytes(self.inside(path), MOST_GATE_FILE_BYTES).decode()
+        return bounded_bytes(self.inside(path), MAX_GATE_FILE_BYTES).decode()
 
     def python_text(self, path: Path) -> str:
         """Return the text of a Python file. Raises OSError, also LeavesCheckout."""

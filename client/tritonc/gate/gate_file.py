@@ -8,7 +8,7 @@ import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
-from tritonc.gate.checkout import MOST_GATE_FILE_BYTES, Checkout
+from tritonc.gate.checkout import MAX_GATE_FILE_BYTES, Checkout
 from tritonc.gate.gated_kernel import (
     CONTRACT_SUFFIX,
     BudgetTable,
@@ -51,7 +51,7 @@ class InvalidGateFile(TritoncError):
 
 def _lines(path: Path) -> dict[KeyPath, int]:
     try:
-        return key_lines(bounded_bytes(path, MOST_GATE_FILE_BYTES).decode())
+        return key_lines(bounded_bytes(path, MAX_GATE_FILE_BYTES).decode())
     except (OSError, UnicodeDecodeError):
         return {}
 

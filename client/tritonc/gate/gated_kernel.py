@@ -34,7 +34,7 @@ KERNEL = (
     "local_imports",
     "contract",
 )
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """The limit of all texts that a gate file names, together."""
 CONTRACT_SUFFIX = ".contract"
 """The suffix of the file next to a kernel's source that has its contract."""
@@ -131,7 +131,7 @@ class KernelTables:
         self._read_argument = read_argument
         self._instead = instead
         self._texts: dict[Path, str] = {}
-        self._left_bytes = MOST_BYTES
+        self._left_bytes = MAX_BYTES
         matrix.only(MATRIX)
         self._targets = matrix.texts("targets")
         self._tritons = matrix.texts("tritons")
@@ -214,7 +214,7 @@ class KernelTables:
             text = self._checkout.python_text(path)
             self._left_bytes -= len(text.encode(errors="replace"))
             if self._left_bytes < 0:
-                limit = f"the gate reads at most {MOST_BYTES >> 20} MiB of sources"
+                limit = f"the gate reads at most {MAX_BYTES >> 20} MiB of sources"
                 raise OSError(errno.EFBIG, limit, str(path))
             self._texts[led] = text
         return self._texts[led]

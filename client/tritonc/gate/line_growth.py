@@ -15,7 +15,7 @@ from tritonc.gate.source_lines import SourceLines
 
 LineCounts = Mapping[str, Mapping[str, int]]
 """Instructions by the text of a line, then by class."""
-MOST_LINES = 3
+MAX_LINES = 3
 NOTHING_BESIDE = 10  # ignore lines that grew by less than a tenth of the largest growth
 
 
@@ -73,7 +73,7 @@ def grown_lines(
             line, text = texts.statement(mix.file, mix.line), texts.text(mix.file, mix.line)
             found.append(Growth(texts.path(mix.file), line, text, kind, there, here))
     found.sort(key=lambda g: (-g.growth, str(g.path), g.line))
-    return tuple(g for g in found[:MOST_LINES] if g.growth * NOTHING_BESIDE > found[0].growth)
+    return tuple(g for g in found[:MAX_LINES] if g.growth * NOTHING_BESIDE > found[0].growth)
 
 
 def _of(counts: Mapping[str, int], kind: str) -> int:

@@ -19,8 +19,8 @@ _RELATIVE = re.compile(r"^[ \t]*from[ \t]+(\.+)", re.MULTILINE)
 LIBRARIES = frozenset({"torch", "numpy"})
 """Packages for which the service has stand-ins: single modules of them may be sent."""
 _RESERVED = sys.stdlib_module_names | LIBRARIES | {"triton"}
-_MOST_COUNTED = 100_000
-MOST_PARTS, MOST_CHARS = 32, 512  # of a dotted name in a request
+_MAX_COUNTED = 100_000
+MAX_PARTS, MAX_CHARS = 32, 512  # of a dotted name in a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ModulePlace:
         files = 0
         folders = [self.folder_of(1)] if self.packages else []
         seen = 0
-        while folders and seen < _MOST_COUNTED:
+        while folders and seen < _MAX_COUNTED:
             for item in _entries(folders.pop()):
                 seen += 1
                 if item.suffix == ".py":
@@ -87,7 +87,7 @@ def place_of(path: Path, text: str) -> ModulePlace:
 def is_sendable(name: str) -> bool:
     """Return whether a request may have a module of this dotted name."""
     parts = name.split(".")
-    is_short = len(parts) <= MOST_PARTS and len(name) <= MOST_CHARS
+    is_short = len(parts) <= MAX_PARTS and len(name) <= MAX_CHARS
     return is_short and all(map(_NAME.fullmatch, parts))
 
 

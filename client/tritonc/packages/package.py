@@ -21,14 +21,14 @@ from tritonc.packages.module_sources import (
     read_text,
 )
 
-MOST_ROUNDS = 5
+MAX_ROUNDS = 5
 NEAR_ROUNDS = 3
 """Of these: those that send only modules that the file, or a module that was sent, imports."""
-MOST_FILES = 512  # in one request
-MOST_BYTES = 4 << 20  # of their texts
-MOST_ABSENT = 512
+MAX_FILES = 512  # in one request
+MAX_BYTES = 4 << 20  # of their texts
+MAX_ABSENT = 512
 _SHOWN = 3
-_MOST_CHARS = 1 << 20
+_MAX_CHARS = 1 << 20
 
 
 class Package:
@@ -101,7 +101,7 @@ class Package:
         """
         asked = filter(is_sendable, dict.fromkeys(needs))
         needed = [name for name in asked if not self._is_absent(name)]
-        if not needed or self._rounds > MOST_ROUNDS:
+        if not needed or self._rounds > MAX_ROUNDS:
             return False
         self._rounds += 1
         near = [name for name in needed if name in self._imported]
@@ -125,7 +125,7 @@ class Package:
             self._add_absent(name)
             return
         new = [item for item in (*self._parents(name), found) if item.name not in self.files]
-        if self._rounds > MOST_ROUNDS or not self._has_room(new):
+        if self._rounds > MAX_ROUNDS or not self._has_room(new):
             self._left_out.append(name)
             self._add_absent(name, is_here=True)
         else:
@@ -173,7 +173,7 @@ class Package:
         own = self.module.removesuffix(f".{INIT}")
         if f"{own}.".startswith(f"{missing}."):
             missing = name  # the packages of the file itself are there
-        if len(self.absent) < MOST_ABSENT and missing not in self.absent:
+        if len(self.absent) < MAX_ABSENT and missing not in self.absent:
             self.absent.append(missing)
 
     def _is_absent(self, name: str) -> bool:
@@ -181,7 +181,7 @@ class Package:
 
     def _has_room(self, new: list[ModuleText]) -> bool:
         texts = [*self.files.values(), *(item.text for item in new)]
-        return len(texts) <= MOST_FILES and sum(len(text.encode()) for text in texts) <= MOST_BYTES
+        return len(texts) <= MAX_FILES and sum(len(text.encode()) for text in texts) <= MAX_BYTES
 
     @property
     def notes(self) -> list[str]:
@@ -195,7 +195,7 @@ class Package:
             names = ", ".join(self._left_out[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
             lines.append(
                 f"note: {names} were asked for and not sent, as a request has at most "
-                f"{MOST_FILES} modules, {MOST_BYTES >> 20} MiB and {MOST_ROUNDS} rounds; "
+                f"{MAX_FILES} modules, {MAX_BYTES >> 20} MiB and {MAX_ROUNDS} rounds; "
                 "send others instead with --file and --no-local-imports"
             )
         return lines
@@ -240,7 +240,7 @@ def _imported_names(text: str, module: str) -> set[str]:
 
     `module` is its own dotted name, for relative imports. Invalid Python imports nothing.
     """
-    if len(text) > _MOST_CHARS:
+    if len(text) > _MAX_CHARS:
         return set()
     try:
         with warnings.catch_warnings(action="ignore"):  # about the user's own string literals

@@ -11,8 +11,8 @@ from typing import Any
 from tritonc.exchange import Request
 
 UNKNOWN = "unknown_digest"
-MOST_KNOWN = 100_000
-LEAST_CHARS = 100  # a shorter text is no longer than its digest
+MAX_KNOWN = 100_000
+MIN_CHARS = 100  # a shorter text is no longer than its digest
 _MEMBERS = ("compilation", "base")
 _LISTS = ("requests", "equivalent")
 
@@ -33,7 +33,7 @@ class SentTexts:
         """Note that the service has accepted a request, and so has its texts."""
         if request.body is None:
             return
-        if len(self._known) > MOST_KNOWN:
+        if len(self._known) > MAX_KNOWN:
             self._known.clear()
         for files in _files(request.body):
             self._known |= {digest_of(text) for text in files.values() if _is_long(text)}
@@ -69,7 +69,7 @@ def digest_of(text: str) -> str:
 
 
 def _is_long(text: Any) -> bool:
-    return isinstance(text, str) and len(text) > LEAST_CHARS
+    return isinstance(text, str) and len(text) > MIN_CHARS
 
 
 def _has_module(body: Mapping[str, Any]) -> bool:

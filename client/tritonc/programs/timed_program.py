@@ -7,7 +7,7 @@ from typing import Any
 from tritonc.launch_run import times_text
 from tritonc.members import read_members
 
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,10 @@ class ProgramTimes:
         if self.coverage is not None:
             measure = self.coverage_measure or "time"
             yield f"in its own kernels: {self.coverage:.0%} of the {measure}"
-        for entry in self.entries[:MOST_SHOWN]:
+        for entry in self.entries[:MAX_SHOWN]:
             yield f"  {entry.us:g} us, {entry.share:.0%}: {_named(entry, names)}"
-        if len(self.entries) > MOST_SHOWN:
-            yield f"  and {len(self.entries) - MOST_SHOWN} entries more"
+        if len(self.entries) > MAX_SHOWN:
+            yield f"  and {len(self.entries) - MAX_SHOWN} entries more"
 
 
 def _named(entry: ProgramEntry, names: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ MEASURED = (
     "compilation_key",
 )  # fmt: skip
 """The members of a row except its values."""
-_MOST_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
+_MAX_CHARS = 100  # of the reason for a bad verdict; the row itself has the full text
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _why(row: SweepRow) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
 
 
 _CELLS: Mapping[str, Callable[[SweepRow], str]] = {

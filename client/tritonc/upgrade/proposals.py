@@ -1,6 +1,6 @@
 """Settings that may give a kernel its old budget back with the newer Triton, and their patch.
 
-Only settings that were compiled are proposed, `MOST_TRIED` of a kernel at most. They are not timed.
+Only settings that were compiled are proposed, `MAX_TRIED` of a kernel at most. They are not timed.
 """
 
 import ast
@@ -15,11 +15,11 @@ from tritonc.gate.cells import Cell
 from tritonc.gate.report_text import shown_path
 from tritonc.signature_sources import shown_value
 
-MOST_WARPS, LEAST_BLOCK = 16, 16
+MAX_WARPS, MIN_BLOCK = 16, 16
 REGISTER_STEPS = (168, 128, 96, 80, 64, 48, 40, 32)
 """Registers of a thread at which more warps fit NVIDIA's multiprocessors."""
-MOST_REGISTER_STEPS = 2
-MOST_TRIED: Final = 24
+MAX_REGISTER_STEPS = 2
+MAX_TRIED: Final = 24
 """Settings that are compiled for a kernel and target: a source can have hundreds of constexprs."""
 _CONTEXT_LINES: Final = 2
 _COMMENT = re.compile(r"\s*# tritonc:")
@@ -53,7 +53,7 @@ def _options(numbers: CellNumbers) -> Iterator[tuple[str, int | None]]:
     warps, stages = (numbers.settings.get(name) for name in ("num_warps", "num_stages"))
     if isinstance(warps, int):
         tried = (warps * 2, warps // 2, warps * 4)
-        yield from (("num_warps", value) for value in tried if 1 <= value <= MOST_WARPS)
+        yield from (("num_warps", value) for value in tried if 1 <= value <= MAX_WARPS)
     if isinstance(stages, int):
         yield from (("num_stages", value) for value in (stages - 1, stages + 1) if value >= 1)
     if "maxnreg" in numbers.settings:
@@ -61,13 +61,13 @@ def _options(numbers: CellNumbers) -> Iterator[tuple[str, int | None]]:
         if numbers.settings["maxnreg"] is not None:
             yield "maxnreg", None
         below = [step for step in REGISTER_STEPS if step < registers]
-        yield from (("maxnreg", step) for step in below[:MOST_REGISTER_STEPS])
+        yield from (("maxnreg", step) for step in below[:MAX_REGISTER_STEPS])
 
 
 def _smaller_blocks(size: Any) -> list[int]:
     """Return what to try instead of a block size: a half and a quarter."""
     is_block = type(size) is int and size > 0 and size & (size - 1) == 0
-    return [s for s in (size // 2, size // 4) if s >= LEAST_BLOCK] if is_block else []
+    return [s for s in (size // 2, size // 4) if s >= MIN_BLOCK] if is_block else []
 
 
 def _changed(cell: Cell, member: str, name: str, before: Any, value: Any) -> Proposal:

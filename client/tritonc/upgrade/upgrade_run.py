@@ -18,14 +18,14 @@ from tritonc.gate.measure_cells import AT_ONCE, CellMeasuring, Say
 from tritonc.gate.metric_budget import Budgets
 from tritonc.service_errors import ProblemError
 from tritonc.upgrade.kernel_change import KernelChange, keeps_budget
-from tritonc.upgrade.proposals import MOST_TRIED, Proposal, proposals
+from tritonc.upgrade.proposals import MAX_TRIED, Proposal, proposals
 
 MEASURED: Budgets = {"instructions": ()}
 """Budgets without bounds: with them, instructions are counted."""
-MOST_EXPLAINED = 20
+MAX_EXPLAINED = 20
 _NOT_DERIVABLE = 422
 _MACHINE_CODE = ("sass", "amdgcn")
-_MOST_SHOWN = 3
+_MAX_SHOWN = 3
 _OPERATION = re.compile(r"(?m)^\s*(?:%[\w#:, %]+ = )?\"?([a-z][a-z_0-9]*\.[a-z][\w.]*)")
 _LAYOUT = re.compile(r"(?m)^#\w+ = #(\w+\.\w+<.*>)$")
 _LLVM = re.compile(r"(?m)^\s+(?:%[\w.]+ = )?(?:tail )?([a-z]+)\b(?:[^@\n]*@([\w.]+))?")
@@ -98,7 +98,7 @@ def run_upgrade(
     ]
     both_failed = [c for c in changes if c.old.failure and c.new.failure]
     ranked = sorted((c for c in changes if c not in both_failed), key=KernelChange.rank)
-    worst = [change for change in ranked if change.is_worse][:MOST_EXPLAINED]
+    worst = [change for change in ranked if change.is_worse][:MAX_EXPLAINED]
     found = _proposed(measuring, worst)
 
     def compared(change: KernelChange) -> UpgradeRow:
@@ -126,13 +126,13 @@ def _proposed(
         for change in worst
         if change.old.failure is None
     }
-    tried = [proposal for every in asked.values() for proposal in every[:MOST_TRIED]]
+    tried = [proposal for every in asked.values() for proposal in every[:MAX_TRIED]]
     measured = measuring.compilations([proposal.cell for proposal in tried], {})
     olds = {change.cell: change.old for change in worst}
     found: dict[Cell, tuple[Proposal | None, CellNumbers | None, int]] = {}
     for cell, every in asked.items():
-        found[cell] = None, None, len(every[MOST_TRIED:])
-        for proposal in every[:MOST_TRIED]:
+        found[cell] = None, None, len(every[MAX_TRIED:])
+        for proposal in every[:MAX_TRIED]:
             numbers = measured.get(proposal.cell)
             if numbers is not None and keeps_budget(olds[cell], numbers):
                 found[cell] = proposal, numbers, found[cell][2]
@@ -181,7 +181,7 @@ def responsible_pass(old: Mapping[str, Any], new: Mapping[str, Any]) -> _Respons
         delta.subtract(before[place])
         changed = {n: c for n, c in delta.items() if c and c != known[n]}
         if changed and sum(map(abs, delta.values())) > sum(map(abs, known.values())):
-            largest = sorted(changed, key=lambda n: (-abs(changed[n]), n))[:_MOST_SHOWN]
+            largest = sorted(changed, key=lambda n: (-abs(changed[n]), n))[:_MAX_SHOWN]
             shown = tuple(f"{n} {before[place][n]} -> {counts[n]}" for n in largest)
             return _ResponsiblePass(place[0], place[1], shown)
         known = delta

@@ -17,7 +17,7 @@ import triton.language as tl
 from compiler.front.diagnosis import wording
 
 Match = re.Match[str]
-_LONGEST_SOURCE_TEXT = 60
+_MAX_SOURCE_TEXT = 60
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class Rewording:
 def source_text(node: ast.AST) -> str:
     """Return the text of an expression, on one line and cut where it is long."""
     text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _LONGEST_SOURCE_TEXT else f"{text[:_LONGEST_SOURCE_TEXT]}..."
+    return text if len(text) <= _MAX_SOURCE_TEXT else f"{text[:_MAX_SOURCE_TEXT]}..."
 
 
 _LANGUAGE = "triton.language."
-_MOST_NAMES = 20
+_MAX_NAMES = 20
 
 
 def operands(error: BaseException | None) -> dict[str, str]:
@@ -95,4 +95,4 @@ def operands(error: BaseException | None) -> dict[str, str]:
 
 def _tensors(values: Mapping[str, object]) -> dict[str, str]:
     names = [name for name, value in values.items() if isinstance(value, tl.tensor)]
-    return {name: wording.cleaned(str(values[name].type)) for name in names[:_MOST_NAMES]}  # type: ignore[attr-defined]
+    return {name: wording.cleaned(str(values[name].type)) for name in names[:_MAX_NAMES]}  # type: ignore[attr-defined]

@@ -23,8 +23,8 @@ from compiler.slug import STATIC_ASSERT
 
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _RECURSION = "RecursionError"
-_MOST_NOTES = 20
-_MOST_REPLACEMENTS = 40
+_MAX_NOTES = 20
+_MAX_REPLACEMENTS = 40
 
 
 def of_compilation(
@@ -124,7 +124,7 @@ def _without_block_pointers(context: RaisedContext) -> list[Replacement]:
     """Return the texts to write instead of block pointers, if those are what is missing."""
     if not block_pointers.REMOVED.search(context.message):
         return []
-    return block_pointers.replacements(context.tree)[:_MOST_REPLACEMENTS]
+    return block_pointers.replacements(context.tree)[:_MAX_REPLACEMENTS]
 
 
 def _is_in(node: ast.AST, outer: ast.stmt | ast.Call) -> bool:
@@ -134,7 +134,7 @@ def _is_in(node: ast.AST, outer: ast.stmt | ast.Call) -> bool:
 def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
     """Return a warning for each distinct one that Triton or user code gave."""
     found: list[Diagnostic] = []
-    for warning in caught[:_MOST_NOTES]:
+    for warning in caught[:_MAX_NOTES]:
         file = file_in_kernel(warning.filename)
         span = Span(file, warning.lineno) if file and warning.lineno else None
         shown = excerpt(linecache.getlines(warning.filename), span) if span else None
@@ -188,7 +188,7 @@ def _calls(found: list[CallFrame], shown: CallFrame) -> list[Diagnostic]:
             note = frame.diagnostic("note", f"called from {frame.function.__name__} at {where}")
             if note not in notes:
                 notes.append(note)
-    return notes[:_MOST_NOTES]
+    return notes[:_MAX_NOTES]
 
 
 def _caused_by(

@@ -15,7 +15,7 @@ from compiler.rejection import closest
 
 _BEYOND_TOP = "beyond top-level package"
 _TRITON = "triton"
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 _ALIKE_IN_A_FILE = 0.66  # few names, so one that is only somewhat like it is meant
 
 
@@ -80,7 +80,7 @@ def missing_name(error: ImportError, place: Span) -> str | None:
     meant = closest(wanted, names, alike=_ALIKE_IN_A_FILE)
     if meant:
         return f"Did you mean {meant!r}? {file} defines it."
-    return f"{file} defines {', '.join(names[:_MOST_NAMES]) or 'nothing'}."
+    return f"{file} defines {', '.join(names[:_MAX_NAMES]) or 'nothing'}."
 
 
 def _wanted_name(error: ImportError) -> str:

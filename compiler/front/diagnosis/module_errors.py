@@ -34,8 +34,8 @@ _NO_ARGUMENT_OF_JIT = re.compile(r"^jit\(\) got an unexpected keyword argument '
 _LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu"})
 _JIT_ARGUMENTS = ("version", "repr", "launch_metadata", "do_not_specialize",
                   "do_not_specialize_on_alignment", "debug", "noinline")  # fmt: skip
-_MOST_NOTES = 20
-_MOST_NEEDS_SHOWN = 8
+_MAX_NOTES = 20
+_MAX_NEEDS_SHOWN = 8
 
 
 def of_definition(
@@ -106,8 +106,8 @@ def check_executed(loaded: Loaded) -> None:
 def of_needs(failure: Failure, loaded: Loaded) -> Failure:
     """Return the failure of a kernel that may need modules that were not sent, and name them."""
     needs = list(loaded.assumptions.needs)
-    shown = ", ".join(needs[:_MOST_NEEDS_SHOWN])
-    shown += ", ..." if len(needs) > _MOST_NEEDS_SHOWN else ""
+    shown = ", ".join(needs[:_MAX_NEEDS_SHOWN])
+    shown += ", ..." if len(needs) > _MAX_NEEDS_SHOWN else ""
     message = (
         f"the kernel needs modules that were not sent ({shown}): post each in `files`, or list it "
         f"in `absent` if it is not installed where the kernel runs. Without them: {failure.message}"
@@ -140,7 +140,7 @@ def of_assumptions(
     """Return a warning for each of `assumptions`, by default for all that were made."""
     warned = []
     made = loaded.assumptions.made if assumptions is None else assumptions
-    for assumption in made[:_MOST_NOTES]:
+    for assumption in made[:_MAX_NOTES]:
         span = Span(assumption.file, assumption.line)
         shown = excerpt(linecache.getlines(KERNEL_FOLDER + assumption.file), span)
         warned.append(

@@ -12,7 +12,7 @@ from compiler.front.diagnosis.context import Match, RaisedContext
 from compiler.front.stubs.torch_stub import Absent
 from compiler.rejection import closest
 
-_LONGEST_LIST = 8
+_MAX_LIST = 8
 
 
 def advice_on_name(name: str, known: set[str]) -> str | None:
@@ -84,7 +84,7 @@ def of_global(match: Match, context: RaisedContext) -> str:
             f"{name} is {value.__name__}, and {library} is not installed here. If it is a module, "
             f'post its file in `files` as "{file}".'
         )
-    if isinstance(value, list) and len(value) <= _LONGEST_LIST and all(map(_is_plain, value)):
+    if isinstance(value, list) and len(value) <= _MAX_LIST and all(map(_is_plain, value)):
         return f"Write `{name} = tl.constexpr({tuple(value)!r})`, or pass it as a parameter."
     return f"Pass {name} as a parameter, or make it a tl.constexpr if it is a constant."
 

@@ -5,7 +5,7 @@ import re
 
 from compiler.diagnostic import without_addresses
 
-LONGEST_MESSAGE = 4000
+MAX_MESSAGE = 4000
 _REPR = re.compile(r"^(?P<kind>[A-Z]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
 _BLOCK = re.compile(r"<\[(?P<shape>(?:'?\d+'?(?:, )?)*)\], (?P<element>[\w*<>]+)>")
 _SCALAR = re.compile(r"\b(u?int\d+|b?fp?\d+\w*)\[\]")
@@ -40,7 +40,7 @@ def words_of(error: BaseException) -> str:
 
 def cleaned(message: str | None) -> str:
     """Return a message of the front end without `repr` marks, addresses and type noise."""
-    text = _unwrapped(without_addresses((message or "")[:LONGEST_MESSAGE].strip()))
+    text = _unwrapped(without_addresses((message or "")[:MAX_MESSAGE].strip()))
     if text.startswith("UnsupportedLanguageConstruct"):
         text = text.split("\n")[-1]
     text = _BLOCK.sub(lambda m: f"{m['element']}[{_shape(m['shape'])}]", text)

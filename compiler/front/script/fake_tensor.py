@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DTYPES = named()
 _ADDRESS = 1 << 32
 """Of every storage: torch aligns them to 512 bytes."""
-_MOST_ROWS = 1_000
+_MAX_ROWS = 1_000
 """Rows that iterating over a tensor yields."""
 
 
@@ -201,7 +201,7 @@ class Tensor:
         return repr(self)
 
     def __iter__(self) -> Iterator[Tensor]:
-        return (self[row] for row in range(min(len(self), _MOST_ROWS)))
+        return (self[row] for row in range(min(len(self), _MAX_ROWS)))
 
     def _unknown(self, *_: Any, **__: Any) -> NoReturn:
         raise StandInUsed("the elements of a tensor are not known: nothing is computed here")
@@ -382,7 +382,7 @@ class Tensor:
         """Return the parts of one element along an axis."""
         at = self._axis(dim)
         return tuple(
-            self[(slice(None),) * at + (n,)] for n in range(min(self.shape[at], _MOST_ROWS))
+            self[(slice(None),) * at + (n,)] for n in range(min(self.shape[at], _MAX_ROWS))
         )
 
     def _axis(self, axis: int) -> int:

@@ -24,8 +24,8 @@ from compiler.front.script import torch_functions
 from compiler.front.script.fake_tensor import Tensor
 from compiler.front.stubs import driver_stub
 from compiler.messages.script_launches import (
-    MOST_LAUNCHES,
-    MOST_LINES,
+    MAX_LAUNCHES,
+    MAX_LINES,
     KernelLaunch,
     LaunchedParameter,
     LaunchesOrder,
@@ -33,7 +33,7 @@ from compiler.messages.script_launches import (
 )
 from compiler.messages.wire import Send
 
-_MOST_CPU_S = 5.0
+_MAX_CPU_S = 5.0
 """The CPU time of a script: a launch comes early, and an inspection waits for it."""
 _HINTS = {("tt.divisibility", 16): "divisible_by_16", ("tt.pointer_range", 32): "pointer_range_32"}
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -44,7 +44,7 @@ def launches(order: LaunchesOrder, body: bytes, send: Send) -> LaunchesReport:
     del send
     driver_stub.pretend(triton_api.target_of(order.target))
     recorded = _Recorded()
-    host_run = HostRun(torch_functions.known_names, recorded.runs(), _MOST_CPU_S)
+    host_run = HostRun(torch_functions.known_names, recorded.runs(), _MAX_CPU_S)
     # where it took too long or failed, what it launched before counts
     with _benchmarks_called_once(), contextlib.suppress(Failure):
         load(
@@ -73,9 +73,9 @@ class _Recorded:
         name = function.__name__
         first = self.by_kernel.get(name)
         if first is not None:
-            if line != first.line and line not in first.other_lines[: MOST_LINES - 1]:
+            if line != first.line and line not in first.other_lines[: MAX_LINES - 1]:
                 first.other_lines.append(line)
-        elif len(self.by_kernel) < MOST_LAUNCHES:
+        elif len(self.by_kernel) < MAX_LAUNCHES:
             parameters, options = _specialized(function, arguments, named)
             self.by_kernel[name] = KernelLaunch(
                 kernel=name, file=file, line=line, parameters=parameters, options=options,

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from compiler.reading.proposals.clues import DTYPES, Clue, Strength, UseClues
-from compiler.reading.proposals.parsed_function import MOST_DEPTH, ParsedFunction, argument
+from compiler.reading.proposals.parsed_function import MAX_DEPTH, ParsedFunction, argument
 
 ACCESSES = frozenset(
     {"load", "store", "make_block_ptr", "make_tensor_descriptor", "prefetch", "async_load"}
@@ -21,7 +21,7 @@ _COUNTS = frozenset({"range", "static_range", "cdiv", "arange", "program_id", "m
 _REDUCED = frozenset({"max", "min", "sum", "cumsum", "abs"})
 _INTEGER_CALLS = _COUNTS | SAME_VALUE | _REDUCED | {"load", ".load", ".to", "where"}
 _POINTER_NAME = ("ptr", "pointer")
-MOST_CANDIDATE_STEPS = 200
+MAX_CANDIDATE_STEPS = 200
 
 
 def is_access(name: str) -> bool:
@@ -52,7 +52,7 @@ class AddressRoots:
 
     def roots(self, node: ast.expr, depth: int = 0) -> frozenset[str]:
         """Return the parameters that an address starts from; nothing for an integer."""
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             return frozenset()
         if isinstance(node, ast.Name):
             return self._roots_of_name(node.id, depth)
@@ -112,7 +112,7 @@ class AddressRoots:
 
     def _is_base_first(self, node: ast.expr, depth: int) -> bool:
         """Return whether a sum starts with an address, not with an offset that one is added to."""
-        if depth > MOST_DEPTH or not self.roots(node, depth):
+        if depth > MAX_DEPTH or not self.roots(node, depth):
             return False
         match node:
             case ast.BinOp(left=left):
@@ -142,7 +142,7 @@ class AddressRoots:
         found: set[str] = set()
         waiting: list[ast.expr] = [pointer]
         names: set[str] = set()
-        for _ in range(MOST_CANDIDATE_STEPS):
+        for _ in range(MAX_CANDIDATE_STEPS):
             if not waiting:
                 return found
             match waiting.pop():
@@ -171,7 +171,7 @@ class AddressRoots:
 
     def _split(self, node: ast.expr, depth: int) -> None:
         """Note what is added to an address, on the way to its base."""
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             return
         if isinstance(node, ast.Name):
             if self._is_new("address", node.id):
@@ -215,13 +215,13 @@ class AddressRoots:
             elif isinstance(inner, ast.Name):
                 if inner.id in self._function.parameters:
                     self._evidence[inner.id].scalar.append(Clue("int", inner.lineno, reason))
-                if depth < MOST_DEPTH and self._is_new("integer", inner.id):
+                if depth < MAX_DEPTH and self._is_new("integer", inner.id):
                     for value in self._function.values.get(inner.id, ()):
                         self.integer(value, reason, depth + 1)
 
     def integer_elements(self, node: ast.expr, reason: str, depth: int = 0) -> None:
         """Note that all loads which `node` is computed from give integers."""
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             return
         for inner in self._integers(node):
             if isinstance(inner, ast.Call):

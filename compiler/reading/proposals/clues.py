@@ -18,7 +18,7 @@ FLOATS = {
     "float8e5b16": "fp8e5b16",
 }
 DTYPES = INTEGERS | FLOATS
-MOST_REASON_CHARS = 300
+MAX_REASON_CHARS = 300
 """A reason may quote the source, which may be long."""
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from compiler.reading import constants
 from compiler.reading.jit_decorator import Aliases
-from compiler.reading.proposals.clues import DTYPES, MOST_REASON_CHARS, Clue
+from compiler.reading.proposals.clues import DTYPES, MAX_REASON_CHARS, Clue
 from compiler.reading.proposals.parsed_function import ParsedFunction
 
-MOST_VALUES = 16
-MOST_VALUE_CHARS = 256
+MAX_VALUES = 16
+MAX_VALUE_CHARS = 256
 _TILE, _SMALL_TILE, _COUNT, _UNROLLED = 64, 32, 4, 4
-MOST_TILES = 3
+MAX_TILES = 3
 """With more of them, their product is what makes compiling slow."""
 _FLAG_NAME = re.compile(
     r"^(IS|HAS|USE|DO|ENABLE|WITH|NEEDS?|STORE|LOAD|RETURN|APPLY|EVEN|ADD|SKIP|SAVE|OUTPUT|COMPUTE|"
@@ -87,7 +87,7 @@ class ConstexprValues:
         is_shape = shape is not None and name not in _OPTIONS
         if is_shape and (found is None or found[3] == "low"):
             assert shape is not None
-            tile = _TILE if tiles <= MOST_TILES else _SMALL_TILE
+            tile = _TILE if tiles <= MAX_TILES else _SMALL_TILE
             found = _example(_int(tile), shape.line, shape.reason)
         if found is None:
             found = _example(_of_name(name), parameter["line"], "nothing says what it is")
@@ -97,7 +97,7 @@ class ConstexprValues:
             "hints": [],
             "values": values,
             "line": line,
-            "reason": reason[:MOST_REASON_CHARS],
+            "reason": reason[:MAX_REASON_CHARS],
             "confidence": confidence,
         }
 
@@ -116,7 +116,7 @@ class ConstexprValues:
                 for name, value in _entries(node.elt):
                     over = loops.get(value.id) if isinstance(value, ast.Name) else None
                     items = over.elts if isinstance(over, ast.List | ast.Tuple) else [value]
-                    if found := self._literals(items[:MOST_VALUES]):
+                    if found := self._literals(items[:MAX_VALUES]):
                         made[name] = (found, value.lineno, _TUNED, "high")
         return made
 
@@ -142,7 +142,7 @@ def _of_configs(facts: dict[str, Any], function: ParsedFunction) -> dict[str, Fo
     for config in facts["configs"]:
         for name, value in (config.get("constexprs") or {}).items():
             values = tried.setdefault(name, [])
-            if len(values) < MOST_VALUES and "literal" in value and value["literal"] not in values:
+            if len(values) < MAX_VALUES and "literal" in value and value["literal"] not in values:
                 values.append(value["literal"])
     line = function.first_line
     return {name: (values, line, _TUNED, "high") for name, values in tried.items() if values}
@@ -185,7 +185,7 @@ def _compared(
 ) -> Iterator[tuple[str, Found]]:
     line = other.lineno
     if isinstance(other, ast.Constant) and isinstance(other.value, str):
-        yield name, _example(other.value[:MOST_VALUE_CHARS], line, "is compared with this text")
+        yield name, _example(other.value[:MAX_VALUE_CHARS], line, "is compared with this text")
     elif is_equal and (number := _small(other)) is not None:
         yield name, _example(_int(number), line, "is compared with this number")
     elif function.dtype(other) in DTYPES:

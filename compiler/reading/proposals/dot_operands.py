@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from compiler.reading.proposals.address_roots import SAME_VALUE, AddressRoots
 from compiler.reading.proposals.clues import DTYPES, Clue, Strength, UseClues, strongest
-from compiler.reading.proposals.parsed_function import MOST_DEPTH, ParsedFunction, argument
+from compiler.reading.proposals.parsed_function import MAX_DEPTH, ParsedFunction, argument
 from compiler.reading.proposals.value_kinds import FLOAT_FUNCTIONS
 
 ASSUMED_ELEMENT = "fp16"
@@ -79,7 +79,7 @@ class _Values:
 
     def of(self, node: ast.expr, depth: int = 0) -> Elements:
         """Return whose element type `node` has."""
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             return None
         match node:
             case ast.Name(id=name):

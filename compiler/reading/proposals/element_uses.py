@@ -13,7 +13,7 @@ _INTEGERS_OF = {
     "static_range": "is a bound of a loop",
     "cdiv": "stands in tl.cdiv",
 }
-MOST_NAMES = 100
+MAX_NAMES = 100
 _SAID = {"int": "an integer", "bool": "a condition"}
 _OF_BITS = (ast.LShift, ast.RShift, ast.BitXor, ast.BitAnd, ast.BitOr)
 _OF_CONDITIONS = (ast.BitAnd, ast.BitOr)
@@ -146,7 +146,7 @@ class ElementUses:
                     waiting += [left, right]
                 case ast.Subscript(value=value):
                     waiting.append(value)
-                case ast.Name(id=name) if name not in names and len(names) < MOST_NAMES:
+                case ast.Name(id=name) if name not in names and len(names) < MAX_NAMES:
                     names.add(name)
                     waiting += self._function.values.get(name, ())
                 case ast.Call() as call:

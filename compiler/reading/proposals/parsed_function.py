@@ -7,7 +7,7 @@ from functools import cached_property
 
 from compiler.reading.jit_decorator import Aliases
 
-MOST_DEPTH = 50
+MAX_DEPTH = 50
 """The depth to which expressions and local names are followed."""
 _LANGUAGES = ("triton.", "tl.", "gl.", "ttgl.", "language.")
 

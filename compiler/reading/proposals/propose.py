@@ -9,7 +9,7 @@ from compiler.reading.facts import JitFunction
 from compiler.reading.jit_decorator import Aliases
 from compiler.reading.proposals.clues import (
     DTYPES,
-    MOST_REASON_CHARS,
+    MAX_REASON_CHARS,
     Clue,
     Strength,
     UseClues,
@@ -185,6 +185,6 @@ def _said(kind: str, clue: Clue, confidence: str, hints: list[str]) -> dict[str,
         "hints": hints,
         "values": [],
         "line": clue.line,
-        "reason": clue.reason[:MOST_REASON_CHARS],
+        "reason": clue.reason[:MAX_REASON_CHARS],
         "confidence": confidence,
     }

@@ -17,7 +17,7 @@ from compiler.reading.proposals.address_roots import (
 from compiler.reading.proposals.clues import Clue, UseClues
 from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 
-MOST_TERMS = 300
+MAX_TERMS = 300
 """Of one address; a longer one has no strides."""
 
 
@@ -35,7 +35,7 @@ def note_strides(
         terms = list(scan.terms(pointer))
         for root in addresses.roots(pointer):
             others = [term for term in terms if not _is_name(term, root)]
-            if any(map(scan.is_axis, others)) or len(terms) >= MOST_TERMS:
+            if any(map(scan.is_axis, others)) or len(terms) >= MAX_TERMS:
                 contiguous.add(root)
             for term in others:
                 if (name := scan.stride(term)) is not None:
@@ -79,7 +79,7 @@ class _Terms:
     def terms(self, address: ast.expr) -> Iterator[ast.expr]:
         """Yield what is added up to an address, through local names."""
         waiting, names = [address], set[str]()
-        for _ in range(MOST_TERMS):
+        for _ in range(MAX_TERMS):
             if not waiting:
                 return
             match waiting.pop():

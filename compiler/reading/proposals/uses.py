@@ -12,7 +12,7 @@ from compiler.reading.proposals.parsed_function import ParsedFunction, argument
 from compiler.reading.proposals.strides import note_strides
 from compiler.reading.proposals.value_kinds import ValueKinds, kind_of_type
 
-MOST_CALLS_DEEP = 16
+MAX_CALLS_DEEP = 16
 _SHAPED = frozenset({"zeros", "full", "ones", "reshape", "view", "broadcast_to"})
 _DESCRIPTOR_METHODS = frozenset({".load", ".store", ".gather", ".scatter", ".atomic_add"})
 _INTEGERS_OF = {
@@ -52,7 +52,7 @@ class Uses:
     def helper(self, call: ast.Call, name: str, depth: int) -> dict[str, tuple[ast.expr, UseClues]]:
         """Return the arguments of a call of a helper, with what it does with each."""
         callee = self._functions.get(name)
-        if callee is None or depth >= MOST_CALLS_DEEP:
+        if callee is None or depth >= MAX_CALLS_DEEP:
             return {}
         given = dict(zip(callee.positional, call.args, strict=False))
         given |= {word.arg: word.value for word in call.keywords if word.arg}
@@ -183,7 +183,7 @@ class _FunctionUses:
             case ast.BinOp(op=ast.Mult(), left=left, right=right):
                 names = [part.id for part in (right, left) if isinstance(part, ast.Name)]
                 return next((name for name in names if name in self._evidence), "")
-            case ast.Name(id=name) if depth < MOST_CALLS_DEEP:
+            case ast.Name(id=name) if depth < MAX_CALLS_DEEP:
                 values = self._function.values.get(name, [])[:1]
                 return next((self._multiple_of(value, depth + 1) for value in values), "")
         return ""

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 
 from compiler.reading.proposals.clues import FLOATS, INTEGERS
-from compiler.reading.proposals.parsed_function import MOST_DEPTH, ParsedFunction, argument
+from compiler.reading.proposals.parsed_function import MAX_DEPTH, ParsedFunction, argument
 
 _INT = frozenset(
     {"program_id", "num_programs", "arange", "cdiv", "range", "static_range", "argmax", "argmin",
@@ -49,7 +49,7 @@ class ValueKinds:
 
     def of(self, node: ast.expr | None, depth: int = 0) -> str | None:
         """Return `int`, `float`, `bool`, or None where the text does not say."""
-        if node is None or depth > MOST_DEPTH:
+        if node is None or depth > MAX_DEPTH:
             return None
         if id(node) not in self._nodes:
             self._nodes[id(node)] = None  # a cycle ends here

@@ -14,7 +14,7 @@ _POINTER_USERS = {
     "tt.load": "read", "tt.atomic_load": "read", "tt.store": "write", "tt.atomic_rmw": "write",
     "tt.atomic_store": "write", "tt.atomic_cas": "write",
 }  # fmt: skip
-_MOST_FOLLOWED = 1000
+_MAX_FOLLOWED = 1000
 
 
 def after(scope: NameScope, operation: Operation) -> None:
@@ -60,7 +60,7 @@ def _numbers(hint: str | None, rank: int) -> tuple[int, ...]:
 def _access_of(scope: NameScope, value: Value) -> str | None:
     """Return the direction of an access in this function whose address `value` leads to."""
     pending, seen = [value], {value}
-    while pending and len(seen) < _MOST_FOLLOWED:
+    while pending and len(seen) < _MAX_FOLLOWED:
         current = pending.pop()
         for use in scope.analysis.uses.get(current, []):
             if use.name in _POINTER_USERS:

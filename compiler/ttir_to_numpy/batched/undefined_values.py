@@ -25,7 +25,7 @@ _STORES = {"tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_store": 2, "tt.load": 1
 """Accesses with a mask, by the number of operands before it."""
 _SYMBOL = re.compile(r"(?:[\w.]+\.)?(_*[A-Za-z]\w*?)__")
 _LIBRARY = "triton.language"
-_MOST_FOLLOWED = 500
+_MAX_FOLLOWED = 500
 Kind = Literal["load", "gather", "histogram"]
 Part = tuple[tuple[str, ...], int]
 """A condition: how its lanes were moved, and the number of its value."""
@@ -180,7 +180,7 @@ class _Lanes:
         """Return the first operation that uses such lanes where the mask does not hold."""
         pending, seen = [(value, parts)], {value}
         for current, own in pending:
-            if len(seen) > _MOST_FOLLOWED:
+            if len(seen) > _MAX_FOLLOWED:
                 return uses[current][0]
             for use in uses.get(current, []):
                 if self._is_guarded(use, current, own):

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from programs.recorder.recording import Recording, current, refused
 
-_MOST = 1 << 20
+_MAX_COUNT = 1 << 20
 """Limit of the elements of a tensor that is converted to opaque values."""
 _ARITHMETIC = (
     "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv",
@@ -171,10 +171,10 @@ def _array(tensor: Any, **_: Any) -> Any:
 
 
 def _filled(tensor: Any, value: OpaqueValue) -> Any:
-    if tensor.numel() > _MOST:
+    if tensor.numel() > _MAX_COUNT:
         refused(
             "value_dependent",
-            f"it copies {tensor.numel()} values to the host; the limit is {_MOST}",
+            f"it copies {tensor.numel()} values to the host; the limit is {_MAX_COUNT}",
         )
     array = np.empty(list(tensor.shape), dtype=object)
     array.fill(value)

@@ -15,7 +15,7 @@ from programs.tape.schema import MAX_DEGREE, AtenOp, TensorMeta, TensorRef, Valu
 Tensors = Sequence[TensorMeta]
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _MAX_LAYERS = 1_000
-_LEAST_SCALE = 2**-20
+_MIN_SCALE = 2**-20
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
@@ -245,7 +245,7 @@ _RESIZING = (
 def _scales(given: Arguments, _tensors: Tensors) -> None:
     """Check scales: torch divides by them and rounds to an index, however large that is."""
     scales = [one for value in given.op.args[2:] for one in _numbers(value)]
-    _need(all(_LEAST_SCALE <= one <= 1 / _LEAST_SCALE for one in scales), "its scale is none")
+    _need(all(_MIN_SCALE <= one <= 1 / _MIN_SCALE for one in scales), "its scale is none")
 
 
 def _numbers(value: Value) -> list[float]:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from launch.messages import Finding
 from launch.request.verdict import RunEnding, Verdict
-from programs.gpu.program_order import COMPARE, MOST_CHANGED
+from programs.gpu.program_order import COMPARE, MAX_CHANGED
 from programs.program_job import CANDIDATE, REFERENCE, program_problem
 from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
@@ -39,8 +39,8 @@ from worker.pool.shared_bytes import Body
 
 _Sent = TypeVar("_Sent")
 _INPUT, _OP = "input:", "op-"
-_MOST_NAMED = 3
-_MOST_PATH_CHARS = 100
+_MAX_NAMED = 3
+_MAX_PATH_CHARS = 100
 
 
 class _WrongTurn(Report):
@@ -76,7 +76,7 @@ class DeviceReport(ReportedReplay):
         default_factory=dict
     )
     """Those kernels that could keep state, by short name."""
-    changed_storages: Annotated[list[Count], Field(max_length=MOST_CHANGED)] = Field(
+    changed_storages: Annotated[list[Count], Field(max_length=MAX_CHANGED)] = Field(
         default_factory=list
     )
     """Memory that a call changed, although none of its ops may write it."""
@@ -259,12 +259,12 @@ def _state_kept(tape: Tape, changed: Sequence[int], *, elsewhere: bool) -> list[
     """Return a finding about memory that a call changed without an op that may write it."""
     if any(storage >= len(tape.storages) for storage in changed):
         raise Malformed("a call changed a storage that the tape does not have")
-    names = [_described(tape, storage) for storage in changed[:_MOST_NAMED]]
+    names = [_described(tape, storage) for storage in changed[:_MAX_NAMED]]
     if elsewhere:
         names.append("memory that is not its own")
     if not names:
         return []
-    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
     message = (
         f"A call changed memory that none of its ops takes: {', '.join(names)}{more}. A kernel "
         "reached it behind an address that it loaded or computed, and could keep results there."
@@ -277,7 +277,7 @@ def _described(tape: Tape, storage: int) -> str:
     for call in range(len(CALLS)):
         for path, id_ in changeable(tape, call):
             if tape.tensors[id_].storage == storage:
-                return path[:_MOST_PATH_CHARS]
+                return path[:_MAX_PATH_CHARS]
     for op in tape.ops:
         ids = (id_ for id_ in getattr(op, "outputs", ()) if id_ is not None)
         if op.place is not None and any(tape.tensors[id_].storage == storage for id_ in ids):
@@ -310,7 +310,7 @@ def _not_matching(turn: _WrongTurn, tape: Tape) -> Finding:
     paths = [path for path, value in returned.items() if isinstance(value, TensorRef)]
     if max(turn.outputs) >= len(paths):
         raise Malformed("a timed run returned an output that the tape does not have")
-    named = ", ".join(paths[at][:_MOST_PATH_CHARS] for at in turn.outputs[:_MOST_NAMED])
+    named = ", ".join(paths[at][:_MAX_PATH_CHARS] for at in turn.outputs[:_MAX_NAMED])
     message = (
         f"Timed run {turn.repeat} does not match the reference in output {named}. Both had the "
         "same new inputs. The program is right for some inputs only, it keeps state between calls, "

@@ -20,7 +20,7 @@ from launch.request.launch_record import Device
 from launch.request.launch_request import RepeatsRequest
 from programs.gpu.program_order import DeviceKernel, ProgramOrder, ProgramTimingOrder
 from programs.program_job import program_problem
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.replay_order import MAX_OUTPUT_BYTES
 from programs.tape.schema import ELEMENT_BYTES, Tape, TapeLaunch, tensors_of
 from programs.worker.gpu.device_outcome import replayed_of
 from programs.worker.kernel_jobs import KernelUse
@@ -297,7 +297,7 @@ def _sent_bytes(candidate: Tape, reference: Tape | None) -> int:
     """Return the most bytes that both send; 0 if outputs are compared on the GPU."""
     ours = returned_bytes(candidate)
     theirs = returned_bytes(reference) if reference is not None else 0
-    return ours + theirs if max(ours, theirs) <= MOST_OUTPUT_BYTES else 0
+    return ours + theirs if max(ours, theirs) <= MAX_OUTPUT_BYTES else 0
 
 
 def returned_bytes(tape: Tape) -> int:

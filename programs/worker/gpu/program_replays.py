@@ -21,7 +21,7 @@ from cachetools import TTLCache
 from jobs.deadline import Deadline
 from launch.messages import Tolerance
 from programs.gpu.program_order import ProgramOrder
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.replay_order import MAX_OUTPUT_BYTES
 from programs.replay.storage_lifetimes import lifetimes
 from programs.tape.schema import Structure, Tape, TensorRef, by_path
 from programs.worker.gpu.device_outcome import both_of, doubt_times
@@ -200,7 +200,7 @@ class ProgramReplays:
 
 def is_too_large(tape: Tape) -> bool:
     """Return True if a program's outputs are too large to leave a GPU."""
-    return returned_bytes(tape) > MOST_OUTPUT_BYTES
+    return returned_bytes(tape) > MAX_OUTPUT_BYTES
 
 
 async def replay_pair(

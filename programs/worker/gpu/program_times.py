@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from programs.program_record import MOST_ENTRIES, EntryTime, ProgramTiming
+from programs.program_record import MAX_ENTRIES, EntryTime, ProgramTiming
 from programs.tape.schema import AtenOp, Op, Tape, TapeLaunch
 from worker.gpu.launcher.fault import JobFailed
 
 _SUM_RATIO, _SUM_US = 0.05, 2.0
 """A call's time and the sum of its ops' times may differ by the larger of both."""
-_MOST_NOTE_CHARS = 2000
-_LEAST_RATIO = 0.1
+_MAX_NOTE_CHARS = 2000
+_MIN_RATIO = 0.1
 """Lower bound of an interval's end, as a ratio of the median: below 1 us, intervals reach 0."""
 
 
@@ -67,14 +67,14 @@ def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
             f"The ops' times add up to {total_us:.1f} us, but the whole call takes "
             f"{read.median_us:.1f} us, so shares and coverage are rough."
         )
-    longest = sorted(entries, key=lambda one: -one.us)[:MOST_ENTRIES]
+    longest = sorted(entries, key=lambda one: -one.us)[:MAX_ENTRIES]
     coverage = kernels_us / total_us if total_us > 0 else None
     return ProgramTimes(read, longest, coverage, warnings, total_us, kernels_us)
 
 
 def note_of(result: Mapping[str, Any]) -> str:
     """Return the note in a launcher's last frame on its times, or on why there are none."""
-    return str(result.get("timing_note") or "")[:_MOST_NOTE_CHARS]
+    return str(result.get("timing_note") or "")[:_MAX_NOTE_CHARS]
 
 
 def speedup_of(candidate: ProgramTimes, reference: ProgramTimes) -> Speedup | None:
@@ -94,7 +94,7 @@ def speedup_of(candidate: ProgramTimes, reference: ProgramTimes) -> Speedup | No
 def _below(timing: ProgramTiming) -> float:
     """Return the logarithm of the median divided by the lower end of its interval."""
     low = timing.interval_us[0] if timing.interval_us else timing.min_us
-    return math.log(timing.median_us / max(low, _LEAST_RATIO * timing.median_us))
+    return math.log(timing.median_us / max(low, _MIN_RATIO * timing.median_us))
 
 
 def _above(timing: ProgramTiming) -> float:

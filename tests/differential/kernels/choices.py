@@ -18,7 +18,7 @@ SHAPES: Sequence[Shape] = (
 GRIDS = (
     (1, 1, 1), (2, 1, 1), (3, 1, 1), (5, 1, 1), (2, 2, 1), (3, 2, 1), (1, 3, 1), (2, 1, 2),
 )  # fmt: skip
-MOST_LANES = 64
+MAX_LANES = 64
 INPUT_LANES = 64
 """A power of two, so that any integer is an index by its lowest bits."""
 WHOLE = [kind for kind in KINDS.values() if kind.is_int]

@@ -21,7 +21,7 @@ from tests.differential.kernels.pointer_statements import Copy, Walk
 from tests.differential.kernels.statements import Assign, Atomic, Expected, Statement, Store
 from tests.differential.kernels.tiles import INT1, INT32, Node
 
-_MOST_REPAIRS = 20
+_MAX_REPAIRS = 20
 
 
 class TooManyUndefined(Exception):
@@ -34,7 +34,7 @@ def kernel_of(seed: int) -> tuple[Kernel, Expected | None]:
     Raises `TooManyUndefined`.
     """
     kernel = Generator(seed).kernel()
-    for _ in range(_MOST_REPAIRS):
+    for _ in range(_MAX_REPAIRS):
         try:
             return kernel, answer(kernel)
         except UndefinedAt as undefined:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.differential.kernels.choices import (
     FLOATS,
-    MOST_LANES,
+    MAX_LANES,
     SHAPES,
     WHOLE,
     Maker,
@@ -87,7 +87,7 @@ def gathered(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node:
     axis = make.random.randrange(len(shape))
     extent = make.random.choice([2, 4, 8])
     source = (*shape[:axis], extent, *shape[axis + 1 :])
-    if lanes_of(source) > MOST_LANES:
+    if lanes_of(source) > MAX_LANES:
         source, extent = shape, shape[axis]
     index = make.binary(
         "bit&", INT32, make.expression(INT32, shape, depth), make.literal(INT32, extent - 1)
@@ -114,7 +114,7 @@ def catenated(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node:
 
 
 def split(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node | None:
-    if 2 * lanes_of(shape) > MOST_LANES or len(shape) > 2:
+    if 2 * lanes_of(shape) > MAX_LANES or len(shape) > 2:
         return None
     operand = make.expression(kind, (*shape, 2), depth)
     return Node("split", kind, shape, (operand,), {"which": make.random.randrange(2)})
@@ -123,7 +123,7 @@ def split(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node | Non
 def ordered(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node:
     descending = make.random.random() < 0.5
     details = {"descending": descending}
-    if make.random.random() < 0.5 and 2 * lanes_of(shape) <= MOST_LANES:
+    if make.random.random() < 0.5 and 2 * lanes_of(shape) <= MAX_LANES:
         sources = [one for one in (*WHOLE, *FLOATS) if widened(one) == kind]
         if sources:
             source = make.random.choice(sources)
@@ -151,7 +151,7 @@ def product(make: Expressions, kind: Kind, shape: Shape, depth: int) -> Node | N
     name, inner = make.random.choice(sources[kind.name])
     source = KINDS[name]
     rows, columns = shape
-    if max(rows, columns) * inner > 4 * MOST_LANES:
+    if max(rows, columns) * inner > 4 * MAX_LANES:
         return None
     operands = [
         make.expression(source, (rows, inner), min(depth, 1)),

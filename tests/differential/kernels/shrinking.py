@@ -12,13 +12,13 @@ from tests.differential.kernels.kernel import Kernel, answer
 from tests.differential.kernels.statements import Expected, Statement
 from tests.differential.kernels.tiles import Node
 
-_MOST_TRIES = 400
+_MAX_TRIES = 400
 Disagrees = Callable[[Kernel, Expected | None], bool]
 
 
 def shrunk(kernel: Kernel, disagrees: Disagrees) -> Kernel:
     """Return a smaller kernel that still disagrees, or the same."""
-    tries = _MOST_TRIES
+    tries = _MAX_TRIES
     found = True
     while found:
         found = False

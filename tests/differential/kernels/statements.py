@@ -23,7 +23,7 @@ from tests.differential.kernels.tiles import (
     spread,
 )
 
-MOST_STEPS = 12_000
+MAX_STEPS = 12_000
 """Elements that one program may calculate; each takes the oracle some microseconds."""
 INDENT = "    "
 
@@ -43,7 +43,7 @@ class State:
     def count(self, elements: int) -> None:
         """Raise `Undefined` where a kernel takes too long."""
         self.steps += elements
-        if self.steps > MOST_STEPS:
+        if self.steps > MAX_STEPS:
             raise Undefined("a kernel that takes too long")
 
 

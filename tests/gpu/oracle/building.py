@@ -25,7 +25,7 @@ COMPILER_S, RUN_S, SEARCH_S = 40, 2.0, 15.0
 ATTEMPTS, GUESSES = 18, 3
 ENOUGH = 64
 """Changed elements that end the search for a launch."""
-MOST_BYTES = 1 << 18
+MAX_BYTES = 1 << 18
 """Most bytes that a launch may change: the GPU's results travel over the network."""
 
 
@@ -149,7 +149,7 @@ def _score(made: WatchedLaunch) -> float:
         finite += int(np.isfinite(values).sum())
         good = values[np.isfinite(values)]
         different |= good.size > 1 and bool((good != good[0]).any())
-    if not changed or size > MOST_BYTES:
+    if not changed or size > MAX_BYTES:
         return 0.0
     share = finite / changed
     return (min(1.0, changed / ENOUGH) * share if share > 0.9 else 0.3 * share) * (

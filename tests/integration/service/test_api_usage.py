@@ -15,7 +15,7 @@ import httpx
 import pytest
 from tritonc import Client
 
-from service.routes.usage import MOST_AMOUNTS
+from service.routes.usage import MAX_AMOUNTS
 from store import keys
 from store.api_keys import ApiKeys
 from store.connection import StoreClient, connect
@@ -60,7 +60,7 @@ def test_a_caller_sees_its_own_accounts_alone(
 
 def test_more_accounts_than_an_answer_has_room_for_are_refused(idle: Deployment) -> None:
     name = keys.USAGE + datetime.now(UTC).date().isoformat()
-    amounts = {f"requests caller-{n}": 1 for n in range(MOST_AMOUNTS + 1)}
+    amounts = {f"requests caller-{n}": 1 for n in range(MAX_AMOUNTS + 1)}
     asyncio.run(change(idle.redis_url, lambda redis: redis.hset(name, mapping=amounts)))
     try:
         with idle.client(authorization=f"Bearer {ADMIN_KEY}") as http:

@@ -64,7 +64,7 @@ async def test_no_budget_keeps_nothing(cache):
 
 
 async def test_there_are_so_many_answers_at_most(expected, monkeypatch):
-    monkeypatch.setattr("store.expected_outputs.MOST_ANSWERS", 3)
+    monkeypatch.setattr("store.expected_outputs.MAX_ANSWERS", 3)
     for name in "abcde":
         await expected.put("alice", name, b"1")
         await asyncio.sleep(0.002)

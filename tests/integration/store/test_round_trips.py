@@ -8,7 +8,7 @@ from store import keys
 from store.connection import StoreClient, connect
 from store.errors import StoreUnavailable
 from store.launches import Launches
-from store.round_trips import MOST_BYTES, shared_round_trips
+from store.round_trips import MAX_BYTES, shared_round_trips
 from tests.integration.service.running import free_port
 
 COMMANDS = 300
@@ -73,7 +73,7 @@ async def test_a_command_that_is_cancelled_leaves_the_others_alone(redis: StoreC
 
 
 async def test_long_commands_take_several_round_trips(redis: StoreClient):
-    text = b"x" * (MOST_BYTES // 3)
+    text = b"x" * (MAX_BYTES // 3)
 
     with shared_round_trips():
         await asyncio.gather(*(redis.set(f"{keys.PROBE}{n}", text) for n in range(10)))

@@ -84,9 +84,9 @@ async def test_a_job_that_kills_every_child_costs_itself_alone(pool):
 
 
 async def test_a_child_that_did_enough_is_replaced(pool, monkeypatch):
-    bounds = {"MOST_JOBS": 1, "MOST_BYTES": 1, "MOST_BUSY_S": 0, "LONGEST_LIFE_S": 0}
-    for bound, value in (bounds | {"MOST_RSS_BYTES": 200 << 20}).items():
-        do = "grow" if bound == "MOST_RSS_BYTES" else ""
+    bounds = {"MAX_JOBS": 1, "MAX_BYTES": 1, "MAX_BUSY_S": 0, "MAX_LIFE_S": 0}
+    for bound, value in (bounds | {"MAX_RSS_BYTES": 200 << 20}).items():
+        do = "grow" if bound == "MAX_RSS_BYTES" else ""
         with monkeypatch.context() as changed:
             changed.setattr(child_outcome, bound, value)
             pids = [(await act(pool, do)).result["pid"] for _ in range(2)]

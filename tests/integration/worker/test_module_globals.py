@@ -9,7 +9,7 @@ from struct import Struct
 import pytest
 
 from worker.gpu.timing_integrity.module_globals import (
-    MOST_SYMBOLS,
+    MAX_SYMBOLS,
     BadModule,
     ModuleGlobals,
     read_globals,
@@ -135,7 +135,7 @@ def test_any_changed_byte_of_a_header_is_read_or_refused(tmp_path: Path) -> None
 def test_more_symbols_than_modules_have_are_refused() -> None:
     header = Struct("<16sHHIQQQIHHHHHH")
     section = Struct("<IIQQQQIIQQ")
-    size = 24 * (MOST_SYMBOLS + 1)
+    size = 24 * (MAX_SYMBOLS + 1)
     sections = section.pack(0, 3, 0, 0, 0, 1, 0, 0, 1, 0)
     sections += section.pack(0, 2, 0, 0, header.size, size, 0, 0, 1, 24)
     start = header.pack(b"\x7fELF\x02\x01\x01", 2, 190, 1, 0, 0, header.size + size, 0, 64, 0, 0,

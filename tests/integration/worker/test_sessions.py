@@ -101,7 +101,7 @@ async def test_a_job_whose_time_is_over_is_not_begun_again(pool):
 
 
 async def test_a_child_that_did_enough_is_followed_by_another(pool, monkeypatch):
-    monkeypatch.setattr(child_outcome, "MOST_JOBS", 2)
+    monkeypatch.setattr(child_outcome, "MAX_JOBS", 2)
     with ChildSession(pool) as session:
         pids = [(await run(session)).result["pid"] for _ in range(5)]
 

@@ -25,7 +25,7 @@ KERNELS = (Path(__file__).parent / "kernels.py").read_text().partition("\n\n")[2
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 DTYPES = "float32 float32 float32 float64 float16 bfloat16 int32 int64 int8 uint8 bool".split()
 SCALARS = ("0", "1", "2", "-3", "0.5", "-1.25", "1e3", "True", "3.0", "float('inf')", "7")
-MOST_ELEMENTS = 2048
+MAX_ELEMENTS = 2048
 KEPT_ERRORS = 0.04
 """The share of raising statements that stay."""
 MAY_HANG = re.compile(r"\{(\w+)(\.[^}]*)?\}")
@@ -111,7 +111,7 @@ class _Generator:
 
     def _too_large(self) -> bool:
         tensors = [one for one in self._scope.values() if isinstance(one, torch.Tensor)]
-        return any(one.numel() > MOST_ELEMENTS or one.dim() > 6 for one in tensors)
+        return any(one.numel() > MAX_ELEMENTS or one.dim() > 6 for one in tensors)
 
     def _statement(self, template: str) -> tuple[str, str, list[str]]:
         """Return a module's line, a statement, and the names that it binds."""

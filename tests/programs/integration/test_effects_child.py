@@ -57,7 +57,7 @@ async def test_a_child_reads_each_kernel_as_this_process_would(readers: LazyPool
 async def test_many_kernels_are_read_by_several_children(
     readers: LazyPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_compiles, "MOST_BODY_BYTES", 2 * len(COPY))
+    monkeypatch.setattr(kernel_compiles, "MAX_BODY_BYTES", 2 * len(COPY))
     texts = {str(number): COPY for number in range(5)}
 
     found = await effects_of(texts, readers, deadline())

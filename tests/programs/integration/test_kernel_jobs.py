@@ -270,7 +270,7 @@ async def test_a_kernel_that_is_not_in_the_posted_texts_is_said_to_be_missing(us
 
 
 async def test_more_ways_to_compile_than_there_may_be_are_refused(uses, monkeypatch):
-    monkeypatch.setattr(kernel_jobs, "MOST_USES", 3)
+    monkeypatch.setattr(kernel_jobs, "MAX_USES", 3)
     tape = vector_add()
     launch = tape["ops"][1]
     more = [json.loads(json.dumps(launch)) for _ in range(4)]

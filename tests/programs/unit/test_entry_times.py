@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from programs.gpu.entry_times import (
-    MOST_MARKER_US,
+    MAX_MARKER_US,
     entry_medians,
     marker_us,
     without_markers,
@@ -32,7 +32,7 @@ def test_an_op_that_is_shorter_than_a_mark_takes_no_time_and_the_others_give_the
 def test_what_no_mark_takes_is_not_taken_out() -> None:
     found = without_markers([100.0, 100.0], whole_us=100.0)
 
-    assert found == [100.0 - MOST_MARKER_US] * 2
+    assert found == [100.0 - MAX_MARKER_US] * 2
 
 
 def test_ops_that_are_quicker_than_the_whole_stay_as_they_are() -> None:

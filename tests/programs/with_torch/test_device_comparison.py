@@ -19,7 +19,7 @@ from programs.replay.operators import DTYPES
 FLOATS = ["fp16", "bf16", "fp32", "fp64", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16"]
 INTEGERS = ["i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 SHAPES = [(), (0,), (1,), (7,), (40, 50), (3, 70, 9)]
-LARGEST_SUMMED = 1e300
+MAX_SUMMED = 1e300
 """The sum of larger numbers may or may not overflow, depending on the pieces."""
 Bits = tuple[torch.Tensor | None, torch.Tensor | None]
 
@@ -54,7 +54,7 @@ def assert_alike(
     mean, mean_there = summary.pop("mean"), summary_there.pop("mean")
     assert summary == summary_there
     largest = max(abs(float(summary[name] or 0)) for name in ("min", "max"))
-    if largest < LARGEST_SUMMED:
+    if largest < MAX_SUMMED:
         assert mean == mean_there or mean == pytest.approx(mean_there, abs=1e-9 * largest)
     assert found == found_there
     return found

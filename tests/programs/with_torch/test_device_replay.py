@@ -186,7 +186,7 @@ def test_a_kernel_that_writes_behind_a_tensor_is_reported_at_its_line(
         scale(pointers)
         floats(pointer(pointers, 1), COUNT + 1)[COUNT] = 1.0
 
-    monkeypatch.setattr(module, "_MOST_LOOKS", 0 if is_late else 100)
+    monkeypatch.setattr(module, "_MAX_LOOKS", 0 if is_late else 100)
     gpu.kernel("scale", beyond)
     tape = program(scaling(), [[COUNT]])
 

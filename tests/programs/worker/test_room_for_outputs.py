@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.deadline import Deadline
-from programs.replay.replay_order import MOST_OUTPUT_BYTES
+from programs.replay.replay_order import MAX_OUTPUT_BYTES
 from programs.tape.read_tape import read_tape
 from programs.worker.gpu.gpu_replay import ProgramGpu, returned_bytes
 from tests.programs.unit.recorded import sent, vector_add
@@ -25,8 +25,8 @@ def returning(elements):
 
 
 SMALL = returning(1)
-MUCH = returning(MOST_OUTPUT_BYTES // 8)
-TOO_MUCH = returning(MOST_OUTPUT_BYTES)
+MUCH = returning(MAX_OUTPUT_BYTES // 8)
+TOO_MUCH = returning(MAX_OUTPUT_BYTES)
 
 
 async def has_room_beside(size_bytes, candidate, reference):
@@ -44,9 +44,9 @@ async def has_room_beside(size_bytes, candidate, reference):
     ("candidate", "reference"), [(SMALL, MUCH), (MUCH, SMALL), (MUCH, MUCH), (MUCH, None)]
 )
 async def test_what_either_of_them_returns_takes_room(candidate, reference):
-    assert returned_bytes(MUCH) == MOST_OUTPUT_BYTES
+    assert returned_bytes(MUCH) == MAX_OUTPUT_BYTES
 
-    assert not await has_room_beside(ROOM_BYTES - MOST_OUTPUT_BYTES + 1, candidate, reference)
+    assert not await has_room_beside(ROOM_BYTES - MAX_OUTPUT_BYTES + 1, candidate, reference)
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ async def test_what_is_compared_on_the_gpu_takes_none(candidate, reference):
 
 
 async def test_what_returns_little_leaves_room_for_others():
-    assert await has_room_beside(ROOM_BYTES - MOST_OUTPUT_BYTES, SMALL, SMALL)
+    assert await has_room_beside(ROOM_BYTES - MAX_OUTPUT_BYTES, SMALL, SMALL)

@@ -1,7 +1,7 @@
 import pytest
 
 from compiler.proof.contract import Arithmetic, ContractError, ContractName, Inequality, Number
-from launch.contract.text import MOST_LINES, read_contract
+from launch.contract.text import MAX_LINES, read_contract
 
 SOFTMAX = """\
 # one program a row
@@ -69,7 +69,7 @@ def test_a_mistake_is_told_with_its_place(text: str, line: int, column: int, wor
 
 @pytest.mark.parametrize(
     "text",
-    ["(" * 1000 + "n", "-" * 1000 + "n", "n <= " + "1 + " * 1000 + "1", "\n" * (MOST_LINES + 1)],
+    ["(" * 1000 + "n", "-" * 1000 + "n", "n <= " + "1 + " * 1000 + "1", "\n" * (MAX_LINES + 1)],
 )
 def test_what_is_too_large_is_refused(text: str) -> None:
     with pytest.raises(ContractError):

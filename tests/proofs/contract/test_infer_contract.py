@@ -12,7 +12,7 @@ from launch.contract.infer_contract import (
 from launch.contract.text import read_contract
 from tests.lines_run import lines_run
 
-MOST_LINES = 120_000
+MAX_LINES = 120_000
 """Some 10 ms."""
 SIZES = ((211, 1009, 307), (89, 523, 1511), (1301, 2003, 761))
 
@@ -113,7 +113,7 @@ def many_sizes(constexprs: int) -> tuple[list[InferenceCase], dict[str, int]]:
 def test_no_pair_of_quotients_is_tried() -> None:
     cases, constexprs = many_sizes(80)
     found = []
-    lines_run(lambda: found.append(inferred_contract(cases, constexprs)), most=MOST_LINES)
+    lines_run(lambda: found.append(inferred_contract(cases, constexprs)), most=MAX_LINES)
     assert found == ["sizes grid_0 grid_1 grid_2\ngrid: grid_0, grid_1, grid_2\n"]
 
 
@@ -163,7 +163,7 @@ def test_an_inference_ends_after_a_bounded_number_of_steps(
         with contextlib.suppress(NotInferable):
             inferred_contract(cases, {f"C{i}": 2 + i for i in range(constexprs)})
 
-    lines_run(infer, most=MOST_LINES)
+    lines_run(infer, most=MAX_LINES)
 
 
 def test_more_sizes_than_the_budget_allows_are_named() -> None:

@@ -21,7 +21,7 @@ FUNCTION = """module {{
 STORE = (
     "    %p{i} = tt.addptr %x, %{at} : !tt.ptr<f32>, i32\n    tt.store %p{i}, %zero : !tt.ptr<f32>"
 )
-MOST_CPU_S = 60.0
+MAX_CPU_S = 60.0
 
 
 def report_of(body: str, more: str = "", contract: str = "x: n\n") -> ProofReport:
@@ -32,7 +32,7 @@ def report_of(body: str, more: str = "", contract: str = "x: n\n") -> ProofRepor
     )  # fmt: skip
     started = time.process_time()
     report = prove_kernel(order, text.encode(), lambda *_: None)
-    assert time.process_time() - started < MOST_CPU_S
+    assert time.process_time() - started < MAX_CPU_S
     return report
 
 
@@ -190,7 +190,7 @@ def test_a_proof_that_needs_too_much_memory_is_refused_by_name(
 ) -> None:
     body = "\n".join(store(i, "n") for i in range(5))
     assert report_of(body).refused == ""
-    monkeypatch.setattr(solver, "MOST_SOLVER_MIB", 0)
+    monkeypatch.setattr(solver, "MAX_SOLVER_MIB", 0)
     report = report_of(body)
     assert report.refused == "the proof takes more memory than one kernel may"
     assert report.accesses == []
@@ -199,6 +199,6 @@ def test_a_proof_that_needs_too_much_memory_is_refused_by_name(
 def test_what_the_solver_forgot_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     body = "\n".join(store(i, "n") for i in range(5))
     kept = [(one.answers["bounds"], one.answers["overflow"]) for one in report_of(body).accesses]
-    monkeypatch.setattr(linear, "MOST_PLACES", 1)
+    monkeypatch.setattr(linear, "MAX_PLACES", 1)
     again = [(one.answers["bounds"], one.answers["overflow"]) for one in report_of(body).accesses]
     assert again == kept

@@ -9,7 +9,7 @@ import pytest
 from compiler.job import CompileJob
 from launch.proof import prove_kernel
 from launch.proof.proof_messages import AnswerReport, ProofReport
-from launch.proof.prove_kernel import MOST_PROPOSALS, MOST_WITNESSES
+from launch.proof.prove_kernel import MAX_PROPOSALS, MAX_WITNESSES
 from proofs.proof_job import ProofJob
 from proofs.proof_record import ProvedAccess
 from proofs.proof_request import ProofLimits
@@ -52,7 +52,7 @@ def job_of(source: str, hints: list[str] | None = None) -> ProofJob:
 
 @pytest.fixture(scope="module")
 def many() -> ProofReport:
-    return report_of_stores(MOST_WITNESSES + 5)
+    return report_of_stores(MAX_WITNESSES + 5)
 
 
 def bounds_of(accesses: list[ProvedAccess]) -> list[Any]:
@@ -69,15 +69,15 @@ def test_a_record_does_not_grow_with_the_source_times_the_refuted_accesses(
 
 def test_accesses_beyond_the_most_witnesses_are_refuted_without_one(many: ProofReport) -> None:
     refuted = bounds_of(proved_accesses(many, job_of(stores(1)), KEY, TriedFix()))
-    assert len(refuted) == MOST_WITNESSES + 5
+    assert len(refuted) == MAX_WITNESSES + 5
     with_witness = [one for one in refuted if one.witness is not None]
-    assert with_witness == refuted[:MOST_WITNESSES]
+    assert with_witness == refuted[:MAX_WITNESSES]
     assert all(one.replay is not None for one in with_witness)
-    assert f"the first {MOST_WITNESSES}" in refuted[-1].reason
+    assert f"the first {MAX_WITNESSES}" in refuted[-1].reason
 
 
 def test_races_beyond_the_most_that_are_run_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prove_kernel, "MOST_RACES_RUN", 2)
+    monkeypatch.setattr(prove_kernel, "MAX_RACES_RUN", 2)
     masked = stores(4).replace(", s)", ", s, mask=offs < n)")
     report = report_of_source(
         masked, "kernel", TYPES, CONTRACT, {"B": 16}, checks=["bounds", "overflow", "races"]
@@ -94,7 +94,7 @@ def test_witnesses_beyond_their_most_bytes_are_left_out(
     refuted = bounds_of(proved_accesses(many, job_of(stores(1)), KEY, TriedFix()))
     written = [json.dumps(one.witness) for one in refuted if one.witness is not None]
     assert 0 < sum(map(len, written)) <= 1_000
-    left_out = refuted[MOST_WITNESSES - 1]
+    left_out = refuted[MAX_WITNESSES - 1]
     assert left_out.witness is None
     assert left_out.replay is None
     assert "1,000 bytes" in left_out.reason
@@ -104,7 +104,7 @@ def test_only_the_first_refuted_access_has_proposals() -> None:
     report = report_of_stores(6, proposes=True)
     proposed = [answer.proposals for one in report.accesses for answer in one.answers.values()]
     [sources] = [each for each in proposed if each]
-    assert len(sources) <= MOST_PROPOSALS
+    assert len(sources) <= MAX_PROPOSALS
 
 
 def test_a_kernel_with_hints_is_launched_as_one_without() -> None:

@@ -1,7 +1,7 @@
 """Successive halving: the variants that advance, their iterations, and reasons for the others."""
 
 from sweeps.search.measurement import MeasuredTime
-from sweeps.search.size_search import MOST_ITERATIONS, final_cut, next_round
+from sweeps.search.size_search import MAX_ITERATIONS, final_cut, next_round
 from tests.sweeps.search.made_up import FakeGpu, searched, variants
 
 
@@ -41,7 +41,7 @@ def test_a_noisy_time_far_behind_is_dropped():
 
 
 def test_an_overlap_that_more_repeats_would_not_resolve_is_dropped_and_says_so():
-    found = cut([time(10), time(20), time(20.1), time(21, 5, repeats=MOST_ITERATIONS, noisy=True)])
+    found = cut([time(10), time(20), time(20.1), time(21, 5, repeats=MAX_ITERATIONS, noisy=True)])
 
     assert found.kept == (0, 1)
     for index in (2, 3):

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 from tritonc import UnexpectedAnswer
-from tritonc.answer_tar import MOST_FILES, tar_files
+from tritonc.answer_tar import MAX_FILES, tar_files
 from tritonc.jit_hook import _unpacked
 
 GIB = 1 << 30
@@ -48,7 +48,7 @@ def test_files_are_read_by_name() -> None:
         pytest.param(sparse_tar(4 * GIB), id="sparse"),
         pytest.param(b"no tar" * 1000, id="no tar"),
         pytest.param(tar_of(("a", bytes(4096)))[:1024], id="cut off"),
-        pytest.param(tar_of(*((str(n), b"") for n in range(MOST_FILES + 1))), id="many files"),
+        pytest.param(tar_of(*((str(n), b"") for n in range(MAX_FILES + 1))), id="many files"),
         pytest.param(b"", id="empty"),
     ],
 )

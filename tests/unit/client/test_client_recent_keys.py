@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tritonc.cli.main import main
-from tritonc.cli.recent_keys import MOST_KEYS, RecentKeys
+from tritonc.cli.recent_keys import MAX_KEYS, RecentKeys
 from tritonc.own_list import KINDS
 
 from tests.unit.client.fake_tritond import KEY, FakeTritond, compilation, launch, run
@@ -115,10 +115,10 @@ def test_nothing_is_the_last_of_another_service(
 def test_the_file_of_keys_is_bounded(tmp_path: Path) -> None:
     recent = RecentKeys(tmp_path / "recent", URL)
 
-    recent.add(f"{number:064x}" for number in range(MOST_KEYS + 10))
+    recent.add(f"{number:064x}" for number in range(MAX_KEYS + 10))
 
-    assert len(recent.known()) == MOST_KEYS
-    assert recent.known()[-1] == f"{MOST_KEYS + 9:064x}"
+    assert len(recent.known()) == MAX_KEYS
+    assert recent.known()[-1] == f"{MAX_KEYS + 9:064x}"
 
 
 DOCUMENTS: dict[str, tuple[dict[str, Any], list[str]]] = {

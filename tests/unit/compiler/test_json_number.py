@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.json_number import LARGEST_EXACT, read_number, tagged_float, written_number
+from compiler.json_number import MAX_EXACT, read_number, tagged_float, written_number
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,8 @@ from compiler.json_number import LARGEST_EXACT, read_number, tagged_float, writt
     [
         (True, True),
         (7, 7),
-        (-LARGEST_EXACT, -LARGEST_EXACT),
-        (LARGEST_EXACT + 1, "9007199254740993"),
+        (-MAX_EXACT, -MAX_EXACT),
+        (MAX_EXACT + 1, "9007199254740993"),
         (1.5, 1.5),
         (math.nan, "NaN"),
         (math.inf, "Infinity"),

@@ -11,7 +11,7 @@ DOCUMENTS = [
     ROOT / "tests/security/cheats/README.md",
 ]
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-LONGEST = 100
+MAX_LENGTH = 100
 
 
 def test_no_line_of_a_document_is_too_long() -> None:
@@ -19,7 +19,7 @@ def test_no_line_of_a_document_is_too_long() -> None:
         (str(document.relative_to(ROOT)), line)
         for document in DOCUMENTS
         for line in FENCED.sub("", document.read_text()).splitlines()
-        if len(line) > LONGEST and not line.startswith("|")
+        if len(line) > MAX_LENGTH and not line.startswith("|")
     ]
 
     assert too_long == []

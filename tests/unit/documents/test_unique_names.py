@@ -1,4 +1,7 @@
-"""A class name is defined once in a package, so an import says which one is meant."""
+"""A class name is defined once in a package, so an import says which one is meant.
+
+Limits have one spelling.
+"""
 
 import re
 from collections import Counter
@@ -15,6 +18,9 @@ STAND_INS = ROOT / "compiler/front/stubs"
 FOLDERS = sorted(
     {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")} - {STAND_INS}
 )
+LIMIT = re.compile(
+    r"^_?(?:MOST|LONGEST|LARGEST|HIGHEST|LEAST|FEWEST|DEEPEST)(?:_\w+)?(?= *[:=,])", re.MULTILINE
+)
 CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 
 
@@ -30,3 +36,9 @@ def test_a_package_defines_a_class_name_once(folder: Path) -> None:
 
 def test_a_repeated_class_is_reported() -> None:
     assert repeated(["class Run:\n    pass\n", "class Run(Base):\n    pass\n"]) == ["Run"]
+
+
+def test_a_limit_begins_with_max_or_min() -> None:
+    texts = [path.read_text() for folder in FOLDERS for path in folder.glob("*.py")]
+
+    assert [name for text in texts for name in LIMIT.findall(text)] == []

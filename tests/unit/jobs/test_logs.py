@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jobs.logs import MOST_CHARS, MOST_TRACEBACK_CHARS, JsonLine, TextLine, log_as
+from jobs.logs import MAX_CHARS, MAX_TRACEBACK_CHARS, JsonLine, TextLine, log_as
 from jobs.work_context import CALLER_ID, KEY, REQUEST_ID, WORK, WORKER
 from store.byte_limits import MAX_LOG_LINE_BYTES
 
@@ -75,8 +75,8 @@ def test_quoted_text_neither_ends_a_line_nor_steers_a_terminal(form: logging.For
 
 @pytest.mark.parametrize("form", [TextLine(), JsonLine()])
 def test_a_line_is_bounded_whatever_it_quotes(form: logging.Formatter):
-    assert len(form.format(record("%s", "\n" * 1_000_000))) < 5 * MOST_CHARS + 500
-    assert len(form.format(with_error("x" * 1_000_000))) < MOST_TRACEBACK_CHARS + 500
+    assert len(form.format(record("%s", "\n" * 1_000_000))) < 5 * MAX_CHARS + 500
+    assert len(form.format(with_error("x" * 1_000_000))) < MAX_TRACEBACK_CHARS + 500
 
 
 @pytest.mark.parametrize("form", [TextLine(), JsonLine()])
@@ -87,7 +87,7 @@ def test_a_line_with_its_traceback_has_a_limit_in_bytes(form: logging.Formatter,
 
     line = form.format(error)
 
-    assert MOST_CHARS <= len(line.encode()) <= MAX_LOG_LINE_BYTES
+    assert MAX_CHARS <= len(line.encode()) <= MAX_LOG_LINE_BYTES
     if isinstance(form, JsonLine):
         assert json.loads(line)["traceback"]
 

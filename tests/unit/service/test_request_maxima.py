@@ -14,13 +14,13 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypeAliasType
 
 from adapters.mcp.protocol import TOOL_ARGUMENTS
-from compiler.request.field_bounds import MOST_UNKNOWN, Unbounded, check_bounds
+from compiler.request.field_bounds import MAX_UNKNOWN, Unbounded, check_bounds
 from launch.request.request_part import ReadLater
 from service.application import BODIES as CORE_BODIES
 from service.composition import FEATURES
 from tests.unit.service.applications import document
 
-MOST_ERRORS_AT_ONCE = 12_000
+MAX_ERRORS_AT_ONCE = 12_000
 """Each error takes about four microseconds to record and format."""
 BODIES = (*CORE_BODIES, *(body for feature in FEATURES for body in feature.bodies))
 MODELS = (*BODIES, *TOOL_ARGUMENTS)
@@ -114,7 +114,7 @@ def most_errors(place: Place) -> int:
     """Return how many errors one value can have at once, without values that are read later."""
     if is_model(place.annotation):
         fields = place.annotation.model_fields.values()
-        return MOST_UNKNOWN + sum(
+        return MAX_UNKNOWN + sum(
             max(1, most_errors(Place("", field.annotation, tuple(field.metadata))))
             for field in fields
         )
@@ -139,7 +139,7 @@ def test_every_list_object_and_text_of_a_request_has_a_maximum(model: type[BaseM
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_little_can_be_wrong_with_a_request_at_once(model: type[BaseModel]) -> None:
-    assert most_errors(Place("", model, ())) <= MOST_ERRORS_AT_ONCE
+    assert most_errors(Place("", model, ())) <= MAX_ERRORS_AT_ONCE
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from worker.fair_queue import MOST_PASSED, FairQueue, FairSemaphore
+from worker.fair_queue import MAX_PASSED, FairQueue, FairSemaphore
 
 
 class WaitingCallers:
@@ -62,10 +62,10 @@ async def test_a_caller_with_many_jobs_lets_others_in_between():
 async def test_work_in_the_background_is_not_passed_over_for_ever():
     line = await taken()
     await line.join("batch", is_batch=True)
-    for _ in range(MOST_PASSED + 2):
+    for _ in range(MAX_PASSED + 2):
         await line.join("ada")
 
-    assert (await line.serve(MOST_PASSED + 1))[MOST_PASSED] == "batch"
+    assert (await line.serve(MAX_PASSED + 1))[MAX_PASSED] == "batch"
 
 
 async def test_a_turn_of_one_who_is_cancelled_is_the_next_ones():

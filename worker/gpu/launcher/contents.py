@@ -191,7 +191,7 @@ def _cannot_be_made(error: Exception) -> JobFailed:
     return JobFailed("malformed_job", f"the arguments cannot be made: {error}")
 
 
-LONGEST_FIRST_RUN_MS = 1000.0
+MAX_FIRST_RUN_MS = 1000.0
 """No second run follows a longer first run, since it could exceed the time limit."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from launch.messages import Finding
 from worker.gpu.launcher.contents import (
-    LONGEST_FIRST_RUN_MS,
+    MAX_FIRST_RUN_MS,
     Contents,
     Flags,
     Outputs,
@@ -184,7 +184,7 @@ class DeviceRun:
                 outputs.release()
                 return elements
 
-        is_short = self._timings_ms["run"] <= LONGEST_FIRST_RUN_MS and not self._findings
+        is_short = self._timings_ms["run"] <= MAX_FIRST_RUN_MS and not self._findings
         missing = missing_of(self._contents, self._first_elements, run_again if is_short else None)
         send_missing(self._send, "unwritten", missing)
         return missing

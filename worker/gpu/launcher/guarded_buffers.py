@@ -223,7 +223,7 @@ class InitialContents:
             unmap(self._held.pop())
 
 
-MOST_SETS = 64
+MAX_SETS = 64
 _PART_OF_FREE_MEMORY = 0.5
 
 
@@ -287,7 +287,7 @@ def fresh_sets(
         )
         raise KernelFault(GpuFault.OUT_OF_MEMORY, message)
     sets = [first]
-    for _ in range(max(1, min(wanted, MOST_SETS, room + 1) - 1)):
+    for _ in range(max(1, min(wanted, MAX_SETS, room + 1) - 1)):
         sets.append(Buffers(context, job, contents))
         sets[-1].copy(first)
     return sets

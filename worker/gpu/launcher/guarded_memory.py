@@ -20,7 +20,7 @@ from worker.gpu.launcher.output_memory import OutputMemory
 
 MARGIN_BYTES = 64 << 20
 """Unmapped addresses on both sides; they cost nothing, and a far miss hits no other buffer."""
-_LOWEST_HINT, _HIGHEST_HINT = 1 << 44, 1 << 46
+_LOWEST_HINT, _MAX_HINT = 1 << 44, 1 << 46
 """Where addresses are drawn from: above what the driver takes, within what every GPU can say."""
 
 
@@ -78,7 +78,7 @@ def _reserve(size_bytes: int, page: int) -> int:
     The distance between two pieces of memory would else be the same in every launch, and a kernel
     could reach one from the other.
     """
-    drawn = _LOWEST_HINT + int.from_bytes(os.urandom(8), "little") % (_HIGHEST_HINT - _LOWEST_HINT)
+    drawn = _LOWEST_HINT + int.from_bytes(os.urandom(8), "little") % (_MAX_HINT - _LOWEST_HINT)
     status, start = cu.cuMemAddressReserve(size_bytes, page, drawn // page * page, 0)
     if status != cu.CUresult.CUDA_SUCCESS:
         start = check(cu.cuMemAddressReserve(size_bytes, page, 0, 0), "reserving addresses")

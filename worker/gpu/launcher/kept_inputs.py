@@ -16,10 +16,10 @@ from worker.gpu.launcher.fault import GpuFault, fault_of
 from worker.gpu.launcher.guarded_memory import GuardedMemory, Mapping, protect, unmap
 from worker.gpu.launcher.memory_checks import MemoryChecks
 
-_MOST_GPU_BYTES = 4 << 30
+_MAX_GPU_BYTES = 4 << 30
 _PART_OF_GPU = 16
 _HOST_BYTES = 1 << 30
-_MOST_PREPARED_BYTES = 128 << 20
+_MAX_PREPARED_BYTES = 128 << 20
 """The limit for one allocation of a job that waits for its turn."""
 
 
@@ -40,7 +40,7 @@ class KeptBudget:
         There are several launchers to a GPU.
         """
         if gpu_bytes < 0:
-            gpu_bytes = min(_MOST_GPU_BYTES, device.memory_bytes // _PART_OF_GPU)
+            gpu_bytes = min(_MAX_GPU_BYTES, device.memory_bytes // _PART_OF_GPU)
         return cls(gpu_bytes, host_bytes)
 
 
@@ -101,7 +101,7 @@ class KeptInputs:
         Raises JobFailed.
         """
         for index, key in enumerate(contents.keys):
-            is_small = contents.sizes_bytes[index] <= _MOST_PREPARED_BYTES
+            is_small = contents.sizes_bytes[index] <= _MAX_PREPARED_BYTES
             if key is None or not is_small or key in self._on_gpu or key in self._on_host:
                 continue
             if self._drawn(contents, index) is not None:

@@ -183,7 +183,7 @@ Take = Callable[[int, int], int]
 """Returns the address of new memory, of its size and alignment in bytes."""
 Fill = Callable[[int, int, int], None]
 """Sets memory: address, size in bytes, and the byte."""
-_LEAST_ALIGN_BYTES = 16
+_MIN_ALIGN_BYTES = 16
 
 
 def scratch_of(job: LauncherOrder, take: Take, fill: Fill) -> ScratchAddresses:
@@ -193,7 +193,7 @@ def scratch_of(job: LauncherOrder, take: Take, fill: Fill) -> ScratchAddresses:
         size_bytes = wanted.size_bytes * prod(job.grid) * job.abi.cluster[0]
         address = 0
         if size_bytes:
-            address = take(size_bytes, max(wanted.align_bytes, _LEAST_ALIGN_BYTES))
+            address = take(size_bytes, max(wanted.align_bytes, _MIN_ALIGN_BYTES))
             fill(address, size_bytes, 0)
         addresses.append(address)
     return ScratchAddresses(*addresses)

@@ -21,9 +21,9 @@ from worker.gpu.launcher.memory_checks_ptx import ENTRY, PTX, ROW_WORDS
 _DIGEST, _FILLED, _HOLDING = range(3)
 _WORD = 8
 _ROW_BYTES = ROW_WORDS * _WORD
-_MOST_IN_A_LAUNCH = 64
+_MAX_IN_A_LAUNCH = 64
 """Rows, of which each has as many blocks as the largest of them."""
-_MOST_ROWS = 4096
+_MAX_ROWS = 4096
 _THREADS = 256
 _BLOCK_BYTES = 16 * _THREADS
 _BLOCKS_A_MULTIPROCESSOR = 4
@@ -71,9 +71,9 @@ class MemoryChecks:
         self._key = int.from_bytes(os.urandom(_WORD), "little")
         module = check(cu.cuModuleLoadData(PTX), "loading the kernel of checks")
         self._function = check(cu.cuModuleGetFunction(module, ENTRY), "finding it")
-        self._table = map_memory(device, _MOST_ROWS * _ROW_BYTES).start
-        self._clear(_MOST_ROWS)
-        self._staged = _host_rows(_MOST_ROWS)
+        self._table = map_memory(device, _MAX_ROWS * _ROW_BYTES).start
+        self._clear(_MAX_ROWS)
+        self._staged = _host_rows(_MAX_ROWS)
         self._row = ctypes.c_uint64(0)
         self._parameters = (ctypes.c_void_p * 1)(ctypes.addressof(self._row))
         self._pointers = ctypes.addressof(self._parameters)
@@ -88,8 +88,8 @@ class MemoryChecks:
         What was asked is in no memory that a kernel can read when this returns.
         """
         answers: list[int] = []
-        for first in range(0, len(checks), _MOST_ROWS):
-            answers += self._ask(checks[first : first + _MOST_ROWS])
+        for first in range(0, len(checks), _MAX_ROWS):
+            answers += self._ask(checks[first : first + _MAX_ROWS])
         return answers
 
     def _ask(self, checks: Sequence[MemoryCheck]) -> list[int]:
@@ -98,8 +98,8 @@ class MemoryChecks:
         host, start = rows.ctypes.data, self._table
         uploaded = cu.cuMemcpyHtoDAsync(start, host, rows.nbytes, self._stream)
         check(uploaded, "writing what is asked")
-        for first in range(0, len(checks), _MOST_IN_A_LAUNCH):
-            some = checks[first : first + _MOST_IN_A_LAUNCH]
+        for first in range(0, len(checks), _MAX_IN_A_LAUNCH):
+            some = checks[first : first + _MAX_IN_A_LAUNCH]
             largest = max(one.size_bytes for one in some)
             blocks = max(1, min(-(-largest // _BLOCK_BYTES), self._most_blocks))
             self._launch(start + first * _ROW_BYTES, blocks, len(some))

@@ -21,23 +21,23 @@ from typing import Any
 import numpy as np
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-_LEAST_SHARED_BYTES = 64 << 10
+_MIN_SHARED_BYTES = 64 << 10
 """Shorter outputs go through the socket, which buffers some of them for its reader."""
-MOST_SHARED_BYTES = 2 << 30
+MAX_SHARED_BYTES = 2 << 30
 """More than a worker takes from one job."""
-_LEAST_SPARE_BYTES, _MOST_SPARE_BYTES = 4 << 20, 256 << 20
+_MIN_SPARE_BYTES, _MAX_SPARE_BYTES = 4 << 20, 256 << 20
 """The least size of an output for which pages are made ahead, and the limit of all such pages."""
-_MOST_ALIKE_BYTES = 32 << 20
+_MAX_ALIKE_BYTES = 32 << 20
 """The limit of all such pages for outputs of one size."""
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _POPULATE_FOR_WRITING = 23  # MADV_POPULATE_WRITE, since Linux 5.14
 _SPAN_BYTES = 4 << 20
-_MOST_THREADS = 8
+_MAX_THREADS = 8
 
 
 def is_shared(size_bytes: int) -> bool:
     """Return True if an output of this size is sent as shared memory."""
-    return _LEAST_SHARED_BYTES <= size_bytes <= MOST_SHARED_BYTES
+    return _MIN_SHARED_BYTES <= size_bytes <= MAX_SHARED_BYTES
 
 
 class SharedOutput:
@@ -108,11 +108,11 @@ class OutputMemory:
 
     def _prepare(self, size_bytes: int) -> None:
         """Have the next memory of this size made on another thread; others give way to it."""
-        if not _LEAST_SPARE_BYTES <= size_bytes <= _MOST_SPARE_BYTES:
+        if not _MIN_SPARE_BYTES <= size_bytes <= _MAX_SPARE_BYTES:
             return
         spares = self._spares.setdefault(size_bytes, deque())
         self._spares.move_to_end(size_bytes)
-        wanted = min(self._most_alike, max(1, _MOST_ALIKE_BYTES // size_bytes))
+        wanted = min(self._most_alike, max(1, _MAX_ALIKE_BYTES // size_bytes))
         while len(spares) < wanted and self._has_room_for(size_bytes):
             made: Future[_Pages] = Future()
             try:
@@ -124,7 +124,7 @@ class OutputMemory:
     def _has_room_for(self, size_bytes: int) -> bool:
         """Let go of what is of other sizes, until there is room for one more of this."""
         while sum(size * len(spares) for size, spares in self._spares.items()) + size_bytes > (
-            _MOST_SPARE_BYTES
+            _MAX_SPARE_BYTES
         ):
             oldest = next(iter(self._spares))
             if oldest == size_bytes:
@@ -183,7 +183,7 @@ def _populate(address: int, size_bytes: int) -> None:
         return
     with (
         contextlib.suppress(RuntimeError),
-        ThreadPoolExecutor(min(len(spans), _MOST_THREADS)) as threads,
+        ThreadPoolExecutor(min(len(spans), _MAX_THREADS)) as threads,
     ):
         list(threads.map(populate, spans))
 

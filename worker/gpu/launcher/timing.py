@@ -70,15 +70,15 @@ def _without_nvml() -> Iterator[None]:
         return
 
 
-_MOST_QUEUED = 256
+_MAX_QUEUED = 256
 """Operations behind a closed gate: far fewer than a stream takes before launching blocks."""
-_MOST_IN_A_BATCH = 16
+_MAX_IN_A_BATCH = 16
 """To queue so many takes less time than they run, so that the next batch is there in time."""
-_MOST_IN_FIRST_BATCH = 4
+_MAX_IN_FIRST_BATCH = 4
 """The GPU waits until it is queued, and only for it: later ones are queued while it runs."""
 _LOOK_S = 0.01
 """Between looks at the clocks, each of which takes a tenth of a millisecond."""
-_MOST_BATCHES = 2
+_MAX_BATCHES = 2
 """Queued at a time: one that runs, and the next."""
 
 
@@ -135,7 +135,7 @@ class Stopwatch:
         self._clocks = clocks
         self._gate = _Gate(device.stream)
         self._events = [
-            [(_event(), _event()) for _ in range(_MOST_IN_A_BATCH)] for _ in range(_MOST_BATCHES)
+            [(_event(), _event()) for _ in range(_MAX_IN_A_BATCH)] for _ in range(_MAX_BATCHES)
         ]
         self._turn = 0
         self._flush_bytes = 2 * device.l2_bytes // 4 * 4
@@ -152,7 +152,7 @@ class Stopwatch:
         seen = _Seen()
         plan = Plan(order)
         self._finish(self._queue(work, order, 1, is_timed=False), work, plan, seen)
-        plan.begin(most=max(1, min(_MOST_IN_A_BATCH, _MOST_QUEUED // _operations(work))))
+        plan.begin(most=max(1, min(_MAX_IN_A_BATCH, _MAX_QUEUED // _operations(work))))
         self._time_all(work, plan, seen)
         return {
             **summarise(plan.samples_us, order.min_repeats).to_dict(),
@@ -163,7 +163,7 @@ class Stopwatch:
 
     def _time_all(self, work: TimedWork, plan: Plan, seen: _Seen) -> None:
         under_way: deque[_Batch] = deque()
-        most_batches = _MOST_BATCHES if work.ready is None else 1
+        most_batches = _MAX_BATCHES if work.ready is None else 1
         sizes = _batch_sizes(work)
         while (count := plan.next_count()) > 0 or under_way:
             if count > 0 and len(under_way) < most_batches:
@@ -188,10 +188,10 @@ class Stopwatch:
 
     def _queue(self, work: TimedWork, order: TimingOrder, count: int, *, is_timed: bool) -> _Batch:
         """Queue so many runs; those that are timed all before the first of them may begin."""
-        self._turn = (self._turn + 1) % _MOST_BATCHES
+        self._turn = (self._turn + 1) % _MAX_BATCHES
         batch = _Batch(self._events[self._turn][:count], is_timed)
         record, stream, recording = cu.cuEventRecord, self._stream, "recording an event"
-        gated = is_timed and count * _operations(work) <= _MOST_QUEUED
+        gated = is_timed and count * _operations(work) <= _MAX_QUEUED
         if gated:
             self._gate.close()
         try:
@@ -235,10 +235,10 @@ class Stopwatch:
 
 def _batch_sizes(work: TimedWork) -> Iterator[int]:
     """Yield how many timed runs to queue at once; all there is room for where each is awaited."""
-    size = _MOST_IN_FIRST_BATCH if work.ready is None else _MOST_IN_A_BATCH
+    size = _MAX_IN_FIRST_BATCH if work.ready is None else _MAX_IN_A_BATCH
     while True:
         yield size
-        size = min(2 * size, _MOST_IN_A_BATCH)
+        size = min(2 * size, _MAX_IN_A_BATCH)
 
 
 def _operations(work: TimedWork) -> int:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from worker.gpu.launcher.launcher_order import TimingOrder
 from worker.gpu.launcher.statistics import enough_error, median_error
 
-MOST_SAMPLES = 10_000
-_FEWEST_SAMPLES = 3
+MAX_SAMPLES = 10_000
+_MIN_SAMPLES = 3
 _PART_TO_WARM_UP = 0.25
 _SHORTEST_ITERATION_MS = 0.001
 
@@ -56,10 +56,10 @@ class Plan:
         if self.is_warming_up:
             return min(self._left_to_warm_up, self._most)
         wanted = max(self.order.min_repeats, self._needed)
-        wanted = max(min(wanted, self.order.max_repeats or wanted), _FEWEST_SAMPLES)
+        wanted = max(min(wanted, self.order.max_repeats or wanted), _MIN_SAMPLES)
         under_way_ms = (self._queued - len(self.samples_us)) * self._iteration_ms
         left_ms = self.order.max_ms - self._spent_ms - under_way_ms
-        affordable = max(int(left_ms / self._iteration_ms), _FEWEST_SAMPLES - self._queued)
+        affordable = max(int(left_ms / self._iteration_ms), _MIN_SAMPLES - self._queued)
         return max(0, min(wanted - self._queued, affordable, self._most))
 
     def queue(self, count: int) -> None:
@@ -104,7 +104,7 @@ def iterations_needed(ordered: Sequence[float]) -> int:
         return 0
     error = median_error(ordered)
     if math.isinf(error):
-        return 2 * have + _FEWEST_SAMPLES
+        return 2 * have + _MIN_SAMPLES
     if error <= (enough := enough_error(ordered)):
         return have
-    return min(MOST_SAMPLES, max(have + 1, math.ceil(have * (error / enough) ** 2)))
+    return min(MAX_SAMPLES, max(have + 1, math.ceil(have * (error / enough) ** 2)))

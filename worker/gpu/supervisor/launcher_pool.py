@@ -16,7 +16,7 @@ from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherErro
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LauncherFacts
 
 _FIRST_PAUSE_S = 0.5
-_MOST_FAILED_STARTS = 3
+_MAX_FAILED_STARTS = 3
 _STOPS = "the worker stops"
 
 _log = logging.getLogger(__name__)
@@ -206,7 +206,7 @@ class LauncherPool:
             except LauncherError as error:
                 failed += 1
                 _log.warning("%s", error)
-                if failed == _MOST_FAILED_STARTS:
+                if failed == _MAX_FAILED_STARTS:
                     self.cordon(str(error))
                     return
                 await asyncio.sleep(_FIRST_PAUSE_S * 2**failed)

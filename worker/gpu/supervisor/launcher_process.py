@@ -31,7 +31,7 @@ _PASSED = ("PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DE
 _OUTPUT_BYTES = 64 << 10
 """Limit on the kept output of kernels."""
 _LAST_WORDS_BYTES = 4 << 10
-_MOST_PRINTED_BYTES = 8 << 20
+_MAX_PRINTED_BYTES = 8 << 20
 logger = logging.getLogger(__name__)
 
 
@@ -113,7 +113,7 @@ class LauncherProcess:
         The launcher must report where each job's output ends, and the kept output must be small:
         it is only cleared between jobs.
         """
-        return self._reports_printed and self._printed_bytes < _MOST_PRINTED_BYTES
+        return self._reports_printed and self._printed_bytes < _MAX_PRINTED_BYTES
 
     @property
     def pid(self) -> int | None:

@@ -90,13 +90,13 @@ MAX_FRAMES = 1 << 18
 MAX_NAME_CHARS = 2048
 MAX_NAMES_CHARS = 16 << 20
 """The limit for the names of all stages and outputs of a job together."""
-LEAST_SHARED_BYTES = 64 << 10
+MIN_SHARED_BYTES = 64 << 10
 """Launchers send less through the socket: each shared output is a descriptor here."""
 _Pieces = bytes | bytearray | SharedBytes
-MOST_ITERATIONS = 16
+MAX_ITERATIONS = 16
 """Timed runs whose outputs a launcher may send."""
 _ITERATIONS, _ITERATIONS_UNWRITTEN = (
-    [f"{kind}-{index}" for index in range(MOST_ITERATIONS)]
+    [f"{kind}-{index}" for index in range(MAX_ITERATIONS)]
     for kind in ("repeat", "repeat_unwritten")
 )
 _OUTPUTS = ("output", "unwritten", *_ITERATIONS, *_ITERATIONS_UNWRITTEN)
@@ -163,7 +163,7 @@ class LauncherProtocol:
         if isinstance(received.body, SharedBytes) or isinstance(pieces, SharedBytes):
             if pieces:
                 raise frame.FrameError(f"{argument} is shared, but comes in more than one piece")
-            if len(received.body) < LEAST_SHARED_BYTES:
+            if len(received.body) < MIN_SHARED_BYTES:
                 raise frame.FrameError(f"{argument} is shared, and of {len(received.body)} bytes")
             outputs[argument] = received.body
         elif not pieces:

@@ -16,7 +16,7 @@ from worker.pool import frame
 from worker.pool.shared_bytes import Body, NotSealed, SharedBytes
 
 _READ_BYTES = 1 << 18
-_MOST_DESCRIPTORS = 4
+_MAX_DESCRIPTORS = 4
 """Taken at once, so that surplus ones are seen; the kernel closes those beyond."""
 _DESCRIPTOR_BYTES = array.array("i").itemsize
 _CLOSE_ON_EXEC = 0x40000000  # MSG_CMSG_CLOEXEC, which Python does not name
@@ -77,7 +77,7 @@ class ResultChannel:
                 return b""
 
     def _receive(self) -> bytes:
-        room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR_BYTES)
+        room = socket.CMSG_SPACE(_MAX_DESCRIPTORS * _DESCRIPTOR_BYTES)
         data, sent, flags, _ = self._ours.recvmsg(_READ_BYTES, room, _CLOSE_ON_EXEC)
         for level, kind, content in sent:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):

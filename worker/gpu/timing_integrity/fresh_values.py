@@ -28,12 +28,12 @@ from worker.gpu.timing_integrity.run_comparison import (
 )
 from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
-MOST_IN_A_ROUND = 16
+MAX_IN_A_ROUND = 16
 """The most repeats that a stopwatch queues at a time."""
-MOST_ROUND_BYTES = 2 << 30
+MAX_ROUND_BYTES = 2 << 30
 """The limit for inputs and outputs kept in a round; one repeat always fits."""
-_FEWEST_ITERATIONS = 3
-_LEAST_POISON_BYTES = 2
+_MIN_ITERATIONS = 3
+_MIN_POISON_BYTES = 2
 """Smaller values equal the poison in every 256th byte by chance."""
 _ALIGN_BYTES = 256
 
@@ -124,8 +124,8 @@ class FreshValues:
         """Take memory for a round: as many repeats as there is room for."""
         sizes = [*self._random.values(), *self._left.values()]
         slot_bytes = max(1, sum(map(_padded, sizes)))
-        wanted = min(MOST_IN_A_ROUND, max(self._order.min_repeats, _FEWEST_ITERATIONS))
-        count = max(1, min(wanted, MOST_ROUND_BYTES // slot_bytes))
+        wanted = min(MAX_IN_A_ROUND, max(self._order.min_repeats, _MIN_ITERATIONS))
+        count = max(1, min(wanted, MAX_ROUND_BYTES // slot_bytes))
         at = self._memory.take(count * slot_bytes, _ALIGN_BYTES).address
         slots = []
         for _ in range(count):
@@ -152,7 +152,7 @@ class FreshValues:
                         at,
                         self._timed.first[index].address,
                         size,
-                        poison_in(contents, index, least_bytes=_LEAST_POISON_BYTES),
+                        poison_in(contents, index, least_bytes=_MIN_POISON_BYTES),
                     )
                     for index, at, size in left
                 ]
@@ -167,7 +167,7 @@ class FreshValues:
         made = 0
         for slot in self._slots[:count]:
             iteration = self._repeats + made
-            if iteration >= _FEWEST_ITERATIONS and self._spent_s * 1000 > self._order.values_ms:
+            if iteration >= _MIN_ITERATIONS and self._spent_s * 1000 > self._order.values_ms:
                 break
             self._make_values(slot, iteration)
             made += 1

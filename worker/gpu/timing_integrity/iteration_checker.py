@@ -18,7 +18,7 @@ from worker.gpu.launcher.launcher_context import LauncherContext
 from worker.gpu.timing_integrity.run_comparison import Piece, Poison, Tallies, Tally
 from worker.gpu.timing_integrity.timed_iteration import IterationsReport, TimedIteration
 
-MOST_RUNS = 10_200
+MAX_RUNS = 10_200
 """Timed and to warm up: as many as a stopwatch makes at most."""
 _PART_OF_FREE_MEMORY = 0.5
 _SMALL_BYTES = 64 << 20
@@ -70,7 +70,7 @@ class IterationChecker:
     ) -> None:
         self._comparison = context.comparison
         self.kept = empty_copies(context.memory, sets[0], list(first))
-        self._tallies = Tallies(context.memory, MOST_RUNS)
+        self._tallies = Tallies(context.memory, MAX_RUNS)
         pieces = [
             [
                 Piece(
@@ -89,7 +89,7 @@ class IterationChecker:
 
     def check(self, turn: int) -> None:
         """Queue a look at the run that was queued last, on the buffers of `turn`."""
-        if self._seen < MOST_RUNS:
+        if self._seen < MAX_RUNS:
             table = self._tables[turn % len(self._tables)]
             self._comparison.compare(table, self._tallies.address(self._seen))
             self._seen += 1

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 
-MOST_SYMBOLS = 100_000
-MOST_NAME_BYTES = 256
-MOST_GLOBALS = 1000
+MAX_SYMBOLS = 100_000
+MAX_NAME_BYTES = 256
+MAX_GLOBALS = 1000
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
@@ -92,8 +92,8 @@ def read_globals(cubin: bytes) -> ModuleGlobals:
             is_initialised = sections[index].kind != _WITHOUT_BYTES
             variables.append(ModuleGlobal(name, size, is_initialised))
             covered += size
-            if len(variables) > MOST_GLOBALS:
-                raise BadModule(f"the module has more than {MOST_GLOBALS} global variables")
+            if len(variables) > MAX_GLOBALS:
+                raise BadModule(f"the module has more than {MAX_GLOBALS} global variables")
     held = sum(section.size for section in sections if section.is_global)
     padding = sum(1 for _ in variables) * 15
     unnamed = max(0, held - covered - padding)
@@ -116,7 +116,7 @@ def _sections(cubin: bytes) -> list[_Section]:
 
 def _symbols(cubin: bytes, sections: list[_Section]) -> Iterator[tuple[str, int, int, int]]:
     """Yield name, type, section and size of every symbol. Raises BadModule."""
-    left = MOST_SYMBOLS
+    left = MAX_SYMBOLS
     for section in sections:
         if section.kind != _SYMBOLS:
             continue
@@ -142,5 +142,5 @@ class _Names:
 
     def __getitem__(self, at: int) -> str:
         """Return the name at `at`, cut where it is longer than names are."""
-        found = bytes(self._bytes[at : at + MOST_NAME_BYTES])
+        found = bytes(self._bytes[at : at + MAX_NAME_BYTES])
         return found.partition(b"\0")[0].decode("utf-8", "replace")

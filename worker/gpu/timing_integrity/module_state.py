@@ -18,7 +18,7 @@ from worker.gpu.timing_integrity.module_globals import (
 )
 from worker.gpu.timing_integrity.run_comparison import Piece, RunComparison, Tallies
 
-_MOST_KEPT_BYTES = 256 << 20
+_MAX_KEPT_BYTES = 256 << 20
 """The limit for all variables kept for comparison; larger ones are reported, but not compared."""
 _ALIGN_BYTES = 16
 
@@ -50,7 +50,7 @@ class ModuleState:
         places = {one.name: _place(module, one.name) for one in self._globals.variables}
         found = {name: place for name, place in places.items() if place is not None}
         sizes = {name: -(-size // _ALIGN_BYTES) * _ALIGN_BYTES for name, (_, size) in found.items()}
-        if not found or sum(sizes.values()) > _MOST_KEPT_BYTES:
+        if not found or sum(sizes.values()) > _MAX_KEPT_BYTES:
             return
         at = self._memory.take(sum(sizes.values()), _ALIGN_BYTES).address
         for variable in self._globals.variables:

@@ -19,7 +19,7 @@ REPORT = "report"
 PADDING_BYTES = 64 << 20
 """Behind every allocation, so that what is past one argument is not another's memory."""
 _ALL_PADDING_BYTES = 4 << 30
-MOST_REPORTED = 100
+MAX_REPORTED = 100
 _FOLDERS = ("/usr/local/cuda/bin", "/opt/cuda/bin", "/usr/local/cuda/compute-sanitizer")
 _PROFILER_FOLDERS = "/opt/nvidia/nsight-compute"
 _RAW_PAGE = ("--page", "raw", "--metrics")
@@ -78,7 +78,7 @@ def command_of(
         raise LookupError(name)
     command = [
         *(tools.sanitizer, "--tool", name, "--log-file", report, "--show-backtrace", "no"),
-        *("--strip-paths", "no", "--print-limit", str(MOST_REPORTED), "--kill"),
+        *("--strip-paths", "no", "--print-limit", str(MAX_REPORTED), "--kill"),
     ]
     if name == MEMCHECK:
         padding_bytes = min(PADDING_BYTES, _ALL_PADDING_BYTES // max(1, allocations))

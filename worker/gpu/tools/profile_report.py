@@ -28,7 +28,7 @@ _REASONS = (
 )  # fmt: skip
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _WHOLE = frozenset({"dram_read_bytes", "dram_write_bytes", "registers"})
-_MOST_STALLS = 3
+_MAX_STALLS = 3
 
 METRICS = ",".join(
     [*(name for name, _ in _NUMBERS.values()), *(_STALL.format(reason) for reason in _REASONS)]
@@ -57,7 +57,7 @@ def read(text: str) -> dict[str, Any]:
     known = sorted(
         ((value, reason) for reason, value in stalls.items() if value), key=lambda pair: -pair[0]
     )
-    profile["stalls"] = {reason: round(value, 2) for value, reason in known[:_MOST_STALLS]}
+    profile["stalls"] = {reason: round(value, 2) for value, reason in known[:_MAX_STALLS]}
     return profile
 
 

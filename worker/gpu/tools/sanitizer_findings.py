@@ -22,7 +22,7 @@ NEAR_BYTES = 64 << 20
 """The greatest distance in bytes at which an access counts as a miss of an argument."""
 _BEFORE = 16
 """The factor by which accesses before an argument's start are rarer than past its end."""
-MOST_FINDINGS = 16
+MAX_FINDINGS = 16
 _ACCESSES = {"read": Access.LOAD, "write": Access.STORE, "atomic": Access.ATOMIC}
 
 
@@ -56,7 +56,7 @@ def findings_of(accesses: Iterable[ReportedAccess], seen: Map) -> list[Finding]:
         name = slot.leaf.name if slot else None
         key = (one.kind, one.access, one.path, one.line, one.other_line, name)
         groups.setdefault(key, []).append(one)
-    return [_finding(group, seen) for group in list(groups.values())[:MOST_FINDINGS]]
+    return [_finding(group, seen) for group in list(groups.values())[:MAX_FINDINGS]]
 
 
 def _finding(group: Sequence[ReportedAccess], seen: Map) -> Finding:

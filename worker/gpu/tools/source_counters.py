@@ -11,10 +11,10 @@ from itertools import pairwise
 from compiler.lines.hot_lines import CountedInstruction
 from worker.gpu.tools.profile_report import NoProfile, complaint
 
-MOST_INSTRUCTIONS = 50_000
-_MOST_TEXT_CHARS = 400
-_MOST_COLUMNS = 500
-_LARGEST_COUNT = 2**53 - 1
+MAX_INSTRUCTIONS = 50_000
+_MAX_TEXT_CHARS = 400
+_MAX_COLUMNS = 500
+_MAX_COUNT = 2**53 - 1
 _ADDRESS, _TEXT = "Address", "Source"
 _SAMPLES = ("# Samples", "Warp Stall Sampling (All Samples)")
 _EXECUTED = "Instructions Executed"
@@ -67,11 +67,11 @@ def _counted(rows: Iterator[list[str]]) -> list[CountedInstruction]:
         if address is None:
             if found:
                 break  # another function's
-            columns = {name: place for place, name in enumerate(row[:_MOST_COLUMNS])}
+            columns = {name: place for place, name in enumerate(row[:_MAX_COLUMNS])}
             continue
         first = first if found else address
         found.append(_instruction(row, columns, address - first))
-        if len(found) == MOST_INSTRUCTIONS:
+        if len(found) == MAX_INSTRUCTIONS:
             break
     return found
 
@@ -100,7 +100,7 @@ def _instruction(
     }
     return CountedInstruction(
         offset_bytes=offset_bytes,
-        text=row[columns[_TEXT]].strip()[:_MOST_TEXT_CHARS],
+        text=row[columns[_TEXT]].strip()[:_MAX_TEXT_CHARS],
         samples=_count(row[columns[samples]]) if samples else 0,
         instructions=_count(row[columns[_EXECUTED]]) if _EXECUTED in columns else 0,
         stalls={reason: count for reason, count in stalls.items() if count},
@@ -117,4 +117,4 @@ def _count(text: str) -> int:
     digits = text.replace(",", "").partition(".")[0]
     if not digits.isascii() or not digits.isdigit() or len(digits) > 16:
         return 0
-    return min(int(digits), _LARGEST_COUNT)
+    return min(int(digits), _MAX_COUNT)

@@ -16,7 +16,7 @@ from store.events import Events
 from store.jobs.types import Claim
 
 SOON_S = 0.02
-MOST_NAME_CHARS = 200
+MAX_NAME_CHARS = 200
 """The limit for a case's name in an event."""
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class CaseEvents:
     async def send(self, result: CaseResult) -> None:
         """Tell how a case ended, with those that end in the next moment; returns at once."""
         data = result.model_dump(mode="json", include={"index", "name", "verdict"})
-        data["name"] = None if result.name is None else clipped(result.name, MOST_NAME_CHARS)
+        data["name"] = None if result.name is None else clipped(result.name, MAX_NAME_CHARS)
         data["problem"] = result.problem.slug if result.problem else None
         self._unsent.append(data)
         if self._sending is None:

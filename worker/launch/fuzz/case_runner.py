@@ -17,7 +17,7 @@ from worker.launch.cases.cases import Cases
 from worker.launch.fuzz.fuzz_outcome import Outcome, outcome_of
 from worker.launch.fuzz.wide_reference import WideReferences
 
-_MOST_NAME_CHARS = 256
+_MAX_NAME_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class CaseRunner:
         if own is not None and own.arguments is not None:
             varied = self._plan.subject.arguments
             changed = {name: varied[name] for name in _names(own.arguments)} | dict(changed)
-        name = self.words_of(case)[:_MOST_NAME_CHARS]
+        name = self.words_of(case)[:_MAX_NAME_CHARS]
         members: dict[str, Any] = {"name": name, "arguments": dict(changed)}
         if own is not None and own.grid is not None:
             members["grid"] = own.grid

@@ -10,8 +10,8 @@ from launch.request.launch_record import Fuzzed
 from worker.launch.fuzz.case_runner import CaseAttempt
 from worker.launch.fuzz.fuzz_outcome import REFUSED, Outcome
 
-_MOST_LISTED = 64
-_MOST_REFUSED = 4
+_MAX_LISTED = 64
+_MAX_REFUSED = 4
 """Lengths of one extent, until no other is tried if the reference took none."""
 
 
@@ -61,7 +61,7 @@ class FuzzTally:
 
     def _is_kept(self, extent: int) -> bool:
         refused = self.refused.get(extent, ())
-        return len(refused) >= _MOST_REFUSED and not self.lengths.get(extent)
+        return len(refused) >= _MAX_REFUSED and not self.lengths.get(extent)
 
     def record(self, *, wide: bool, more: str | None = None) -> Fuzzed:
         """Return what was tried; `more` is a reason why not more was."""
@@ -73,7 +73,7 @@ class FuzzTally:
             cases=self.cases,
             kinds=dict(self.kinds),
             varied=self._varied(),
-            not_varied=not_varied[:_MOST_LISTED],
+            not_varied=not_varied[:_MAX_LISTED],
             skipped=dict(self.skipped),
             reference="float64" if wide else "as_given",
         )
@@ -86,7 +86,7 @@ class FuzzTally:
         ]
         varied += [f"values of {name}: {', '.join(each)}" for name, each in self.patterns.items()]
         varied += [f"{kind}: {', '.join(names)}" for kind, names in self.layouts.items()]
-        return varied[:_MOST_LISTED]
+        return varied[:_MAX_LISTED]
 
 
 def _note(known: dict, key: object, value: object) -> None:  # type: ignore[type-arg]

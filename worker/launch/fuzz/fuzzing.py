@@ -28,10 +28,10 @@ from worker.launch.fuzz.wide_reference import WideReferences
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 
-MOST_S = 60.0
+MAX_S = 60.0
 """The time limit of fuzzing; at most half of a launch's remaining time."""
 NO_TIME = "there was no time for it: give the launch a longer `deadline_s`, or fewer elements"
-MOST_SHRINKING = 32
+MAX_SHRINKING = 32
 """Cases that are run to make one smaller."""
 TRIED_FOR_EACH = 3
 """Cases that are run, for each that is asked for: some say nothing."""
@@ -63,7 +63,7 @@ class Fuzzing:
         """
         if result.verdict is not Verdict.PASSED:
             return amended(result, fuzz=self._nothing("the launch itself did not pass"))
-        self._time = Deadline(min(MOST_S, self._deadline.left_s / 2))
+        self._time = Deadline(min(MAX_S, self._deadline.left_s / 2))
         cases = self._cases(first)
         try:
             plan = await self._plan(cases, first)
@@ -167,7 +167,7 @@ class Fuzzing:
         self, runner: CaseRunner, plan: FuzzPlan, failed: CaseAttempt
     ) -> CaseAttempt:
         """Return the smallest case found that fails as `failed` does."""
-        left = MOST_SHRINKING
+        left = MAX_SHRINKING
         while True:
             for case in smaller(failed.case, plan):
                 if left <= 0 or self._time.left_s <= 0:

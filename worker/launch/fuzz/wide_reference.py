@@ -13,8 +13,8 @@ from worker.launch.run import PreparedRun
 
 _PART = 1 / 8
 """The shift of inputs, as part of the tolerance, that shows sensitivity to rounding."""
-_MOST = 2.0**-8
-MOST_CALLS = 7
+_MAX_COUNT = 2.0**-8
+MAX_CALLS = 7
 """The most calls of the reference for one case; each may take the full time limit."""
 
 
@@ -46,7 +46,7 @@ class WideReferences:
     ) -> Expected:
         """Return what the source of `reference` answers. Raises DeadlinePassed."""
         doubt = self._doubt(reference, run)
-        limit_s = MOST_CALLS * timeout_s
+        limit_s = MAX_CALLS * timeout_s
         expected = await self.references.expect(reference, run, limit_s, deadline, doubt)
         self.last_scales = expected.scales
         factors = {
@@ -71,7 +71,7 @@ class WideReferences:
         return RoundingOrder(
             seed=self.seed,
             wide=self.wide,
-            relative=min(_PART * max(parts, default=0.0), _MOST),
+            relative=min(_PART * max(parts, default=0.0), _MAX_COUNT),
             tolerances=tolerances,
             only_copies=self.only_copies,
             replaces_non_finite=self.is_not_finite and not reference.equal_nan,

@@ -17,7 +17,7 @@ from store.stored import read_stored
 from store.subscription import Invalidations
 
 STAGE, IR = "cubin", "ttir"
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 RECORD_BYTES = 64 << 10
 """The size that a parsed record counts for, beside its cubin."""
 
@@ -42,7 +42,7 @@ class CompiledKernels:
         compilations: Compilations,
         blobs: Blobs,
         blocking: StoreClient,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> None:
         self._compilations = compilations
         self._blobs = blobs

@@ -47,9 +47,9 @@ from worker.worker_context import WorkerContext
 
 SLOTS_PER_GPU = 16
 """Launches that wait for the GPU, run on it, or are being compared."""
-MOST_YIELDED = 240
+MAX_YIELDED = 240
 """Beside them, those that wait for a compile job, or for a child that reads or calculates."""
-MOST_RERUNS = 2
+MAX_RERUNS = 2
 """Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
 GRACE_S = 10.0
 """Time for launches that no longer need the cordoned GPU to store their results."""
@@ -94,7 +94,7 @@ class GpuConsumer:
             self._lanes,
             [Handler(LAUNCH, self._do)],
             SLOTS_PER_GPU,
-            most_yielded=MOST_YIELDED,
+            most_yielded=MAX_YIELDED,
             registration=self._registration,
         )
 
@@ -199,7 +199,7 @@ class GpuConsumer:
 
     async def _explain(self, claim: Claim, fault: UnexplainedFault) -> None:
         gpu = self._gpu
-        if len(self._reruns) >= MOST_RERUNS:
+        if len(self._reruns) >= MAX_RERUNS:
             await report_no_rerun(claim, fault, gpu.client.jobs, self._amendments)
             return
         rerun = explain_fault(

@@ -89,7 +89,7 @@ ENDINGS = {
     "assertion_failed": RunEnding.FAULT,
 }
 """The ending of a run by the kind of a launcher's fault; other kinds are crashes."""
-_LONGEST_LINE = 4000
+_MAX_LINE = 4000
 _BLOCK = re.compile(r"block: \[(\d{1,10}),(\d{1,10}),(\d{1,10})\]")
 _PLACE = re.compile(r"([^\s:]{1,1000}):(\d{1,9}): ")
 
@@ -205,7 +205,7 @@ def find_assertion(stdout: str, cluster: int) -> Finding | None:
 
     A kernel can print any text, so the search reads each line once.
     """
-    lines = (line[:_LONGEST_LINE] for line in stdout.splitlines())
+    lines = (line[:_MAX_LINE] for line in stdout.splitlines())
     return next((found for line in lines if (found := _read_assertion(line, cluster))), None)
 
 

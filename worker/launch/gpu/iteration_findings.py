@@ -105,7 +105,7 @@ def _how_to_see(iteration: TimedIteration) -> str:
     return f" To get its inputs, launch with these seeds: {seeds}."
 
 
-_MOST_LISTED = 8
+_MAX_LISTED = 8
 _HEAP = (
     "The kernel allocates on the device's heap, which outlives a run, so a run can see data of "
     "earlier runs. Pass the memory as an argument instead."
@@ -120,7 +120,7 @@ def of_module(state: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[
     if state.get("problem"):
         message = f"Cannot determine what the kernel keeps between runs: {state['problem']}."
         yield Finding(kind=STATE_KEPT, message=message)
-    for variable in (state.get("variables") or [])[:_MOST_LISTED]:
+    for variable in (state.get("variables") or [])[:_MAX_LISTED]:
         yield _of_variable(variable, sources)
     if unnamed := state.get("unnamed_bytes"):
         message = f"The kernel's module has {unnamed} bytes of unnamed global memory."

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from compiler.compilation import Compilation, amended
-from compiler.lines.hot_lines import MOST_INSTRUCTIONS, MOST_LINES
+from compiler.lines.hot_lines import MAX_INSTRUCTIONS, MAX_LINES
 from compiler.messages.orders import HotLinesOrder
 from launch.messages import Finding
 from launch.profile_record import HotInstruction, HotLine
@@ -20,7 +20,7 @@ from worker.launch.gpu.tool_reruns import not_profiled
 from worker.launch.run import RunResult
 
 _DEADLINE_S = 30.0
-_MOST_BYTES = 4 << 20
+_MAX_BYTES = 4 << 20
 _CUBIN, _PTX = "cubin", "ptx"
 
 
@@ -28,8 +28,8 @@ class HotLinesReport(Report):
     """The child's answer, in the form of a profile."""
 
     samples: int
-    lines: Annotated[list[HotLine], Field(max_length=MOST_LINES)]
-    sass: Annotated[list[HotInstruction], Field(max_length=MOST_INSTRUCTIONS)]
+    lines: Annotated[list[HotLine], Field(max_length=MAX_LINES)]
+    sass: Annotated[list[HotInstruction], Field(max_length=MAX_INSTRUCTIONS)]
     sass_left_out: int
 
 
@@ -72,7 +72,7 @@ async def _hot_lines(
         context.pool, order, body, deadline_s=_DEADLINE_S, triton=context.toolchain.triton
     )
     made = [stage.body for stage in outcome.stages if stage.name == order.task]
-    if outcome.result is None or not made or len(made[0]) > _MOST_BYTES:
+    if outcome.result is None or not made or len(made[0]) > _MAX_BYTES:
         said = (outcome.failure or {}).get("message") or outcome.detail
         return not_profiled(what, f"the kernel was not disassembled ({said})")
     try:

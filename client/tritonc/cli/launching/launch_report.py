@@ -9,7 +9,7 @@ from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
 from tritonc.launch_run import Output, Run
 
-EDGE, MOST_SHOWN = 3, 1000  # as NumPy elides arrays; --json has all values
+EDGE, MAX_SHOWN = 3, 1000  # as NumPy elides arrays; --json has all values
 
 
 def values(launch: Launch, names: Sequence[str]) -> str:
@@ -50,7 +50,7 @@ def _output(name: str, output: Output) -> Iterator[str]:
     if output.values is None:
         yield "  too many values to include in the answer; write them to a file with --save"
         return
-    is_elided = _count(output.values) > MOST_SHOWN
+    is_elided = _count(output.values) > MAX_SHOWN
     yield from _rows(output.values, "  ", is_elided=is_elided)
 
 

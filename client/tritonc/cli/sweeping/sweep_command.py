@@ -44,8 +44,8 @@ from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.sweeps.sweep import Sweep
 
 REFRESH_EVERY_S = 0.5
-MOST_ROWS = 100
-MOST_WRONG = 3
+MAX_ROWS = 100
+MAX_WRONG = 3
 _BESIDE_ROWS = 8  # terminal lines for headings, the bar and the prompt
 EPILOG = """\
 axes, with --space NAME=VALUE,VALUE,...:
@@ -90,7 +90,7 @@ def add_command(commands: Any) -> None:
     add("--instructions", action="store_true", help="also count machine instructions")
     add("--id", metavar="ID", help="show, and wait for, an earlier sweep")
     add("--sort", default="", metavar="COLUMNS", help="registers, or -occupancy,registers, ...")
-    add("--limit", type=count, default=MOST_ROWS, metavar="N", help=f"rows (default {MOST_ROWS})")
+    add("--limit", type=count, default=MAX_ROWS, metavar="N", help=f"rows (default {MAX_ROWS})")
     add("--csv", action="store_true", help="write all rows to stdout as CSV")
     text = f"write the winners to PATH, - is stdout: {', '.join(WINNERS)} (all that compiled)"
     add("--winners", **WORDS, metavar="FORMAT[=PATH]", help=text)
@@ -147,7 +147,7 @@ def _shown(
         write(content, file.path)
     wrong = [wrong_row(row.problem, args) for row in final.rows]
     if wrong and all(wrong):  # no row could be any better
-        terminal.say("\n".join(dict.fromkeys(wrong[:MOST_WRONG])))
+        terminal.say("\n".join(dict.fromkeys(wrong[:MAX_WRONG])))
         return WRONG_REQUEST
     return final.state == "completed" and any(row.good for row in final.rows)
 

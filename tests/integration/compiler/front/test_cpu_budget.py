@@ -15,7 +15,7 @@ LOADS = """
 import json, sys
 from compiler.diagnostic import Failure
 from compiler.front import module_execution, module
-module_execution.MOST_CPU_S = 0.05
+module_execution.MAX_CPU_S = 0.05
 order = json.load(sys.stdin)
 try:
     module.load(order["source"], order["files"], module="pkg.kernels")

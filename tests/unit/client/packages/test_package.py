@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tritonc.packages import package as package_module
-from tritonc.packages.package import MOST_ABSENT, MOST_ROUNDS, Package
+from tritonc.packages.package import MAX_ABSENT, MAX_ROUNDS, Package
 
 TREE = {
     "pkg/__init__.py": "VERSION = 1\n",
@@ -172,14 +172,14 @@ def test_named_files_are_sent_always_and_for_relative_imports(folder: Path) -> N
 
 
 def test_after_some_rounds_the_rest_is_absent_and_said_in_one_line(folder: Path) -> None:
-    for number in range(MOST_ROUNDS + 2):
+    for number in range(MAX_ROUNDS + 2):
         (folder / f"m{number}.py").write_text("")
     made = package(folder)
 
-    assert all(made.supply([f"m{number}"]) for number in range(MOST_ROUNDS + 1))
-    assert not made.supply([f"m{MOST_ROUNDS + 1}"])
+    assert all(made.supply([f"m{number}"]) for number in range(MAX_ROUNDS + 1))
+    assert not made.supply([f"m{MAX_ROUNDS + 1}"])
 
-    assert made.absent == [f"m{MOST_ROUNDS}"]
+    assert made.absent == [f"m{MAX_ROUNDS}"]
     [line] = made.notes
     assert "m5 were asked for and not sent" in line
 
@@ -187,7 +187,7 @@ def test_after_some_rounds_the_rest_is_absent_and_said_in_one_line(folder: Path)
 def test_beyond_the_bounds_of_a_request_the_rest_is_absent(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(package_module, "MOST_BYTES", 1000)
+    monkeypatch.setattr(package_module, "MAX_BYTES", 1000)
     (folder / "large.py").write_text("#" * 1000)
     (folder / "small.py").write_text("#")
     made = package(folder)
@@ -208,8 +208,8 @@ def test_a_name_that_no_request_can_have_is_left_to_the_service(folder: Path, na
 def test_the_list_of_absent_modules_is_bounded(folder: Path) -> None:
     made = package(folder)
 
-    assert made.supply([f"gone{number}" for number in range(MOST_ABSENT + 10)])
-    assert len(made.absent) == MOST_ABSENT
+    assert made.supply([f"gone{number}" for number in range(MAX_ABSENT + 10)])
+    assert len(made.absent) == MAX_ABSENT
 
 
 def test_a_module_that_cannot_be_read_is_absent_and_said(folder: Path) -> None:

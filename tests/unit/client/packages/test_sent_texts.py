@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from tritonc.exchange import Request
-from tritonc.packages.sent_texts import LEAST_CHARS, SentTexts, digest_of
+from tritonc.packages.sent_texts import MIN_CHARS, SentTexts, digest_of
 
-LONG, SHORT = "#" * (LEAST_CHARS + 1), "#"
+LONG, SHORT = "#" * (MIN_CHARS + 1), "#"
 SOURCE = {"source": "k", "module": "pkg.k", "files": {"a.py": LONG, "b.py": SHORT}}
 BODIES: dict[str, Any] = {
     "a compilation": SOURCE,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tritonc.cli.main import main
-from tritonc.upgrade.proposals import MOST_TRIED
+from tritonc.upgrade.proposals import MAX_TRIED
 
 from tests.unit.client.gate.gate_service import KERNEL, MIX, GateService, resources
 
@@ -77,10 +77,10 @@ def test_a_source_with_many_constexprs_is_compiled_a_bounded_number_of_times(
 
     service.compiled = always_worse
     assert upgrade(service) == 1
-    assert len(asked) == 2 + MOST_TRIED
+    assert len(asked) == 2 + MAX_TRIED
     said = capsys.readouterr().out
     # a half and a quarter of each of 201 constexprs, and twice and four times the warps
-    assert f"; {2 * 201 + 2 - MOST_TRIED} more settings were not tried" in said
+    assert f"; {2 * 201 + 2 - MAX_TRIED} more settings were not tried" in said
 
 
 def test_worse_targets_come_first(service: GateService, capsys: Any):

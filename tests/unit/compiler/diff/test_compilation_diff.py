@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compiler.diff.compilation_diff import MOST_LINES, Side, compilation_diff
+from compiler.diff.compilation_diff import MAX_LINES, Side, compilation_diff
 from compiler.instructions.opcode_classes import CLASSES
 
 SOURCE = "def k():\n    load()\n    add()\n    store()\n"
@@ -154,10 +154,10 @@ def test_two_failures_of_other_words_are_not_the_same() -> None:
 
 
 def test_lines_that_differ_are_bounded() -> None:
-    count = MOST_LINES + 50
+    count = MAX_LINES + 50
     source = "".join(f"line({n})\n" for n in range(count))
     a = sass(*((n + 1, "FADD R1, R1, R2") for n in range(count)))
 
     found = diff(side({"sass": a}, source), side({"sass": a.replace("FADD", "IADD3")}, source))
 
-    assert len(found["instructions"]["by_line"]) == MOST_LINES
+    assert len(found["instructions"]["by_line"]) == MAX_LINES

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.diff.stage_diff import (
-    LONGEST_LINE_CHARS,
-    MOST_DIFF_BYTES,
+    MAX_DIFF_BYTES,
+    MAX_LINE_CHARS,
     StageDiff,
     stage_diff,
     stage_of_one,
@@ -212,7 +212,7 @@ def test_a_diff_is_cut_where_it_gets_too_long() -> None:
 
     assert found.truncated
     assert (found.added, found.removed) == (6_000, 6_000)
-    assert len((found.diff or "").encode()) <= MOST_DIFF_BYTES
+    assert len((found.diff or "").encode()) <= MAX_DIFF_BYTES
 
 
 def test_of_a_huge_line_what_is_around_the_difference_is_shown() -> None:
@@ -223,7 +223,7 @@ def test_of_a_huge_line_what_is_around_the_difference_is_shown() -> None:
     removed, added = changes(found)
     assert "xxxayyy" in removed
     assert "xxxbyyy" in added
-    assert len(removed) < LONGEST_LINE_CHARS + 100
+    assert len(removed) < MAX_LINE_CHARS + 100
 
 
 def test_what_one_alone_has_is_counted() -> None:

@@ -86,7 +86,7 @@ def test_without_a_disassembly_the_instructions_are_answered_all_the_same():
 
 
 def test_of_a_large_kernel_the_hottest_instructions_are_answered(monkeypatch):
-    monkeypatch.setattr(hot_lines, "MOST_INSTRUCTIONS", 2)
+    monkeypatch.setattr(hot_lines, "MAX_INSTRUCTIONS", 2)
     found = fold(LOAD, EXP, JUMP)
 
     assert [row["samples"] for row in found["sass"]] == [6, 3]

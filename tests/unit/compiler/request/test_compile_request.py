@@ -44,7 +44,7 @@ STAGES = "'source', 'ttir', 'ttgir', 'llir', 'ptx', 'cubin', 'amdgcn' or 'hsaco'
 TEXT = "Input should be a valid string"
 MAPPING = "Input should be a valid dictionary"
 LIST = "Input should be a valid list"
-MOST = "Input should be less than or equal to 600"
+MAX_COUNT = "Input should be less than or equal to 600"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown field": ({"spam": 1}, "/spam", "unknown field"),
     "misspelt field": (
@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "include of no stage": ({"include": ["ptx", "PTX"]}, "/include/1", f"Input should be {STAGES}"),
     "no priority": ({"priority": "high"}, "/priority", "Input should be 'interactive' or 'batch'"),
     "no time": ({"timeout_s": 0}, "/timeout_s", "Input should be greater than 0"),
-    "too much time": ({"timeout_s": 601}, "/timeout_s", MOST),
+    "too much time": ({"timeout_s": 601}, "/timeout_s", MAX_COUNT),
     "time in a string": ({"timeout_s": "60"}, "/timeout_s", "Input should be a valid number"),
     "time that is true": ({"timeout_s": True}, "/timeout_s", "Input should be a valid number"),
     "refresh that is 1": ({"refresh": 1}, "/refresh", "Input should be a valid boolean"),

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.rejection import FieldError, RequestRejected
-from compiler.request.field_bounds import MOST_UNKNOWN, Unbounded, check_bounds
+from compiler.request.field_bounds import MAX_UNKNOWN, Unbounded, check_bounds
 
 MANY = 100_000
 
@@ -48,9 +48,9 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "either, an object": ({"either": {"a": 1, "b": 2}}, "/either", "at most 1 members, not 2"),
     "unknown members": (dict.fromkeys(map(str, range(MANY))), "", f"has {MANY} fields, far more"),
     "unknown members of a part": (
-        {"part": dict.fromkeys(map(str, range(MOST_UNKNOWN + 3)))},
+        {"part": dict.fromkeys(map(str, range(MAX_UNKNOWN + 3)))},
         "/part",
-        f"has {MOST_UNKNOWN + 3} fields, far more than the 2 there are",
+        f"has {MAX_UNKNOWN + 3} fields, far more than the 2 there are",
     ),
 }
 
@@ -71,7 +71,7 @@ def test_a_part_may_lie_anywhere_in_a_body():
     "data",
     [
         {"parts": [{"grid": [1, 2, 3]}] * 2, "files": dict.fromkeys("abcd")},
-        {"part": dict.fromkeys(map(str, range(MOST_UNKNOWN)))},
+        {"part": dict.fromkeys(map(str, range(MAX_UNKNOWN)))},
         {"anything": [[0] * MANY]},
         {"files": [], "parts": {}, "part": "text", "by_name": 1, "either": None},
         [],

@@ -5,8 +5,8 @@ import pytest
 from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.launcher.output_memory import is_shared
 from worker.gpu.supervisor.launcher_protocol import (
-    LEAST_SHARED_BYTES,
     MAX_NAMES_CHARS,
+    MIN_SHARED_BYTES,
     LaunchEnding,
     LauncherProtocol,
 )
@@ -15,7 +15,7 @@ from worker.pool.frame import Frame, FrameError
 from worker.pool.shared_bytes import SharedBytes
 
 NONCE = b"n" * 16
-LARGE = bytes(LEAST_SHARED_BYTES)
+LARGE = bytes(MIN_SHARED_BYTES)
 
 
 def stage(name, body=b"", **more):
@@ -138,11 +138,11 @@ def test_an_output_in_shared_memory_is_handed_on_as_it_came():
 
 
 def test_launchers_share_no_less_than_is_taken():
-    assert is_shared(LEAST_SHARED_BYTES)
-    assert not is_shared(LEAST_SHARED_BYTES - 1)
+    assert is_shared(MIN_SHARED_BYTES)
+    assert not is_shared(MIN_SHARED_BYTES - 1)
 
 
-@pytest.mark.parametrize("size", [0, 3, LEAST_SHARED_BYTES - 1])
+@pytest.mark.parametrize("size", [0, 3, MIN_SHARED_BYTES - 1])
 def test_a_flood_of_descriptors_of_little_memory_is_refused(size):
     with pytest.raises(FrameError, match="is shared, and of"):
         said(brings(stage("output:x", offset=0), bytes(size)))

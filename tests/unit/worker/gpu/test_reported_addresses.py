@@ -18,7 +18,7 @@ from worker.gpu.inputs import uniform_values_ptx
 from worker.gpu.launcher import memory_checks_ptx
 from worker.gpu.timing_integrity import ceilings_ptx, register_clearing_ptx, run_comparison_ptx
 
-LEAST_PARAMETER_BYTES = 16
+MIN_PARAMETER_BYTES = 16
 """Bytes of every kernel's parameters: two pointers that Triton appends."""
 SIZE = 1000
 PARAMETER_BYTES = {"u64": 8, "u32": 4}
@@ -59,7 +59,7 @@ def test_our_kernels_leave_no_parameters_behind_those_that_every_kernel_has(modu
     for name, parameters in found:
         kinds = re.findall(r"\.param\s+(.*?)\s*(?:,|$)", parameters.decode())
         sizes = [PARAMETER_BYTES[kind.removeprefix(".").split()[0]] for kind in kinds]
-        assert sum(sizes) <= LEAST_PARAMETER_BYTES, name
+        assert sum(sizes) <= MIN_PARAMETER_BYTES, name
 
 
 def test_checks_are_answered_in_order_beyond_one_launch(context):

@@ -74,7 +74,7 @@ def test_the_memory_of_the_next_large_output_is_made_meanwhile_and_is_another():
 
 
 def test_spares_take_only_so_much_memory(monkeypatch):
-    monkeypatch.setattr(output_memory, "_MOST_SPARE_BYTES", 14 << 20)
+    monkeypatch.setattr(output_memory, "_MAX_SPARE_BYTES", 14 << 20)
     memory = OutputMemory()
     for size in (5 << 20, 6 << 20, 7 << 20):
         filled(size, memory).close()
@@ -87,7 +87,7 @@ def test_spares_take_only_so_much_memory(monkeypatch):
 
 
 def test_several_of_a_size_are_made_ahead_where_they_come_one_behind_another(monkeypatch):
-    monkeypatch.setattr(output_memory, "_MOST_SPARE_BYTES", 23 << 20)
+    monkeypatch.setattr(output_memory, "_MAX_SPARE_BYTES", 23 << 20)
     memory = OutputMemory(most_alike=3)
     for size in (5 << 20, 6 << 20):
         filled(size, memory).close()

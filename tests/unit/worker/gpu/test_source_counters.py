@@ -66,7 +66,7 @@ def test_addresses_in_disorder_are_no_kernel():
 
 
 def test_no_more_instructions_are_kept_than_there_may_be(monkeypatch):
-    monkeypatch.setattr(source_counters, "MOST_INSTRUCTIONS", 10)
+    monkeypatch.setattr(source_counters, "MAX_INSTRUCTIONS", 10)
 
     assert len(read(REPORT)) == 10
 
