@@ -124,7 +124,9 @@ def _named(name: str, values: Any, at: str) -> Axis:
     listed = _list(values, at)
     for index, value in enumerate(listed):
         if not isinstance(value, str) or not 0 < len(value) <= MAX_LABEL_CHARS:
-            message = f"{shown(value)} is no {name}; write a text such as {_EXAMPLES[name]!r}"
+            message = (
+                f"{shown(value)} is not a valid {name}; write a text such as {_EXAMPLES[name]!r}"
+            )
             raise RequestRejected(FieldError(f"{at}/{index}", message))
     return _axis(name, at, [*map(canonical_target, listed)] if name == "target" else listed)
 
@@ -136,7 +138,7 @@ def _grids(values: Any, at: str) -> Axis:
     for index, value in enumerate(_list(values, at)):
         if not isinstance(value, list):
             message = (
-                f'{shown(value)} is no grid; each is a list, such as [128] or ["cdiv(n, BLOCK)"]'
+                f'{shown(value)} is not a grid; each is a list, such as [128] or ["cdiv(n, BLOCK)"]'
             )
             raise RequestRejected(FieldError(f"{at}/{index}", message))
     return _listed("grid", values, at)
@@ -179,7 +181,7 @@ def _axis(name: str, at: str, values: list[Any]) -> Axis:
     for index, value in enumerate(values):
         known = first.setdefault(value if type(value) is int else _as_text(value), index)
         if known != index:
-            message = f"{shown(value)} stands at {known} already; each value once"
+            message = f"{shown(value)} is at {known} already; list each value once"
             raise RequestRejected(FieldError(f"{at}/{index}", message))
     return Axis(name, at, tuple(values), tuple(range(len(values))))
 

@@ -69,4 +69,4 @@ def _said(part: Any) -> Any:
     """Return a problem as rows show it: without what is null."""
     if isinstance(part, BaseModel):
         return part.model_dump(mode="json", exclude_none=True)
-    raise TypeError(f"{type(part).__name__} is no part of a row")
+    raise TypeError(f"{type(part).__name__} cannot be a part of a row")

@@ -126,7 +126,7 @@ def _like(written: Mapping[str, Any], *, is_autotuned: bool, kind: Kind) -> Mapp
     for name, value in like.items():
         check_value(value, at + pointer(name))
         if not is_scalar(value):
-            message = f"{shown(value)} is no number, text, truth or null"
+            message = f"{shown(value)} is not a number, a text, a truth value or null"
             raise RequestRejected(FieldError(at + pointer(name), message))
     return like
 
@@ -158,7 +158,7 @@ def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
     """Return what one listed variant changes, by axis: each of its members is one value."""
     if not isinstance(variant, dict):
         raise RequestRejected(
-            FieldError(at, f"{shown(variant)} is no object of what the variant changes")
+            FieldError(at, f"{shown(variant)} is not an object with the changes of a variant")
         )
     changes: dict[str, Any] = {}
     for name, content in variant.items():
@@ -175,7 +175,7 @@ def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
             ) from None
         for axis in found:
             if axis.name in changes:
-                message = f"{axis.name} is said already; say it once"
+                message = f"{axis.name} is given twice; give it once"
                 raise RequestRejected(FieldError(at + pointer(name), message))
             changes[axis.name] = axis.content(0)
     return changes
@@ -208,7 +208,7 @@ def _check_sizes(space: Space, named: Collection[str]) -> None:
     said = {f"{ARGUMENTS}.{name}" for size in sizes if isinstance(size, dict) for name in size}
     for name in sorted(said.intersection(named)):
         at = next((axis.at for axis in space.product if axis.name == name), space.configurations_at)
-        raise RequestRejected(FieldError(at, f"`{ARGUMENTS}` says {name} already; say it once"))
+        raise RequestRejected(FieldError(at, f"`{ARGUMENTS}` gives {name} already; give it once"))
 
 
 def planned(

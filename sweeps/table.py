@@ -88,7 +88,7 @@ def _keys(sort: str, axes: Sequence[str]) -> list[tuple[str, bool]]:
         name = written.removeprefix("-")
         known = (*SORTABLE, *axes)
         if name not in known:
-            message = f"{name[:100]!r} is no column to sort by.{did_you_mean(name, known)}"
+            message = f"{name[:100]!r} is not a column to sort by.{did_you_mean(name, known)}"
             raise WrongQuery("sort", f"{message} There are {', '.join(known[:40])}")
         keys.append((name, written.startswith("-")))
     return keys
@@ -120,7 +120,7 @@ def check_states(states: Iterable[str]) -> None:
     """Refuse a state that no row can have. Raises WrongQuery."""
     for state in states:
         if state not in STATES:
-            message = f"{state[:100]!r} is no state of a row.{did_you_mean(state, STATES)}"
+            message = f"{state[:100]!r} is not a state of a row.{did_you_mean(state, STATES)}"
             raise WrongQuery("state", f"{message} There are {', '.join(STATES)}")
 
 

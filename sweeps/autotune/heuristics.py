@@ -106,7 +106,7 @@ class Heuristics:
 
     def _expression(self, index: int, heuristic: Heuristic) -> Expression:
         if heuristic.expression is None:
-            raise FormulaFailed(heuristic.why_not or "it is no plain expression")
+            raise FormulaFailed(heuristic.why_not or "it is not a plain expression")
         if index not in self._expressions:
             self._expressions[index] = read_expression(heuristic.expression, BOUNDS)
         return self._expressions[index]

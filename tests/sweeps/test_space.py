@@ -90,7 +90,7 @@ def test_the_kernel_of_a_launch_is_swept_in_its_compilation() -> None:
         ({}, (), "/space", "is empty"),
         ([], (), "/space", "one at least"),
         ([{}], (), "/space", "is empty"),
-        ([{"constexprs": {"B": 1}}, 7], (), "/space/1", "7 is no object"),
+        ([{"constexprs": {"B": 1}}, 7], (), "/space/1", "7 is not an object"),
         (
             [{"constexprs": {"B": 1}}, {}, {"constexprs.B": 1}],
             (),
@@ -99,12 +99,12 @@ def test_the_kernel_of_a_launch_is_swept_in_its_compilation() -> None:
         ),
         ({"like": {"K": 1}, "target": ["cuda:90"]}, (), "/space/like", "only with `autotune`"),
         ({"autotune": True, "like": 7}, (), "/space/like", "must be an object"),
-        ({"autotune": True, "like": {"K": [1]}}, (), "/space/like/K", "[1] is no number"),
+        ({"autotune": True, "like": {"K": [1]}}, (), "/space/like/K", "[1] is not a number"),
         ({"variants": [{"what": 7}]}, (), "/space/variants/0/what", "unknown axis"),
         ({"product": []}, (), "/space/product", "object from axes to values"),
         ({"constexprs.B": []}, (), "/space/constexprs.B", "without values"),
         ({"constexprs.B": 1}, (), "/space/constexprs.B", "must be a list"),
-        ({"constexprs.B": [1, 2, 1]}, (), "/space/constexprs.B/2", "stands at 0 already"),
+        ({"constexprs.B": [1, 2, 1]}, (), "/space/constexprs.B/2", "is at 0 already"),
         ({"constexprs.B": [10**30]}, (), "/space/constexprs.B/0", "beyond 64 bits"),
         ({"constexprs.B": ["x" * 2000]}, (), "/space/constexprs.B/0", "more than 1024 bytes"),
         ({"BLOCK": [1]}, (), "/space/BLOCK", "Did you mean `constexprs.BLOCK`"),
@@ -116,9 +116,9 @@ def test_the_kernel_of_a_launch_is_swept_in_its_compilation() -> None:
             [{"constexprs": {"B": 1}, "constexprs.B": 2}],
             (),
             "/space/0/constexprs.B",
-            "said already",
+            "given twice",
         ),
-        ([{"target": "a", "targets": "b"}], (), "/space/0/targets", "said already"),
+        ([{"target": "a", "targets": "b"}], (), "/space/0/targets", "given twice"),
         ({"autotune": True, "variants": [{}]}, (), "/space/autotune", "either lists"),
         ({"autotune": 1}, (), "/space/autotune", "must be true"),
         ({"source": {"a/b": 7}}, (), "/space/source/a~1b", "not the text of a source"),
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_said_where_it_is(
 )
 def test_an_argument_that_sizes_say_is_no_axis_besides(space: Any, at: str) -> None:
     assert refusals(space, base=LAUNCH) == [
-        (at, "`arguments` says arguments.n already; say it once")
+        (at, "`arguments` gives arguments.n already; give it once")
     ]
 
 

@@ -57,7 +57,7 @@ def test_a_page_says_how_many_there_are_on_all() -> None:
 
 def test_a_column_that_there_is_not_is_named() -> None:
     with pytest.raises(
-        WrongQuery, match=r"'registrs' is no column.*Did you mean `registers`"
+        WrongQuery, match=r"'registrs' is not a column.*Did you mean `registers`"
     ) as at:
         indices(sort="registrs")
     assert at.value.parameter == "sort"
