@@ -172,6 +172,20 @@ _ALSO = (
     "torch.utils.cpp_extension", "torch.utils.data", "triton.testing", "triton.tools",
     "typing_extensions",
 )  # fmt: skip
+_STANDARD = (
+    "bdb", "cmd", "code", "codeop", "compileall", "concurrent.futures.process", "curses",
+    "dbm.dumb", "doctest", "email.mime.multipart", "email.mime.text", "encodings.cp1252",
+    "encodings.idna", "encodings.latin_1", "encodings.punycode", "encodings.utf_16",
+    "filecmp", "fileinput", "ftplib", "html.parser", "http.cookiejar", "http.server", "imaplib",
+    "json.tool", "mailbox", "mimetypes", "multiprocessing.managers", "multiprocessing.pool",
+    "multiprocessing.queues", "multiprocessing.shared_memory", "multiprocessing.synchronize",
+    "netrc", "optparse", "pdb", "plistlib", "poplib", "pty", "py_compile", "pyclbr", "pydoc",
+    "rlcompleter", "sched", "shelve", "smtplib", "sqlite3", "stringprep", "symtable", "syslog",
+    "tabnanny", "tomllib", "trace", "tracemalloc", "tty", "wave", "webbrowser",
+    "wsgiref.simple_server", "xml.dom.minidom", "xml.etree.ElementTree", "xml.sax",
+    "xmlrpc.client", "zipapp", "zoneinfo",
+)  # fmt: skip
+"""Modules of Python that neither torch nor Triton imports."""
 _prepared: list[bool] = []
 
 
@@ -238,7 +252,7 @@ def prepare() -> None:
     warnings.simplefilter("ignore")
     fake_guard.install()
     logging.disable(logging.WARNING)  # torch warns about a missing GPU
-    preload((*PRELOADED, *_ALSO))
+    preload((*PRELOADED, *_ALSO, *_STANDARD))
     logging.disable(logging.NOTSET)
     torch._dynamo.trace_rules.get_torch_obj_rule_map()  # else made in a child, reading files
     torch.set_num_threads(1)

@@ -56,3 +56,10 @@ def test_what_honest_programs_try_is_no_attempt(programs: httpx.Client, statemen
     program = evaluate(programs, trying(statement), REFERENCE)
 
     assert program["reward"]["serious"] == [], program["flags"]
+
+
+def test_modules_of_python_are_there(programs: httpx.Client) -> None:
+    names = "tomllib, encodings.idna, multiprocessing.synchronize, xml.etree.ElementTree, sqlite3"
+    program = evaluate(programs, f"import {names}\n{SOURCE}", REFERENCE)
+
+    assert (program["verdict"], program["flags"]) == ("passed", []), program
