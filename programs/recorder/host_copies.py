@@ -105,8 +105,10 @@ class HostCopies:
             if writes_host:
                 self.wait()  # a copy into pageable memory blocks the host
             return
-        copy = _Copy(self.started, writes_host, place)
-        self._unfinished |= dict.fromkeys(on_host, copy)
+        for storage in on_host:  # a copy from memory that is still being written, too
+            known = self._unfinished.get(storage)
+            is_written = writes_host or (known is not None and known.writes_host)
+            self._unfinished[storage] = _Copy(self.started, is_written, place)
         self.started += 1
 
 

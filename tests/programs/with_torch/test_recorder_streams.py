@@ -76,6 +76,7 @@ EARLY = {
     "the same, by position": PINNED + "y.copy_(x, True)\nz = y + 1\n",
     "pinned memory that is copied from": PINNED
     + "z = y.to('cuda', non_blocking=True)\ny.add_(1)\n",
+    "the result, copied back": TO_CPU + "x = y.to('cuda', non_blocking=True)\nz = y + 1\n",
     "a part of the result": TO_CPU + "z = y[1:] + 1\n",
     "an event before the copy": "e = torch.cuda.Event()\ne.record()\n"
     + TO_CPU
