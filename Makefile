@@ -170,6 +170,7 @@ fuzz-proofs: $(READY) ##features proofs of known and random kernels, re-checked 
 fuzz-programs: $(TORCH)/.installed ##features generated programs, compared with eager torch
 	TRITOND_TEST_TORCH=1 TRITOND_FUZZ_PROGRAMS=$(PROGRAMS) TRITOND_FUZZ_SEED=$(SEED) \
 		$(TORCH)/bin/python -m pytest -n0 tests/programs/generated/test_generated_programs.py
+	$(TORCH)/bin/python -m tests.programs.generated.wrong_calls --seed $(SEED)
 
 test-toolchains: $(READY) $(TRITONS) ##features tests with Triton 3.6, 3.7, 3.8 next to 3.9 (200 MB each)
 	TRITOND_TEST_TOOLCHAINS=$$(echo $(abspath $(TRITONS)) | tr ' ' ':') \

@@ -24,6 +24,10 @@ from programs.tape.schema import MAX_DEGREE
 _MIRRORED = "_check_with"
 """torch's function behind `torch._check_value` and others, which raise the same type as ATen."""
 _INDEXING = "aten.index.Tensor"
+_INDEXED = frozenset({
+    _INDEXING, "aten.index_put.default", "aten.index_put_.default", "aten._index_put_impl_.default",
+})  # fmt: skip
+"""Ops whose second argument lists indices; those of 8 bits are masks if they have no sign."""
 _DEVICE = "prim.device.default"
 _IS_PINNED = "aten.is_pinned.default"
 _VALUE = "aten._local_scalar_dense.default"
@@ -60,6 +64,8 @@ _SCALAR_TYPES: Mapping[torch.dtype, str] = {
 
 def called_on_fakes(func: Any, args: Any, kwargs: Any) -> Any:
     """Return the result of an op on fake tensors. Raises what eager torch raises."""
+    if str(func) in _INDEXED:
+        args = (args[0], [_as_mask(index) for index in args[1]], *args[2:])
     try:
         return func(*args, **kwargs)
     except (ValueError, AssertionError) as error:
@@ -71,6 +77,14 @@ def called_on_fakes(func: Any, args: Any, kwargs: Any) -> Any:
         if str(func) != _INDEXING or type(error) is not RuntimeError:
             raise
         raise IndexError(str(error)) from error
+
+
+def _as_mask(index: Any) -> Any:
+    """Return a mask for an index of bytes; torch's fakes confuse these with signed ones."""
+    dtype = index.dtype if isinstance(index, torch.Tensor) else None
+    if dtype is torch.int8:
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return index.bool() if dtype is torch.uint8 else index
 
 
 def _raising_function(error: Exception) -> str:
