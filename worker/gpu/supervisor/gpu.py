@@ -14,9 +14,13 @@ from launch.checks.roofline import Ceilings
 from worker import job_account
 from worker.fair_queue import FairQueue
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.supervisor.encoded_order import EncodedOrder
 from worker.gpu.supervisor.launcher_pool import DeviceCordoned, LauncherPool, LauncherSettings
-from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherProcess, SentOrder
+from worker.gpu.supervisor.launcher_process import (
+    EncodedOrder,
+    LauncherCommand,
+    LauncherProcess,
+    SentOrder,
+)
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.sanitizer_run import SanitizerReport, run_under_tool
 from worker.gpu.tools.installed_tools import Tools, find_tools

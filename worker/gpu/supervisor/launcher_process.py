@@ -12,12 +12,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from jobs.work_context import job_id
 from worker.cancellation import run_to_end
 from worker.code_digest import ROOT
 from worker.gpu.launcher.launcher import BOOTSTRAP
-from worker.gpu.supervisor.encoded_order import EncodedOrder, Order, encode, framed
 from worker.gpu.supervisor.launcher_protocol import (
     LaunchEnding,
     LauncherFacts,
@@ -33,6 +33,21 @@ _OUTPUT_BYTES = 64 << 10
 _LAST_WORDS_BYTES = 4 << 10
 _MAX_PRINTED_BYTES = 8 << 20
 logger = logging.getLogger(__name__)
+
+
+class Order(Protocol):
+    """An order for a launcher."""
+
+    def to_frame(self) -> tuple[dict[str, Any], bytes]:
+        """Return the header and the body of its frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedOrder:
+    """A frame, and the nonce that the answers to it have. To be sent once."""
+
+    nonce: bytes
+    data: bytes
 
 
 class LauncherError(Exception):
@@ -163,11 +178,11 @@ class LauncherProcess:
 
     async def check_health(self, deadline_s: float) -> LaunchOutcome:
         """Run the health kernel."""
-        return await self.outcome_of(self._send(framed({"task": "health"})), deadline_s)
+        return await self.outcome_of(self._send(_framed({"task": "health"})), deadline_s)
 
     async def measure(self, deadline_s: float) -> LaunchOutcome:
         """Measure the GPU's `ceilings`, which are in the result."""
-        return await self.outcome_of(self._send(framed({"task": "ceilings"})), deadline_s)
+        return await self.outcome_of(self._send(_framed({"task": "ceilings"})), deadline_s)
 
     def send(self, job: Order | EncodedOrder) -> SentOrder:
         """Send a job, which it begins when it is done with the one before; see `outcome_of`.
@@ -291,3 +306,14 @@ def _facts(first: frame.Frame) -> LauncherFacts:
     if first.header.get("kind") != "ready" or first.nonce != frame.NO_JOB:
         raise frame.FrameError(f"a first frame of kind {first.header.get('kind')!r}")
     return LauncherFacts.from_json(first.header["facts"])
+
+
+def encode(job: Order) -> EncodedOrder:
+    """Return a job as it is sent. Raises FrameError when it is too big."""
+    return _framed(*job.to_frame())
+
+
+def _framed(header: dict[str, Any], body: bytes = b"") -> EncodedOrder:
+    """Return an order of this header and body. Raises FrameError when it is too big."""
+    nonce = os.urandom(frame.NONCE_BYTES)
+    return EncodedOrder(nonce, frame.encode(nonce, header, body))

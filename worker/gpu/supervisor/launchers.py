@@ -10,10 +10,9 @@ from typing import Literal
 
 from launch.checks.roofline import Ceilings
 from worker.gpu.launcher.launcher_order import LauncherOrder
-from worker.gpu.supervisor.encoded_order import Order, encode
 from worker.gpu.supervisor.gpu import Gpu, LimitNow
 from worker.gpu.supervisor.launcher_pool import DeviceCordoned, LauncherSettings, WorkerStops
-from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError
+from worker.gpu.supervisor.launcher_process import LauncherCommand, LauncherError, Order, encode
 from worker.gpu.supervisor.launcher_protocol import LauncherFacts, LaunchOutcome
 from worker.gpu.supervisor.sanitizer_run import SanitizerReport
 
