@@ -22,8 +22,6 @@ from worker.gpu.timing_integrity.register_clearing import RegisterClearing
 
 _FLUSHED_BY_L2 = 2
 """The number of times to overwrite the L2 cache before each run, as for launches."""
-_KEEPS_LINES = (8, 0)
-"""The first compute capability whose L2 cache keeps lines on request."""
 _CYCLES_A_US = 2000
 """A rough maximum of a GPU's clock; a head start need not be exact."""
 _MAX_SPARE_BYTES = 1 << 30
@@ -126,7 +124,6 @@ class CudaTiming:
         self._overwritten = _Overwritten()
         self._overheads_us: dict[tuple[bool, bool], float] = {}
         """Overheads by `is_graph` and `flush_l2`."""
-        self._keeps_lines = device.capability >= _KEEPS_LINES
         size_bytes = _FLUSHED_BY_L2 * device.l2_bytes
         self._flushed = torch.zeros(size_bytes, dtype=torch.uint8, device="cuda")
 
@@ -185,8 +182,6 @@ class CudaTiming:
 
     def head_start(self, duration_us: float, *, flush_l2: bool) -> None:
         """Keep the GPU busy for so long, so that the host is ahead; then overwrite the L2 cache."""
-        if flush_l2 and self._keeps_lines:  # else they survive the overwriting
-            check(cu.cuCtxResetPersistingL2Cache(), "resetting kept lines of the L2 cache")
         torch.cuda._sleep(int(duration_us * _CYCLES_A_US))
         if flush_l2:
             self._flushed.zero_()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -38,6 +39,9 @@ _MAX_ENTRIES = 4096
 """The most ops of a call that are timed one by one."""
 _PASSES = 12
 _MIN_PASSES = 3
+SEED_BITS = 63
+"""The size of a secret seed."""
+_CHANCE = SystemRandom()
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,8 @@ class PreparedCalls:
         ends = time.monotonic() + most_ms / 1000
         passes: list[list[float]] = []
         while len(passes) < _MIN_PASSES or (len(passes) < _PASSES and time.monotonic() < ends):
-            passes.append(runs.time_us(flush_l2=flush_l2))
+            seed = None if self._program.fresh is None else _CHANCE.getrandbits(SEED_BITS)
+            passes.append(runs.time_us(flush_l2=flush_l2, seed=seed))
         times_us = without_markers(entry_medians(passes), whole_us)
         return [
             {"op": index, "us": round(one, 3)} for index, one in zip(entries, times_us, strict=True)

@@ -21,7 +21,7 @@ import torch
 from launch.messages import Tolerance
 from programs.gpu.call_runs import CallRuns
 from programs.gpu.memory_ranges import MemoryRange
-from programs.gpu.prepared_calls import PreparedCalls, TimedProgram, untimable
+from programs.gpu.prepared_calls import SEED_BITS, PreparedCalls, TimedProgram, untimable
 from programs.gpu.program_order import MAX_CHANGED, ProgramTimingOrder
 from programs.gpu.program_timing import (
     MAX_IN_A_BATCH,
@@ -51,7 +51,6 @@ _WIDER = 4.0
 _MAX_MISMATCHED_RATIO = 0.001
 MAX_WRONG = 4
 """Limit of the turns in a report that do not match."""
-_SEED_BITS = 63
 
 
 def timed_in_turns(
@@ -153,7 +152,7 @@ class _Turns:
     def _turn(self) -> None:
         """Run both on the same new inputs, and compare their outputs."""
         number = self._chance.choice(self._numbers)
-        seed, compares = self._chance.getrandbits(_SEED_BITS), self._may_compare()
+        seed, compares = self._chance.getrandbits(SEED_BITS), self._may_compare()
         ours, theirs = self._run(number, seed, compares=compares)
         self._samples_us[0].extend(ours)
         self._samples_us[1].extend(theirs)

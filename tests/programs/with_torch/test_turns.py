@@ -237,3 +237,18 @@ def test_inputs_of_one_call_are_drawn_alone() -> None:
     assert torch.equal(x, first)
     assert not torch.equal(y, before)
     assert y.abs().max() > 0
+
+
+def test_single_ops_are_timed_on_new_inputs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int | None] = []
+    time_us = CallRuns.time_us
+
+    def noted(self: CallRuns, *, flush_l2: bool, seed: int | None = None) -> list[float]:
+        seeds.extend([seed] if self._each_op else [])
+        return time_us(self, flush_l2=flush_l2, seed=seed)
+
+    monkeypatch.setattr(CallRuns, "time_us", noted)
+    turns(program(lambda x: x * 2 + 1), program(lambda x: x + x + 1))
+
+    assert None not in seeds
+    assert len(set(seeds)) == len(seeds) >= 3
