@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import add_pane, source_of, write
+from tests.page.pages import add_pane, compile_now, source_of, write
 from tests.page.test_everywhere import violations
 
 H100 = {"target": "cuda:90", "model": "NVIDIA H100", "count": 1}
@@ -51,6 +51,7 @@ def test_a_setting_that_does_not_compile_says_why(visit: Visit) -> None:
     page = visit()
     start = "    tl.static_assert(BLOCK_SIZE > 512)\n    offsets ="
     write(page, source_of(page).replace("    offsets =", start, 1))
+    compile_now(page)
     shown = add_pane(page, "Explain")
     shown.get_by_role("button", name="Try BLOCK_SIZE 1024 → 512").click()
 
