@@ -258,6 +258,9 @@ page-tables: $(READY) ##maintenance write the page's copies of the tables of sta
 errors-page: $(READY) ##maintenance write docs/reference/errors.md from the table of problems
 	$(PYTHON) -m tests.unit.documents.errors_page
 
+map: ##maintenance write tests/MAP.md, the map from modules to their tests
+	python3 tests/module_map.py
+
 bench: $(READY) ##benchmarks the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
@@ -407,4 +410,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean
+.PHONY: page-tables errors-page map help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean
