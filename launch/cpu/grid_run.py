@@ -11,7 +11,7 @@ valid because a GPU runs programs in any order, so that these may come first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
@@ -85,7 +85,7 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
         known = {(one.kind, one.scope, one.line, one.argument) for one in found}
         found += [
             one
-            for one in races_in_other_orders(form, order, memory, how, ran)
+            for one in races_in_other_orders(form, order, memory, how, ran, known)
             if (one.kind, one.scope, one.line, one.argument) not in known
         ]
     for allocation, contents in zip(ran.allocations, left, strict=True):
@@ -117,9 +117,14 @@ def races_within_programs(
 
 
 def races_in_other_orders(
-    form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptions, first: KernelRun
+    form: RunForm,
+    order: RunOrder,
+    memory: LaunchMemory,
+    how: RunOptions,
+    first: KernelRun,
+    known: Collection[tuple[object, ...]],
 ) -> list[Finding]:
-    """Return what the first order of programs that shows something shows.
+    """Return what the first order of programs that shows something new shows.
 
     Long launches run only their first programs: on a GPU, the others may be late.
     """
@@ -135,7 +140,9 @@ def races_in_other_orders(
             found = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
             if words == "in this order":
                 words = f"in the order {', '.join(map(str, numbers[:_NAMED].tolist()))}, ..."
-            if any(each.scope != "within_program" for each in found):
+            if any(
+                (each.kind, each.scope, each.line, each.argument) not in known for each in found
+            ):
                 return [
                     replace(each, message=f"{each.message} (Seen with the programs {words}.)")
                     for each in found

@@ -39,6 +39,13 @@ def test_random_kernels_give_no_false_alarm_and_few_misses(
         assert f"{kind}: found" in ended.stdout
 
 
+def test_a_race_within_the_program_that_comes_last_is_found() -> None:
+    command = [sys.executable, "-m", "tests.differential", "races", "--seed", "300290"]
+    ended = subprocess.run([*command, "--count", "1"], cwd=ROOT, capture_output=True, text=True)
+
+    assert "within: found 1" in ended.stdout, ended.stdout + ended.stderr
+
+
 def test_the_oracle_takes_a_ticket_for_an_order_only_with_its_semantics() -> None:
     stores = Statement("store", steps=(4, 1, 0))
     reads = Statement("load", steps=(0, 1, 0), part=1)
