@@ -184,7 +184,7 @@ _LAUNCHES: Final = {
 _PROGRAMS: Final = {
     Slug.NOT_RECORDABLE: _failed(
         "source", "The program cannot be recorded",
-        "The program does what a recording cannot hold; `reason` says what.",
+        "The program does what a recording cannot hold; `reason` names it.",
         "Fix the line that `file` and `line` name: `reason` is one of a closed list.",
         "The program reads the value of a tensor, and a recording has none: aten.item",
     ),
@@ -348,7 +348,7 @@ _SERVICE: Final = {
     Slug.TOO_MANY_REQUESTS: _busy(
         429, 5, "Too many requests",
         "This caller has used up its rate, its places in the queue or its GPU time.",
-        "Wait as long as `Retry-After` says, then post it again.",
+        "Wait as long as `Retry-After` states, then post it again.",
         "You already have 1000 jobs in the queue 'compile', the most one caller may have.",
     ),
     Slug.INTERNAL_ERROR: ProblemKind(

@@ -20,12 +20,12 @@ Everything that goes wrong is a *problem* (RFC 9457), in a refused request as
 | `slug` | the word for what went wrong; the sections below |
 | `reason` | a finer word: `static_assert` of `compile_error`, those of [programs](programs.md) |
 | `fault` | the part to change: `request` (a field), `source` (the code you posted) or `service` |
-| `retryable` | the same request may work later; `Retry-After` says when |
+| `retryable` | the same request may work later; `Retry-After` gives the delay |
 | `file`, `line` | the place in what you posted; `diagnostics` have columns, excerpts and hints |
 | `errors`, `parameter`, `limit` | wrong fields by JSON pointer; the parameter or limit at fault |
 | `title`, `detail` | what went wrong, for people |
 
-A kernel that does not compile is no HTTP error: the answer is 200 and its `state` is `failed`.
+A kernel that does not compile is not an HTTP error: the answer is 200 and its `state` is `failed`.
 
 **What is stable.** Decide by `slug`, `reason`, `fault` and `retryable`. A slug keeps its meaning,
 fault and status in all versions of `/v1`. New slugs may come, so treat one that you do not know by

@@ -1,6 +1,9 @@
 """Texts avoid phrases that made them hard to read: docstrings, comments, messages, documents."""
 
+import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -55,6 +58,10 @@ PLAIN = {
 """Phrases of another language, and what a native engineer writes."""
 IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
 """Packages without any of `PLAIN`; add one when it is."""
+PROSE_IN_PLAIN_WORDS = (
+    *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"),
+)
+"""Documents (without code and tables) and packages (comments, docstrings) without any of it."""
 EXAMPLES = Path(__file__)
 """Has the phrases themselves."""
 WRITTEN = {
@@ -110,6 +117,41 @@ def test_packages_in_plain_words_stay_so() -> None:
         if path.suffix in {".py", ".lua"}
         for phrase, instead in phrases.items()
         for match in phrase.finditer(path.read_text())
+    ]
+
+    assert strange == []
+
+
+def prose(path: Path) -> str:
+    """Return a document without its code and tables, or the comments and docstrings of a module."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        return re.sub(r"(?ms)^ *```.*?^ *```|^\|[^\n]*|`[^`\n]*`", "", text)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    docstrings = [
+        re.sub(r"`[^`\n]*`", "", node.value.value)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+    return "\n".join(comments + docstrings)
+
+
+def test_prose_in_plain_words_stays_so() -> None:
+    phrases = {re.compile(phrase, re.IGNORECASE): instead for phrase, instead in PLAIN.items()}
+    suspects = [
+        path
+        for path in texts(PROSE_IN_PLAIN_WORDS)
+        if path.suffix in {".py", ".md"}
+        and any(phrase.search(path.read_text()) for phrase in phrases)
+    ]
+    strange = [
+        (str(path.relative_to(ROOT)), match[0], instead)
+        for path in suspects
+        for phrase, instead in phrases.items()
+        for match in phrase.finditer(prose(path))
     ]
 
     assert strange == []
