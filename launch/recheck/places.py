@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.blocks import reached_from
+from compiler.ttir_to_numpy.ir import IrBlock, Operation
 
 Step = tuple[int, int, int]
 """The numbers of a region in its operation, of a block in it, and of an operation in that."""
@@ -16,6 +17,7 @@ class Places:
     """The operations of a function by their places, and their places by their numbers."""
 
     def __init__(self, function: Operation) -> None:
+        self._function = function
         self.operations = dict(_inside(function, ()))
         self.of = {one.number: place for place, one in self.operations.items() if one.number >= 0}
 
@@ -23,7 +25,7 @@ class Places:
         """Return the outermost operation that two runs, equal so far, do not do alike.
 
         One run is next at `a`, the other one at `b`. To be at a loop is to begin a turn of it. None
-        where the two are in blocks of one region.
+        where the two are in blocks of one region, neither of which comes before the other one.
         """
         shared = 0
         while shared < min(len(a), len(b)) and a[shared] == b[shared]:
@@ -33,6 +35,11 @@ class Places:
         if a[shared][:2] == b[shared][:2]:
             return min(a, b)[: shared + 1]
         if a[shared][0] == b[shared][0]:
+            holder = self.operations[a[:shared]] if shared else self._function
+            blocks = holder.regions[a[shared][0]]
+            for one, other in ((a, b), (b, a)):
+                if _always_leads(blocks, one[shared][1], other[shared][1]):
+                    return one[: shared + 1]  # the other run passed it, and did nothing there
             return None
         if self.operations[a[:shared]].name == "scf.while":  # its second region ends a turn
             return max(a, b)[: shared + 1]
@@ -46,3 +53,13 @@ def _inside(operation: Operation, around: Place) -> Iterator[tuple[Place, Operat
                 place = (*around, (region, block, index))
                 yield place, inner
                 yield from _inside(inner, place)
+
+
+def _always_leads(blocks: Sequence[IrBlock], first: int, then: int) -> bool:
+    """Return whether every way to a block goes through `first`, and none comes back to that."""
+    by_label = {block.label: block for block in blocks}
+    a, b = blocks[first], blocks[then]
+    if any(a in reached_from(by_label[label], by_label) for label, _ in a.end.successors):
+        return False
+    ended = IrBlock(a.label, operations=[Operation("tt.return", [])])
+    return a is blocks[0] or b not in reached_from(blocks[0], {**by_label, a.label: ended})

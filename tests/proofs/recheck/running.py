@@ -34,10 +34,11 @@ def rechecked(
     contract: str,
     constexprs: dict[str, Any] | None = None,
     checks: Sequence[str] = ("bounds", "overflow", "races"),
+    **limits: int,
 ) -> RecheckReport:
     """Return what the runs of a function `kernel` show; `body` follows `@triton.jit`."""
     text = ttir_of(body, signature, constexprs or {})
-    order = recheck_order(text, contract, constexprs, checks)
+    order = recheck_order(text, contract, constexprs, checks, **limits)
     return recheck(order, text.encode(), lambda *_: None)
 
 

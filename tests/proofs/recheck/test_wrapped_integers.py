@@ -71,3 +71,17 @@ def test_an_early_return_as_an_integer_wraps_is_contradicted() -> None:
 """
     report = rechecked(body, TYPES, CONTRACT)
     assert outcomes(report, "overflow") == ["agrees", "violated"]
+
+
+def test_a_loop_before_an_early_return_contradicts_nothing_after_it() -> None:
+    body = """def kernel(x_ptr, y_ptr, z_ptr, n, m):
+    p = tl.program_id(0)
+    for i in range(0, tl.cdiv(n, 16)):
+        tl.store(x_ptr + i % n, 1.0)
+    if p < m:
+        return
+    tl.store(y_ptr, 1.0)
+"""
+    contract = f"x_ptr: n\ny_ptr: 16\nn >= {2**31 - 3}\nm <= 2\ngrid: 8\n"
+    report = rechecked(body, TYPES, contract, size=2**31 - 1)
+    assert outcomes(report, "overflow") == ["violated", "agrees"]
