@@ -2,8 +2,8 @@
 
 Bounds and races are about exact integers. A run in 64 bits has none where a number needs more bits
 than that, or where it divides by 0, and a proof presupposes that no access uses such a number. So
-what seems to contradict a proof runs twice more, with other values in the place of such numbers:
-what both runs access alike does not depend on them.
+what seems to contradict a proof runs up to four times more, with other values in the place of such
+numbers: what all runs access alike does not depend on them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ from compiler.ttir_to_numpy.mlir_types import bits_of, constant_of, element_of
 from launch.recheck.access_memory import Event, ReachedElements
 from launch.recheck.exact_integers import WHOLE, constant, made_of, truth_like
 
-STAND_INS = (3, 1_000_003)
-"""The values in the place of numbers that are not exact: other ones in each run."""
+STAND_INS = (
+    (3, 1),
+    (1_000_004, 1_000),
+    ((1 << 61) + 9, (1 << 35) + 7),
+    (-(1 << 61) - 22, -(1 << 37) - 11),
+)
+"""The value of the first stand-in of each run, and what each further one adds to it.
+
+They are small and large, of both signs, and differ from each other, in another way in each run: a
+quotient, a bound, a remainder or a difference of them does not come out alike in all runs.
+"""
 _EQUAL, _DIFFERENT, _AT_LEAST = 0, 1, 5
 _DIVISIONS = frozenset(
     {
@@ -42,10 +51,11 @@ def with_stand_ins(function: Operation, own: Mapping[Value, str]) -> list[Operat
     return rewriting.stand_ins
 
 
-def set_stand_ins(stand_ins: Sequence[Operation], number: int) -> None:
-    """Give all stand-ins a value."""
-    for one in stand_ins:
-        one.attributes["value"] = constant(number, one.results[0].type).attributes["value"]
+def set_stand_ins(stand_ins: Sequence[Operation], first: int, step: int) -> None:
+    """Give each stand-in its value."""
+    for number, one in enumerate(stand_ins):
+        made = constant(first + number * step, one.results[0].type)
+        one.attributes["value"] = made.attributes["value"]
 
 
 class _Rewriting:
@@ -156,19 +166,20 @@ def _number_of(operation: Operation) -> tuple[str, bool]:
     return constant_of(operation) if operation.name == "arith.constant" else ("", False)
 
 
-def alike(traces: tuple[Sequence[Event], Sequence[Event]]) -> list[ReachedElements]:
-    """Return what two runs access alike, until they no longer do the same operations."""
-    found = []
-    for one, other in zip(*traces, strict=False):
-        is_access = isinstance(one, ReachedElements), isinstance(other, ReachedElements)
-        if is_access == (False, False):
+def alike(traces: Sequence[Sequence[Event]]) -> list[ReachedElements]:
+    """Return what all runs access alike, until they no longer do the same operations."""
+    shared = list[ReachedElements]()
+    for events in zip(*traces, strict=False):
+        accesses = [event for event in events if isinstance(event, ReachedElements)]
+        if not accesses:
             continue
-        if not isinstance(one, ReachedElements) or not isinstance(other, ReachedElements):
+        first = accesses[0]
+        if len(accesses) < len(events) or any(one.access != first.access for one in accesses):
             break
-        if one.access != other.access:
-            break
-        live = (one.elements == other.elements) & (np.asarray(one.buffer) == other.buffer)
-        for run in (one, other):
-            live = live if run.live is None else live & run.live
-        found.append(replace(one, live=None if live.all() else live))
-    return found
+        live = np.asarray(True)
+        for one in accesses:
+            live = live & (one.elements == first.elements)
+            live = live & (np.asarray(one.buffer) == first.buffer)
+            live = live if one.live is None else live & one.live
+        shared.append(replace(first, live=None if live.all() else live))
+    return shared

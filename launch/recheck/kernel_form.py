@@ -191,8 +191,8 @@ class KernelForms:
     exact: RunnableForm
     as_it_is: RunnableForm | None
     """None where no integer may wrap that could be seen."""
-    with_stand_ins: Callable[[], Sequence[RunnableForm]]
-    """Makes two forms with stand-ins, in 64 bits, which differ in these."""
+    with_stand_ins: Callable[[int], RunnableForm]
+    """Makes a form in 64 bits with the stand-ins of that number in `STAND_INS`."""
 
 
 def forms_of(
@@ -212,14 +212,14 @@ def forms_of(
         exact = run_form(module, translated, files)
 
     @cache
-    def with_stand_ins() -> list[RunnableForm]:
-        stand_ins = covered_accesses.with_stand_ins(function, own)
-        made = []
-        for number in covered_accesses.STAND_INS:
-            covered_accesses.set_stand_ins(stand_ins, number)
-            form = run_form(module, translated, files)
-            made.append(RunnableForm(form, accesses, needed, is_exact=True))
-        return made
+    def stand_ins() -> list[Operation]:
+        return covered_accesses.with_stand_ins(function, own)
+
+    @cache
+    def with_stand_ins(run: int) -> RunnableForm:
+        covered_accesses.set_stand_ins(stand_ins(), *covered_accesses.STAND_INS[run])
+        form = run_form(module, translated, files)
+        return RunnableForm(form, accesses, needed, is_exact=True)
 
     return KernelForms(
         types,

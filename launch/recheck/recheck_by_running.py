@@ -15,7 +15,13 @@ from dataclasses import dataclass, field
 
 from compiler.messages.wire import Send
 from compiler.ttir_to_numpy.ir import Operation
-from launch.recheck.access_memory import WatchedBuffer, outside_of, sizes_of
+from launch.recheck.access_memory import (
+    Event,
+    Outside,
+    WatchedBuffer,
+    outside_of,
+    sizes_of,
+)
 from launch.recheck.access_slice import KINDS
 from launch.recheck.buffer_contents import CHOICES, BufferContents
 from launch.recheck.contract_values import (
@@ -24,7 +30,7 @@ from launch.recheck.contract_values import (
     UnreadContract,
     read_contract_text,
 )
-from launch.recheck.covered_accesses import alike
+from launch.recheck.covered_accesses import STAND_INS, alike
 from launch.recheck.kernel_form import KernelForms, NotRunnable, forms_of
 from launch.recheck.kernel_launches import buffers_of, launch_search
 from launch.recheck.launch_search import LaunchSearch, is_none
@@ -121,7 +127,8 @@ class _Watch:
         buffers = buffers_of(self.forms.types, launch)
         exact, machine = self.forms.exact, self.forms.as_it_is
         reached, batches, is_outside = set[int](), list[Batch](), False
-        for numbers in self._batches(launch):
+        programs = self._programs(launch)
+        for numbers in programs:
             ran = exact.run(launch, buffers, contents, numbers, MAX_TURNS)
             reached |= ran.reached
             is_outside = is_outside or self._is_new(ran.outside, "bounds")
@@ -134,7 +141,7 @@ class _Watch:
                     self._note(access, "overflow", message, launch, numbers[0])
         self.reached.update(reached)
         if is_outside or self._is_new(self._meetings(batches), "race"):
-            batches = [self._covered(launch, buffers, contents, one) for _, one in batches]
+            batches = self._covered(launch, buffers, contents, programs)
             self._note_outside(launch, buffers, batches)
             self._note_meetings(launch, buffers, batches)
 
@@ -143,19 +150,29 @@ class _Watch:
         launch: LegalLaunch,
         buffers: list[WatchedBuffer],
         contents: BufferContents,
-        numbers: Sequence[int],
-    ) -> Batch:
-        """Return what programs access whatever the integers are that a proof presupposes."""
-        first, second = (
-            form.run(launch, buffers, contents, numbers, MAX_TURNS)
-            for form in self.forms.with_stand_ins()
-        )
-        return alike((first.trace, second.trace)), numbers
+        programs: list[list[int]],
+    ) -> list[Batch]:
+        """Return what programs access whatever the integers are that a proof presupposes.
+
+        Nothing as soon as too little is left to contradict a proof.
+        """
+        traces: list[list[list[Event]]] = [[] for _ in programs]
+        batches = list[Batch]()
+        for run in range(len(STAND_INS)):
+            form = self.forms.with_stand_ins(run)
+            for trace, numbers in zip(traces, programs, strict=True):
+                trace.append(form.run(launch, buffers, contents, numbers, MAX_TURNS).trace)
+            batches = [(alike(a), b) for a, b in zip(traces, programs, strict=True)]
+            outside = (access for access, _, _ in _all_outside(buffers, batches))
+            is_outside = self._is_new(outside, "bounds")
+            if not is_outside and not self._is_new(self._meetings(batches), "race"):
+                return []
+        return batches
 
     def _is_new(self, accesses: Iterable[int], check: str) -> bool:
         return any((access, check) not in self.broken for access in accesses if access >= 0)
 
-    def _batches(self, launch: LegalLaunch) -> list[list[int]]:
+    def _programs(self, launch: LegalLaunch) -> list[list[int]]:
         """Return the programs to run, those together that run at once."""
         races = "races" in self.order.checks
         form = self.forms.exact
@@ -168,17 +185,11 @@ class _Watch:
     def _note_outside(
         self, launch: LegalLaunch, buffers: list[WatchedBuffer], batches: list[Batch]
     ) -> None:
-        sizes = sizes_of(buffers)
-        for touches, numbers in batches:
-            for touch in touches:
-                outside = outside_of(touch, buffers, sizes)
-                if outside is None:
-                    continue
-                kind = KINDS[self.forms.accesses[touch.access].name]
-                where = f"{outside.buffer}[{outside.element:,}] of {outside.size:,} elements"
-                program = numbers[min(outside.program, len(numbers) - 1)]
-                message = f"{'reads' if kind == 'load' else 'writes'} {where}"
-                self._note(touch.access, "bounds", message, launch, program)
+        for access, outside, program in _all_outside(buffers, batches):
+            kind = KINDS[self.forms.accesses[access].name]
+            where = f"{outside.buffer}[{outside.element:,}] of {outside.size:,} elements"
+            message = f"{'reads' if kind == 'load' else 'writes'} {where}"
+            self._note(access, "bounds", message, launch, program)
 
     def _meetings(self, batches: list[Batch]) -> Mapping[int, Meeting]:
         return meetings(batches, self.forms.accesses) if "races" in self.order.checks else {}
@@ -221,3 +232,15 @@ class _Watch:
                 if check in self.order.checks
             },
         )
+
+
+def _all_outside(
+    buffers: list[WatchedBuffer], batches: Sequence[Batch]
+) -> Iterator[tuple[int, Outside, int]]:
+    """Yield each access that leaves its buffer, where, and in which program."""
+    sizes = sizes_of(buffers)
+    for touches, numbers in batches:
+        for touch in touches:
+            outside = outside_of(touch, buffers, sizes)
+            if outside is not None:
+                yield touch.access, outside, numbers[min(outside.program, len(numbers) - 1)]

@@ -50,6 +50,22 @@ def test_programs_do_not_meet_in_a_number_beyond_64_bits() -> None:
     assert outcomes(report, "race") == ["agrees"]
 
 
+@pytest.mark.parametrize(
+    "index",
+    ["big // m", "tl.minimum(tl.maximum(big, 0), 1)", "big % 2", "big - 3 * big", "(big >> 40)"],
+)
+def test_programs_do_not_meet_in_what_is_computed_from_numbers_beyond_64_bits(index: str) -> None:
+    body = kernel_of(
+        "big = (pid + 1).to(tl.int64) * n * n * n * n", f"tl.store(x_ptr + {index}, 1.0)"
+    )
+    report = rechecked(
+        body,
+        {**TYPES, "n": "i32", "m": "i32"},
+        "x_ptr: n\ngrid: n\nn >= 65536\nn <= 65536\nm >= n * n // 4\n",
+    )
+    assert outcomes(report, "race") == ["agrees"]
+
+
 @pytest.mark.parametrize("check", ["bounds", "race"])
 def test_an_access_that_depends_on_a_remainder_by_0_contradicts_nothing(check: str) -> None:
     body = kernel_of("tl.store(x_ptr + pid % (n - m), 1.0)")
