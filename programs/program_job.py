@@ -1,7 +1,7 @@
 """A program job: a program as workers do it, resolved once by the service.
 
 One thing is left for a worker to choose: the checks of a program whose request names none. They
-depend on the kernels that it launches. Workers check the bounds of what they read.
+depend on the kernels that it launches. Workers check the bounds of the jobs that they read.
 """
 
 from dataclasses import dataclass
@@ -226,7 +226,7 @@ def program_problem(
 ) -> ProgramProblem:
     """Return the problem of a program that failed, a long `detail` clipped."""
     problem = failure_problem(slug, detail)
-    # a program's own source says what its kernels are launched with
+    # a program's own source decides what its kernels are launched with
     is_own = program is not None and problem.fault == "request" and slug != Slug.NEEDS_GPU
     said = {"program": program, "reason": reason, "file": file, "line": line}
     said["fault"] = "source" if is_own else problem.fault

@@ -1,4 +1,4 @@
-"""Data of programs beside their jobs: owners, and where their tapes are.
+"""Data of programs, stored with their jobs: owners, and where their tapes are.
 
 A program is shown to its caller only. The job and its result are the job protocol's.
 """

@@ -1,4 +1,4 @@
-"""The owners of proofs, beside their jobs. A proof is shown to its caller only."""
+"""The owners of proofs, stored with their jobs. A proof is shown to its caller only."""
 
 from dataclasses import dataclass
 from typing import Any, Final

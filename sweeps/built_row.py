@@ -1,4 +1,4 @@
-"""Rows from records: what a compilation or a launch says of its variant."""
+"""Rows from records: what a compilation or a launch contains about its variant."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def launched_row(row: SweepRow, launch: Launch) -> SweepRow:
 
 
 def refused_row(variant: Variant, rejected: RequestRejected) -> SweepRow:
-    """Return the row of a variant that is no valid request; pointers are into its own."""
+    """Return the row of a variant that is not a valid request; pointers are into its own."""
     problem = _refusal(rejected.errors)
     return SweepRow(variant.index, dict(variant.values), "refused", problem=problem)
 

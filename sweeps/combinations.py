@@ -22,7 +22,7 @@ FREE_STEPS: Final = 60_000
 STEPS_OF_A_VARIANT: Final = 400
 """Further steps for each variant that stays, some 0.2 ms."""
 STEPS_EACH: Final = 5
-"""The cost of a combination beside the terms of its conditions."""
+"""The cost of a combination in addition to the terms of its conditions."""
 
 
 def max_combinations(max_variants: int, *, has_where: bool) -> int:

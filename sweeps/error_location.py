@@ -1,4 +1,4 @@
-"""Where a request for a sweep says what is wrong with a variant: in its base, or in an axis."""
+"""The place in a request for a sweep that makes a variant wrong: its base, or an axis."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

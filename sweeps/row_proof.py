@@ -17,7 +17,7 @@ _CHECKS = ("bounds", "overflow", "race")
 
 @dataclass(frozen=True, slots=True)
 class RowProof:
-    """`verdict` is None where there was no answer; `reason` then says why."""
+    """`verdict` is None where there was no answer; `reason` then explains why."""
 
     verdict: str | None
     reason: str | None
@@ -25,7 +25,7 @@ class RowProof:
 
 
 def read_proof(proof: Mapping[str, Any]) -> RowProof:
-    """Return what a row says of a proof, as GET /v1/proofs/{id} answers it."""
+    """Return the part of a proof that a row contains, as GET /v1/proofs/{id} answers it."""
     verdict, problem = proof.get("verdict"), proof.get("problem")
     reason = proof.get("reason") if problem is None else problem.get("detail")
     if reason is None and verdict != _PROVED:

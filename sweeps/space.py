@@ -47,7 +47,7 @@ class PlannedSweep:
 
 
 def read_space(written: Any, kind: Kind, max_combinations: int) -> Space:
-    """Read a request's `space`, which may have so many combinations.
+    """Read a request's `space`, which may have at most `max_combinations`.
 
     Raises RequestRejected at what is wrong with it; lists are counted before they are read.
     """
@@ -201,7 +201,7 @@ def check_space(space: Space) -> None:
 
 
 def _check_sizes(space: Space, named: Collection[str]) -> None:
-    """Refuse an argument that labelled `arguments` say and an axis does. Raises RequestRejected."""
+    """Refuse an argument that both labelled `arguments` and an axis set. Raises RequestRejected."""
     labelled = (axis for axis in space.product if axis.name == ARGUMENTS)
     sizes = [axis.content(index) for axis in labelled for index in range(len(axis.values))]
     sizes += [changes.get(ARGUMENTS) for changes in space.configurations or ()]

@@ -1,4 +1,4 @@
-"""Data of sweeps beside their jobs: owners, rows, and the jobs that rows wait for.
+"""Data of sweeps, stored with their jobs: owners, rows, and the jobs that rows wait for.
 
 A sweep is shown to its caller only. Only the attempt that counts writes; of a row only its state is
 known here.

@@ -30,7 +30,7 @@ class LaunchDevice(BaseModel):
 
 
 class ShownSweepJob(BaseModel):
-    """The part of a SweepJob that says whether it can be read: its record shows none of it."""
+    """The part of a SweepJob that shows whether it can be read: its record shows none of it."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -10,7 +10,7 @@ from sweeps.sweep_request import SweepRequest
 
 
 def _end(one: Unhandled[SweepJob]) -> SweepEnd:
-    # its rows, and what it is about, are kept beside it
+    # its rows and its subject are stored separately
     return SweepEnd(state=one.state, problem=one.problem)
 
 

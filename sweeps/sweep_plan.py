@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validat
 from sweeps.variant import Kind, Variant, merged_body
 
 ABSENT = -1
-"""In place of a value's index: the variant leaves what the base says."""
+"""In place of a value's index: the variant keeps the base's value."""
 MAX_VARIANTS: Final = 100_000
 """The limit for any sweep; a deployment may allow fewer."""
 MAX_AXES: Final = 2048
@@ -20,7 +20,7 @@ MAX_AXES: Final = 2048
 
 
 class SweptAxis(BaseModel):
-    """One axis: `values` as the table shows them, `contents` what these stand for, if more.
+    """One axis: `values` as the table shows them, `contents` what these mean, if more.
 
     `is_computed` where a heuristic of the source gives each variant its value.
     """
@@ -79,7 +79,7 @@ class SweepPlan(BaseModel):
         return (self.variant(index) for index in range(len(self)))
 
     def values(self, index: int) -> dict[str, Any]:
-        """Return the values of row `index` by axis, null where it leaves what the base says."""
+        """Return the values of row `index` by axis, null where it keeps the base's value."""
         return {
             axis.name: None if at == ABSENT else axis.values[at]
             for axis, at in zip(self.axes, self.chosen[index], strict=True)

@@ -1,4 +1,4 @@
-"""The body of POST /v1/sweeps: shape only. What its space means is for `space` to say."""
+"""The body of POST /v1/sweeps: shape only. `space` defines what its space means."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from sweeps.variant import Kind
 
 MAX_CONDITIONS = 16
 MAX_CONDITION_CHARS = 4096
-"""Of which `where` takes as many as it says itself; beyond them a body is refused unread."""
+"""`where` has its own lower limit; beyond this one a body is refused unread."""
 MAX_MEMBERS = 64
 """The limit for members of a base: a launch has some twenty."""
 MAX_BUDGET_S = 3600

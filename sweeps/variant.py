@@ -1,4 +1,4 @@
-"""A variant of a sweep: the base with one value of each axis, as a request of its own.
+"""A variant of a sweep: the base with one value of each axis, as a separate request.
 
 Pure: the request depends on the base and the values alone.
 """

@@ -30,7 +30,7 @@ class Condition:
     at: str
 
     def holds(self, values: Values, defaults: Values) -> bool:
-        """Return whether a variant with these values stays; `defaults` are of what it leaves open.
+        """Return whether a variant with these values stays; `defaults` are for the other names.
 
         Raises FormulaFailed for a name that it does not have, a division by zero, what cannot be
         compared, and what is neither true nor false.
@@ -81,7 +81,7 @@ class _Named(Mapping[str, Any]):
 
 
 def spellings(name: str) -> list[str]:
-    """Return what a name in a condition may stand for, the first that there is."""
+    """Return what a name in a condition may refer to; the first that exists counts."""
     return [name, *(f"{group}.{name}" for group in GROUPS)]
 
 

@@ -43,7 +43,7 @@ Arguments = dict[str, Any]
 
 
 class BadBuffer(ValueError):
-    """A buffer reaches outside its allocation or has invalid values; the message says how."""
+    """A buffer reaches outside its allocation or has invalid values; the message explains how."""
 
 
 @dataclass(frozen=True)

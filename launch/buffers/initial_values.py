@@ -19,7 +19,7 @@ _MAX_SIGNED = 2**63
 
 
 class BadInitialiser(ValueError):
-    """An initialiser does not fit its buffer; the message says why."""
+    """An initialiser does not fit its buffer; the message explains why."""
 
 
 def elements(init: dict[str, Any], count: int, dtype: str, uploaded: bytes) -> Array:

@@ -23,7 +23,7 @@ _FIELDS = {"descr", "fortran_order", "shape"}
 
 
 class NotNpy(ValueError):
-    """The bytes are not an acceptable .npy file; the message says why."""
+    """The bytes are not an acceptable .npy file; the message explains why."""
 
 
 @dataclass(frozen=True)

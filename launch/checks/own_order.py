@@ -1,6 +1,6 @@
 """Finds accesses of one program to one element whose order its threads do not keep.
 
-Each thread keeps the order of its own accesses. Two accesses at different positions of their
+Each thread keeps its accesses in order. Two accesses at different positions of their
 tensors belong to different threads in general, and only a barrier orders these. A reduction, a dot,
 an atomic whose value all threads get and the like usually compile to a barrier, which is this
 compiler's choice and not the language's.
@@ -80,7 +80,7 @@ class OwnOrder:
                 self._loaded[number] = []
 
     def forget(self) -> None:
-        """Begin anew, because another program goes on."""
+        """Start over, because another program continues."""
         self._program = None
         self._entered.clear()
         self._loaded.clear()

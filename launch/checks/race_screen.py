@@ -63,7 +63,7 @@ class RaceScreen:
         """Record an atomic operation. Raises `PossibleRace` if other accesses are not atomic.
 
         It also raises `PossibleRace` if a batch makes two operations on one argument that do not
-        commute: that is no race, but running the programs one by one would give another result.
+        commute: that is not a race, but running the programs one by one would give another result.
         """
         self._check_order(allocation, kind)
         known = self._known(allocation, size, owner)

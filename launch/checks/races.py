@@ -3,8 +3,8 @@
 Accesses arrive one program after another, but a GPU runs programs in any order and concurrently.
 Two programs that access one element, at least one of them to change it, race unless both accesses
 are atomic or atomic operations order them: an acquire at an address comes after everything that
-other programs did before they released there. Writing the current value again is no race. An atomic
-operation of the scope `cta` is atomic within its program only, and orders no two programs.
+other programs did before they released there. Writing the current value again is not a race. An
+atomic operation of the scope `cta` is atomic within its program only, and orders no two programs.
 """
 
 import math

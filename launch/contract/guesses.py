@@ -1,6 +1,6 @@
 """Statements of a contract that begin with `only`: true of the cases that it was inferred from.
 
-Cases of one size do not tell what is equal by chance, so a proof with such a statement is none for
+Cases of one size do not show which equalities are chance: a proof with such a statement is not for
 all sizes. If you know that it always holds, delete the word.
 """
 

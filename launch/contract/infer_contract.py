@@ -47,7 +47,7 @@ class InferenceCase:
 
 
 class NotInferable(Exception):
-    """The cases do not fit together; the message says how."""
+    """The cases do not fit together; the message explains how."""
 
 
 def inferred_contract(cases: Sequence[InferenceCase], constants: Mapping[str, int]) -> str:

@@ -51,7 +51,7 @@ _KEYWORDS = frozenset({"sizes", "any", "values", "grid", *_FUNCTIONS})
 
 
 def read_contract(text: str) -> Contract:
-    """Return the contract that a text says. Raises ContractError."""
+    """Parse the text of a contract. Raises ContractError."""
     if len(text) > MAX_CHARACTERS:
         raise ContractError(f"has more than {MAX_CHARACTERS:,} characters", Position(1, 1))
     lines = unmarked(text).splitlines()

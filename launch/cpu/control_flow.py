@@ -191,7 +191,7 @@ def _met(
 def loop(
     programs: ProgramInstances, start: Any, end: Any, step: Any, dtype: Any
 ) -> Iterator[Array]:
-    """Yield the numbers of a loop; each program is active for the rounds of its own loop."""
+    """Yield the numbers of a loop; each program is active for its own rounds."""
     ends = [np.asarray(value, dtype).reshape(-1) for value in (start, end, step)]
     active = programs.active
     if any(value.size > 1 for value in ends):

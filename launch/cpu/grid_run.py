@@ -195,7 +195,7 @@ def _sample_of(suspected: SuspectedAt, total: int) -> Array:
 
 
 def _ended(ran: KernelRun, examined: str) -> KernelRun:
-    """Return a run that ends with its last finding, whose message says what was examined."""
+    """Return a run that ends with its last finding, whose message reports what was examined."""
     stopped = ran.stopped or ran.access_checker.findings.pop()
     said = f"{stopped.message} (There was time to look for races among {examined}.)"
     return replace(ran, stopped=replace(stopped, message=said))

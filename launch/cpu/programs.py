@@ -18,7 +18,7 @@ class RoundsSpent(BaseException):
 
 
 class MayWait(BaseException):
-    """Ends a run in which a program has gone so many rounds of one loop that it may wait."""
+    """Ends a run in which a loop of a program has run long enough that it may be waiting."""
 
 
 ProgramState = tuple[Any, ...]

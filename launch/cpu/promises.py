@@ -166,10 +166,10 @@ def _uneven(lanes: Array, axis: int, group: int, step: int) -> str | None:
 def _indivisible(
     lanes: Array, axis: int, divisor: int, unit: int, hinted: int | None
 ) -> str | None:
-    """Return the first lane of a contiguous group that is no multiple of `divisor`.
+    """Return the first lane of a contiguous group that is not a multiple of `divisor`.
 
     As in the compiler, the number is about the first lane of each contiguous group; along an axis
-    without such groups, next to one with them, it says nothing.
+    without such groups, next to one with them, it has no meaning.
     """
     if divisor < 2 or lanes.dtype.kind not in "iu":
         return None

@@ -1,6 +1,6 @@
 """The task that runs a kernel's IR on the CPU, translated to NumPy, with every access checked.
 
-It executes no user Python; the IR is data. Its times say nothing about a GPU.
+It executes no user Python; the IR is data. Its times mean nothing for a GPU.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _called(node: ast.AST) -> str | None:
 
 
 def _passed(function: ast.FunctionDef) -> set[str]:
-    """Return the names that a function uses as values, or in functions of its own."""
+    """Return the names that a function uses as values, or in functions that it defines."""
     names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     counts = [_called(node) for node in _own(function)]
     loads = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]

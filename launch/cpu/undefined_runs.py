@@ -27,7 +27,7 @@ _MAX_NAMED = 5
 _VALUES = 3
 """The values to try."""
 _FEW_LANES = 8
-"""With fewer undefined lanes, each of them gets each value, in runs of their own."""
+"""With fewer undefined lanes, each of them gets each value, in separate runs."""
 _SHARE = 0.25
 """The share of the time limit that the first run may have taken."""
 _MORE = 4

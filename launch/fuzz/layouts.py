@@ -14,7 +14,7 @@ from launch.fuzz.subject import FuzzedBuffer, Subject
 from launch.request.buffer import contiguous_strides
 
 LayoutKind = Literal["padded", "spread", "shifted"]
-"""Gaps between rows, gaps between elements, a base address that is no multiple of 16 bytes."""
+"""Gaps between rows, gaps between elements, a base address that is not a multiple of 16 bytes."""
 _PADDING = 5
 _POINTER = re.compile(r"_?(ptr|pointer)s?(?=_|$|\d)", re.IGNORECASE)
 _WORDS = frozenset(

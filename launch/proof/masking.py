@@ -120,7 +120,7 @@ def _with_mask(source: str, call: ast.Call, mask: str) -> Iterator[str]:
 def _appended(source: str, call: ast.Call, added: Sequence[str]) -> tuple[int, int, str]:
     """Return a place behind the last argument of a call, and the text of more of them.
 
-    Tokens tell it: a comma, a comment or a parenthesis may stand behind the argument.
+    Read from tokens: a comma, a comment or a parenthesis may follow the argument.
     """
     closing = call.end_lineno or 0, (call.end_col_offset or 0) - 1
     skipped = (tokenize.COMMENT, tokenize.NL)

@@ -37,7 +37,7 @@ class ProveOrder(Order):
     constants: Mapping[str, int]
     checks: Sequence[str]
     parameters: Sequence[str] | None = None
-    """The user's names of the TTIR's arguments, in order; None: those that the TTIR says."""
+    """The user's names of the TTIR's arguments, in order; None: those in the TTIR."""
     source: str = ""
     """The user's text, to propose a change of; "" for none."""
     other: OtherKernel | None = None
@@ -88,7 +88,7 @@ class AnswerReport:
     proved_under: list[str]
     reason: str
     line: int | None
-    """The line of what wraps, or of what the access depends on."""
+    """The line that wraps, or that the access depends on."""
     expression: str
     witness: WitnessReport | None = None
     proposals: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ class AccessReport:
 
 @dataclass(frozen=True, kw_only=True)
 class ProofReport:
-    """All accesses of a kernel. `refused` says why none was read, "" where they were."""
+    """All accesses of a kernel. `refused` is why none was read, "" where they were."""
 
     accesses: list[AccessReport]
     refused: str

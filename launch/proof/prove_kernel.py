@@ -53,7 +53,7 @@ _STAGE = "ttir"
 _LANE = re.compile(r"lane\d+#(\d+)")
 _OWN = re.compile(r"([a-z]+)#\d+")
 NO_WRAP = "no integer wraps (which the check `overflow` answers)"
-"""Said of a proof of bounds or races that did not ask for it: integers are read as mathematical."""
+"""Assumed by proofs of bounds or races that did not ask for it: integers are mathematical ones."""
 _NO_ACCESSES: list[AccessReport] = []
 
 

@@ -1,4 +1,4 @@
-"""Runs one program on the CPU device at the sizes of a witness, and says what it touched."""
+"""Runs one program on the CPU device at the sizes of a witness, and reports what it touched."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ MAX_ACCESSES = 20_000
 MAX_TURNS = 20_000
 """Turns of all loops of one program."""
 MAX_BYTES = 1 << 38
-"""The largest buffer whose addresses fit beside those of others."""
+"""The largest buffer whose addresses fit next to those of others."""
 
 
 class NotReplayed(Exception):
-    """The CPU device cannot run the witness; the message says why."""
+    """The CPU device cannot run the witness; the message explains why."""
 
 
 @dataclass(frozen=True)
 class ReplayedProgram:
-    """The accesses of one program, in order; `ended` says what stopped it, "" for its end."""
+    """The accesses of one program, in order; `ended` is what stopped it, "" for its end."""
 
     touched: list[TouchedElement]
     ended: str

@@ -103,7 +103,7 @@ class AccessMemory:
         """The first live lane of each access that is beyond its buffer."""
 
     def begin(self, buffers: Sequence[WatchedBuffer], contents: BufferContents, most: int) -> None:
-        """Start a launch of at most so many accesses."""
+        """Start a launch of at most `most` accesses."""
         self._buffers, self._contents, self._left = buffers, contents, most
         self._sizes = sizes_of(buffers)
         self._widths = np.array([one.width for one in buffers] + [1], np.int64)
@@ -239,7 +239,7 @@ class AccessMemory:
 
 
 def sizes_of(buffers: Sequence[WatchedBuffer]) -> Array:
-    """Return the elements of buffers, and last those of what is in none."""
+    """Return the number of elements of each buffer, then 0 for memory in none."""
     return np.array([one.size for one in buffers] + [0], np.int64)
 
 

@@ -1,6 +1,6 @@
 """Cuts a kernel down to what its accesses depend on: addresses, masks, and the control flow.
 
-A re-check runs a kernel at a hundred sizes, and nothing of what it computes with floats decides
+A re-check runs a kernel at a hundred sizes, and nothing that it computes with floats decides
 where it reads and writes. What is stored becomes 0, so the rest has no use and goes.
 """
 

@@ -28,7 +28,7 @@ _COMPARISONS = (ast.LtE, ast.Lt, ast.GtE, ast.Gt, ast.Eq)
 
 
 class UnreadContract(Exception):
-    """A contract's text that this reader does not read; the message says what."""
+    """A contract's text that this reader does not read; the message names the part."""
 
 
 class Illegal(Exception):

@@ -1,8 +1,8 @@
 """Rewrites a kernel so that its integers of 8, 16 and 32 bits have 64 and do not wrap.
 
-Run beside the kernel as it is, it shows which accesses use an integer that wrapped. What treats an
-integer as unsigned takes a negative one as that of its width; every operation that this module does
-not know computes in its own types, between a truncation and an extension.
+Run next to the unchanged kernel, it shows which accesses use an integer that wrapped. What treats
+an integer as unsigned takes a negative one as that of its width; every operation that this module
+does not know computes in its own types, between a truncation and an extension.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _Rewriting:
         """Have an operation on unsigned integers take those of 64 bits; return what comes before.
 
         A negative one is 2^32 more, which changes no bit. One that is larger than its type stays as
-        it is: whatever a proof says of it presupposes that it fits.
+        it is: every proof about it presupposes that it fits.
         """
         name = operation.name
         before = list[Operation]()

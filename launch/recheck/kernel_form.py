@@ -49,7 +49,7 @@ _INTEGERS = frozenset({"i8", "i16", "i32", "i64", "index"})
 
 
 class NotRunnable(Exception):
-    """A kernel that the CPU device cannot run; the message says why."""
+    """A kernel that the CPU device cannot run; the message explains why."""
 
 
 class Ended(Exception):

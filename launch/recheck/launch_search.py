@@ -64,7 +64,7 @@ class _Statement:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The least and the largest number that keeps the statement, if it is no comparison."""
+        """The least and the largest number that keeps the statement; 0 for a comparison."""
         return (self.low, self.high) if self.gap is None else (0, 0)
 
     def side(self, number: int | None) -> int:

@@ -42,7 +42,8 @@ Batch = tuple[Sequence[ReachedElements], Sequence[int]]
 def meetings(batches: Sequence[Batch], accesses: Sequence[Operation]) -> dict[int, Meeting]:
     """Return a meeting for each access that writes where another program reads or writes.
 
-    Atomic operations do not race with each other, whichever they are: that is the prover's to say.
+    Atomic operations do not race with each other, whichever they are: the prover decides about
+    those.
     """
     lanes = _live_lanes(batches)
     if lanes is None:

@@ -60,7 +60,7 @@ class SparseBuffer:
     size: int
     width: int
     dtype: np.dtype[Any] | None = None
-    """The type of what was stored."""
+    """The type of the stored values."""
     _stored: list[tuple[Array, Array]] = field(default_factory=list)
     _is_merged: bool = False
 

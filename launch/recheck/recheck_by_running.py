@@ -47,7 +47,7 @@ from launch.recheck.wrapped_integers import WrappedIntegers
 
 MAX_SMALL, MAX_LARGE = 60, 40
 ENOUGH_LAUNCHES, ENOUGH_REACHED = 60, 40
-"""Launches after which the runs end, if each access was reached by so many of them."""
+"""Launches after which the runs end, if enough of them reached each access."""
 MAX_SEARCHES = 350
 """Searches for a launch, of which some find none or a known one."""
 MAX_CPU_S = 1.0

@@ -135,7 +135,7 @@ def _is_exact(
 
 
 def _has_room(launch: LegalLaunch, kernel: SmallKernel) -> bool:
-    """Return whether addresses of all buffers fit beside each other."""
+    """Return whether addresses of all buffers fit next to each other."""
     buffers = buffers_of(kernel.types, launch)
     return min(launch.grid) > 0 and all(one.size * one.width <= MAX_BYTES for one in buffers)
 

@@ -56,7 +56,7 @@ class BitsOrder(RecheckOrder):
 
 @dataclass(frozen=True, kw_only=True)
 class FixOrder(RecheckOrder):
-    """An order to run a kernel beside `other`, a changed one that should keep its meaning."""
+    """An order to run a kernel and `other`, a changed one that should keep its meaning."""
 
     task: ClassVar[str] = "recheck_fix"
     access: int

@@ -206,7 +206,7 @@ def _parameter(
         return SpecializedParameter(kind)
     return SpecializedParameter(
         kind, inferred.hints - _ONE
-    )  # with its type fixed, 1 is no constant
+    )  # with its type fixed, 1 is not a constant
 
 
 def _given_type(argument: Argument) -> str | None:

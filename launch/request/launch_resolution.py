@@ -99,7 +99,7 @@ def read_device(raw: Any) -> str | DeviceClass:
         device = read(DeviceClass, raw, "/device")
         with below("/device"):
             return DeviceClass(target=str(parse_target(device.target)), model=device.model)
-    with suppress(RequestRejected):  # it says less than what follows
+    with suppress(RequestRejected):  # its error is less specific than the one below
         if isinstance(raw, str):
             return DeviceClass(target=str(parse_target(raw)))
     meant = did_you_mean(raw, (AUTO, CPU, GPU)) if isinstance(raw, str) else ""

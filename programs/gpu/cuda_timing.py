@@ -1,7 +1,7 @@
 """Times a program's calls on a GPU: marks on a stream, CUDA graphs, the L2 cache, the clock.
 
 A mark is a CUDA event. In a graph it is a separate node, so neither the host nor a graph launch
-lies between two marks. Only program launchers import this.
+comes between two marks. Only program launchers import this.
 """
 
 import warnings

@@ -362,7 +362,7 @@ class DeviceReplay:
             left = leaves_context(fault.fault)
             raise OpFault(fault, index, leaves_context=left) from fault
         except ReplayStopped:
-            try:  # the driver's error name says more than torch's message
+            try:  # the driver's error name is clearer than torch's message
                 self._context.wait()
             except CudaError as error:
                 raise self._fault(error) from error

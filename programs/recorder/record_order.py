@@ -111,7 +111,7 @@ class SandboxAttempt:
 
 
 MAX_ATTEMPTS = 10
-"""The first so many attempts of a program are reported."""
+"""The number of attempts of a program that are reported, the first ones."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Changes a replay as an experiment demands: noise, replaced launches, measured times.
 
-Noise is finite, and has the magnitude of what it replaces. Integers stay between the least and the
-largest one, so that indices stay legal. Times leave out the fixed cost of a call, which is that of
-the same op on tensors of one element, where it takes such.
+Noise is finite, and has the magnitude of the values it replaces. Integers stay between the least
+and the largest one, so that indices stay legal. Times leave out the fixed cost of a call, which is
+that of the same op on tensors of one element, where it takes such.
 """
 
 import time
@@ -96,7 +96,7 @@ class _Copies:
 
 
 class Noise:
-    """The noise of one replay, from a generator of its own."""
+    """The noise of one replay, from a separate generator."""
 
     def __init__(self, tape: Tape, tensors: LiveTensors, seed: int, share: float) -> None:
         self._tape, self._tensors, self._share = tape, tensors, share

@@ -78,7 +78,7 @@ class ChangedInputs:
         self._kept: dict[int, bytes] = {}
         self._left_bytes = MAX_OUTPUT_BYTES
         self.too_many = False
-        """True if the changed ones exceed the limit of what is compared."""
+        """True if the changed ones exceed the limit of compared bytes."""
 
     def begin(self, phase: Phase) -> None:
         """Digest the memory that an op of the next call may write, or all memory."""
@@ -108,7 +108,7 @@ class ChangedInputs:
                 self._keep(position, id_)
 
     def end(self, phase: Phase) -> Mapping[int, bytes]:
-        """Return the contents of what a call changed, by its position in `changeable`."""
+        """Return the contents that a call changed, by position in `changeable`."""
         self.leave(tuple(self._before), phase)
         return dict(self._kept)
 

@@ -4,8 +4,8 @@ Two programs with equal inputs get equal values, which neither can foresee. The 
 other signs and a few large elements, the second call keeps the signs of one-signed inputs. Zeros,
 infinities, symmetry and sorted vectors stay, since a reference may need them.
 
-For a reference, it also runs the calls in fp64, and looks whether its outputs could tell right from
-wrong: if they are constant, or an input, a program that computes nothing passes.
+For a reference, it also runs the calls in fp64, and checks whether its outputs could separate right
+from wrong: if they are constant, or an input, a program that computes nothing passes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -175,7 +175,7 @@ class VariedReplay:
         return run.findings
 
     def study(self, experiment: Experiment) -> list[InsensitiveOutput]:
-        """Replay with the usual values; return outputs that tell nothing.
+        """Replay with the usual values; return outputs that show nothing.
 
         Sends the first call's outputs in fp64, if it can run so.
         """

@@ -17,7 +17,7 @@ Kind = Literal["uninitialized", "constant", "random", "view", "metadata", "overw
 
 - `uninitialized`: new memory, nothing written; `constant`, `random`: new memory, or all of its
   first argument, written without reading tensor values;
-- `view`: tensors over the storage of the first argument; `metadata`: its first argument, seen anew;
+- `view`: tensors over the storage of the first argument; `metadata`: the same in place;
 - `overwrite`: all of the first argument, written from the others;
 - `compute`: new tensors, computed from the arguments.
 """

@@ -232,7 +232,7 @@ def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
 def _difference_of_calls(tape: Tape, flow: Flow) -> TapeFlag | None:
     """Return where the calls differ in their work on inputs, None if they do the same.
 
-    Work that depends on no input may differ: preparing weights in the first call is no cheat.
+    Work that depends on no input may differ: preparing weights in the first call is not a cheat.
     Numbers may differ, too, such as the seed of a dropout.
     """
     first, second = _work(tape, flow, "run"), _work(tape, flow, "run2")

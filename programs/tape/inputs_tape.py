@@ -177,7 +177,7 @@ class _Contents:
 
     def take(self, op: Op) -> None:
         """Apply the next op."""
-        if op.phase != self._phase:  # each phase is seeded anew
+        if op.phase != self._phase:  # each phase is seeded again
             for device in _TORCHS:
                 self._generators[device] = self._number("phase", op.phase)
             self._phase = op.phase

@@ -239,7 +239,7 @@ class AtenOp:
 
 @dataclass(frozen=True, slots=True)
 class Seeding:
-    """The program seeded torch's generators (`torch.manual_seed`), or one of its own."""
+    """The program seeded torch's generators (`torch.manual_seed`), or one that it created."""
 
     seed: int
     generator: int | None

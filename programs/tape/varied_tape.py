@@ -21,7 +21,7 @@ WIDE_DTYPES: Mapping[str, str] = {
     "complex64": "complex128",
 }
 _CONVERTING = frozenset({"aten._softmax.default", "aten._log_softmax.default"})
-"""Overloads whose third argument says that halves become fp32."""
+"""Overloads whose third argument turns halves into fp32."""
 START = -1
 """Before the first op."""
 _COPIES = frozenset({"_to_copy", "clone", "copy_", "lift_fresh", "lift_fresh_copy", "detach_copy"})

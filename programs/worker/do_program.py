@@ -327,7 +327,7 @@ class _Case:
         if not found.is_complete:
             outcome.warnings.append(_TOO_LATE)
         causes = [flag for flag in outcome.flags if flag.kind == "precision_downgrade"]
-        # a flag with a line says more than one by the error alone
+        # a flag with a line is more useful than one by the error alone
         outcome.flags += [one for one in found.flags if not causes or one.kind != causes[0].kind]
         outcome.experiments = found
 

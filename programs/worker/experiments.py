@@ -30,7 +30,7 @@ from worker.launch.comparison import NotCompared
 MAX_BY_TORCH = 0.25
 """The share of the reference's CPU time that torch may take without a flag."""
 _NEGLIGIBLE = 0.02
-"""The share of an op that counts without an experiment of its own."""
+"""The share of an op that counts without its own experiment."""
 _WORTH_A_LINE = 0.1
 """The least share of the work of a line that is named, unless it is the largest."""
 _MAX_TRIED = 16
@@ -111,7 +111,7 @@ async def _replacing(
     """Return replays without kernels, the most natural first, and a reason to need none.
 
     All of them measure the time of ops. A kernel is needed if outputs of other values follow it:
-    with its weights, a fresh batch norm is no copy.
+    with its weights, a fresh batch norm is not a copy.
     """
     kernels, found = trials.passed.kernels, list[_Made]()
     choices = [*launch_copies(kernels.tape, kernels.effects()), ()]

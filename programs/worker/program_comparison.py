@@ -72,7 +72,7 @@ class BodyParts:
 
 
 async def compare_outputs(pool: Pool, order: CompareOrder, parts: Sequence[Body]) -> CompareReport:
-    """Compare the elements in `parts` in a child, as `order` says. Raises NotCompared."""
+    """Compare the elements in `parts` in a child, as `order` describes. Raises NotCompared."""
     header, limit_s = header_of(order), COMPARE_DEADLINE_S
     async with body_of(parts) as body:
         outcome = await pool.run(order.profile, header, body, deadline_s=limit_s)

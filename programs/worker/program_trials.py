@@ -228,7 +228,7 @@ def tuned_warnings(
 ) -> list[str]:
     """Return a warning for each autotuned kernel; `numbers` are the variants that ran, by op.
 
-    `further` ones ran in replays of their own.
+    `further` ones ran in separate replays.
     """
     also: dict[str, set[int]] = {}
     for index, tried in further.items():

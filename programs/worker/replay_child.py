@@ -226,7 +226,7 @@ def _stages(tape: Tape) -> set[str]:
 def _take(
     replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape, calls: int
 ) -> None:
-    """Take the report of a replay that was to run so many calls. Raises Malformed."""
+    """Take the report of a replay that was to run `calls` calls. Raises Malformed."""
     replayed.calls += calls_of(tape, _sent(tape, outcome))
     replayed.state = state_of(tape)
     replayed.ending = RunEnding(report.ending)

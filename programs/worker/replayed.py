@@ -88,7 +88,7 @@ class Replayed:
     op_times_us: Sequence[float] = ()
     """The CPU time of each ATen op, by index, if an experiment measured it."""
     insensitive: Sequence[InsensitiveOutput] = ()
-    """Outputs of a reference that tell nothing, if an experiment asked for them."""
+    """Outputs of a reference that show nothing, if an experiment asked for them."""
     precise: dict[int, Body] = field(default_factory=dict)
     """The first call's outputs in fp64, by position, if an experiment asked for them."""
     variants: Mapping[int, int] = field(default_factory=dict)
@@ -215,7 +215,7 @@ def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> 
 def uncompared_change(
     tape: Tape, ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]
 ) -> str | None:
-    """Return the path of what both changed in place, but what was never compared.
+    """Return the path of an input that both changed in place but that was never compared.
 
     An input that shares memory with an output is compared as that output.
     """

@@ -56,7 +56,7 @@ class ValueTrial:
     values: OtherValues
     expected: Replayed
     found: Replayed | None
-    """None if nothing varies, or the reference cannot tell."""
+    """None if nothing varies, or the reference cannot show it."""
 
     @classmethod
     async def of(cls, trials: ProgramTrials) -> Self:
@@ -73,7 +73,7 @@ class ValueTrial:
 
     @property
     def is_insensitive(self) -> bool:
-        """True if an output of the reference tells little."""
+        """True if an output of the reference shows little."""
         return bool(self.expected.insensitive)
 
     async def flags(self) -> list[ProgramFlag]:

@@ -130,7 +130,7 @@ class _ProofRun:
         self._may_differ = False
         """True if another attempt at the same change may end differently."""
         self._lacks_recheck = False
-        """True if a child that was to re-check failed, so that another attempt may say more."""
+        """True if a child that was to re-check failed, so that another attempt may answer more."""
         self._difference = ""
         """The reason why two kernels of equal TTIR may store other values."""
 
@@ -355,7 +355,7 @@ class _ProofRun:
         return await to_thread(written_proof_report, report)
 
     async def _rechecked(self, report: ProofReport, order: ProveOrder, text: bytes) -> ProofReport:
-        """Have children of their own re-check what is proved; what they contradict is unknown."""
+        """Have separate children re-check what is proved; what they contradict is unknown."""
         running = recheck_order(order, text, self._job)
         by_running = await self._recheck(running, text)
         of_bits = None if order.other is not None else bits_order(running)
@@ -394,7 +394,7 @@ class _ProofRun:
             digest = beside.artifacts[_TTIR].digest
             other = [digest, parameters_of(beside), job.other.contract, constants_of(beside)]
             other.append(self._difference)  # kernels that differ are not re-checked
-            # re-checks run both kernels, as their options say, unless these differ
+            # re-checks run both kernels, with their own options, unless these differ
             other += [self._difference, fuses(job.compile_job)]
         parts = [
             ("ttir", compilation.artifacts[_TTIR].digest),
@@ -433,13 +433,13 @@ def constants_of(compilation: Compilation) -> dict[str, int]:
 
 
 def parameters_of(compilation: Compilation) -> list[str]:
-    """Return the names of what the kernel's TTIR takes, in order."""
+    """Return the names of the parameters of the kernel's TTIR, in order."""
     runtime = [item for item in compilation.parameters if item.role == "runtime"]
     return [path for item in runtime for path in runtime_paths(item.name, plain_type(item.type))]
 
 
 def _source_of(job: CompileJob) -> str:
-    """Return the source that changes are proposed of, "" where there is none, or a long one."""
+    """Return the source to propose changes to; "" without one, or for a long one."""
     source = job.source or ""
     return source if len(source) <= MAX_SOURCE_CHARS else ""
 

@@ -20,7 +20,7 @@ LIBRARIES = ("numpy", "triton", "z3-solver")
 
 
 def proof_digest(root: Path = ROOT) -> str:
-    """Return the SHA-256 of what can change a proof: source files, and versions of libraries."""
+    """Return the SHA-256 of all that can change a proof: source files and versions of libraries."""
     return feature_digest(PROVING, LIBRARIES, root)
 
 

@@ -85,7 +85,7 @@ def _with(job: CompileJob, **changes: object) -> CompileJob:
 def proves(before: ProofReport, after: ProofReport, number: int) -> bool:
     """Return whether an access is proved in a changed kernel, and no other answer is worse.
 
-    A change adds no access, so the number of one tells it from others of its line.
+    A change adds no access, so its number separates an access from others of its line.
     """
     pairs = list(zip(before.accesses, after.accesses, strict=False))
     if after.refused or len(before.accesses) != len(after.accesses):

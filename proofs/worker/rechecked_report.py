@@ -72,7 +72,7 @@ def rechecked_report(
 
 
 def _of_exact(seen: CheckRecheck | None, access: AccessReport) -> CheckRecheck | None:
-    """Return what bit-vectors say, None where they say it of integers that may have wrapped.
+    """Return what bit-vectors found, None where it is about integers that may have wrapped.
 
     They are the machine's integers. Bounds and races are about exact ones, which are the same where
     no integer wraps.

@@ -264,11 +264,11 @@ def _changes(variant: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 # Examples of arguments, by which heuristics of a compilation are evaluated: the space's `like`.
 #
-# What they say must not contradict what the base says of the same parameters.
+# They must not contradict the base's values of the same parameters.
 
 
 def _check_known(like: Mapping[str, Any], readings: Collection[AutotuneReading]) -> None:
-    """Refuse examples of what no kernel has. Raises RequestRejected."""
+    """Refuse examples of parameters that no kernel has. Raises RequestRejected."""
     known = {name for reading in readings for name in reading.parameters}
     kernel = next(reading.kernel for reading in readings)
     errors = [

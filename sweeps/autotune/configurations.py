@@ -1,6 +1,6 @@
 """From a reading of a kernel's autotuner to the variants of a sweep: one for each configuration.
 
-What an autotuner does beside launching (hooks, pruning) is not done here; each such thing is an
+Whatever else an autotuner does than launch (hooks, pruning) is not done here; each such thing is an
 assumption that the answer states.
 """
 

@@ -70,8 +70,8 @@ class Heuristics:
 
         `configured` are the names that its configuration sets, `like` examples of arguments that
         the request has no values of. Raises RequestRejected naming the
-        heuristic and its line, where it is not plain, or needs what the request does not say; but
-        where the request itself gives the value, that is taken.
+        heuristic and its line, where it is not plain, or needs a value that is not in the request;
+        but where the request itself gives the value, that is taken.
         """
         compilation = body.get("compilation", body)
         given = compilation.get("constexprs") or {}
@@ -141,9 +141,9 @@ _DESCRIPTOR: Final = "tensordesc"
 
 
 def known_values(body: Mapping[str, Any], parameters: list[str]) -> dict[str, Any]:
-    """Return what a request says of a launch's arguments: numbers, texts, None, and buffers.
+    """Return what a request contains of a launch's arguments: numbers, texts, None, and buffers.
 
-    A type says only that a pointer is there, and `:1` that a number is 1.
+    A type shows only that there is a pointer, and `:1` that a number is 1.
     """
     compilation = body.get("compilation", body)
     values: dict[str, Any] = {}
@@ -174,14 +174,14 @@ def _types(signature: Any, parameters: list[str]) -> dict[str, Any]:
 
 
 def _constant(kind: str) -> Any:
-    """Return the constant that stands in the place of a type, _TYPE for a type."""
+    """Return the constant that is written in place of a type, _TYPE for a type."""
     with suppress(ValueError):  # that it is a type
         return read_constant(kind)
     return _TYPE
 
 
 def _put(values: dict[str, Any], name: str, raw: Any) -> None:
-    """Note what `raw` is; what is no number, text or None stays unknown, but that it is there."""
+    """Note what `raw` is; of other types than number, text and None, only that it exists."""
     if isinstance(raw, dict) and "value" in raw:
         raw = raw["value"]
     try:

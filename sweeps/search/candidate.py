@@ -7,7 +7,7 @@ from typing import Any
 from compiler.compilation import Resources
 
 ARGUMENTS = "arguments"
-"""The axis of problem sizes; arguments that are axes of their own are called `arguments.<name>`."""
+"""The axis of problem sizes; arguments that are separate axes are called `arguments.<name>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """One launch that the search wants: so many timed repeats, within so many milliseconds.
+    """One launch that the search wants: how many timed repeats, within how many milliseconds.
 
     `stage` and `index` name it within its sweep, also to a driver that takes over.
     """

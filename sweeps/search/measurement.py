@@ -6,7 +6,7 @@ from launch.request.launch_record import Launch, Timing
 from launch.request.verdict import GOOD, Verdict
 
 TIME_FINDINGS = ("impossible_time", "state_kept")
-"""Findings that make a time worthless, whatever the verdict says."""
+"""Findings that make a time worthless, whatever the verdict is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Measurement:
 
 
 def measurement_of(launch: Launch) -> Measurement:
-    """Return what a finished launch without cases says of its variant."""
+    """Return the measurement of a variant from a finished launch without cases."""
     kinds = [finding.kind for finding in launch.findings or []]
     time_finding = next((kind for kind in TIME_FINDINGS if kind in kinds), None)
     time = MeasuredTime.of(launch.timing) if launch.timing is not None else None

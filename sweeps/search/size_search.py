@@ -24,7 +24,7 @@ MAX_ITERATIONS = 1000
 class SizeSearch:
     """Rounds among rivals until the finalists are known; then these side by side.
 
-    `pruned` says who is out and why, `measured` holds launches by variant and stage.
+    `pruned` lists which variants are out and why, `measured` holds launches by variant and stage.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SizeSearch:
         self._is_held = True
 
     def built(self, index: int, build: Build) -> None:
-        """Take note of what compiling made: it is run, unless that is not worth while."""
+        """Record a finished compilation: it is run, unless that is not worthwhile."""
         self._unbuilt.discard(index)
         why_not = unfit(build.resources, run_spilling=self._asked.spills == "run")
         if why_not is None and (same := self._launched.get(build.launched_as)) is not None:
@@ -67,7 +67,7 @@ class SizeSearch:
         self._advance()
 
     def add_measurement(self, run: TimedRun, measurement: Measurement) -> None:
-        """Take note of what a run came to."""
+        """Record the outcome of a run."""
         self.measured[run.index][run.stage] = measurement
         self._awaited -= run.stage.startswith(ROUND)
         if (why_out := self._why_out(measurement)) is not None and run.index not in self.pruned:
@@ -97,7 +97,8 @@ class SizeSearch:
         """Ask for the finalists in turn, every other pass in the opposite order.
 
         So a clock that keeps falling or rising favours no variant. A pass has the repeats of the
-        second round: launches of one kernel differ by more than more repeats would tell of one.
+        second round: two launches of one kernel differ by more than further repeats of one would
+        show.
         """
         finalists = [index for index in self.finalists or () if index not in self.pruned]
         growth = self._growth(2)
@@ -197,8 +198,9 @@ class SizeSearch:
 
 # One cut of successive halving: who goes on to the next round, and who does not, and why.
 #
-# After Jamieson and Talwalkar (Non-stochastic Best Arm Identification, 2016), but for intervals: a
-# variant that may be as fast as the last that goes on is timed again, as long as that could tell.
+# After Jamieson and Talwalkar (Non-stochastic Best Arm Identification, 2016), adapted to intervals:
+# a variant that may be as fast as the last that goes on is timed again, as long as that could
+# decide.
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ def next_round(
     """Return who is timed again: that share of more variants than there may be finalists.
 
     Those beyond go on, too, where their intervals reach the last one that does and more repeats may
-    tell the two apart; not where the next round has no more repeats than this one (`is_last`).
+    separate the two; not where the next round has no more repeats than this one (`is_last`).
     """
     order = _ranked(times)
     count = max(finalists, min(len(order) - 1, math.ceil(keep * len(order))))
@@ -247,7 +249,7 @@ def final_cut(times: Mapping[int, MeasuredTime], finalists: int, stage: str) -> 
 
 
 def _is_settled(time: MeasuredTime) -> bool:
-    """Return whether more repeats would tell nothing more of it."""
+    """Return whether more repeats would show nothing more about it."""
     return not time.noisy or time.repeats >= MAX_ITERATIONS
 
 

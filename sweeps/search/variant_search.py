@@ -1,6 +1,6 @@
 """The search of a whole sweep: all problem sizes, what is still wanted, and who has won.
 
-A state machine without a clock: a driver tells what was built and measured, and asks what to run.
+A state machine without a clock: a driver reports builds and measurements, and asks what to run.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class VariantSearch:
         self._changed_sizes: dict[ProblemSize, None] = {}
 
     def built(self, index: int, build: Build) -> None:
-        """Take note of what compiling a variant made."""
+        """Record the compilation of a variant."""
         self._builds[index] = build
         self._changed(index).built(index, build)
 
@@ -68,7 +68,7 @@ class VariantSearch:
         self._changed(index).failed(index)
 
     def add_measurement(self, run: TimedRun, measurement: Measurement) -> None:
-        """Take note of what a run came to."""
+        """Record the outcome of a run."""
         self._changed(run.index).add_measurement(run, measurement)
 
     def upcoming(self) -> list[TimedRun]:
@@ -168,7 +168,7 @@ class VariantSearch:
     def _compared(self, search: SizeSearch) -> list[int]:
         """Return the finalists, or all that have times where the budget ended before.
 
-        With them those that were wrong at another size, to say that they were faster.
+        Includes those that were wrong at another size, to report that they were faster.
         """
         in_time = search.finalists if search.finalists is not None else search.candidates
         live = [index for index in in_time if index not in search.pruned]
@@ -183,7 +183,7 @@ class VariantSearch:
         """Return by index why variants of one configuration may not win elsewhere, the first two.
 
         They must be right at every size. Where one is not worth running, or does not compile, it
-        says nothing.
+        is not an objection.
         """
         found = ((one, self._unverified(one.index)) for one in candidates)
         objections = (

@@ -112,7 +112,7 @@ def middle_launch(rounds: Sequence[Measurement], passes: Mapping[int, Measuremen
 def winner_of(
     size: ProblemSize, contenders: Sequence[Contender], *, is_verified: bool, why_none: str
 ) -> Winner:
-    """Return the winner among variants that have times; `why_none` says why there are none."""
+    """Return the winner among variants that have times; `why_none` is why there are none."""
     may_win = [one for one in contenders if one.obstacle is None]
     if not may_win:
         note = _none_may_win(contenders) if contenders else why_none

@@ -48,7 +48,7 @@ async def read_autotuners(
     async def read_one(context: AutotuneContext) -> AutotuneReading:
         return await _read_one(state, caller, compilation, context, offered, at)
 
-    found = await gather_limited(AT_ONCE, contexts, read_one)  # the first that is wrong says what
+    found = await gather_limited(AT_ONCE, contexts, read_one)  # the first wrong one raises
     return dict(zip(contexts, found, strict=True))
 
 

@@ -43,7 +43,7 @@ class LaunchBase:
 async def resolve_launch_base(
     state: ServiceState, sweep: PlannedSweep, caller: Caller
 ) -> LaunchBase:
-    """Return what a sweep over launches needs beside its plan.
+    """Return what a sweep over launches needs in addition to its plan.
 
     Raises RequestRejected for what is wrong with the base, ProblemRaised, StoreUnavailable.
     """

@@ -30,7 +30,7 @@ def _of(rows: list[SweepRow], axis: str) -> list[Any]:
 
 
 def _sweep(kind: str, state: str, rows: list[SweepRow], **further: Any) -> dict[str, Any]:
-    """Return a sweep as it is answered; its rows are made by what makes real ones."""
+    """Return a sweep as it is answered; its rows are built as real ones are."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row.state] = counts.get(row.state, 0) + 1

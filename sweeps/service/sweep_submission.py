@@ -169,7 +169,7 @@ def _planned(
 def _default_options(
     offered: ToolchainSet, target: str | None, triton: str | None
 ) -> dict[str, Any]:
-    """Return what options are where nothing says them; none where the variant will be refused."""
+    """Return the default options; none where the variant will be refused."""
     try:
         toolchain = offered.choose(triton)
         backend = parse_target(target or toolchain.default_target).backend

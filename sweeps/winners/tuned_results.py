@@ -84,7 +84,7 @@ def _is_value(raw: Any) -> bool:
 
 
 def _dtype(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return Triton's name of the type of a tensor, None for what is no tensor."""
+    """Return Triton's name of the type of a tensor, None for other values."""
     raw = arguments.get(name)
     view = raw.get("view") if isinstance(raw, dict) else None
     if isinstance(view, dict):

@@ -1,4 +1,4 @@
-"""A winner as the formats take it: what the sweep says of it, and how it was compiled."""
+"""A winner as the formats take it: the sweep's data about it, and how it was compiled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class UsableWinner:
 
 
 def usable_winner(said: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> UsableWinner:
-    """Return a winner that the sweep tells of, `key` and `options` being its compilation's."""
+    """Return a winner that the sweep contains, `key` and `options` being its compilation's."""
     interval = said.get("interval_us")
     return UsableWinner(
         variant=said["variant"],

@@ -1,4 +1,4 @@
-"""The variants of a compile base: hits answered at once, all others compiled, so many at a time."""
+"""The variants of a compile base: hits answered at once, all others compiled, a few at a time."""
 
 import asyncio
 import itertools

@@ -74,7 +74,7 @@ async def _toolchains(job: SweepJob, stores: SweepStores) -> dict[str, Any]:
 
 
 async def _withdraw(run: SweepRun) -> None:
-    """Withdraw what is under way where the sweep was cancelled; the store may be away."""
+    """Withdraw running jobs if the sweep was cancelled; the store may be away."""
     try:
         await asyncio.shield(run.withdraw())
     except StoreUnavailable as error:

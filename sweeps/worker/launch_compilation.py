@@ -48,7 +48,7 @@ class LaunchCompilation:
 
 
 class LaunchCompilations:
-    """Finds the compile jobs of launches; what a source says of its kernel is found out once."""
+    """Finds the compile jobs of launches; the facts of a source's kernel are read once."""
 
     def __init__(self, compiling: CompileContext) -> None:
         self._compiling = compiling
@@ -87,13 +87,13 @@ def _compilation(job: LaunchJob, facts: KernelFacts | None) -> LaunchCompilation
 
 
 def launching(run: PreparedRun, case: Case) -> str:
-    """Return what a run is but for its machine code: arguments and grid."""
+    """Return the digest of a run except for its machine code: arguments and grid."""
     arguments = hashlib.sha256(run.bound.model_dump_json().encode()).hexdigest()
     values = values_for_grid(run.bound, run.constexprs)
     if NUM_SMS not in case.grid.names:
         try:
             return f"{arguments} {case.grid.evaluate(values)}"
         except RequestRejected:
-            pass  # the launch will say what is wrong with its grid
+            pass  # the launch will report what is wrong with its grid
     named = {name: values.get(name) for name in sorted(case.grid.names)}
     return f"{arguments} {case.grid.source} {named}"

@@ -1,4 +1,4 @@
-"""The variants of a launch base: each an ordinary launch, so many at a time, without a search."""
+"""The variants of a launch base: each an ordinary launch, a few at a time, without a search."""
 
 import asyncio
 import hashlib
@@ -68,10 +68,10 @@ async def _end_by_budget(run: SweepRun, variant: Variant) -> None:
 
 
 async def _built(run: SweepRun, variant: Variant, launch: LaunchJob) -> SweepRow:
-    """Return the row with what its kernel takes, where the variant says for which target.
+    """Return the row with what its kernel takes, where the variant names a target.
 
-    A launch on the CPU device makes no machine code of its own. What cannot be compiled, the launch
-    says better.
+    A launch on the CPU device creates no machine code. The launch reports
+    better what cannot be compiled.
     """
     row = SweepRow(variant.index, dict(variant.values), "running")
     kernel = variant.body.get("compilation") or {}

@@ -1,6 +1,6 @@
 """The search of a sweep of launches on GPUs: compiles ahead, and times what the search asks for.
 
-Compilations and launches are jobs like all others, many under way at once, so that neither waits
+Compilations and launches are jobs like all others, many running at once, so that neither waits
 for the other. Nothing is kept here: a driver that takes over submits the same launches, is answered
 those that are over, and comes to the same decisions.
 """
@@ -46,7 +46,7 @@ LAUNCHED_AT_ONCE = 16
 """As many as one GPU can prepare, time and compare at once."""
 _NOT_RUN: Final = "pruned"
 _EXAMINED_STAGE = f"{FINAL} 1"
-"""Checks and profiles are runs of their own: they are made once, of the finalists."""
+"""Checks and profiles are separate runs: once, for the finalists."""
 _NOT_EXAMINED: dict[str, Any] = {"checks": [], "fuzz": None, "profile": False}
 
 
@@ -278,7 +278,7 @@ class _EffortClock:
             self.timed_ms += measurement.time.median_us * measurement.time.repeats / 1000
 
     def taken(self) -> SearchEffort:
-        """Return what the answer says of it."""
+        """Return the part of the answer about it."""
         measuring_s = max(0.0, self.reported - self.launched) if self.launched is not None else 0.0
         return SearchEffort(
             launches=self.launches,
@@ -301,7 +301,7 @@ class _SearchRows:
         self._written: dict[int, SweepRow] = {}
 
     def built(self, variant: Variant, made: Compilation, cache: str) -> None:
-        """Take note of what a variant compiles to, in whatever state that is."""
+        """Record the compilation of a variant, in whatever state that is."""
         self._bare[variant.index] = compiled_row(variant, made, cache)
 
     async def complete(self, index: int, made: Compilation, launch: LaunchJob) -> None:
@@ -367,14 +367,14 @@ def timed_launch(sweep_id: str, job: LaunchJob, run: TimedRun) -> LaunchJob:
         trace=None,
         timing=_timing(job.timing or TimingRequest(), run),
         priority="batch",
-        # it waits for others of its search, which count against no deadline of its own
+        # it waits for others of its search, so those count against no deadline
         deadline_s=MAX_DEADLINE_S,
         **({} if run.stage == _EXAMINED_STAGE else _NOT_EXAMINED),
     )
 
 
 def _timing(asked: TimingRequest, run: TimedRun) -> TimingRequest:
-    """Return how a run is timed: what the base says of inputs, caches and bytes holds."""
+    """Return how a run is timed: inputs, caches and bytes as in the base."""
     return amended(
         asked,
         min_repeats=run.repeats,

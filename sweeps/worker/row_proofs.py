@@ -56,7 +56,7 @@ class RowProofs:
             record = (await run.compiled(proof.compile_job, [index])).record
             made = read_stored(Compilation, record)
         if made.state != "succeeded":
-            return RowProof(None, None)  # its problem says why
+            return RowProof(None, None)  # its problem explains why
         if _TTIR not in made.artifacts:
             return RowProof(None, "its kernel has no TTIR")
         key = _key(run.job.id, made)

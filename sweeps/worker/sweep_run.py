@@ -87,7 +87,7 @@ class SweepRun:
         return (index for index in range(len(self.job.plan)) if index not in self.done)
 
     async def write(self, rows: Iterable[SweepRow]) -> None:
-        """Keep rows that are over, and tell of each. Raises AttemptRevoked, StoreUnavailable."""
+        """Keep rows that are over, and publish each. Raises AttemptRevoked, StoreUnavailable."""
         written = [WrittenRow(row.index, row.state, row.to_json()) for row in rows]
         if written and not await self.stores.sweeps.write_rows(
             self.job.id, self.claim.token, written
@@ -144,7 +144,7 @@ class SweepRun:
     async def launched(self, job: LaunchJob, rows: Iterable[int]) -> bytes:
         """Return the record of a launch, which `rows` wait for, when it is over.
 
-        A launch of the same id that is under way or over is this one. Raises as `compiled`.
+        A running or finished launch of the same id is this one. Raises as `compiled`.
         """
         order = JobOrder(LAUNCH, job, self.job.caller, Priority.BATCH)
         return await self._owned(order, rows, partial(self._submit_launch, order))
@@ -154,7 +154,7 @@ class SweepRun:
         return await self._owned(order, [row])
 
     async def derived(self, job: DeriveJob, row: int) -> bytes:
-        """Return the record of what is derived for a row, when it is over. Raises as `compiled`."""
+        """Return the record of a row's derivation, when it is over. Raises as `compiled`."""
         order = JobOrder(
             DERIVATION,
             job,
@@ -167,18 +167,18 @@ class SweepRun:
         return record
 
     async def withdraw(self) -> None:
-        """Withdraw from what is under way, if the sweep itself is over. Raises StoreUnavailable."""
+        """Withdraw from running jobs, if the sweep itself is over. Raises StoreUnavailable."""
         if await self.stores.client.jobs.state(self.job.id) is not None:
             return  # another attempt goes on with it
         await self.give_up("The sweep it belongs to was cancelled.")
 
     async def give_up(self, why: str) -> None:
-        """Withdraw from what is under way: its launches are cancelled. Raises StoreUnavailable."""
+        """Withdraw from running jobs: its launches are cancelled. Raises StoreUnavailable."""
         for job_id in list(self._under_way):
             await self.withdraw_from(job_id, why)
 
     async def withdraw_from(self, job_id: str, why: str) -> None:
-        """Withdraw from one job that is under way. Raises StoreUnavailable."""
+        """Withdraw from one running job. Raises StoreUnavailable."""
         order = self._under_way.pop(job_id, None)
         if order is None:
             return

@@ -7,9 +7,9 @@ from typing import Self
 
 
 class UnderWay:
-    """So many pieces of work at a time; leaving it waits for all.
+    """At most N pieces of work at a time; leaving it waits for all.
 
-    Raises an ExceptionGroup of what the first that failed raised; the others are cancelled then.
+    Raises an ExceptionGroup with the error of the first that failed; the others are cancelled then.
     """
 
     def __init__(self, most: int) -> None:

@@ -1,9 +1,9 @@
 # Runs in: service, worker, child without, launcher
 """Checks of a tape that need no torch: of its ops' names, results, shared storages and arguments.
 
-User code ran beside the writer of the tape, so the tape may be forged. Each shape, stride and dtype
-that follows by plain arithmetic is derived here. A replay derives all of them again with torch's
-meta kernels (`programs/replay/checked_tapes.py`). Both are needed:
+User code ran next to the writer of the tape, so the tape may be forged. Each shape, stride and
+dtype that follows by plain arithmetic is derived here. A replay derives all of them again with
+torch's meta kernels (`programs/replay/checked_tapes.py`). Both are needed:
 
 - Torch cannot be asked first. `aten.split` of 2^24 elements by ones has torch make 2^24 tensors on
   the meta device, and some overloads end the process for shapes that no program has

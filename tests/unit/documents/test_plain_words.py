@@ -60,8 +60,15 @@ IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
 """Packages without any of `PLAIN`; add one when it is."""
 PROSE_IN_PLAIN_WORDS = (
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"),
+    *("launch", "programs", "proofs", "sweeps"),
 )
 """Documents (without code and tables) and packages (comments, docstrings) without any of it."""
+IN_OPENAPI = {
+    ("sweeps/service/sweep_routes.py", "under way"),
+    ("sweeps/service/winner_routes.py", "says"),
+    ("sweeps/sweep_request.py", "of what"),
+}
+"""Docstrings that are part of the API's description."""
 EXAMPLES = Path(__file__)
 """Has the phrases themselves."""
 WRITTEN = {
@@ -141,17 +148,19 @@ def prose(path: Path) -> str:
 
 def test_prose_in_plain_words_stays_so() -> None:
     phrases = {re.compile(phrase, re.IGNORECASE): instead for phrase, instead in PLAIN.items()}
+    any_phrase = re.compile("|".join(PLAIN), re.IGNORECASE)
     suspects = [
         path
         for path in texts(PROSE_IN_PLAIN_WORDS)
-        if path.suffix in {".py", ".md"}
-        and any(phrase.search(path.read_text()) for phrase in phrases)
+        if path.suffix in {".py", ".md"} and any_phrase.search(path.read_text())
     ]
     strange = [
         (str(path.relative_to(ROOT)), match[0], instead)
         for path in suspects
+        for text in [prose(path)]
         for phrase, instead in phrases.items()
-        for match in phrase.finditer(prose(path))
+        for match in phrase.finditer(text)
+        if (str(path.relative_to(ROOT)), match[0].lower()) not in IN_OPENAPI
     ]
 
     assert strange == []
