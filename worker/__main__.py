@@ -161,7 +161,7 @@ def check_sandbox(report: SandboxReport, *, unsafe: bool) -> None:
 def _allow_files() -> None:
     """Let this process have as many descriptors as it may: each child has five, outputs one each.
 
-    Children and launchers have limits of their own.
+    Children and launchers have separate limits.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)

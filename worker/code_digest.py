@@ -1,7 +1,7 @@
 """The digests of the code that makes compilations and what features keep: parts of their keys.
 
 So nothing needs to be remembered when that code is changed: what it made before is left behind,
-never mixed with what it makes now. Standard library only; decides nothing else.
+never mixed with new results. Standard library only; decides nothing else.
 """
 
 import hashlib
@@ -37,14 +37,14 @@ def pipeline_digest(root: Path = ROOT) -> str:
     """Return the SHA-256 of every source file below `root` that can change a compilation.
 
     Equal wherever the same release is installed: it covers names and texts, not where the files
-    lie, when they were written, how their lines end, or whether bytecode lies beside them. Raises
+    are, when they were written, how their lines end, or whether bytecode is next to them. Raises
     RuntimeError where there are no sources.
     """
     return _digest(reached(COMPILING, root))
 
 
 def feature_digest(entries: Iterable[str], libraries: Iterable[str] = (), root: Path = ROOT) -> str:
-    """Return the SHA-256 of what can change a feature's results.
+    """Return the SHA-256 of everything that can change a feature's results.
 
     These are the source files that `entries` import, directly or not, and the versions of
     `libraries`.
@@ -115,7 +115,7 @@ def _file_of(name: str, inside: Callable[[str], frozenset[str]]) -> str | None:
 
 
 def _names_inside(root: Path, folder: str) -> frozenset[str]:
-    """Return the names in a folder, none where it is no folder."""
+    """Return the names in a folder, none where it is not a folder."""
     try:
         return frozenset(path.name for path in (root / folder).iterdir())
     except (FileNotFoundError, NotADirectoryError):

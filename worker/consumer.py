@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Generic[Job]):
-    """One attempt at a job: what was claimed, what it says, and the way to hand in its record."""
+    """One attempt at a job: what was claimed, its contents, and the way to hand in its record."""
 
     claim: Claim
     kind: JobKind[Job]
@@ -91,8 +91,8 @@ class Attempt(Generic[Job]):
 class Handler(Generic[Job]):
     """Does the jobs of one kind: `do` must finish its attempt.
 
-    StoreUnavailable and ZygoteError give the job to another attempt. Any other error is our
-    mistake, and ends the job with a record that says so.
+    StoreUnavailable and ZygoteError give the job to another attempt. Any other error is an
+    internal one, and ends the job with a record that reports it.
     """
 
     kind: JobKind[Job]
@@ -117,7 +117,7 @@ class Queue:
 class Consumer:
     """Does the jobs of `lanes`, at most `count` at a time and one more for a new caller.
 
-    `lanes` may change while it runs. What is in `each_heartbeat` runs every few seconds beside it.
+    `lanes` may change while it runs. What is in `each_heartbeat` also runs every few seconds.
     With a `registration` the worker that it returns is listed for as long as this runs. A consumer
     that only waits for other jobs `gives_back_at_once` what it has when the worker leaves.
     """
@@ -181,7 +181,7 @@ class Consumer:
                 await leave(self._registry, self.name)
 
     async def register(self) -> None:
-        """Say now what `registration` returns; None of it: nothing is said."""
+        """Publish the registration now, if there is one."""
         worker = self._registration() if self._registration else None
         if worker is not None:
             await self._registry.beat(worker)

@@ -43,7 +43,7 @@ class RunningFeature:
     part: Part | None
     """None if it does no jobs here."""
     describe: DescribeWorker | None = None
-    """Adds to what the worker says of itself."""
+    """Adds to the worker's registration."""
 
 
 @dataclass(frozen=True, slots=True)

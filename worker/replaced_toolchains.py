@@ -1,6 +1,6 @@
 """The jobs that wait for a toolchain which no worker serves any more.
 
-A worker with the same Triton does them with its own toolchain, so that nothing is lost of what was
+A worker with the same Triton does them with its own toolchain, so that no job is lost that was
 posted while it took the place of another. What it makes is kept under its own toolchain's keys,
 never under theirs.
 """
@@ -39,8 +39,8 @@ class ReplacedToolchains:
     ) -> None:
         """`own` are the toolchains that the worker has.
 
-        `lanes_of` says which lanes of a toolchain, by its id, it takes jobs from, and `served_by`
-        for which toolchains another worker does so.
+        `lanes_of` returns which lanes of a toolchain, by its id, it takes jobs from, and
+        `served_by` for which toolchains another worker does so.
         """
         self._registry, self._toolchains = Workers(redis), Toolchains(redis)
         self._jobs = JobProducer(redis)
@@ -71,7 +71,7 @@ class ReplacedToolchains:
             if triton in contexts:
                 replaced |= dict.fromkeys(self._lanes_of(toolchain_id), contexts[triton])
         self._unserved = unserved
-        self._by_lane |= replaced  # jobs of those that are served again may still be under way
+        self._by_lane |= replaced  # jobs of those that are served again may still be running
         self.lanes[:] = [*self._own_lanes, *replaced]
 
     async def _unserved_and_wanted(self) -> set[str]:

@@ -44,7 +44,7 @@ class WorkerSettings(BaseSettings):
     """A worker's memory for expected outputs of all callers."""
     launch_memory_bytes: int = Field(default=2 << 30, ge=1 << 26)
     """A worker's memory for uploads and outputs of running GPU launches. Outputs of programs have
-    the same limit beside it."""
+    a separate limit of the same size."""
     inputs_gpu_bytes: int | None = Field(default=None, ge=0)
     """GPU memory of each launcher for its caller's cached inputs; default: a sixteenth of the
     GPU's memory, at most 4 GiB."""
@@ -65,7 +65,7 @@ class WorkerSettings(BaseSettings):
     max_memory_bytes: int = Field(default=4 << 30, ge=1 << 29)
     """Address space of one back-end child, of each ptxas it starts, and of a launch's child."""
     children_memory_bytes: int | None = Field(default=None, ge=1 << 29)
-    """Memory of all children together, where a cgroup can be made; default: 0.8 of what there is.
+    """Memory of all children together, where a cgroup can be made; default: 0.8 of the machine's.
     """
     max_ir_bytes: int = Field(default=16 << 20, ge=1)
     """IR that a child may make of a kernel, or take."""

@@ -184,13 +184,13 @@ class Slots:
                 if claim is None:
                     await self._attempts.wait_for_newcomer(self._lanes, WAIT_S)
             except StoreUnavailable:
-                await asyncio.sleep(MAX_STORE_PAUSE_S)  # `_take` says so
+                await asyncio.sleep(MAX_STORE_PAUSE_S)  # `_take` has logged it
                 continue
             if claim is not None:
                 await asyncio.wait([group.create_task(self._hold(claim))])
 
     async def _whole(self, claiming: Coroutine[Any, Any, Claim | None]) -> Claim | None:
-        """Return what is claimed; a claim that is under way is not cut off, but given back."""
+        """Return what is claimed; a running claim is not cut off, but given back."""
         under_way = asyncio.create_task(claiming)
 
         async def undo() -> None:

@@ -23,5 +23,5 @@ class SpentTime:
             self.add(part, time.monotonic() - started)
 
     def add(self, part: str, seconds: float) -> None:
-        """Count so many seconds."""
+        """Add seconds to a part."""
         self.ms[part] += seconds * 1000

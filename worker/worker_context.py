@@ -36,7 +36,7 @@ class WantedProof:
 ProveKernel = Callable[[CompileJob | LaunchJob, str, str], WantedProof]
 """Takes a kernel, its contract and whose proof it is."""
 DescribeWorker = Callable[[Worker], Worker]
-"""Adds to what a worker says of itself."""
+"""Adds to a worker's registration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ _Values = Annotated[dict[_Name, Any], Field(max_length=256), AfterValidator(is_s
 
 @dataclass(frozen=True, slots=True)
 class UnreadAutotuner:
-    """Says why an autotuner is not known: the task's own `failure`, or how its child ended."""
+    """The reason why an autotuner is unknown: the task's own `failure`, or how its child ended."""
 
     outcome: ChildOutcome
     failure: FailureReport | None
@@ -128,7 +128,7 @@ class AutotuneReport(Report):
 
 
 def as_reading(report: AutotuneReport, target: str) -> AutotuneReading:
-    """Return what the report says, in a request's words.
+    """Return the report as a request would write it.
 
     Raises Malformed for an invalid value.
     """

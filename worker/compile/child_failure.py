@@ -29,7 +29,7 @@ def runs_user_code(order: AnyOrder) -> bool:
 
 
 def explains_itself_in_log(order: AnyOrder, outcome: ChildOutcome) -> bool:
-    """Return True if the log says why the task failed: MLIR and LLVM write that to stderr only."""
+    """Return True if the log has the error: MLIR and LLVM write that to stderr only."""
     if outcome.failure is not None:
         slug = outcome.failure.get("slug")
         return slug == "lowering_failed" or (

@@ -129,7 +129,7 @@ class CompileRun:
         facts = next((kernel for kernel in known if kernel.certain), None)
         try:
             if facts is None:
-                # only executing the source can tell; the front child checks what this cannot
+                # only executing the source can show this; the front child checks what this cannot
                 binding = bind_unseen(self.job.specialization)
             else:
                 parameters = [parameter.model_dump() for parameter in facts.parameters]

@@ -1,4 +1,4 @@
-"""The consumer of compilations, and of what is read from sources or derived from compilations."""
+"""The consumer of compilations, and of data read from sources or derived from compilations."""
 
 from collections.abc import Sequence
 from functools import partial

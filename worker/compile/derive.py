@@ -61,7 +61,7 @@ MADE = "made"
 _NEEDS_OF_EXPORT = {"c": "cubin", "cuda-inline": "ptx", "rust": "cubin", "python": "cubin"}
 _Report = TypeVar("_Report", bound=Report)
 _ASSEMBLY = "amdgcn"
-"""Counted in any case; the other kind of assembly, SASS, is no artifact."""
+"""Counted in any case; the other kind of assembly, SASS, is not an artifact."""
 _OF_NO_DIFF = frozenset({"artifacts", "stdout", "timings_ms", "abi", "metadata", "assumptions"})
 _logger = logging.getLogger(__name__)
 

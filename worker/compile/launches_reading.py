@@ -111,7 +111,7 @@ def _launched(kernel: InspectedKernel, launch: ReportedLaunch | None) -> Inspect
 
 
 def _proposal(passed: ReportedParameter, launch: ReportedLaunch) -> Proposal | None:
-    """Return what a launch passes as a proposal; None if no request could say it."""
+    """Return what a launch passes as a proposal; None if no request could contain it."""
     values, kind = [], passed.type
     try:
         if kind == "constexpr":

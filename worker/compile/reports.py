@@ -102,7 +102,7 @@ def _place(number: int | None) -> int | None:
 
 def is_small(value: Any) -> Any:
     """Return `value`. Raises ValueError for what is much, deep, or nothing to answer with."""
-    try:  # half of a character is no UTF-8: no answer could be written with it
+    try:  # a lone surrogate cannot be encoded as UTF-8, so no answer could contain it
         size = len(json.dumps(value, allow_nan=False, ensure_ascii=False).encode())
     except RecursionError:
         raise ValueError("nested too deep") from None
@@ -161,7 +161,7 @@ FailureSlug = Literal[
 
 
 class Malformed(Exception):
-    """The report does not have the shape of one; the message says where."""
+    """The report does not have the shape of one; the message names the place."""
 
 
 class Report(BaseModel):

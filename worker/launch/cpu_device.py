@@ -140,7 +140,7 @@ class CpuDevice:
         return result_of(outcome, run, self.launch.timeout_s, order)
 
     def _not_compiled(self, job: CompileJob, failed: IrFailed, started: float) -> RunResult:
-        """Return that there is no run, and keep the compilation that says why."""
+        """Return that there is no run, and keep the compilation that shows why."""
         failure = failed.failure
         toolchain = self.compiling.toolchain
         self.compilation = build_record(job, toolchain, failed.progress, {}, started, failure)

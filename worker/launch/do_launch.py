@@ -1,6 +1,6 @@
 """One claimed launch job, to its record.
 
-Runs in the worker parent. Each thing that somebody else's code can touch happens in a child; this
+Runs in the worker parent. Each step that a user's code can touch happens in a child; this
 only moves what they report from one to the next, and judges.
 """
 
@@ -75,7 +75,7 @@ class LaunchContext:
     known_irs: LRUCache[KernelIr] | None = None
     """Facts about kernels that earlier launches of this worker found."""
     remembered: ReferenceCache | None = None
-    """The same of what was expected: in front of `expected`."""
+    """The same for expected outputs: in front of `expected`."""
     child_slots: Callable[[LaunchJob], ChildSlot] | None = None
     """Slots for a launch's children; None: the slots of jobs bound them."""
     in_flight: BytesInFlight | None = None
@@ -213,7 +213,7 @@ class _LaunchRun:
         return await self.cases.run(case, partial(self._follow, case) if is_first else None)
 
     async def _follow(self, first: Case, result: CaseResult) -> CaseResult:
-        """Return the result of the first case with what is found by further runs."""
+        """Return the result of the first case with the findings of further runs."""
         if self._tuned is not None:
             result = await self._tuned.follow(first, result)
         return result if self._fuzzing is None else await self._fuzzing.fuzz(first, result)

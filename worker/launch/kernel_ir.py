@@ -73,10 +73,10 @@ class KernelIrs:
         self._kept: list[tuple[Progress, str]] = []
 
     async def read(self, job: CompileJob, run: PreparedRun) -> KernelIr:
-        """Return the IR of `job`, whose specialization is complete, to be run as `run` says.
+        """Return the IR of `job`, whose specialization is complete, to be run as `run` describes.
 
         Raises IrFailed (NEEDS_GPU for a language that no CPU runs), DeadlinePassed, and
-        RequestRejected where the arguments break what posted IR says of its parameters.
+        RequestRejected where the arguments break what posted IR declares of its parameters.
         """
         key = self._keys.get(job.key) or self._keys.setdefault(job.key, _key_of(job))
         if (known := self._cache.get(key)) is not None:
@@ -187,7 +187,7 @@ def may_be_refused(ir: bytes) -> bool:
 
 
 def fuses(job: CompileJob) -> bool:
-    """Return whether products are fused with sums, which they are unless the options say no."""
+    """Return whether products are fused with sums, which they are unless the options disable it."""
     return job.options.get("enable_fp_fusion") is not False
 
 
@@ -196,7 +196,7 @@ def _warnings(progress: Progress) -> list[Diagnostic]:
 
 
 class IrFailed(Exception):
-    """There is no IR: `failure` says why, and `progress` what was reached until then."""
+    """There is no IR: `failure` is the reason, and `progress` what was reached until then."""
 
     def __init__(self, failure: CompilationFailed, progress: Progress) -> None:
         super().__init__(str(failure))
@@ -217,7 +217,7 @@ def checked(job: CompileJob) -> CompileJob:
 
 
 def runtime_paths(path: str, kind: Any) -> Iterator[str]:
-    """Yield the paths of what a parameter of the type `kind` is at run time, in order."""
+    """Yield the paths of a parameter's values at run time, in order; its type is `kind`."""
     if isinstance(kind, list):
         for position, item in enumerate(kind):
             yield from runtime_paths(f"{path}.{position}", item)

@@ -1,4 +1,4 @@
-"""The kernel in the source of a launch: where it lies, and what Triton sees in its parameters.
+"""The kernel in the source of a launch: where it is, and what Triton sees in its parameters.
 
 The source is read in children; nothing here parses or runs it.
 """
@@ -91,7 +91,7 @@ def ended_by(deadline: Deadline) -> Iterator[None]:
 
 
 def source_key(job: CompileJob) -> str:
-    """Return the key of what a source says of its kernel: most specializations share it."""
+    """Return the key of the facts of a source's kernel: most specializations share it."""
     return kernel_source_key(
         namespace=job.namespace,
         source=job.source,
@@ -149,6 +149,6 @@ def detail_of(failure: CompilationFailed) -> str:
 
 
 def advice_of(failure: CompilationFailed) -> str:
-    """Return why the source cannot be used, for what has its place beside it."""
+    """Return why the source cannot be used, for a message that already names the place."""
     first = failure.diagnostics[0] if failure.diagnostics else None
     return str(failure) if first is None or first.line is None else first.advice

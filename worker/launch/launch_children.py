@@ -28,7 +28,7 @@ TORCH_ENVIRONMENT = {
 TORCH = "torch"
 
 ChildSlot = Callable[[], AbstractAsyncContextManager[None]]
-"""A slot for one of a launch's own children; a worker has only so many."""
+"""A slot for one of a launch's own children; a worker has a limited number."""
 
 
 @dataclass(frozen=True, slots=True)

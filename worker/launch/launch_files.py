@@ -1,4 +1,4 @@
-"""The files of a launch beside its record (outputs and traces), and the bounds of its answer."""
+"""The files of a launch next to its record (outputs and traces), and the bounds of its answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

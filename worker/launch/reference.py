@@ -1,7 +1,8 @@
 """Expected outputs of a launch, from a child that runs the user's reference.
 
-That child gets the inputs and never sees what the kernel made. It can say anything of what is
-expected, as its author may anyway; it cannot make a kernel pass whose outputs it does not foresee.
+That child gets the inputs and never sees what the kernel made. It can answer anything as
+expected values, as its author may anyway; it cannot make a kernel pass whose outputs it does not
+foresee.
 """
 
 import asyncio
@@ -72,7 +73,7 @@ class References:
         child_slot: ChildSlot = nullcontext,
         yield_slot: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """`registry` says who offers torch, for a reference that would have needed it.
+        """`registry` lists who offers torch, for a reference that would have needed it.
 
         The child works in a `child_slot`. The launch yields its slot while another one calculates.
         """
@@ -261,7 +262,7 @@ def _expected(answer: ReferenceAnswer, run: PreparedRun) -> Expected:
 
 
 def _with_doubts(expected: Expected, report: ReferenceReport, outcome: ChildOutcome) -> Expected:
-    """Return the same with what a child says of its doubts. Raises Malformed."""
+    """Return the same with the doubts that a child reported. Raises Malformed."""
     stages = {stage.name: stage.body for stage in outcome.stages}
     doubtful = {}
     for name, described in report.outputs.items():

@@ -1,6 +1,6 @@
-"""A cache of what references answered, in front of the store and like it for one caller each.
+"""A cache of the references' answers, in front of the store and like it for one caller each.
 
-No answer reaches another caller, whatever the key. A large one lies where a comparing child can
+No answer reaches another caller, whatever the key. A large one is where a comparing child can
 map it.
 """
 

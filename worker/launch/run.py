@@ -78,7 +78,7 @@ class RunResult:
     counters: bytes = b""
     """A profiler's counts per instruction, until `profile` has them by line."""
     ir: bytes = b""
-    """The TTIR of what ran, where its precision may be in question; the text may be anybody's."""
+    """The TTIR of the kernel that ran, where its precision may be in question; untrusted text."""
     stdout: str = ""
     trace: bytes | None = None
     compilation: Compilation | None = None
@@ -87,12 +87,12 @@ class RunResult:
     """The reason why the kernel could not run, if its ending is `NOT_RUN`."""
 
     def end(self, ending: RunEnding, message: str) -> None:
-        """Say that it ended badly, with a finding of that kind."""
+        """Record that it ended badly, with a finding of that kind."""
         self.ending = ending
         self.findings.append(Finding(kind=str(ending), message=message))
 
     def fail(self, problem: Problem) -> None:
-        """Say that there is no run that could be judged."""
+        """Record that there is no run to judge."""
         self.ending, self.problem = RunEnding.NOT_RUN, problem
 
 
@@ -122,7 +122,7 @@ def places_of(parts: Mapping[str, Body]) -> dict[str, BodyRange]:
 
 
 def inputs_of(run: PreparedRun, offset: int) -> dict[str, Any]:
-    """Return what an InputsOrder says of `run`, whose uploads begin at `offset` of the body."""
+    """Return what an InputsOrder contains of `run`, whose uploads begin at `offset` of the body."""
     dumped = run.bound.model_dump(mode="json")
     for allocation in dumped["allocations"]:
         if allocation["body"] is not None:

@@ -24,7 +24,7 @@ def bind(
 ) -> PreparedRun:
     """Return the run of the kernel of `job`; the uploads are still to be put in.
 
-    Raises BindingFailed for what only the source can tell, and RequestRejected for a grid that
+    Raises BindingFailed for errors that only the source shows, and RequestRejected for a grid that
     cannot be evaluated and arguments that a given signature forbids.
     """
     named = _by_name(facts, job.specialization)
@@ -44,7 +44,7 @@ def bind(
 
 
 def bind_ir(arguments: BoundArguments, grid: Grid, num_sms: int) -> PreparedRun:
-    """Return the run of posted IR, which says its own types: a compilation checks them.
+    """Return the run of posted IR, which declares its types: a compilation checks them.
 
     Raises RequestRejected for a grid that cannot be evaluated.
     """
@@ -53,7 +53,7 @@ def bind_ir(arguments: BoundArguments, grid: Grid, num_sms: int) -> PreparedRun:
 
 
 def values_for_grid(bound: BoundArguments, constexprs: Mapping[str, Value]) -> dict[str, Any]:
-    """Return what a run's grid may name, but for `NUM_SMS`."""
+    """Return what a run's grid may name, except `NUM_SMS`."""
     return grid_values(_constants(constexprs), bound)
 
 
@@ -77,7 +77,7 @@ def select(arguments: BoundArguments, names: Collection[str]) -> BoundArguments:
 def _with_ones(
     arguments: BoundArguments, typed: Mapping[str, SpecializedParameter]
 ) -> BoundArguments:
-    """Fill in the arguments that a signature says are 1."""
+    """Fill in the arguments that are 1 by a signature."""
     ones: dict[str, Argument] = {
         name: Scalar(value=ONE, dtype=str(item.type))
         for name, item in typed.items()

@@ -36,7 +36,7 @@ from worker.launch.launch_files import LaunchFiles
 from worker.launch.run_binding import select
 
 MAX_CONFIGURATIONS = 8
-"""Configurations with constants of their own that run besides the launch's."""
+"""Configurations with other constants that run in addition to the launch's."""
 _MAX_S = 60.0
 _MAX_SHOWN_CHARS = 200
 _HOOKS = frozenset({"pre_hook", "post_hook"})
@@ -112,7 +112,7 @@ class TunedLaunch:
     async def _with_configurations(
         self, first: Case, result: CaseResult, reading: AutotuneReading, time: Deadline
     ) -> CaseResult:
-        """Return the result with what is wrong with the first wrong configuration."""
+        """Return the result with the error of the first wrong configuration."""
         if reading.heuristics or set(PRUNING_HOOKS) & set(reading.hooks):
             return result
         async for config, tried in self._tried(first, reading, time):

@@ -8,7 +8,7 @@ Start here: `pool.py` runs one task in one child, as the worker sees it.
 2. `child.py` enters the sandbox before it reads its job, runs the task, and writes frames
    (`frame.py`).
 3. `child_process.py` is the worker's side: deadline, pipes and death.
-4. `child_protocol.py` checks the frames, and `child_outcome.py` says how the child ended.
+4. `child_protocol.py` checks the frames, and `child_outcome.py` describes how the child ended.
 
 `spares.py` keeps warm children ready, and those that a session holds. `session.py` keeps children
 for one launch alone. `shared_bytes.py` passes large inputs as sealed memory.

@@ -1,6 +1,6 @@
 """The life of one child: it enters its sandbox, reads a job, runs the task and writes frames.
 
-Where a job says `keep`, another may follow it in the same process; nothing of the first is kept.
+Where a job has `keep`, another may follow it in the same process; nothing of the first is kept.
 The parent trusts only its exit status, and frames that it has checked.
 """
 
@@ -35,7 +35,7 @@ Task = Callable[[dict[str, Any], Any, Callable[[dict[str, Any], bytes], None]], 
 
 """The body is a memoryview or `Mappings` where it is shared, bytes where it is not."""
 
-# The name of a zygote or child in `ps`: it stands where the command line stood.
+# The name of a zygote or child in `ps`: it replaces the command line.
 #
 # Standard library alone. setproctitle does more, but is not in the environments of other
 # toolchains. A child that runs user code can write another name, so nothing may depend on it.
@@ -50,7 +50,7 @@ class ProcessTitle:
     def __init__(self) -> None:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         self._start, end = (int(field) for field in fields[_ARG_START : _ARG_START + 2])
-        self._size_bytes = end - self._start  # 0 where the kernel does not say
+        self._size_bytes = end - self._start  # 0 where the kernel does not report it
 
     def set(self, text: str) -> None:
         """Show `text` in `ps`, cut to the length of the command line."""
@@ -224,7 +224,7 @@ def _forget(tasks: ModuleType) -> None:
 def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame.Frame | None:
     """Return the next job frame, or None if there will be none. Raises FrameError.
 
-    A frame without a nonce says that there is time to prepare.
+    A frame without a nonce means that there is time to prepare.
     """
     while data := os.read(_JOB, 1 << 18):
         for received in decoder.feed(data):
@@ -235,7 +235,7 @@ def _await_job(decoder: frame.Decoder, profile: str, tasks: ModuleType) -> frame
 
 
 def _prewarm(profile: str, tasks: ModuleType) -> None:
-    """Do a small job of our own, so that pages are copied before a real one waits for it."""
+    """Do a small internal job, so that pages are copied before a real one waits for it."""
     started = time.monotonic()
     error = None
     try:

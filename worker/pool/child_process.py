@@ -55,7 +55,7 @@ class _CapturedOutput:
 
     @property
     def text(self) -> bytes:
-        """The first bytes, and a line that says how many are missing."""
+        """The first bytes, and a line with how many are missing."""
         missing = self._size_bytes - len(self._first)
         note = f"\n[{missing} more bytes were not kept]\n" if missing else ""
         return bytes(self._first) + note.encode()
@@ -127,7 +127,7 @@ class ChildProcess:
             _kill_tree(pidfd)
 
     def start(self, job: Job, deadline_s: float, *, keep: bool = False) -> None:
-        """Send the job; `outcome` will say how it ended. With `keep` the child awaits another.
+        """Send the job; `outcome` will be how it ended. With `keep` the child awaits another.
 
         After `deadline_s` it is killed, unless `more_s` grants further seconds. Raises FrameError
         when it is too big to send.
@@ -357,7 +357,7 @@ class _ChildPipes:
             self._loop.add_writer(self._job, self._write)
             return
         except BrokenPipeError:
-            self._unsent = memoryview(b"")  # it is dead; its exit status will say how
+            self._unsent = memoryview(b"")  # it is dead; its exit status will show how
         self._loop.remove_writer(self._job)
         if self._is_last:
             self._close_job()

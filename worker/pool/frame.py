@@ -57,7 +57,7 @@ def encode(
     try:
         text = json.dumps(
             header, allow_nan=False, separators=(",", ":"), ensure_ascii=False, default=_members
-        ).encode(errors="replace")  # half of a surrogate pair is no character, and not UTF-8
+        ).encode(errors="replace")  # a lone surrogate cannot be encoded as UTF-8
     except (TypeError, ValueError, RecursionError) as error:
         raise FrameError(f"the header is not JSON: {error}") from error
     _check_sizes(len(text), len(body), max_header_bytes, MAX_BODY_BYTES)

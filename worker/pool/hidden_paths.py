@@ -1,7 +1,7 @@
 """Hides the paths of this installation from user code, which may not read its files anyway.
 
-A zygote gives all code and modules the paths of a fixed, invented tree, but for what says where
-Triton lies, which children that run its tools need. A child that runs user code, or reads it,
+A zygote gives all code and modules the paths of a fixed, invented tree, except those of
+Triton, which children that run its tools need. A child that runs user code, or reads it,
 forgets that too, and the paths of the interpreter. What Triton's own objects hold, such as the path
 of ptxas, stays theirs. Standard library only.
 """
@@ -123,7 +123,7 @@ class HiddenPaths:
         return None
 
     def _of(self, path: str) -> str | None:
-        """Return what is shown in place of a text, None for one without paths of ours."""
+        """Return what is shown in place of a text, None for one without our paths."""
         found = path
         for root, shown in self._shown:
             if root in found:

@@ -17,7 +17,7 @@ NextChild = Callable[[], ChildProcess | None]
 
 
 class IdleTime:
-    """Counts the jobs of all pools that share it, and lets their children prepare beside none."""
+    """Counts the jobs of all pools that share it; while there are none, their children prepare."""
 
     def __init__(self) -> None:
         self._jobs = 0

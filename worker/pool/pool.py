@@ -1,4 +1,4 @@
-"""A pool of sandboxed children: each job gets one, and the pool says how it ended.
+"""A pool of sandboxed children: each job gets one, and the pool reports how it ended.
 
 They are single-use, except for tasks that run no user code. Runs in the worker, which never imports
 triton: the zygote does.
@@ -34,7 +34,7 @@ from worker.sandbox.profile import PROFILES
 MAX_TRIES = 3
 """The children of one job, if those before were killed from outside.
 
-That is no verdict on the job: the kernel kills whom it likes when memory runs out, and a zygote
+That is not a verdict on the job: the kernel kills any process when memory runs out, and a zygote
 takes its children with it.
 """
 _FRAGILE = "3.6."
@@ -114,7 +114,7 @@ class Pool:
         """Take `spares`, how many children of each profile wait for jobs (default: one each).
 
         `on_outdated` is called when a zygote would run other code than this process; `idle` is
-        shared with the other pools of this process. `is_current` tells whether code that no
+        shared with the other pools of this process. `is_current` returns whether code that no
         compilation runs, but these children do, is that of this process.
         """
         self._toolchain = toolchain

@@ -15,7 +15,7 @@ _DEADLINE_S = 20.0
 class SandboxReport:
     """The level (`strict`, `standard`, `weak`), the layers, and what the attempts showed.
 
-    `absent` says of each layer that this machine does not give, or not to all children, why.
+    `absent` has the reason for each layer that is missing on this machine or for some children.
     """
 
     level: str
@@ -40,7 +40,7 @@ async def self_test(pool: Pool, group: Cgroup | str = "none was made") -> Sandbo
     """Have one child of every profile try what is forbidden; report what succeeded.
 
     `group` is what all children should be in, or why there is none. A level of `weak` means: take
-    no jobs, unless the deployment says that it wants no sandbox. Raises ZygoteError when no child
+    no jobs, unless the deployment sets that it wants no sandbox. Raises ZygoteError when no child
     can be had.
     """
     passed, failed = 0, []

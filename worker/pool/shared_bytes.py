@@ -15,7 +15,7 @@ _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_S
 
 
 class NotSealed(Exception):
-    """A descriptor that is no sealed memory of the announced size; the message says why."""
+    """A descriptor that is not sealed memory of the announced size; the message explains why."""
 
 
 class SharedBytes:

@@ -39,7 +39,7 @@ settings.
 
 
 class ForkServer:
-    """Forks children on order and says how they ended; kills what they leave behind."""
+    """Forks children on order and reports how they ended; kills what they leave behind."""
 
     def __init__(
         self,

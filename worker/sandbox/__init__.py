@@ -1,7 +1,7 @@
 # Runs in: worker, child with user code, child without, launcher
 """The sandbox of one child, applied irrevocably before the child reads its job.
 
-Start here: `profile.py` says what each kind of child may do, and `apply.py` enforces it.
+Start here: `profile.py` defines what each kind of child may do, and `apply.py` enforces it.
 
 1. `optional_layers.py` and `namespaces.py` find the namespaces that this machine permits;
    `cgroup.py` bounds all children of a worker together.

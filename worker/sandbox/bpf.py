@@ -1,6 +1,6 @@
 """Filters of system calls as classic BPF, written by hand so that no C library is needed.
 
-See Documentation/userspace-api/seccomp_filter.rst. `profile.py` says what is permitted.
+See Documentation/userspace-api/seccomp_filter.rst. `profile.py` defines what is permitted.
 """
 
 import ctypes

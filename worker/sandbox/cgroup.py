@@ -25,7 +25,7 @@ _PARENT_GROUP = "tritond-worker-"
 
 
 class NoCgroup(Exception):
-    """This process cannot have a cgroup on this machine; the message says why."""
+    """This process cannot have a cgroup on this machine; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def _make_divided(
 
 def _made(parent: Path, name: str) -> Path:
     for left in parent.glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):  # somebody is in it
+        with contextlib.suppress(OSError):  # some process is in it
             if left.stat().st_mtime < time.time() - _YOUNG_S:
                 left.rmdir()
     folder = parent / name

@@ -60,7 +60,7 @@ IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
 """Packages without any of `PLAIN`; add one when it is."""
 PROSE_IN_PLAIN_WORDS = (
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"),
-    *("launch", "programs", "proofs", "sweeps"),
+    *("launch", "programs", "proofs", "sweeps", "worker"),
 )
 """Documents (without code and tables) and packages (comments, docstrings) without any of it."""
 IN_OPENAPI = {

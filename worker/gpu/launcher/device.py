@@ -22,7 +22,7 @@ class CudaError(Exception):
 def check(result: tuple[Any, ...], doing: str) -> Any:
     """Return what a call of cuda-bindings gave besides its status: nothing, a value or a tuple.
 
-    Raises CudaError; `doing` says what was tried.
+    Raises CudaError; `doing` describes what was tried.
     """
     status, *values = result
     if status != _SUCCESS:

@@ -134,7 +134,7 @@ class DeviceRun:
         kernel.launch(self._buffers.parameters)
 
     def _digests_before(self) -> dict[int, int]:
-        """Return the digests of what the kernel is not to change, by allocation."""
+        """Return the digests of the memory that the kernel must not change, by allocation."""
         firsts = self._firsts
         known = {
             index: first.digest
@@ -146,7 +146,7 @@ class DeviceRun:
         return {index: one if one is not None else measured[index] for index, one in known.items()}
 
     def _checks_of_copies(self) -> list[MemoryCheck]:
-        """Ask for the digests of the copies of what the first run left: no run may change them."""
+        """Ask for the digests of the copies of the first run's memory: no run may change them."""
         checks = self._context.checks
         return [checks.digest_of(one.address, one.size_bytes) for one in self._copies.values()]
 

@@ -21,12 +21,12 @@ from worker.gpu.launcher.output_memory import OutputMemory
 MARGIN_BYTES = 64 << 20
 """Unmapped addresses on both sides; they cost nothing, and a far miss hits no other buffer."""
 _LOWEST_HINT, _MAX_HINT = 1 << 44, 1 << 46
-"""Where addresses are drawn from: above what the driver takes, within what every GPU can say."""
+"""The range of drawn addresses: above the driver's own, within what every GPU can address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """A piece of memory of `size_bytes` at `start`; what lies beside it is not mapped."""
+    """A piece of memory of `size_bytes` at `start`; its neighbours are not mapped."""
 
     start: int
     size_bytes: int
@@ -120,7 +120,7 @@ class GuardedBlock:
 
 
 class GuardedMemory:
-    """Blocks of the run under way, and the mappings that wait for the next."""
+    """Blocks of the current run, and the mappings that wait for the next."""
 
     def __init__(self, device: GpuDevice) -> None:
         self._device = device
@@ -137,8 +137,8 @@ class GuardedMemory:
     def take(self, size_bytes: int, align_bytes: int, *, is_argument: bool = False) -> GuardedBlock:
         """Return a block aligned to the end of its mapping, rounded down to `align_bytes`.
 
-        Its content is undefined, its red zones are set. What is no argument never lies where one
-        was: a kernel may know that address from an earlier launch. Raises CudaError.
+        Its content is undefined, its red zones are set. Memory of other uses is never where an
+        argument was: a kernel may know that address from an earlier launch. Raises CudaError.
         """
         page = self._device.granularity_bytes
         spare_bytes = 0 if page % align_bytes == 0 else align_bytes
@@ -154,7 +154,7 @@ class GuardedMemory:
         return block
 
     def map(self, size_bytes: int) -> Mapping:
-        """Return new memory, if need be instead of what is only kept. Raises CudaError."""
+        """Return new memory, if need be by releasing kept memory. Raises CudaError."""
         try:
             return map_memory(self._device, size_bytes)
         except CudaError as error:

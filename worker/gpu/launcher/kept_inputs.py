@@ -35,7 +35,7 @@ class KeptBudget:
     def of(
         cls, device: GpuDevice, gpu_bytes: int = -1, host_bytes: int = _HOST_BYTES
     ) -> "KeptBudget":
-        """Return so much; of the GPU's, where -1 says nothing, a sixteenth, 4 GiB at most.
+        """Return this budget; -1 for the GPU means a sixteenth of its memory, 4 GiB at most.
 
         There are several launchers to a GPU.
         """
@@ -182,7 +182,7 @@ class KeptInputs:
                 return
             mapping, _ = self._on_gpu.pop(key)
             kept -= mapping.size_bytes
-            self._memory.wait()  # for copies of it that may be under way
+            self._memory.wait()  # for copies of it that may be running
             unmap(mapping)
 
     def _give_up(self) -> None:

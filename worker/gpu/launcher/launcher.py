@@ -99,7 +99,7 @@ def _serve(channel: ResultChannel, context: LauncherContext) -> int:
 def _perform(
     channel: ResultChannel, context: LauncherContext, order: frame.Frame
 ) -> dict[str, Any]:
-    """Return the last frame's header. `clean` says whether another job may follow."""
+    """Return the last frame's header. `clean` is whether another job may follow."""
     from worker.gpu.launcher.device import CudaError
     from worker.gpu.launcher.device_run import leaves_clean
     from worker.gpu.launcher.fault import JobFailed, KernelFault

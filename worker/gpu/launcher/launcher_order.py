@@ -12,7 +12,7 @@ from worker.gpu.launcher.fault import JobFailed
 
 MAX_ALLOCATIONS = 1024
 BESIDE = "beside"
-"""The stage with which a second run begins, of an order that has one; its limit starts anew."""
+"""The stage with which a second run begins, of an order that has one; its limit starts again."""
 _MEMBERS = {"abi", "grid", "allocations", "arguments", "timing", "determinism", "cubin"} | {
     "task",  # that it is a launch, which the launcher has read
     "examine",  # the tool of a rerun, which `tool_runner` has read
@@ -33,7 +33,7 @@ class TimingOrder:
     seed: int = 0
     """The seed for the values of repeats, if each gets different ones: see `iteration_seeds`."""
     values_ms: float = 5000.0
-    """The additional time for making these values, and for reruns on them, beside `max_ms`; three
+    """The time for making these values, and for reruns on them, in addition to `max_ms`; three
     repeats always run."""
     samples: bool = False
 

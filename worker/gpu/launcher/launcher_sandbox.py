@@ -1,7 +1,7 @@
 """The sandbox of a launcher: drops privileges, networks, files, programs. Runs in launchers.
 
 No user code runs there, so this sandbox is a second line of defence. CUDA reserves address space
-without end, starts threads, and opens files and sockets of its own choice while it starts: so files
+without end, starts threads, and opens files and sockets that it chooses while it starts: so files
 and calls are given up once the context is there, and the calls that are refused are named, where
 for children those are named that are permitted.
 """
@@ -162,7 +162,7 @@ def _without_network() -> bool:
 
 
 def after_cuda(results: int) -> list[str]:
-    """Give up files and calls, once the context is there; return the names of what holds.
+    """Give up files and calls, once the context is there; return the names of the layers that hold.
 
     `results` is the descriptor of the socket, or pipe, that leads to the worker.
 
@@ -180,7 +180,7 @@ def after_cuda(results: int) -> list[str]:
             [_open_a_socket, _start_a_program, _signal_the_parent],
         ),
     ):
-        with contextlib.suppress(OSError):  # its absence says so
+        with contextlib.suppress(OSError):  # its absence shows it
             enter()
             if all(_is_refused(attempt) for attempt in attempts):
                 layers.append(name)

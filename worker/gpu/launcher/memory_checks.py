@@ -1,6 +1,6 @@
 """Checks GPU memory on the GPU itself, without reading it back.
 
-A kernel of ours passes over each piece once and answers with one number: a digest, or how much of
+Our kernel passes over each piece once and answers with one number: a digest, or how much of
 it breaks a rule. Digests are keyed with a number that no kernel of a user gets to see: a kernel can
 read behind its own parameters those of earlier launches, so questions lie in memory, and only while
 they are asked. Imported in launchers only.

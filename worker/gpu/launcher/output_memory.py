@@ -122,7 +122,7 @@ class OutputMemory:
             spares.append(made)
 
     def _has_room_for(self, size_bytes: int) -> bool:
-        """Let go of what is of other sizes, until there is room for one more of this."""
+        """Free buffers of other sizes, until there is room for one more of this."""
         while sum(size * len(spares) for size, spares in self._spares.items()) + size_bytes > (
             _MAX_SPARE_BYTES
         ):

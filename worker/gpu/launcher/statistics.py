@@ -4,7 +4,7 @@ The middle of a sample is known by its order statistics: of n sorted timings, th
 (n - z sqrt(n)) / 2 and (n + z sqrt(n)) / 2 + 1 are around the median of all timings there could be
 in 95 of 100 samples for z = 1.96, whatever their distribution is (Conover, Practical Nonparametric
 Statistics, 3.2). That is the error of one run. Two runs of one request differ by the errors of
-both, and by what stays the same within a run: the clock, where memory lies, steps of the events.
+both, and by what stays the same within a run: the clock, where memory is, steps of the events.
 """
 
 import math
@@ -65,16 +65,16 @@ def median_error(ordered: Sequence[float]) -> float:
 
 
 def enough_error(ordered: Sequence[float]) -> float:
-    """Return the error of the median that is small enough: half a percent, or what events tell."""
+    """Return the error of the median that is small enough: 0.5 %, or what events resolve."""
     median = _quantile(ordered, 0.5)
     return max(ENOUGH_RELATIVE_ERROR * median, EVENT_RESOLUTION_US / 2)
 
 
 def summarise(samples_us: Sequence[float], wanted: int = 1) -> Statistics:
-    """Return the statistics of at least one timing, where so many were wanted.
+    """Return the statistics of at least one timing, where `wanted` were asked for.
 
-    Noisy: there are fewer, or the median is not known to 1 %, or to what events tell, or the middle
-    of the samples is wide.
+    Noisy: there are fewer, or the median is not known to 1 %, or to what events resolve, or the
+    middle of the samples is wide.
     """
     ordered = sorted(samples_us)
     mean = math.fsum(ordered) / len(ordered)
@@ -101,7 +101,7 @@ def _interval(ordered: Sequence[float], median: float) -> tuple[float, float]:
     on top, and both are independent, so their squares add.
     """
     low, high = _median_bounds(ordered)
-    if math.isinf(high):  # so few samples tell no more than where all of them lie
+    if math.isinf(high):  # so few samples show no more than the range of all
         low, high = ordered[0], ordered[-1]
     between = math.hypot(_RUN_TO_RUN_RELATIVE * median, _RUN_TO_RUN_US)
     below = math.hypot(math.sqrt(2) * (median - low), between)

@@ -45,9 +45,7 @@ class TensorMaps:
         if self._patch_small and self._span_bytes(shape, strides, facts["elem_size"]) < (
             _SMALL_BYTES
         ):
-            raw[
-                10
-            ] &= ~0x20  # bit 21 of the second word; a driver's mistake, mended as CUTLASS does
+            raw[10] &= ~0x20  # bit 21 of the second word; a driver's mistake, fixed as CUTLASS does
         return bytes(raw)
 
     def _encode(

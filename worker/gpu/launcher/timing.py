@@ -1,7 +1,7 @@
 """Times a kernel with CUDA events, and reads the GPU's clock, which it never sets.
 
 A batch of runs is queued behind a closed gate, a word in host memory that the stream waits for, so
-that the time to launch is never measured; the next batch is queued behind a gate of its own while
+that the time to launch is never measured; the next batch is queued behind its own gate while
 this one runs. Before every run the L2 cache is overwritten and what the kernel writes is restored,
 outside of the measured interval. Imported in launchers only.
 """
@@ -73,7 +73,7 @@ def _without_nvml() -> Iterator[None]:
 _MAX_QUEUED = 256
 """Operations behind a closed gate: far fewer than a stream takes before launching blocks."""
 _MAX_IN_A_BATCH = 16
-"""To queue so many takes less time than they run, so that the next batch is there in time."""
+"""Queuing these takes less time than they run, so that the next batch is there in time."""
 _MAX_IN_FIRST_BATCH = 4
 """The GPU waits until it is queued, and only for it: later ones are queued while it runs."""
 _LOOK_S = 0.01
@@ -187,7 +187,7 @@ class Stopwatch:
         return self._queue(work, plan.order, count, is_timed=is_timed)
 
     def _queue(self, work: TimedWork, order: TimingOrder, count: int, *, is_timed: bool) -> _Batch:
-        """Queue so many runs; those that are timed all before the first of them may begin."""
+        """Queue `count` runs; timed ones are all queued before the first may begin."""
         self._turn = (self._turn + 1) % _MAX_BATCHES
         batch = _Batch(self._events[self._turn][:count], is_timed)
         record, stream, recording = cu.cuEventRecord, self._stream, "recording an event"

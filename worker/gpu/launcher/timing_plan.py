@@ -1,6 +1,6 @@
 """Plans timed runs of a kernel: a fixed number untimed, then until the median is known.
 
-Pure but for the clock: knows no CUDA.
+Pure except for the clock: knows no CUDA.
 """
 
 import math
@@ -19,7 +19,7 @@ _SHORTEST_ITERATION_MS = 0.001
 
 
 class Plan:
-    """Plans the runs of one kernel: counts those queued and timed, and says how many to queue next.
+    """Plans the runs of one kernel: counts those queued and timed, and decides how many come next.
 
     The budget `max_ms` counts from when this is made, warming up included.
     """
@@ -52,7 +52,7 @@ class Plan:
         return self._left_to_warm_up > 0
 
     def next_count(self) -> int:
-        """Return how many runs to queue now; 0 where those that are under way may be enough."""
+        """Return how many runs to queue now; 0 where the running ones may be enough."""
         if self.is_warming_up:
             return min(self._left_to_warm_up, self._most)
         wanted = max(self.order.min_repeats, self._needed)
@@ -63,7 +63,7 @@ class Plan:
         return max(0, min(wanted - self._queued, affordable, self._most))
 
     def queue(self, count: int) -> None:
-        """Take note that so many runs were queued."""
+        """Record that `count` runs were queued."""
         if self.is_warming_up:
             self._left_to_warm_up -= count
         else:
@@ -84,7 +84,7 @@ class Plan:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Count nothing of what is done meanwhile."""
+        """Leave the time of the block out of the budget."""
         began = time.monotonic()
         yield
         self._started += time.monotonic() - began
@@ -95,7 +95,7 @@ class Plan:
 
 
 def iterations_needed(ordered: Sequence[float]) -> int:
-    """Return how many timings will tell the median well enough, those there are included.
+    """Return how many timings will show the median well enough, existing ones included.
 
     Its error falls with the square root of their number. Samples are in order.
     """

@@ -136,13 +136,13 @@ class Gpu:
     async def try_programs(self) -> None:
         """Start a program launcher, and end it: it is there again for the first program.
 
-        Raises DeviceCordoned where none starts, with what it said.
+        Raises DeviceCordoned where none starts, with its message.
         """
         await self._programs.warm("")
         await self._programs.release()
 
     def warm_programs(self, caller: str) -> None:
-        """Have a program launcher start that `caller` may take, beside what the caller does now."""
+        """Start a program launcher that `caller` may take, while its other work continues."""
         self._programs.warm_beside(caller)
 
     async def replay(

@@ -171,12 +171,12 @@ class LauncherPool:
             self.in_background(warm())
 
     def serves(self, caller: str) -> bool:
-        """Tell whether a launcher is at work for `caller`, or waits that it may take."""
+        """Return whether a launcher works for `caller`, or is idle and `caller` may take it."""
         own = (one for one in self._living if one.caller == caller)
         return any(one.alive for one in own) or self.waits_for(caller)
 
     def waits_for(self, caller: str) -> bool:
-        """Tell whether a launcher waits that `caller` may take."""
+        """Return whether an idle launcher is one that `caller` may take."""
         own = self._bound.get(caller)
         return (own is not None and own.alive) or any(spare.alive for spare in self._spares)
 
@@ -223,7 +223,7 @@ class LauncherPool:
         return (WorkerStops if self._closed else DeviceCordoned)(self.cordoned)
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
-        """Do `work` beside what comes next; it ends with `close`."""
+        """Do `work` in the background; it ends with `close`."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

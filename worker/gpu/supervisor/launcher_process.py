@@ -136,7 +136,7 @@ class LauncherProcess:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> LauncherFacts:
-        """Start it and wait for its context; return what it says of its GPU.
+        """Start it and wait for its context; return its report about its GPU.
 
         Raises LauncherError. Must run in a thread that lives as long as the launcher shall.
         """
@@ -202,7 +202,7 @@ class LauncherProcess:
     async def outcome_of(self, order: SentOrder, deadline_s: float) -> LaunchOutcome:
         """Return how a job ended that was sent, once those before it have ended; see `run`.
 
-        A program beside the first has as long again, from when it begins.
+        A second program has as long again, from when it begins.
         """
         outcome = await self._outcome_of(LauncherProtocol(order.nonce), deadline_s)
         logger.debug("job %s: run on GPU %d ended: %s", job_id(), self._ordinal, outcome.ending)
@@ -256,7 +256,7 @@ class LauncherProcess:
         return -status if status is not None and status < 0 else None
 
     def kill(self) -> None:
-        """End it now, whatever its kernel does. `gone` says when it is."""
+        """End it now, whatever its kernel does. `gone` is set when it has ended."""
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGKILL)

@@ -17,14 +17,14 @@ class LaunchEnding(StrEnum):
     OK = "ok"
     """The kernel ran to its end; `result` has findings, if there are any."""
     FAULT = "fault"
-    """The kernel could not run, or did what ended it; `fault` says what."""
+    """The kernel could not run, or did something that ended it; `fault` names it."""
     FAILURE = "failure"
-    """The launcher could not do the job, through no fault of the kernel's; `failure` says why."""
+    """The launcher could not do the job; not the kernel's fault. `failure` is the reason."""
     DEADLINE = "deadline"
     SIGNAL = "signal"
     """The launcher crashed or was killed."""
     GARBAGE = "garbage"
-    """It received what is no frame of this job, or too much."""
+    """The supervisor received something that is not a frame of this job, or too much."""
     SILENT = "silent"
     """It left without a last frame."""
 
@@ -108,7 +108,7 @@ class LauncherProtocol:
     def __init__(self, nonce: bytes, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
         self.last: dict[str, Any] | None = None
         self.is_beside = False
-        """True if the program beside the first has begun."""
+        """True if the second program has begun."""
         self._nonce = nonce
         self._left_bytes = max_result_bytes
         self._left_frames = MAX_FRAMES
@@ -175,7 +175,7 @@ class LauncherProtocol:
 
     @property
     def printed_bytes(self) -> int | None:
-        """Where the job's own print ends in all that was printed; None where that is not said."""
+        """Where the job's own print ends in all that was printed; None where it is not reported."""
         end = (self.last or {}).get("printed_bytes")
         return end if type(end) is int else None
 
@@ -187,7 +187,7 @@ class LauncherProtocol:
         stdout: bytes = b"",
         signal: int | None = None,
     ) -> LaunchOutcome:
-        """Return the outcome; without `ending`, the one that the last frame says."""
+        """Return the outcome; without `ending`, the one in the last frame."""
         last = self.last or {}
         fault = last.get("fault")
         if ending is None:

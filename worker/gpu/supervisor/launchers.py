@@ -106,7 +106,7 @@ class Launchers:
     async def run_under_tool(
         self, ordinal: int, job: LauncherOrder, tool: str, *, limit_s: float
     ) -> SanitizerReport:
-        """Have a tool (`DeviceState.tools`) watch one run of `job`, in processes of their own.
+        """Have a tool (`DeviceState.tools`) watch one run of `job`, in separate processes.
 
         It takes the GPU's turn, for at most `limit_s`. Raises DeviceCordoned, FrameError.
         """

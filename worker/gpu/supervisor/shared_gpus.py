@@ -28,12 +28,12 @@ class SharedGpus:
         self._programs: dict[int, list[str]] = {}
 
     def start(self, launchers: Launchers, facts: Sequence[Mapping[str, Any]]) -> None:
-        """Say that there are launchers."""
+        """Record that there are launchers."""
         self._started = StartedGpus(launchers, facts)
         self._is_started.set()
 
     def have_none(self) -> None:
-        """Say that this machine has no GPU."""
+        """Record that this machine has no GPU."""
         self._is_started.set()
 
     async def started(self) -> StartedGpus | None:
@@ -42,7 +42,7 @@ class SharedGpus:
         return self._started
 
     def offer_programs(self, ordinal: int, toolchains: Sequence[str]) -> None:
-        """Say that programs recorded beside these toolchains run on a GPU; [] takes it back."""
+        """Record that programs recorded with these toolchains run on a GPU; [] takes it back."""
         self._programs[ordinal] = list(toolchains)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
@@ -52,5 +52,5 @@ class SharedGpus:
         await self._changed.wait()
 
     def programs_of(self, ordinal: int) -> list[str]:
-        """Return the toolchains beside which programs are recorded that run on a GPU."""
+        """Return the toolchains with which programs are recorded that run on a GPU."""
         return self._programs.get(ordinal, [])

@@ -1,6 +1,6 @@
 """Measures once what a GPU can do at most: bytes per second, and how short a launch can be.
 
-By kernels of ours, on memory of ours, when no job runs; FLOPs are not measured but of a table of
+With our own kernels and memory, when no job runs; FLOPs are not measured: they come from a table of
 what multiprocessors are specified to do. Imported in launchers only.
 """
 
@@ -21,7 +21,7 @@ from worker.gpu.timing_integrity.peak_flops import peak_flops
 _PIECE_BYTES = 16
 _THREADS = 256
 _TIMES_L2, _PART_OF_FREE = 16, 8
-"""Memory is measured on so many times the L2 cache, or on so small a part of what is free."""
+"""Buffer size to measure memory: 16 times the L2 cache, at most an eighth of free memory."""
 _PART_OF_L2 = 4
 _PASSES = 32
 _TRIES = 8

@@ -1,8 +1,8 @@
 """Kernels that do one thing as fast as a GPU does it, as PTX, so that they suit every GPU.
 
 Counts are of pieces of 16 bytes. `read` passes over its memory `passes` times, each time by way of
-the L2 cache alone; `copy` copies to what lies behind its source. Parameters are no more than every
-kernel has: what lies behind its own, a kernel can read.
+the L2 cache alone; `copy` copies to the memory after its source. Parameters are no more than every
+kernel has: a kernel can read what follows its own parameters.
 """
 
 PTX = b"""

@@ -42,7 +42,7 @@ _ALIGN_BYTES = 256
 class TimedKernel:
     """The timed kernel with its sets of buffers; `first` are copies of its first run's outputs.
 
-    `load` loads it anew: its global variables are then what they were before that run.
+    `load` loads it again: its global variables are then what they were before that run.
     """
 
     kernel: LoadedKernel
@@ -62,7 +62,7 @@ class _Slot:
 
 
 class FreshValues:
-    """Runs of a kernel, each on random inputs of its own seed. Raises CudaError."""
+    """Runs of a kernel, each on random inputs from a different seed. Raises CudaError."""
 
     def __init__(
         self, context: LauncherContext, job: LauncherOrder, timed: TimedKernel, order: TimingOrder
@@ -219,7 +219,7 @@ class FreshValues:
         self._timed.kernel.launch(self._current.parameters)
 
     def _put_aside(self) -> None:
-        """Queue a copy of what the repeat left, and a look at its inputs."""
+        """Queue a copy of the repeat's outputs, and a check of its inputs."""
         if self._slot is None:
             return
         for index, address in self._slots[self._slot].left.items():

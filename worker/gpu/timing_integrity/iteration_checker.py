@@ -29,7 +29,7 @@ Blocks = Mapping[int, GuardedBlock]
 
 
 def copies_of(memory: GuardedMemory, buffers: Buffers, allocations: Sequence[int]) -> Blocks:
-    """Queue copies of what lies in some allocations now. Raises CudaError."""
+    """Queue copies of the current contents of some allocations. Raises CudaError."""
     copies = empty_copies(memory, buffers, allocations)
     for index, copy in copies.items():
         memory.copy(copy.address, buffers.blocks[index].address, copy.size_bytes)
@@ -63,7 +63,7 @@ def poison_in(contents: Contents, allocation: int, *, least_bytes: int = 1) -> P
 
 
 class IterationChecker:
-    """Compares what each run leaves in `allocations` with `first`, copies of what one left."""
+    """Compares each run's contents of `allocations` with `first`, copies of one run's."""
 
     def __init__(
         self, context: LauncherContext, contents: Contents, sets: Sequence[Buffers], first: Blocks

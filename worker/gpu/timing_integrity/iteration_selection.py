@@ -12,7 +12,7 @@ from worker.gpu.timing_integrity.timed_iteration import TimedIteration
 DRAWN = 3
 FARTHEST = 3
 PLACES = DRAWN + FARTHEST
-"""Where what the chosen runs left is kept: so many at a time."""
+"""The number of chosen runs whose outputs are kept at a time."""
 
 
 class IterationSelection:

@@ -48,7 +48,7 @@ class ModuleGlobal:
 
     @property
     def plain_name(self) -> str:
-        """The name as inline assembly says it: ptxas writes a block's as `$__name__44`."""
+        """The name as inline assembly has it: ptxas writes a block's as `$__name__44`."""
         match = re.fullmatch(r"\$__(.+?)__\d+(\$\d+)?", self.name)
         return match[1] if match else self.name
 

@@ -99,7 +99,7 @@ class ModuleState:
 
 
 def _place(module: Any, name: str) -> tuple[int, int] | None:
-    """Return address and size of a variable; None where the driver does not tell."""
+    """Return address and size of a variable; None where the driver does not report it."""
     status, address, size_bytes = cu.cuModuleGetGlobal(module, name.encode())
     if status != cu.CUresult.CUDA_SUCCESS:
         return None

@@ -1,4 +1,4 @@
-"""Specified peak FLOPs per clock of GPUs: a table, since no kernel of ours reaches the peak.
+"""Specified peak FLOPs per clock of GPUs: a table, since none of our kernels reaches the peak.
 
 Dense products, by type of the factors, whatever the type of the sums: for each architecture the
 most that any of its GPUs does, so that it is a ceiling of all of them. Multiplied by the highest

@@ -1,8 +1,9 @@
 """A kernel that fills all registers of a multiprocessor with zeros, as PTX that suits every GPU.
 
 A block has 1,024 threads of 64 registers, which is all that there are. Each thread holds as many
-numbers as fit beside its few others; that they are zero follows from the shape of the launch, which
-the assembler does not know, and a loop that is never gone through needs all of them at once.
+numbers as fit in addition to its few others; that they are zero follows from the shape of the
+launch, which the assembler does not know, and a loop that is never gone through needs all of them
+at once.
 """
 
 THREADS = 1024

@@ -1,6 +1,6 @@
 """Compares what runs of a kernel left in memory, byte by byte and on the GPU.
 
-A digest would say that two runs differ; this also counts by how much, and how much poison a run
+A digest would show that two runs differ; this also counts by how much, and how much poison a run
 left where the other one wrote, so that of many runs the worst can be kept for a closer look.
 Imported in launchers only.
 """
@@ -39,7 +39,7 @@ class Poison:
 class Piece:
     """Memory at `run` that is compared with `other`; the worst run's is copied to `kept`, if any.
 
-    `poison` is what lay at `run` before the run, where that tells that an element was not written.
+    `poison` was at `run` before the run, if it shows that an element was not written.
     """
 
     run: int
@@ -77,7 +77,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonTable:
-    """Pieces that are compared by one launch, of so many blocks, written to the GPU."""
+    """Pieces that one launch compares, and its number of blocks, written to the GPU."""
 
     address: int
     """0: of no pieces."""
@@ -100,7 +100,7 @@ class RunComparison:
     def tables(
         self, lists: Sequence[Sequence[Piece]], block: GuardedBlock | None = None
     ) -> list[ComparisonTable]:
-        """Write tables of pieces to the GPU, for the job under way, into `block` if there is one.
+        """Write tables of pieces to the GPU, for the current job, into `block` if there is one.
 
         Its tables from before must not be needed any more.
         """
@@ -136,7 +136,7 @@ class RunComparison:
 
 
 class Tallies:
-    """Room for the counts of so many runs, one behind the other; all zero at first."""
+    """Room for the counts of `most` runs, one after the other; all zero at first."""
 
     def __init__(self, memory: GuardedMemory, most: int) -> None:
         self._memory = memory

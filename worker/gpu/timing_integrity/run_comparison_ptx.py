@@ -1,13 +1,13 @@
 """The kernel that compares what runs left, as PTX, so that it suits every GPU.
 
-`table` (0: an empty one) has rows of eight numbers: addresses of a run's memory, of what it is
-compared with and of the copy to keep (0: none); how many units of how many bytes (1, 2, 4, 16); the
-poison in 32 bits, and the bytes of an element that consists of it (1, 2, 4; 0: none does); how many
-rows there are from this one on. Parameters are no more than every kernel has: what lies behind its
-own, a kernel can read. A tally has bytes that
-differ, those of differing elements that are poison, the weight of the worst run before it, and a
-ticket by which the last block knows that all others are done: it writes the worst weight so far
-into the next tally, and where this run is the worst it copies the run's memory.
+`table` (0: an empty one) has rows of eight numbers: addresses of a run's memory, of the memory it
+is compared with and of the copy to keep (0: none); how many units of how many bytes (1, 2, 4, 16);
+the poison in 32 bits, and the bytes of an element that consists of it (1, 2, 4; 0: none does); how
+many rows there are from this one on. Parameters are no more than every kernel has: what follows its
+own, a kernel can read. A tally has bytes that differ, those of differing elements that are poison,
+the weight of the worst run before it, and a ticket by which the last block knows that all others
+are done: it writes the worst weight so far into the next tally, and where this run is the worst it
+copies the run's memory.
 """
 
 ENTRY = b"compare_runs"

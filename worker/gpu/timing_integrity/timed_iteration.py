@@ -18,7 +18,7 @@ class TimedIteration:
     seeds: Mapping[str, int] = field(default_factory=dict)
     differing_bytes: int = 0
     """Of its outputs, from those of another run on the same inputs: the first run, or where it has
-    inputs of its own one of a freshly loaded kernel."""
+    different inputs, one of a freshly loaded kernel."""
     left_bytes: int = 0
     """Bytes of its outputs that it did not write, but the first run did."""
     equals_first: bool = False
@@ -46,7 +46,7 @@ class IterationsReport:
     sent: tuple[TimedIteration, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the members of a launcher's result that say so."""
+        """Return the members of a launcher's result that report it."""
         return {
             "checked_repeats": self.checked,
             "differing_repeats": self.differing,

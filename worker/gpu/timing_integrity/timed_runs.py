@@ -32,7 +32,7 @@ _COPIES = 2
 def copies_of_first(
     memory: GuardedMemory, contents: Contents, buffers: Buffers, order: TimingOrder
 ) -> Blocks:
-    """Queue copies of what the first run left where it may write, if there is room for them.
+    """Queue copies of the memory that the first run may write, if there is room for them.
 
     With values of each repeat's own there has to be. Raises CudaError.
     """
@@ -46,8 +46,8 @@ def copies_of_first(
 class TimedRuns:
     """Runs of a kernel for a stopwatch. Raises CudaError.
 
-    Each is compared with the first run, or where it has values of its own with a freshly loaded
-    kernel; without copies of what the first run left none is.
+    Each is compared with the first run, or where it has different values with a freshly loaded
+    kernel; without copies of the first run's memory none is.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TimedRuns:
         work, checker, rotation = self._rotation.work, self._checker, self._rotation
         if checker is None:
             return work
-        inspect = lambda: checker.check(rotation.turn)  # noqa: E731 - a name for it says no more
+        inspect = lambda: checker.check(rotation.turn)  # noqa: E731 - a name for it adds nothing
         return replace(work, operations=work.operations + 1, inspect=inspect)
 
     @property

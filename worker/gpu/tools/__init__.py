@@ -1,2 +1,2 @@
 # Runs in: worker, launcher
-"""Runs of a kernel under compute-sanitizer and ncu, in processes of their own."""
+"""Runs of a kernel under compute-sanitizer and ncu, in separate processes."""

@@ -1,6 +1,6 @@
 """The tools that watch a kernel from outside: where they are, and how they are started.
 
-They are NVIDIA's own, come with the CUDA toolkit or beside it, and are not needed to launch.
+They are NVIDIA's own, come with the CUDA toolkit or separately, and are not needed to launch.
 """
 
 import shutil

@@ -37,7 +37,7 @@ METRICS = ",".join(
 
 
 class NoProfile(Exception):
-    """The report has no table of a kernel; the message is what ncu says instead."""
+    """The report has no table of a kernel; the message is what ncu printed instead."""
 
 
 def read(text: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def complaint(text: str) -> str:
-    """Return why there is no table, as ncu says it."""
+    """Return why there is no table, in ncu's words."""
     lines = [line for line in text.splitlines() if line.startswith(("==ERROR==", "==WARNING=="))]
     if "ERR_NVGPUCTRPERM" in text:
         return (

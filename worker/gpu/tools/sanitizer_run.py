@@ -1,7 +1,7 @@
 """One run of a kernel for a tool that watches it: plain allocations of exactly the arguments' size.
 
 Started by a tool (compute-sanitizer, ncu) as its only program; ends after one launch. A map written
-before it says which allocation an address belongs to. Runs on the standard library, NumPy,
+before it shows which allocation an address belongs to. Runs on the standard library, NumPy,
 ml_dtypes and cuda-bindings; never runs user Python.
 """
 

@@ -77,7 +77,7 @@ def _counted(rows: Iterator[list[str]]) -> list[CountedInstruction]:
 
 
 def _address(row: Sequence[str], columns: Mapping[str, int]) -> int | None:
-    """Return where the instruction of a row lies, None where it is no whole row of one."""
+    """Return the address of a row's instruction, None for an incomplete row."""
     if _ADDRESS not in columns or _TEXT not in columns or len(row) < len(columns):
         return None
     words = row[columns[_ADDRESS]].removeprefix("0x")

@@ -24,7 +24,7 @@ BOOTSTRAP = (
 )
 """The tool runner's program for the interpreter (`-c`), with these arguments.
 
-Source root, result descriptor, the worker's pid, the GPU's number, a folder of its own.
+Source root, result descriptor, the worker's pid, the GPU's number, a separate folder.
 """
 _READ_BYTES = 1 << 20
 _REPORT_BYTES = 16 << 20

@@ -53,7 +53,7 @@ class CaseEvents:
             sending.result()
 
     async def send(self, result: CaseResult) -> None:
-        """Tell how a case ended, with those that end in the next moment; returns at once."""
+        """Publish how a case ended, with those that end in the next moment; returns at once."""
         data = result.model_dump(mode="json", include={"index", "name", "verdict"})
         data["name"] = None if result.name is None else clipped(result.name, MAX_NAME_CHARS)
         data["problem"] = result.problem.slug if result.problem else None

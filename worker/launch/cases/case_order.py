@@ -86,10 +86,10 @@ async def run_cases(
     gather_limited: int,
     stop_after: int | None,
 ) -> list[CaseResult]:
-    """Return the results of `cases`, `gather_limited` of them under way at most.
+    """Return the results of `cases`, at most `gather_limited` of them running.
 
     Results are sent in order. After `stop_after` failures the remaining cases are skipped.
-    Raises what `run` raises; whatever else is under way is cancelled then.
+    Raises what `run` raises; whatever else is running is cancelled then.
     """
     under_way: dict[int, asyncio.Task[CaseResult]] = {}
     results: list[CaseResult] = []

@@ -94,7 +94,7 @@ class Cases:
         await self._runs.keep()
 
     async def bound(self, case: Case) -> PreparedRun:
-        """Return the run that a case is, but for its uploads.
+        """Bind a case to its kernel; uploads are resolved later.
 
         Raises BindingFailed, RequestRejected, CompilationFailed, DeadlinePassed.
         """
@@ -115,7 +115,7 @@ class Cases:
     async def run(self, case: Case, further: FollowUp | None = None) -> CaseResult:
         """Return what came of a case: a verdict, or a problem where it could not be run.
 
-        Several may be under way: what belongs in their order is done in it. One that must not run
+        Several may be running: what belongs in their order is done in it. One that must not run
         after all, as too many before it failed, waits until it is cancelled. What `further` finds
         out about a case counts among its failures.
         """

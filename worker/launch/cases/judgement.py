@@ -174,7 +174,7 @@ class Judgement:
         )
 
     def _key_of(self, result: RunResult) -> str | None:
-        """Return that of what ran; what the CPU device compiles is not kept under any."""
+        """Return the key of the kernel that ran; None for what the CPU device compiles."""
         if result.compilation is None or self._context.gpu is None:
             return None
         return result.compilation.key

@@ -29,7 +29,7 @@ class FuzzTally:
     refused: dict[int, list[int]] = field(default_factory=dict)
     """Lengths that the reference does not take, by the extents that they were for."""
     tried: int = 0
-    """Cases that were run, those that say nothing included."""
+    """Cases that were run, inconclusive ones included."""
 
     def add(self, tried: CaseAttempt) -> None:
         """Count a case."""

@@ -34,7 +34,7 @@ NO_TIME = "there was no time for it: give the launch a longer `deadline_s`, or f
 MAX_SHRINKING = 32
 """Cases that are run to make one smaller."""
 TRIED_FOR_EACH = 3
-"""Cases that are run, for each that is asked for: some say nothing."""
+"""Cases that are run, for each that is asked for: some are inconclusive."""
 
 
 class Fuzzing:

@@ -23,7 +23,7 @@ class WideReferences:
     """Answers one case after the other. The creator of `references` closes them.
 
     Not `wide`: the reference gets what the kernel gets, as ever. `only_copies` and
-    `is_not_finite` are of the next case; `scales` say how large the outputs of the launch are.
+    `is_not_finite` are of the next case; `scales` are how large the outputs of the launch are.
     """
 
     references: References

@@ -19,7 +19,7 @@ from store.subscription import Invalidations
 STAGE, IR = "cubin", "ttir"
 MAX_BYTES = 256 << 20
 RECORD_BYTES = 64 << 10
-"""The size that a parsed record counts for, beside its cubin."""
+"""The size that a parsed record counts for, in addition to its cubin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ from worker.worker_context import WorkerContext
 SLOTS_PER_GPU = 16
 """Launches that wait for the GPU, run on it, or are being compared."""
 MAX_YIELDED = 240
-"""Beside them, those that wait for a compile job, or for a child that reads or calculates."""
+"""In addition, those that wait for a compile job, or for a child that reads or calculates."""
 MAX_RERUNS = 2
 """Reruns under memcheck that wait or run: each takes the GPU's turn, and faults are cheap."""
 GRACE_S = 10.0
@@ -119,7 +119,7 @@ class GpuConsumer:
             group.create_task(every(0, self._report_programs))
 
     async def _report_programs(self) -> None:
-        """Say at once that programs are taken, or no more: a service that is asked looks for it."""
+        """Publish at once that programs are taken, or no more: the service looks for it."""
         await self._context.gpus.programs_changed()
         await self._consumer.register()
 

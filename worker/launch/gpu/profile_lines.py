@@ -36,7 +36,7 @@ class HotLinesReport(Report):
 async def add_lines(
     result: RunResult, compilation: Compilation | None, context: CompileContext
 ) -> None:
-    """Put the lines of what the profiler counted, if it did, into the profile of `result`.
+    """Put the lines that the profiler counted, if it did, into the profile of `result`.
 
     That they cannot be had is a finding.
     """

@@ -80,7 +80,7 @@ async def _judge(
 
 
 def add_iterations(result: RunResult, judged: JudgedRepeats) -> None:
-    """Add to a result what comparing its repeats showed: that says more than that they differ."""
+    """Add to a result what comparing its repeats showed: more than the finding that they differ."""
     if judged.findings:
         result.findings = [one for one in result.findings if one.kind != NONDETERMINISTIC]
         result.findings += judged.findings
