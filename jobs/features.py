@@ -1,4 +1,4 @@
-"""The features, one row each: the only list of them outside of their packages.
+"""The features, one row each: the only list of them that services and workers read.
 
 A feature is a package with a kind of job. By convention, its `service/feature.py` has the
 `FEATURE` of a service, its `worker/feature.py` that of a worker, and both the same kinds.

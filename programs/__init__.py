@@ -4,7 +4,7 @@
 Start here. The path of a program, from POST to verdict:
 
 1. `service/program_submission.py` checks the request and queues a `ProgramJob`.
-2. `worker/do_program.py` claims the job and does its cases and trials; `_Case` calls the steps 3 to
+2. `worker/do_program.py` does the claimed job: its cases and trials; `_Case` calls the steps 3 to
    8, with the pools and the deadline of `worker/program_attempt.py`.
 3. `worker/program_recordings.py` decides what to record: the candidate, the reference, and the
    code that makes inputs. It sends each to a child and checks its answer.

@@ -53,7 +53,7 @@ class WorkerSettings(BaseSettings):
     toolchains: str = ""
     """Python executables of environments with other Tritons, separated by ":"."""
     share_namespaces: bool = False
-    """Share the results of equal slices and TTIR between namespaces."""
+    """Share the results of equal sources and TTIR between namespaces."""
     slots: int = Field(default_factory=lambda: len(os.sched_getaffinity(0)), ge=1, le=1024)
     """Jobs that run at the same time; default: one per core."""
     lease_s: float = Field(default=15, ge=1, le=600)

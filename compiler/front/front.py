@@ -61,7 +61,7 @@ class _HiddenOptions:
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """End the block with a `Failure` (ASKED), however it ends, if code read a hidden option."""
+        """End the block with `Failure` (`_ASKED`), however it ends, if a hidden option was read."""
         try:
             yield
         finally:
@@ -85,7 +85,7 @@ class _FrontRun:
 def front(order: FrontOrder, body: bytes, send: Send) -> FrontReport:
     """Execute the source, send the stages `source` and `ttir`, and report the back end's inputs.
 
-    Raises `Failure`, ASKED where code read a hidden option.
+    Raises `Failure`, `_ASKED` where code read a hidden option.
     """
     hidden = _HiddenOptions(order.hidden)
     with hidden.noticed(), warnings.catch_warnings(record=True) as caught:

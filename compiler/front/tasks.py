@@ -138,7 +138,7 @@ def warm_up() -> None:
 
 
 def prewarm(profile: str) -> None:
-    """Run a tiny task of `profile`'s kind (read, front, back) to take its page faults early."""
+    """Run a tiny task of `profile`'s kind (parse, front, back) to take its page faults early."""
     if profile == "parse":
         read_source(ReadOrder(), _SOURCE)
     elif profile == "front":

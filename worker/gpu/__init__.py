@@ -10,5 +10,5 @@ Start here: `supervisor/gpu.py` is one GPU as the worker uses it, one job at a t
 4. `timing_integrity/` checks that every timed run did its work.
 5. `supervisor/launcher_protocol.py` turns the launcher's frames into an outcome.
 
-`tools/` runs a kernel under compute-sanitizer or ncu. `program/` replays tapes of programs.
+`tools/` runs a kernel under compute-sanitizer or ncu. `programs/gpu/` replays tapes.
 """

@@ -1,8 +1,8 @@
 """The profiles: what a child of each kind may call, reach and use.
 
-`parse` runs no user code (slices, logs, comparisons, cache keys), `front` and `record` do: none of
-them may open, start or reach anything. `prove` reads IR from its own memory and starts nothing.
-`back` never sees user code, but needs the toolchain's files and ptxas.
+`parse` runs no user code (sources, logs, comparisons, effects of kernels), `front` and `record` do:
+none of them may open, start or reach anything. `prove` reads IR from its own memory and starts
+nothing. `back` never sees user code, but needs the toolchain's files and ptxas.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ def policy_digest(profiles: Mapping[str, SandboxProfile]) -> str:
 def file_rules(profile: SandboxProfile) -> list[tuple[str, int]]:
     """Return the (path, Landlock rights) that a child of this profile may use.
 
-    Nothing, or the tool chain's own files.
+    Nothing, or the toolchain's own files.
     """
     if not profile.may_run_tools:
         return []

@@ -3,6 +3,9 @@
 A zone is one kind of process. It loads what its entry modules import, directly or not, at the top
 of a file or late. Where one process starts another, its imports end at an entry module of that
 process. Each zone imports only the libraries listed for it.
+
+"Child with user code" is any child of a zygote that also forks children for user code: those with
+the profiles `parse` and `back` import the same modules, but run none.
 """
 
 import re
