@@ -1,7 +1,7 @@
 """The ABI of a compiled kernel: entry, launch dimensions, and every real parameter.
 
-Triton flattens tuples and descriptors, leaves constants out and appends two pointers of its own.
-Standard library only: launchers and exports read an ABI with what makes it.
+Triton flattens tuples and descriptors, leaves constants out and appends two pointers.
+Standard library only: launchers and exports read an ABI with the code that creates it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AbiParameter:
 
 @dataclass(frozen=True)
 class TensorMapParameter:
-    """A parameter that is a tensor map; `tensor_map` is what encoding it takes, as Triton says it.
+    """A parameter that is a tensor map; `tensor_map` is what encoding it takes, as Triton has it.
 
     Its members are `swizzle`, `elem_type`, `elem_size`, `block_size` and `fp4_padded`.
     """
@@ -121,9 +121,9 @@ def abi_of(
 ) -> Abi:
     """Return the ABI of a kernel with these parameters, of which the back end reports `metadata`.
 
-    `extents_listed`: the extents of descriptors are parameters of their own, as posted IR has them.
+    `extents_listed`: the extents of descriptors are separate parameters, as posted IR has them.
     `metadata["parameter_sizes_bytes"]`, where there is one, is the list that the assembly declares:
-    it decides between versions of Triton. Raises `ValueError` for a type that is no parameter's.
+    it decides between versions of Triton. Raises `ValueError` for a type that no parameter has.
     """
     runtime = [(p.name, p.type) for p in parameters if p.role == "runtime"]
     slots = list(_flattened(runtime, target, extents_listed=extents_listed))

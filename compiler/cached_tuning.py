@@ -16,7 +16,7 @@ _ELSE: Final = "take the winners as `triton-config`"
 
 
 class NotCacheable(Exception):
-    """Triton would not find, or not read, such a file; the message says why, and what to do."""
+    """Triton would not find, or not read, such a file; the message explains why, and what to do."""
 
 
 def autotune_cache_order(
@@ -96,7 +96,7 @@ def _key(reading: AutotuneReading, results: TunedResults) -> Iterator[Any]:
 def _config(
     reading: AutotuneReading, variant: TimedVariant, resolved: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the configuration that a variant is, tagged; None where it says too little.
+    """Return the configuration that a variant is, tagged; None where it has too little.
 
     Raises NotCacheable for a value that Triton cannot read back.
     """

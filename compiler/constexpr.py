@@ -108,10 +108,10 @@ def _read_int(inner: Any, at: str) -> int:
 
 def _read_float(inner: Any, at: str) -> float:
     if isinstance(inner, int | float) and not isinstance(inner, bool):
-        with suppress(OverflowError):  # said below, with the place
+        with suppress(OverflowError):  # reported below, with the place
             return float(inner)
     if isinstance(inner, str) and len(inner) <= 64 and _FLOAT_CHARS.fullmatch(inner):
-        with suppress(ValueError, OverflowError):  # said below, with the place
+        with suppress(ValueError, OverflowError):  # reported below, with the place
             number = float.fromhex(inner) if "0x" in inner else float(inner)
             if math.isinf(number) and any(digit in inner for digit in "0123456789"):
                 message = f'{shown(inner)} is too large for a float; infinity is written "inf"'
@@ -173,7 +173,7 @@ def function_names(data: Any) -> list[str]:
         return sorted({name for item in data for name in function_names(item)})
     if not isinstance(data, dict):
         return []
-    # a parameter may be called "function" too, but what it holds is no name
+    # a parameter may be called "function" too, but its value is not a name
     if len(data) == 1 and isinstance(data.get("function"), str):
         return [data["function"]]
     return sorted({name for item in data.values() for name in function_names(item)})

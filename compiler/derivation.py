@@ -184,7 +184,7 @@ def cancelled_derivation(job: DeriveJob) -> Derivation:
 
 
 def key_of(compilation: Compilation, what: str) -> str:
-    """Return the id of the derivation: it changes when the compilation is made anew."""
+    """Return the id of the derivation: it changes when the compilation is repeated."""
     return derivation_key(
         compilation_key=compilation.key,
         what=what,

@@ -20,7 +20,7 @@ MAX_EXCERPT_LINE = 400
 MESSAGE_CHARS = 4000
 MAX_TEXT_CHARS = 10_000
 STDOUT_CHARS = 72 << 10
-"""More than the first bytes that are kept of one child's, and what says that there were more."""
+"""More than the first bytes that are kept of one child's, and the note that there were more."""
 _NOTE_CHARS = 60
 _WORD = re.compile(r"[\w.]+")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,16}\b|\b0x[0-9a-fA-F]{9,16}(?=: )")
@@ -165,7 +165,7 @@ def without_addresses(text: str) -> str:
 
 
 def clipped(text: str, most_chars: int) -> str:
-    """Return `text`, or as much of it as leaves room to say how many characters are missing.
+    """Return `text`, or as much of it as leaves room for how many characters are missing.
 
     What was clipped stays as it is when it is clipped again.
     """
@@ -186,7 +186,7 @@ def _with_bounded_texts(item: Diagnostic) -> Diagnostic:
 
 
 def _bounded(text: str) -> str:
-    """Cut texts that only the user's code bounds: an exception may say megabytes."""
+    """Cut texts that only the user's code bounds: an exception's text may have megabytes."""
     if len(text) <= MAX_TEXT_CHARS:
         return text
     return f"{text[:MAX_TEXT_CHARS]}... ({len(text):,} characters)"

@@ -1,8 +1,8 @@
-"""Numbers as JSON says them, for all of the project: NaN, infinities and integers beyond 2^53.
+"""Numbers as JSON writes them, for all of the project: NaN, infinities and integers beyond 2^53.
 
 Answers hold finite numbers, the three names, and decimal strings for integers that not every reader
 of JSON keeps exactly; requests and jobs may tag a number, `{"int": "7"}` or `{"float": "0x1p+1"}`.
-Standard library only, and nothing of ours, so that every process reads and writes them alike.
+Standard library only, and none of our modules, so that every process reads and writes them alike.
 """
 
 import math
@@ -30,7 +30,7 @@ def written_number(number: Any) -> Number | str:
 
 
 def read_number(raw: Any) -> Number:
-    """Return the number that a JSON value says, tagged or not. Raises ValueError for no number."""
+    """Return the number in a JSON value, tagged or not. Raises ValueError for no number."""
     if isinstance(raw, (bool, int, float)):
         return raw
     if isinstance(raw, dict) and len(raw) == 1:

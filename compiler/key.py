@@ -1,4 +1,4 @@
-"""The keys of compilations and of what is made of them, each with an explicit list of its inputs.
+"""The keys of compilations and of data derived from them, each with an explicit list of its inputs.
 
 Other keys are next to what they are of: the alias of a posted body in
 `service/compilations/response_cache.py`, a reference's result in
@@ -66,7 +66,7 @@ def front_key(
     toolchain_id: str,
     namespace: str,
 ) -> str:
-    """Return the key of what executing `text` gives, however many stages are asked for.
+    """Return the key of the result of executing `text`, however many stages are asked for.
 
     `options` are those that the front end sees, `hidden` the names of the others: None where it
     sees all of them.
@@ -249,9 +249,9 @@ def comparison_key(
     disassembly_digests: Sequence[str | None],
     stages: Sequence[str],
 ) -> str:
-    """Return the key of what differs between two compilations: the id of its job.
+    """Return the key of the difference between two compilations: the id of its job.
 
-    `derivations` are the keys of what is derived from the first and from the second.
+    `derivations` are the keys of derivations from the first and from the second.
     """
     return labelled_digest(
         "comparison",

@@ -48,7 +48,7 @@ def _log_parts(level: str, key: str, pieces: list[bytes]) -> None:
 
 def _canonical_json(part: Any) -> bytes:
     if isinstance(part, str) or not _has_float(part):
-        # orjson writes the same bytes many times faster; but for floats, and what it refuses
+        # orjson gives identical bytes faster, except for floats and types it refuses
         try:
             return orjson.dumps(part, option=orjson.OPT_SORT_KEYS)
         except TypeError:

@@ -40,7 +40,7 @@ class Language:
     not_on_cpu: str = ""
     """Why the CPU device does not run it, as the end of "it ..."; "" if it does."""
     decorators: frozenset[str] = frozenset()
-    """The full names of what makes a function a kernel; none for IR."""
+    """The full names of the decorators that make a function a kernel; none for IR."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The modules that usual names mean, also where a source imports them from elsewhere. Under the
     language's own name is its package."""

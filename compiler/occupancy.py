@@ -1,7 +1,7 @@
 """The blocks of a kernel that fit on a multiprocessor, and the resource that limits them.
 
 The limits are those of `compiler.target`. For CUDA the arithmetic is that of NVIDIA's
-cuda_occupancy.h. For AMD the compiler says how many waves the registers of a SIMD allow.
+cuda_occupancy.h. For AMD the compiler reports how many waves the registers of a SIMD allow.
 """
 
 import math

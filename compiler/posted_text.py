@@ -1,7 +1,7 @@
 """A posted Python text as Python reads it: it is Unicode already, whatever its file is stored in.
 
-A coding line (PEP 263) says how the bytes of a file are read, so it has no meaning in a text. One
-that names no encoding of Python's is refused, as Python refuses the file. Reads text only.
+A coding line (PEP 263) declares how the bytes of a file are read, so it has no meaning in a text.
+One that names no encoding of Python's is refused, as Python refuses the file. Reads text only.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A specialization: which version of a kernel is meant, as data.
 
 Each parameter has a type with hints, or is a constant. The type of a tuple is a list of its items'
-types, which carry hints as suffixes, and constants stand there with their values:
+types, which carry hints as suffixes, and constants are there with their values:
 `["*fp32:16", "i32:1", null, {"constexpr": {"int": "4"}}]`. How a request may write all that is not
 known here (see `signature`).
 """
@@ -17,7 +17,7 @@ from compiler.type_name import INTEGERS, is_pointer
 Type = str | list[Any]  # a Triton type name, or a list of them for a tuple
 HINTS = ("divisible_by_16", "equal_to_1", "pointer_range_32")
 SUFFIX_HINTS = {"16": "divisible_by_16", "1": "equal_to_1"}
-"""Hints by the suffix that says the same behind a type: `*fp32:16`, `i32:1`."""
+"""Hints by the suffix of a type that means the same: `*fp32:16`, `i32:1`."""
 ONE: Value = {"int": "1"}
 
 
@@ -31,7 +31,7 @@ class SpecializedParameter:
     is_constexpr: bool = False
 
     def with_hint(self, hint: str, at: str) -> "SpecializedParameter":
-        """Return the parameter with a hint more, which stands at the pointer `at`.
+        """Return the parameter with another hint, which is at the pointer `at`.
 
         Raises RequestRejected for a hint that there is not, or that its type cannot have.
         """
@@ -72,7 +72,7 @@ class SpecializedParameter:
         return cls(type=data["type"], hints=frozenset(data["hints"]))
 
     def to_text(self) -> str:
-        """Return an entry of `triton.tools.compile`'s string; only for what such a string says."""
+        """Return an entry of `triton.tools.compile`'s string; only for what it can hold."""
         if self.is_constexpr:
             number = written_value(self.value)
             return str(next(iter(number.values())) if isinstance(number, dict) else number)
@@ -132,7 +132,7 @@ class Specialization:
 
 
 def with_suffix(kind: str, hints: frozenset[str]) -> str:
-    """Return a type as an item of a tuple says it: with the suffix of its hint."""
+    """Return a type as an item of a tuple has it: with the suffix of its hint."""
     return ":".join([kind, *(suffix for suffix, hint in SUFFIX_HINTS.items() if hint in hints)])
 
 

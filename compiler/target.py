@@ -103,7 +103,7 @@ BACKENDS: Final = {
 
 # The numbers are those of the CUDA C++ Programming Guide ("Technical Specifications per Compute
 # Capability") and of the architecture traits of NVIDIA's CCCL, of the CDNA and RDNA instruction set
-# architecture guides, and of LLVM's User Guide for the AMDGPU backend. What stands in none of them
+# architecture guides, and of LLVM's User Guide for the AMDGPU backend. What is in none of them
 # is not here.
 _VOLTA = CudaMultiprocessor(64, 32, 96 * KIB, 96 * KIB, 256, 0)
 _TURING = CudaMultiprocessor(32, 16, 64 * KIB, 64 * KIB, 256, 0)
@@ -185,7 +185,7 @@ _CAPABILITY = re.compile(r"(?:(?:sm|compute)_?)?([0-9]{2,3})[af]?", re.ASCII)
 _GFX = re.compile(BACKENDS["hip"].arch_pattern)
 _SEPARATOR = re.compile("[ _-]")
 _OTHER_NUMBER = re.compile(r"cuda:\d*", re.ASCII)
-"""A capability that is none resembles many, and says nothing of which was meant."""
+"""A capability that does not exist resembles many, and does not show which was meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def with_feature(feature: Feature, backend: str) -> list[str]:
 
 
 def _other_name(written: str) -> str | None:
-    """Return the target that `sm_90`, `90`, `gfx942`, `h100` or the like stands for."""
+    """Return the target that `sm_90`, `90`, `gfx942`, `h100` or the like means."""
     plain = written.lower()
     if capability := _CAPABILITY.fullmatch(plain):
         return f"cuda:{capability[1]}"
@@ -265,7 +265,7 @@ def _other_name(written: str) -> str | None:
 
 
 def _no_target(written: str) -> str:
-    """Say what is no target, with the target that was probably meant."""
+    """Return the error for an unknown target, with the one that was probably meant."""
     meant = _other_name(written.strip().rpartition(":")[2])
     if meant is None and _OTHER_NUMBER.fullmatch(written) is None:
         alike = closest(written, [*BY_NAME, *TARGET_OF_GPU])

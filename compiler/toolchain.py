@@ -1,6 +1,6 @@
 """A toolchain: one Triton with its assemblers and our pipeline, as workers describe it.
 
-Its id stands in every key, so whatever can change an artifact must change the id: Triton and its
+Its id is part of every key, so whatever can change an artifact must change the id: Triton and its
 tools, the options, the sandbox of children, and our own code: see `toolchain_id`.
 """
 
@@ -41,7 +41,7 @@ class Toolchain(BaseModel):
     sandbox: str
     """The level its children run under: standard, strict, weak or unsafe."""
     language: list[LanguageName] = Field(default_factory=list)
-    """The names of its `triton.language`; empty when its worker did not tell them yet."""
+    """The names of its `triton.language`; empty when its worker did not report them yet."""
 
     @property
     def default_target(self) -> str:
@@ -54,7 +54,7 @@ def toolchain_id(description: dict[str, Any]) -> str:
 
     `worker/compile/toolchain_identity.py` collects that: the members of `ToolchainReport` except
     `language`, the targets that a small kernel compiles for, `policy` (a digest of
-    what children may do, from `worker/sandbox/profile.py`) and `pipeline` (a digest of our own
+    what children may do, from `worker/sandbox/profile.py`) and `pipeline` (a digest of our
     code, from `worker/code_digest.py`).
     """
     text = json.dumps(description, sort_keys=True, separators=(",", ":"))

@@ -59,7 +59,7 @@ _DESCRIPTOR = re.compile(
 
 
 class UnknownType(ValueError):
-    """The text names no Triton type; the message says what would, or `why` this one cannot be."""
+    """The text names no Triton type; the message has one that is, or `why` this one cannot be."""
 
     def __init__(self, written: str, why: str | None = None) -> None:
         super().__init__(written)

@@ -1,7 +1,7 @@
 """AMD code objects: made in memory as Triton makes them, and what the assembly reports of them.
 
 lld renames a finished file into place, which nothing permits here; to a pipe it just writes, in a
-process of its own, as a pipe must be read meanwhile. Opens no file.
+separate process, as a pipe must be read meanwhile. Opens no file.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def resources(amdgcn: str) -> dict[str, int]:
     """Return registers by kind, registers spilled, and bytes of scratch and static LDS.
 
     `registers` and the bytes of spills are those of a work-item, so of vector registers.
-    `waves_per_simd`, where the compiler says it, is how many waves the registers leave room for.
+    `waves_per_simd`, where the compiler reports it, is how many waves the registers leave room for.
     """
     found = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
     reported = {name: found.get(field, 0) for name, field in _NAMES.items()}

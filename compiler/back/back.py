@@ -126,14 +126,14 @@ def back(order: BackOrder, body: bytes, send: Send) -> BackReport:
 def lowered(
     module: Any, text: str, backend: Any, order: BackOrder, send: Send, parse_ms: float
 ) -> BackReport:
-    """Lower a module that was parsed from `text` as `order` says. Raises `Failure`.
+    """Lower a module that was parsed from `text` as `order` asks. Raises `Failure`.
 
     The facts of the report are, by stage, those that ending there would have given.
     """
     language, files = order.language, order.files
     try:
         options = backend.parse_options({**order.options} | ir_module.options_of(module, language))
-    except AssertionError as error:  # how Triton refuses, say, three warps
+    except AssertionError as error:  # how Triton refuses three warps, for example
         message = f"Triton refuses the module's attributes: {error}"
         raise Failure(
             "compile_error", language, message, [diagnostic("error", language, message)]

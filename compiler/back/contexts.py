@@ -58,7 +58,7 @@ def _made(backend: Any) -> Any:
 
 
 def disable_reproducers() -> None:
-    """Have a failing pass say what failed and no more, from now on."""
+    """Have a failing pass report what failed and no more, from now on."""
     os.environ[_PATH] = _NOWHERE
 
 
@@ -78,9 +78,9 @@ def _use_one_thread(context: Any) -> None:
 
 @contextmanager
 def without_reproducers() -> Iterator[None]:
-    """Run passes without a copy for each in the block, and pass on what else they say.
+    """Run passes without a copy for each in the block, and pass on their other messages.
 
-    A run that the process does not survive has said nothing: MLIR turns crashes into errors.
+    A run that the process does not survive has reported nothing: MLIR turns crashes into errors.
     """
     run = ir.pass_manager.run
 

@@ -1,6 +1,6 @@
 """The tasks that derive something from a compilation's texts: its lines, exports, differences.
 
-All of it is pure text that hostile code may have worded, so it is read in a child and not beside
+All of it is pure text that hostile code may have worded, so it is read in a child and not next to
 the store. Runs nothing of the user's.
 """
 
@@ -49,7 +49,7 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> None:
     """Send the line table, as JSON, of the artifacts in `body`.
 
     Of a `cubin` without its `sass` that is made too, while the others are mapped, and sent as a
-    stage of its own; where it cannot be made, the table does without. Raises `Failure`.
+    separate stage; where it cannot be built, the table does without. Raises `Failure`.
     """
     given = nvdisasm.split(body, order.sizes)
     texts = {stage: given[stage].decode(errors="replace") for stage in given if stage in MAPS}
@@ -69,7 +69,7 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> None:
 def instructions(order: InstructionsOrder, body: bytes, send: Send) -> None:
     """Send how many instructions of each kind an assembly has, as JSON.
 
-    Of a `cubin` its `sass` is made first, and sent as a stage of its own. Raises `Failure`.
+    Of a `cubin` its `sass` is created first, and sent as a separate stage. Raises `Failure`.
     """
     given = nvdisasm.split(body, order.sizes)
     if "cubin" in given:

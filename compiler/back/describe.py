@@ -1,4 +1,4 @@
-"""The task that says what this toolchain is: versions, digest, and the options it takes."""
+"""The task that describes this toolchain: versions, digest, and the options it takes."""
 
 import dataclasses
 import functools
@@ -50,7 +50,7 @@ _SIGNATURE_CHARS = 500
 def describe(order: DescribeOrder, body: bytes, send: Send) -> ToolchainReport:
     """Return the facts of this toolchain.
 
-    Only options that are safe to take from anybody are listed.
+    Only options that are safe to take from any caller are listed.
     """
     del order, body, send
     return facts()
@@ -127,7 +127,7 @@ def _is_of_the_language(value: Any) -> bool:
     if isinstance(value, ModuleType):
         return False
     home = value.__module__ if inspect.isclass(value) else type(value).__module__
-    # functions are Python's, and only those of the language stand in it
+    # functions are Python's, and only those of the language are in it
     return inspect.isfunction(value) or home.startswith("triton.")
 
 
@@ -147,7 +147,7 @@ def _signature(function: Any) -> str:
     """Return the signature for kernels: without parameters that the compiler passes itself."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # of a class that Python cannot say it of
+    except (TypeError, ValueError):  # of a class whose signature Python does not know
         return "(...)"
     parameters = [
         parameter.replace(annotation=inspect.Parameter.empty)

@@ -1,7 +1,7 @@
 """Finds the operation behind a failure that names no line, by lowering variants of the module.
 
 Each variant differs from the module in exactly one thing: a promise of the source, an attribute of
-a loop, an option, or all operations behind one. Each is lowered in a process of its own, as passes
+a loop, an option, or all operations behind one. Each is lowered in a separate process, as passes
 that fail leave a compiler behind that cannot be trusted.
 """
 
@@ -77,7 +77,7 @@ class _Attempt:
 
     @property
     def is_placed(self) -> bool:
-        """True if the complaint names a line and says what is wrong there."""
+        """True if the complaint names a line and what is wrong there."""
         is_empty = self.words in mlir_log.EMPTY
         return self.complaint is not None and self.complaint.line is not None and not is_empty
 
@@ -197,7 +197,8 @@ def _with_other_options(search: _Search) -> str | None:
 class _Block:
     """The operations of a function or of a loop: lines from `start` to before `end`.
 
-    `last` is the line that ends the shortened block: a return, or a yield of what the loop carries.
+    `last` is the line that ends the shortened block: a return, or a yield of the loop's carried
+    values.
     """
 
     start: int

@@ -87,7 +87,7 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
         for name, value in _attributes(module).items()
         if options.get(name, value) != value
     ]
-    # aliases of layouts stand before the module's own line
+    # aliases of layouts come before the module's own line
     lines = module.str_nodebug().splitlines()
     own_line = next((line for line in lines if line.startswith(("module", '"builtin.module"'))), "")
     made_for = _TARGET.search(own_line)

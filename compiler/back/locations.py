@@ -1,4 +1,4 @@
-"""Carries locations of block arguments beside TTIR, whose text lacks those of loops.
+"""Carries locations of block arguments alongside TTIR, whose text lacks those of loops.
 
 Without them the lines and value names below TTIR depend on how the text happens to be laid out.
 """
@@ -99,7 +99,7 @@ def _blocks_with_arguments(module: Any) -> Iterator[list[Any]]:
 
 
 def _parse_locations(table: list[str], context: Any) -> list[Any]:
-    """Turn location texts into MLIR locations: those of constants in a module of their own."""
+    """Turn location texts into MLIR locations: those of constants in a separate module."""
     constants = "\n".join(
         f"%c{i} = arith.constant {i} : i32 {text}" for i, text in enumerate(table)
     )

@@ -148,7 +148,7 @@ _IR_DUMP = re.compile(r"see current operation: |\s*\"?[\w.]+\"?\(|module|#|//")
 
 
 class _Complaint(NamedTuple):
-    """A line that complains: where, as written, and of what."""
+    """A line that complains: the place, as written, and the complaint."""
 
     place: str
     kind: str
@@ -184,7 +184,7 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
 
 
 def failing_pass(log: str) -> str | None:
-    """Return the name of the pass that MLIR says it was executing, the innermost of nested ones."""
+    """Return the name of the pass that was running when MLIR failed: the innermost one."""
     passes = log.partition(_PIPELINE)[2].partition("\n")[0]
     is_list = passes.startswith("[")
     passes = passes.partition("]")[0] if is_list else "`".join(passes.split("`")[:3])
@@ -193,7 +193,7 @@ def failing_pass(log: str) -> str | None:
 
 
 def _errors_first(found: list[Diagnostic]) -> list[Diagnostic]:
-    """Return `found`, errors first; without what says nothing, if anything says something."""
+    """Return `found`, errors first; only informative ones, if there are any."""
     if any(item.severity == "error" and _is_informative(item) for item in found):
         found = [item for item in found if _is_informative(item)]
     return sorted(found, key=lambda item: item.severity != "error")

@@ -127,7 +127,7 @@ class _Watched:
 
 
 MAX_BYTES = 24 << 20
-"""Limit of all bodies together; later ones are left out, and the answer says so."""
+"""Limit of all bodies together; later ones are left out, and the answer reports it."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class _Trace:
 def passes(order: PassesOrder, body: bytes, send: Send) -> None:
     """Send the passes, as JSON, that lower the IR `body`.
 
-    `canonicalize` says that it is the stage `source`, so that TTIR's own passes come first. A pass
+    `canonicalize` means that it is the stage `source`, so that TTIR's own passes come first. A pass
     that fails is the last one told. Raises `Failure` when `body` cannot be parsed.
     """
     text, language = body.decode(), order.language

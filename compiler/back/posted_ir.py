@@ -88,7 +88,7 @@ def _parsed(text: str, backend: Any, language: str) -> _Module:
 
 
 def _parse(text: str, backend: Any, language: str) -> Any:
-    """Parse into a context of its own, locations in the text's own lines under its virtual path."""
+    """Parse into a separate context, locations in the text's own lines under its virtual path."""
     path = f"{KERNEL_FOLDER}user.{language}"
     context = contexts.new_context(backend)
     # an attempt that fails is not the user's business

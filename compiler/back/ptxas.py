@@ -73,7 +73,7 @@ def slug_of(status: int, log: str) -> str:
 
 
 def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]:
-    """Return an error per complaint of ptxas, at the user's line where `.loc` tells it.
+    """Return an error per complaint of ptxas, at the user's line where `.loc` contains it.
 
     `sources` holds texts by the path that `.file` names ("/kernel/user.py").
     """
@@ -193,7 +193,7 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class Assembled:
-    """A cubin and what `ptxas -v` said of its registers and memory."""
+    """A cubin and the registers and memory that `ptxas -v` reported."""
 
     cubin: bytes
     resources: dict[str, int]

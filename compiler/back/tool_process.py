@@ -88,7 +88,7 @@ def content_of(descriptor: int, most_bytes: int = sys.maxsize) -> bytes:
 def run(command: list[str], outputs: dict[int, int]) -> int:
     """Run `command` with an empty environment; return its status, or minus its signal.
 
-    `outputs` says which of our descriptors become its 1 and 2.
+    `outputs` lists which of our descriptors become its 1 and 2.
     """
     return end_of(start(command, outputs))
 

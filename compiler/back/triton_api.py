@@ -131,7 +131,7 @@ class RefusedByVerifier(Exception):
 
 
 def definition_line(function: Any) -> int:
-    """Return the 1-based line of the file that a jit function's `def` stands on."""
+    """Return the 1-based line of the file that a jit function's `def` is on."""
     line = getattr(function, "def_file_line_number", None)
     if line is not None:
         return int(line)
@@ -154,7 +154,7 @@ def load_libraries() -> None:
 
 
 def forget_files() -> None:
-    """Have the jit functions of Triton's library say virtual paths of themselves.
+    """Have the jit functions of Triton's library report virtual paths.
 
     Not by their registry: it has one function of a name, and a module may be there twice.
     """
@@ -232,7 +232,7 @@ def nvdisasm_path() -> str:
 def attributes_of_constexpr(path: tuple[int, ...], value: Any) -> Iterator[tuple[Any, str]]:
     """Yield what the JIT takes for the attributes of a constexpr when it hashes a kernel, by path.
 
-    Of an item of a tuple it looks at what names the value, which says something only if it is a
+    Of an item of a tuple it looks at what names the value, which matters only if it is a
     string, as it is for functions; Triton 3.6 does so of every text in any constexpr.
     """
     if len(path) > 1:
@@ -292,7 +292,7 @@ def options_class(backend: str) -> Any:
 
 
 def jit_functions() -> list[Any]:
-    """Return every jit function made in this process; where there is no registry, search."""
+    """Return every jit function created in this process; where there is no registry, search."""
     registry = vars(jit).get("_triton_jit_function_registry")
     if registry is not None:
         return list(registry.values())

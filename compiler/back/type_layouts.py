@@ -1,7 +1,7 @@
-"""The task that tells where the elements of each tensor of a TTGIR module are.
+"""The task that shows where the elements of each tensor of a TTGIR module are.
 
 Triton computes it: a function whose parameters have the module's types is parsed, and each type's
-layout is asked for its linear form, in which powers of two of a register, lane or warp stand for
+layout is asked for its linear form, in which powers of two of a register, lane or warp represent
 offsets into the tensor. Offsets of all others are the XOR of these.
 """
 
@@ -17,7 +17,7 @@ from compiler.messages.orders import LayoutsOrder
 from compiler.messages.wire import Send
 
 MAX_TYPES = 400
-"""Limit of the types of one module; later ones are left out, and the answer says so."""
+"""Limit of the types of one module; later ones are left out, and the answer reports it."""
 _TYPE = re.compile(r"(?:!tt\.tensordesc|!ttg\.memdesc|\btensor)<")
 _ALIAS = re.compile(r"^#(?!loc\d*\b)\w+ = .*$", re.MULTILINE)
 _ALIASED = re.compile(r"^(#\w+) = (#[\w.]+)", re.MULTILINE)
@@ -25,7 +25,7 @@ _MODULE = re.compile(r"^module attributes (\{.*\}) \{", re.MULTILINE)
 _SHAPE = re.compile(r"[^<]*<((?:\d+x)+)")
 _ALLOCATED = re.compile(r", ((?:\d+x)*\d+)>$")
 _SCALES_RANK = 2
-"""The rank of tensor memory for scales, whose layout has no attribute that says it."""
+"""The rank of tensor memory for scales, whose layout has no attribute for it."""
 _ENCODING = re.compile(r"[^<]*<[^,]*, (#[\w.]+)")
 _FORMS = {
     "distributed": {
@@ -34,7 +34,7 @@ _FORMS = {
     "shared": {"offset": "offset_bases", "block": "block_bases"},
     "tensor_memory": {"row": "rows", "column": "cols"},
 }  # fmt: skip
-"""The attributes of Triton's linear layouts, by our names of what holds elements."""
+"""The attributes of Triton's linear layouts, by our names of the units that hold elements."""
 
 
 def layouts(order: LayoutsOrder, body: bytes, send: Send) -> None:
@@ -133,7 +133,7 @@ def _untold(name: str, aliases: Mapping[str, str]) -> str:
 
 
 def _rank_of(layout: Any) -> int:
-    """Return how many dimensions a layout of memory has; that of tensor memory says no rank."""
+    """Return how many dimensions a layout of memory has; that of tensor memory has no rank."""
     for name in ("order", "shape", "block"):
         if hasattr(layout, name):
             return len(getattr(layout, name))
@@ -143,7 +143,7 @@ def _rank_of(layout: Any) -> int:
 
 
 def _linear(builder: Any, layout: Any, shape: list[int]) -> tuple[str, dict[str, Any]]:
-    """Return what holds the elements, and by what the bases of each of its coordinates."""
+    """Return the unit that holds the elements, and the bases of each of its coordinates."""
     if math.prod(shape) == 1 and type(layout).__name__ == "SwizzledSharedLayout":
         return "shared", {"offset": [], "block": []}  # a barrier; its linear form has no bases
     if not hasattr(layout, "offset_bases"):

@@ -53,7 +53,7 @@ def aligned(levels: Sequence[Level]) -> list[Pair]:
     """Return the lines that belong together, as pairs of indices that grow on both sides.
 
     `levels` are tried in turn: what the first cannot align is left to the next, so the strictest
-    stands first. All are of the same lines.
+    comes first. All are of the same lines.
     """
     size_a, size_b = len(levels[0].a), len(levels[0].b)
     budget = _Budget(_STEPS_AT_LEAST + _STEPS_PER_LINE * (size_a + size_b))

@@ -129,8 +129,8 @@ def _outcome(side: Side) -> tuple[Any, ...]:
 
 # The differences between the instructions of two kernels: by class, by opcode, by user's line.
 #
-# A line of the one source is that line of the other which says the same, wherever it stands: one
-# that was put in above moves all of them, and changes none.
+# A line of one source matches the line of the other with the same text, wherever it is: a line
+# that was inserted above moves all of them, and changes none.
 
 
 def instruction_diff(

@@ -29,7 +29,7 @@ CONTEXT_LINES = 3
 MAX_LINE_CHARS = 1000
 _PHYSICAL = frozenset({"sass", "amdgcn"})
 _FEW_MOVED_RATIO, _FEW_MOVED_LINES = 0.1, 4
-"""Of lines that differ in registers alone so many are shown, by share or by number: what is more is
+"""Limits, as a share and a number, for showing lines that differ in registers alone: more are
 another allocation, and would hide all else."""
 
 
@@ -79,7 +79,7 @@ class _Naming:
         self._of_function = _Names()
 
     def agree(self, a: StageLine, b: StageLine) -> bool:
-        """Say whether two lines of one skeleton have the same names; learn from them."""
+        """Return whether two lines of one skeleton have the same names; learn from them."""
         if len(a.names) != len(b.names):
             return False
         if a.begins_function:
@@ -147,7 +147,7 @@ class _Naming:
 class StageDiff:
     """The difference of a stage: lines `added` and `removed`, and the diff as far as it is shown.
 
-    With `registers_differ` the same instructions stand in other registers, which `diff` leaves out.
+    With `registers_differ` the same instructions use other registers, which `diff` leaves out.
     """
 
     stage: str
@@ -245,7 +245,7 @@ class _Walk:
     added: list[_Row] = field(default_factory=list)
 
     def rows(self, pairs: Sequence[Pair]) -> Iterator[_Row]:
-        """Yield every line in turn; of a change all that is removed stands first."""
+        """Yield every line in turn; of a change all that is removed comes first."""
         at_a = at_b = 0
         for a, b in pairs:
             self._change(self.a[at_a:a], self.b[at_b:b])
@@ -253,7 +253,7 @@ class _Walk:
             if self.naming.agree(self.a[a], self.b[b]) and (a, b) not in self.moved:
                 yield from self._changed()
                 yield _Row(" ", self.a[a].text, self.a[a].number, self.b[b].number)
-            else:  # with what comes before the next line that is equal it is one change
+            else:  # one change with all lines before the next equal one
                 self._show(self.a[a : a + 1], self.b[b : b + 1])
         self._change(self.a[at_a:], self.b[at_b:])
         yield from self._changed()
@@ -267,7 +267,7 @@ class _Walk:
         self.removed += (_Row("-", line.text, line.number) for line in removed)
         for line in added:
             renamed = self.naming.in_names_of_a(line)
-            # a name that never means anything else may become known only by what comes later
+            # a name that never means anything else may become known only by later lines
             text = renamed() if self.reuses_names else renamed
             self.added.append(_Row("+", text, line.number))
 
@@ -325,7 +325,7 @@ def _written(hunk: Sequence[_Row]) -> Iterator[str]:
 
 
 def _hunks(rows: Sequence[_Row]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of `rows` that are shown: changes, and what stands around them."""
+    """Yield the stretches of `rows` that are shown: changes, and the lines around them."""
     start = end = -1
     for index, row in enumerate(rows):
         if row.sign == " ":
@@ -340,9 +340,9 @@ def _hunks(rows: Sequence[_Row]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-# Matches names of one text with those of another: one for one, otherwise it is no renaming.
+# Matches names of one text with those of another: one for one, otherwise it is not a renaming.
 #
-# A text may use a name again for another value, where its language says so. What was learnt from
+# A text may use a name again for another value, where its language allows it. What was learnt from
 # lines that differ anyway is a guess: it gives way to whatever contradicts it.
 
 

@@ -1,7 +1,7 @@
 """The text of a stage for comparison: lines whose names are separated from their meaning.
 
 Two texts that differ in nothing but the names of values, labels, aliases and metadata do the same.
-So a line is its skeleton, which has a blank for each name, and the names that stand there.
+So a line is its skeleton, which has a blank for each name, and the names that fill them.
 Registers of a machine are no names: which one it is can matter, as they come in pairs and quads.
 They are blank in the skeleton, and `exact` has them.
 """
@@ -49,7 +49,7 @@ _SECTION = re.compile(r"\s*\.(?:section\s+(?P<name>\S+)|(?P<metadata>amdgpu_meta
 
 
 class Name(NamedTuple):
-    """A name in a line: its position in the text, and whether the line defines it anew.
+    """A name in a line: its position in the text, and whether the line redefines it.
 
     Those that are not of the whole module's are of a function's.
     """
@@ -78,8 +78,8 @@ class StageLanguage:
     """The syntax of names in a text.
 
     `name` finds names, strings and registers in groups of that name; names that begin with one of
-    `module_wide` are those of a module, others of a function. Where `definition` stands behind a
-    name that is reused, it is defined anew; without it a name means one thing in all of a function.
+    `module_wide` are those of a module, others of a function. Where `definition` follows a
+    reused name, it is redefined; otherwise a name means one thing in all of a function.
     """
 
     name: re.Pattern[str]

@@ -1,7 +1,7 @@
 """The steps of the integers and pointers in TTGIR along each dimension, where they are certain.
 
 A tensor is kept as a sum: a number that all elements share, and a step for each dimension. What
-is no such sum, such as an index that was loaded or a remainder, is not kept.
+is not such a sum, such as an index that was loaded or a remainder, is not kept.
 """
 
 import math
@@ -213,7 +213,7 @@ def _joined(operation: str, a: Affine, b: Affine, line: str) -> Affine | None:
 
 
 def element_bytes(line: str) -> int | None:
-    """Return the size of what a pointer in a line points to, None for parts of bytes."""
+    """Return the size of the elements of a pointer in a line, None for parts of bytes."""
     pointee = _POINTEE.search(line)
     bits = _BITS.match(pointee[1]) if pointee else None
     return int(bits[1]) // 8 if bits and int(bits[1]) % 8 == 0 else None

@@ -1,4 +1,4 @@
-"""The findings in a kernel's stages, as JSON: each says where, what, and a sentence for people."""
+"""The findings in a kernel's stages, as JSON: each has a place, a kind, and a sentence."""
 
 import re
 from collections import Counter

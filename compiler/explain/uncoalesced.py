@@ -1,6 +1,6 @@
 """Accesses whose lanes are so far apart that a warp moves several times what it uses.
 
-Told only where TTGIR shows the distance of lanes: the layout says which elements they hold, the
+Reported only where TTGIR shows the distance of lanes: the layout has the elements they hold, the
 steps of the addresses how far these are apart. All lanes count, and the base address is the best
 that it can be. A stride that is a parameter is not 0.
 """
@@ -27,7 +27,7 @@ _OFFSETS = re.compile(r"\[(%[\w$.-]+)\]")
 _TYPE = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<\w+>|\w+), (#.+)>\s*(?:->.*)?$")
 _ALIAS = re.compile(r"^(#\w+) = (#.+)$")
 _WASTE = 2
-"""A reported access touches at least so many times the sectors that its bytes need."""
+"""A reported access touches at least this multiple of the sectors that its bytes need."""
 Offset = tuple[int, ...]
 
 _BLOCKED = re.compile(r"^#ttg\.blocked<\{(.*)\}>$")

@@ -184,7 +184,7 @@ static __device__ __forceinline__ void {kernel.name}(
 
 
 def _only_where_it_runs(kernel: ExportedKernel, entry: PtxEntry) -> tuple[str, str]:
-    """Return what stands around the statement of a kernel that other architectures cannot hold.
+    """Return the text around the statement of a kernel that other architectures cannot hold.
 
     nvcc compiles a file for more than the one asked for, so it must not be an error there.
     """
@@ -231,7 +231,7 @@ def _operand(operand: Operand, kernel: ExportedKernel, by_name: dict[str, Argume
 
 # Rewrites the body of a PTX kernel into the text of one inline assembly statement.
 #
-# In it registers have names that no compiler gives, labels live in a block of their own,
+# In it registers have names that no compiler gives, labels live in a separate block,
 # parameters and the address of shared memory are operands, and `ret` leaves the statement, not the
 # caller. The rules are those of NVIDIA's "Inline PTX Assembly in CUDA".
 
@@ -259,7 +259,7 @@ class _Rewriter:
     """Bits of registers, by their names without the numbers behind them."""
     statement: _Statement
     parameter_at: dict[str, str] = field(default_factory=dict)
-    """Registers that hold the address of a parameter: operands have none of their own."""
+    """Registers that hold the address of a parameter: operands have no separate ones."""
 
     def line(self, line: str) -> Iterator[str]:
         """Yield the replacements of one line, ready for a C string."""

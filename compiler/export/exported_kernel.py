@@ -13,7 +13,7 @@ from compiler.export.spelling import identifier, identifiers
 
 
 class NotExportable(Exception):
-    """The kernel does what this format cannot hold; the message says what and what to do."""
+    """The kernel does what this format cannot hold; the message names it and what to do."""
 
 
 SCRATCH = ("global_scratch", "profile_scratch")

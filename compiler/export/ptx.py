@@ -62,7 +62,7 @@ class PtxEntry:
 def read_entry(text: str, name: str) -> PtxEntry:
     """Return the entry `name` of the PTX module `text`.
 
-    What a user's inline assembly says never decides what a part of the text is. Raises
+    The text of a user's inline assembly never decides what a part of the text is. Raises
     NotExportable for a module that has not just this entry, or is not as Triton writes it.
     """
     before, head, rest = _parts(text, name)
@@ -85,7 +85,7 @@ def read_entry(text: str, name: str) -> PtxEntry:
 
 
 def _parts(text: str, name: str) -> tuple[str, str, str]:
-    """Return what stands before the entry, its head, and what follows its opening brace."""
+    """Return the text before the entry, its head, and the text after its opening brace."""
     if text.count(_MARK) != 1:
         message = f"The PTX says {_MARK} {text.count(_MARK)} times; exactly one can be exported."
         raise NotExportable(message)

@@ -43,7 +43,7 @@ def decode(value: Any, function: Callable[[str], Any]) -> Any:
 
 
 def encode(value: Any) -> Any:
-    """Return the tagged JSON of a Python value; what JSON cannot say becomes `{"object": repr}`."""
+    """Return the tagged JSON of a Python value, `{"object": repr}` for one that has none."""
     value = getattr(value, "value", value) if isinstance(value, tl.constexpr) else value
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -125,7 +125,7 @@ def _defaults(
 
 
 def _check_types(function: Any, types: Mapping[str, Any]) -> None:
-    """Raise `Failure` for a type where Triton wants a value; text alone cannot always tell."""
+    """Raise `Failure` for a type where Triton wants a value; text alone cannot always show it."""
     for parameter in function.params:
         if parameter.is_constexpr and types.get(parameter.name, "constexpr") != "constexpr":
             message = (

@@ -1,6 +1,6 @@
 """The tasks of a kernel's own autotuner: its configurations with heuristics, and its cache file.
 
-Most autotuned kernels make their list of configurations by code, which only executing it tells: so
+Most autotuned kernels make their list of configurations by code, which only executing it shows: so
 the first runs the user's Python, as `front` does, but no function that would act at a launch.
 """
 

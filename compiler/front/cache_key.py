@@ -26,7 +26,7 @@ _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([\d,]+)\](,.+)?>")
 def jit_type_text(kind: Any, annotation_type: str = "") -> Any:
     """Return the JIT's text of a canonical type, for a tuple of them a tuple.
 
-    `annotation_type` is what the parameter's annotation fixes: a scalar is called as that says.
+    `annotation_type` is the type that the parameter's annotation fixes: it names a scalar.
     """
     if isinstance(kind, tuple):
         return tuple(jit_type_text(item) for item in kind)

@@ -277,7 +277,7 @@ def _attributes_of(value: Any) -> Mapping[str, Any]:
     """Return what an object holds by its attributes, without asking it."""
     try:
         held = object.__getattribute__(value, "__dict__")
-    except Exception:  # noqa: BLE001 - a class of the user's may say what it likes of it
+    except Exception:  # noqa: BLE001 - a class of the user's may do anything here
         return {}
     return held if isinstance(held, (dict, types.MappingProxyType)) else {}
 

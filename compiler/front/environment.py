@@ -78,7 +78,7 @@ class Assumptions:
         self.touches += 1
 
     def ask(self, words: str) -> None:
-        """Note, in words, that user code has to do with what only the real thing knows."""
+        """Note, as text, that user code depends on something only the real thing knows."""
         self.touches += 1
         self.asks += 1
         self.asked = words
@@ -246,7 +246,7 @@ def _imported_module(frame: types.FrameType, missing: str) -> str:
 def is_users_question(depth: int = 2) -> bool:
     """Return whether user code called the function at `depth`, directly or through a library.
 
-    Not so for imports, which look into folders of their own accord, for Triton, and for what reads
+    Not so for imports, which look into folders by themselves, for Triton, and for code that reads
     a source to print it.
     """
     frame: types.FrameType | None = sys._getframe(depth)
@@ -304,7 +304,7 @@ def noticing_memory(assumptions: Assumptions) -> Iterator[None]:
 
 
 def is_lacking(error: BaseException, missing: Collection[str]) -> bool:
-    """Return whether an error comes of what is not here: a package, a GPU, a file, a variable.
+    """Return whether an error comes from a missing package, GPU, file or variable.
 
     `missing` are names that statements left out before would have bound.
     """

@@ -31,11 +31,11 @@ _BUILTINS = ("min", "max", "abs", "bool", "int")
 
 
 class NotPlain(Exception):
-    """The heuristic is not a plain expression; the message says why."""
+    """The heuristic is not a plain expression; the message explains why."""
 
 
 def place_of(function: Any) -> tuple[str, int]:
-    """Return the user's file and the line that a function begins on; 0 where it is no user's."""
+    """Return the user's file and the line that a function begins on; 0 if it is not the user's."""
     code = getattr(function, "__code__", None)
     if code is None or not code.co_filename.startswith(KERNEL_FOLDER):
         return USER_FILE, 0
@@ -232,6 +232,6 @@ def _closure(function: types.FunctionType) -> dict[str, Any]:
 def _is_filled(cell: types.CellType) -> bool:
     try:
         _ = cell.cell_contents
-    except ValueError:  # Python's way to say that the variable has no value yet
+    except ValueError:  # Python's sign that the variable has no value yet
         return False
     return True

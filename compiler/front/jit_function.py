@@ -1,6 +1,6 @@
 """Finds the jit function to compile in a loaded module; asks it what Triton sees in its parameters.
 
-The task `parameters` executes the source, as `front` does, where its text alone cannot tell (see
+The task `parameters` executes the source, as `front` does, where its text alone is not enough (see
 `facts`).
 """
 

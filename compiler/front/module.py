@@ -1,7 +1,7 @@
 """Loads user code as Python imports modules, from the request's texts, without any file.
 
 Runs user Python, so only children that are thrown away may use it. How its statements are executed
-is for `module_execution` to say.
+is decided by `module_execution`.
 """
 
 import importlib.abc
@@ -168,7 +168,7 @@ class PostedFiles(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 class HostRun:
     """Runs a source as `__main__`, its host code included.
 
-    `known_names` returns, for what stands in for other names, what torch's modules hold. `runs`
+    `known_names` returns the names in torch's modules, for the stand-ins of others. `runs`
     are the methods `run` of the classes that launch. It may take `most_cpu_s` of CPU time.
     """
 

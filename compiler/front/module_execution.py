@@ -66,7 +66,7 @@ class _ExecutionScope:
 
 
 class StatementFailed(BaseException):
-    """Ends the loading; `dropped` says which statement failed for good."""
+    """Ends the loading; `dropped` is the statement that failed for good."""
 
     def __init__(self, dropped: DroppedStatement) -> None:
         super().__init__()

@@ -385,7 +385,7 @@ def _is_tritons(value: Any) -> bool:
 
 
 def _is_naming(statement: ast.stmt, namespace: Namespace) -> bool:
-    """Return whether a statement only passes stand-ins on, or defines something beside them."""
+    """Return whether a statement only passes stand-ins on, or also defines something else."""
     if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Pass, ast.Global)):
         return True
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -94,7 +94,7 @@ _OPTIONS = {"enable_fp_fusion": True}
 
 
 def forget() -> None:
-    """Empty every cache that a task of ours or the standard library's reader of texts may fill."""
+    """Empty every cache that our tasks or the standard library's reader of texts may fill."""
     for cache in _caches:
         cache.cache_clear()
     linecache.clearcache()

@@ -76,7 +76,7 @@ def check(texts: Mapping[str, str]) -> list[Diagnostic]:
 
 
 def changes(before: State, now: State) -> list[str]:
-    """Return the dotted names of what differs and may change code."""
+    """Return the dotted names of knobs that differ and may change code."""
     names = (
         f"{owner}.{name}"
         for owner, values in now.items()
@@ -118,7 +118,7 @@ def _variables_of_knobs() -> frozenset[str]:
 
 
 def _variables() -> dict[str, str]:
-    """Return the variables that are in the key of Triton's cache, but for those of knobs."""
+    """Return the variables that are in the key of Triton's cache, except those of knobs."""
     known = _variables_of_knobs()
     return {name: value for name, value in triton_api.variables().items() if name not in known}
 
@@ -176,7 +176,7 @@ def _diagnostic_of(name: str, texts: Mapping[str, str]) -> Diagnostic:
 
 
 def _place(name: str, texts: Mapping[str, str]) -> tuple[Span | None, str | None]:
-    """Return the first line that says the name, or the variable of the knob."""
+    """Return the first line that contains the name, or the variable of the knob."""
     words = {name.rpartition(".")[2], _variable_of(name)} - {None}
     mention = re.compile(r"\b(?:" + "|".join(re.escape(str(word)) for word in words) + r")\b")
     for path, text in texts.items():

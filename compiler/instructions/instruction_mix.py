@@ -2,7 +2,7 @@
 
 Each instruction is counted once, in the innermost line of the user's on its chain, as the line map
 has it: that of a helper that was inlined, and that of the call where the function is Triton's own.
-What stands behind the end of a function to fill its last bytes is no instruction of the kernel's.
+Padding after the end of a function is not an instruction of the kernel.
 """
 
 import re

@@ -103,7 +103,7 @@ _WORD_BYTES = 4
 
 
 def local_bytes(opcode: str) -> int:
-    """Return how many bytes of its own memory a thread moves by an instruction of class `local`."""
+    """Return how many bytes of local memory a thread moves by an instruction of class `local`."""
     if opcode.startswith(("STL", "LDL")):
         sizes = [_SASS_BYTES[part] for part in opcode.split(".") if part in _SASS_BYTES]
     else:

@@ -1,6 +1,6 @@
 """The line map of PTX and AMD assembly: from `.loc`, which holds until the next one.
 
-Inlined calls stand in the directive itself (`inlined_at`) or in its comment (`@[ file:line:...`).
+Inlined calls are in the directive itself (`inlined_at`) or in its comment (`@[ file:line:...`).
 LLVM leaves the line out where it merged code of several lines, and for constants that it moved:
 such instructions get the place where their register is next read, further down, as control flow is
 not followed.
@@ -108,7 +108,7 @@ def misleading_locations(lines: Sequence[str]) -> Iterator[int]:
     """Yield the 1-based numbers of every `.loc` inside of an inline assembly.
 
     LLVM counts the lines of an inline assembly text on from the line of the source that it stems
-    from, so a load that Triton writes as five lines of assembly seems to stand four lines below.
+    from, so a load that Triton writes as five lines of assembly seems to be four lines below.
     The `.loc` before it is the one that holds.
     """
     within = False
@@ -144,7 +144,7 @@ def _chain(
 def _calls(position: Position, callers: dict[Position, Position]) -> Iterator[Position]:
     """Yield where `position` was inlined, and where that was, as the latest directives say.
 
-    A directive only tells the innermost call; those around it have had a directive of their own.
+    A directive has only the innermost call; those around it have had separate directives.
     """
     seen: set[Position] = set()
     while position in callers and position not in seen:

@@ -81,8 +81,9 @@ def hot_lines(
 ) -> dict[str, Any]:
     """Return `lines` and `sass`, the hottest of each, as a launch's profile has them.
 
-    `sass` is the disassembly with places (`compiler.lines.sass`) of what holds the kernel `entry`;
-    without one, and where it does not have the instruction that was counted, places are null.
+    `sass` is the disassembly with places (`compiler.lines.sass`) of the code with the kernel
+    `entry`; without one, and where it does not have the instruction that was counted, places are
+    null.
     """
     origins = _origins(sass, entry) if sass is not None else {}
     placed = [(one, _places(one, origins)) for one in counted]

@@ -1,7 +1,7 @@
 """The table of lines that is answered: for every line of the user's, the lines it became.
 
-A line of an artifact stands under each of the user's lines on its chain: that of the helper it was
-written in, and those of the calls through which it came to be there.
+A line of an artifact is listed under each of the user's lines on its chain: that of the helper it
+was written in, and those of the calls through which it came to be there.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     """Return one entry per line of the user's that some artifact stems from.
 
     `maps` are those of the artifacts by stage. Files are named as the user named them, without a
-    folder of ours; lines of Triton's own library do not occur.
+    folder of this server; lines of Triton's own library do not occur.
     """
     rows: dict[tuple[str, int], dict[str, list[int]]] = {}
     for stage, found in maps.items():

@@ -103,7 +103,7 @@ def _inside(words: str) -> str:
 
 
 def _split(words: str, separator: str) -> list[str]:
-    """Split `words` where `separator` stands outside of every bracket and string."""
+    """Split `words` where `separator` is outside of every bracket and string."""
     parts, start = [], 0
     for index, depth in _depths(words):
         if depth == 0 and index >= start and words.startswith(separator, index):

@@ -42,7 +42,7 @@ _PTX_LINE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
 
 
 def with_source_lines(sass: str, ptx: str) -> str:
-    """Return `sass`, made by `nvdisasm -gp` of what `ptx` was assembled to, with comments for both.
+    """Return `sass`, from `nvdisasm -gp` of the assembled `ptx`, with comments for both.
 
     The comments for source files are those of `nvdisasm -gi`.
     """

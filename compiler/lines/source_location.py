@@ -1,7 +1,7 @@
 """The source location of an artifact's line: places in files, innermost inlined call first.
 
 Constants that a pass pulled together, and instructions that LLVM merged from several lines, have no
-location of their own: they get the place where they are first used, as who reads the user's line
+separate location: they get the place where they are first used, as who reads the user's line
 wants to see them there.
 """
 
@@ -53,7 +53,7 @@ def with_first_uses(
     used: dict[str, InlineChain] = {}
     for number, line in reversed(list(enumerate(lines, 1))):
         if _FUNCTION.match(line):
-            used.clear()  # names begin anew in every function
+            used.clear()  # names start over in every function
         if number not in operations:
             continue
         result = _RESULT.match(line)

@@ -9,8 +9,8 @@ from compiler.lines.source_location import SourceLocation
 class Step:
     """One shown value: its line, its operation, and its type.
 
-    `name` is the user's, "" where there is none and where this is only a part of what has one.
-    `dtype` is in Triton's spelling, `shape` that of one program's tile; () for scalars.
+    `name` is the user's, "" where there is none and where this is only a part of a value that has
+    one. `dtype` is in Triton's spelling, `shape` that of one program's tile; () for scalars.
     """
 
     location: SourceLocation

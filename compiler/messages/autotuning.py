@@ -45,7 +45,7 @@ class TunedConfigMessage:
 class HeuristicReport:
     """One entry of `@triton.heuristics`: its plain expression over arguments, or why it is none.
 
-    `outside`: it stands above the autotuner, so that it does not see what that chooses.
+    `outside`: it is above the autotuner, so that it does not see what that chooses.
     """
 
     name: str

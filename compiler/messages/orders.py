@@ -251,7 +251,7 @@ class DiffSide:
 class DiffOrder(Order):
     """Say what differs between two compilations, in the texts of the stages `compared`.
 
-    The parts of `a` stand before those of `b`. What assembly they have is counted in any case.
+    The parts of `a` come before those of `b`. What assembly they have is counted in any case.
     """
 
     task = "diff"

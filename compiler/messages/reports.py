@@ -14,7 +14,7 @@ from compiler.diagnostic import Assumption, Diagnostic
 class BlockLocations:
     """The locations of all block arguments of a module, in walking order.
 
-    `table` has each text once; `blocks` says for each block's arguments which of them.
+    `table` has each text once; `blocks` has the indices of each block's arguments.
     """
 
     table: list[str]
@@ -94,7 +94,7 @@ class BackReport:
 
 @dataclass(frozen=True, kw_only=True)
 class PostedReport(BackReport):
-    """The same of posted IR, which says its kernel and parameters (name, type, hints) itself."""
+    """The same of posted IR, which contains its kernel and parameters (name, type, hints)."""
 
     kernel: str
     parameters: list[dict[str, Any]]
@@ -129,7 +129,7 @@ class LanguageName:
 class ToolchainReport:
     """The description of a toolchain; `options` are the safe ones, by backend and name.
 
-    `language` only says what its users may write: nothing depends on it, and no id has it in it.
+    `language` only lists what its users may write: nothing depends on it, and no id has it in it.
     """
 
     triton: str

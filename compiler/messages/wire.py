@@ -1,7 +1,7 @@
 """The one place where the header of a frame becomes an order, and an order a header.
 
 An order that lacks a member, or has one that its task does not know, is refused: worker and child
-are of one version, so it is a mistake of ours. Standard library only.
+are of one version, so it is an internal error. Standard library only.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -37,11 +37,11 @@ class SizeLimits:
     elements: int = 2**36
 
     def size_label(self) -> str:
-        """Return what a proof says that rests on it."""
+        """Return the statement of a proof that rests on it."""
         return f"scalars and sizes are at most {self.size:,}"
 
     def elements_label(self) -> str:
-        """Return what a proof says that rests on it."""
+        """Return the statement of a proof that rests on it."""
         return f"buffers have at most {self.elements:,} elements"
 
 
@@ -71,7 +71,7 @@ class BoundContract:
     arguments: dict[str, str] = field(default_factory=dict)
     """The MLIR type of each parameter, by name."""
     written: set[str] = field(default_factory=set)
-    """The labels of what the contract says in its own words."""
+    """The labels of the statements that the contract has itself."""
 
 
 def bind(
@@ -168,7 +168,7 @@ class _Binding:
                 self._fact("", at_least(name(text), -top - 1))
                 continue
             self._found.sizes.append(text)
-            # said, since an unsigned argument, which TTIR does not tell from others, may be larger
+            # stated, since an unsigned argument, which TTIR does not mark, may be larger
             label = self._limits.size_label() if top >= most else f"{text} is at most {top:,}"
             self._size(text, min(top, most), label)
         for one in contract.sizes:

@@ -66,7 +66,7 @@ class ValueRange:
 
 @dataclass(frozen=True)
 class Contract:
-    """A contract; `names` are those that its statements begin with, where they stand."""
+    """A contract; `names` are those that its statements begin with, with their places."""
 
     sizes: tuple[ContractName, ...] = ()
     """Names beyond the kernel's scalars."""

@@ -16,7 +16,7 @@ _STOPPING = ("tt.assert", "cf.assert", "llvm.intr.assume")
 
 
 class MayNotEnd(Exception):
-    """A program may not reach its end; the message says where."""
+    """A program may not reach its end; the message names the place."""
 
 
 def refuse_while_loops(prover: Prover) -> None:

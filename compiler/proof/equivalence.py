@@ -51,7 +51,7 @@ Tree = tuple[object, ...]
 
 
 class NotComparable(Exception):
-    """A kernel that is not elementwise, or not read; the message says why."""
+    """A kernel that is not elementwise, or not read; the message explains why."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Evaluator:
 
     @contextmanager
     def collecting(self) -> Iterator[set[Check]]:
-        """Collect the checks of what is read inside, and keep them from what is around it."""
+        """Collect the checks of operations that are read inside, hidden from the code around it."""
         found: set[Check] = set()
         self._checks.append(found)
         try:

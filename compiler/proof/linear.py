@@ -1,4 +1,4 @@
-"""Proves `facts => goal` by linear arithmetic over products, case by case where a fact says "or".
+"""Proves `facts => goal` by linear arithmetic over products, case by case where a fact is an "or".
 
 The facts of one place in a kernel are handed to the solver once; each goal of that place is one
 question about them. Each answer comes with the facts that the solver used.
@@ -62,7 +62,7 @@ class _Place:
     question: LinearQuestion
     reasons: list[Ground]
     by_statement: list[frozenset[int]]
-    """The numbers of what each statement of the contract is needed for."""
+    """The numbers of the reasons that each statement of the contract is needed for."""
 
     def core(self, denied: Sequence[Formula]) -> Evidence | None:
         """Return reasons that contradict `denied`, without statements that are not needed."""
@@ -274,7 +274,7 @@ class LinearProver:
     # case by case
 
     def _by_cases(self, denied: Ground, known: list[Known], depth: int) -> Evidence | None:
-        """Prove it in each case of a fact that says "or": of a minimum, a choice, a division."""
+        """Prove it in each case of a fact that is an "or": of a minimum, a choice, a division."""
         if depth == 0:
             return None
         for number, one in enumerate(known):
@@ -319,7 +319,7 @@ def _replaced(reason: Ground, text: str, equality: tuple[Ground, Ground]) -> Gro
 
 
 def _value_in(case: Ground, text: str) -> tuple[Ground, Ground] | None:
-    """Return why a name is at least, and at most, what it equals in a case, if the case says so."""
+    """Return why a name is at least, and at most, its fixed value in a case, if it has one."""
     parts = {part.formula: part for part in parts_of(case)}
     for formula, part in parts.items():
         if not isinstance(formula, AtLeastZero):

@@ -1,6 +1,6 @@
 """Reads loops: the turn and the counter of each, how many turns it makes, and what it carries.
 
-A carried value is its start and so many steps, where it grows alike in each turn.
+A carried value is its start plus one step per turn, where it grows alike in each turn.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Loops:
         return None if step is None or loop in self.evaluator.unknowns.loops_of([step]) else step
 
     def _of_earlier_turns(self, check: Check, loop: Operation, turn: Polynomial) -> Check:
-        """Return a check of what earlier turns computed.
+        """Return a check of the values that earlier turns computed.
 
         It holds for any turn, so for the earlier ones. Where it is the same in all turns, it only
         counts after the first.

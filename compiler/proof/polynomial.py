@@ -9,7 +9,7 @@ from typing import Protocol
 from compiler.proof.proof_limits import ProofLimitReached
 
 Monomial = tuple[str, ...]
-"""Names, sorted; a name stands as often as its power says. () is the number 1."""
+"""Names, sorted; a name occurs as often as its power. () is the number 1."""
 Bound = float
 """An integer, or an infinity."""
 Interval = tuple[Bound, Bound]

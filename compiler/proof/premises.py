@@ -17,7 +17,7 @@ from compiler.proof.unknowns import INFINITY, Need, Unknowns
 
 @dataclass
 class Premises:
-    """Makes statements of a contract's facts, and of what is known of names."""
+    """Derives statements from a contract's facts, and from facts about names."""
 
     unknowns: Unknowns
     facts: Sequence[Fact]
@@ -77,7 +77,7 @@ class Premises:
                 yield from self._of_product(monomial)
 
     def _of_product(self, monomial: Monomial) -> Iterator[Ground]:
-        """Yield the bounds of one name, times what stands beside it, and so on."""
+        """Yield the bounds of one name, times its cofactor, and so on."""
         # what may be negative first: what is multiplied by must be at least 0
         first, *rest = sorted(monomial, key=lambda text: self.unknowns.interval(text)[0])
         ends = self.bounds(first)

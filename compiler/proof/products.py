@@ -1,7 +1,7 @@
 """Inequalities that follow from known ones by multiplying them, so that linear arithmetic suffices.
 
-Each product of names becomes a name of its own. It is tied down by (1) each bound of x times what x
-stands beside in a product, (2) pairs of known inequalities, where that brings few new products,
+Each product of names becomes a new name. It is tied down by (1) each bound of x times the cofactor
+of x in a product, (2) pairs of known inequalities, where that brings few new products,
 (3) mixed radix: from a <= b * e - 1 follows a // b <= e - 1. Each follows from the others, so what
 is chosen is only a matter of speed.
 """
@@ -59,7 +59,7 @@ class Multiplier:
     def directed(
         self, units: Mapping[Polynomial, Ground], wanted: AbstractSet[Monomial]
     ) -> Inequalities:
-        """Return each bound of x, times what x stands beside in a wanted product."""
+        """Return each bound of x, times the cofactor of x in a wanted product."""
         by_name = _by_name(units)
         made: Inequalities = {}
         for monomial in sorted(wanted, key=lambda m: (len(m), m)):
@@ -116,7 +116,7 @@ def _digit(above: Polynomial, divisor: Polynomial, rounding: tuple[Ground, Groun
 def _by_name(
     units: Mapping[Polynomial, Ground],
 ) -> dict[str, list[tuple[Polynomial, Ground]]]:
-    """Return short inequalities by the names that stand alone in them."""
+    """Return short inequalities by the names that are alone in them."""
     found: dict[str, list[tuple[Polynomial, Ground]]] = {}
     for unit, why in units.items():
         if len(unit.terms) <= _MAX_DIRECTED_TERMS:

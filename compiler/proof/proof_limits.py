@@ -29,7 +29,7 @@ SOLVER_MIB = 512
 
 
 class ProofLimitReached(Exception):
-    """A bound of the evaluator or the solver was reached; the message says which."""
+    """A bound of the evaluator or the solver was reached; the message names it."""
 
 
 class Unsupported(Exception):

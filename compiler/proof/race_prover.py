@@ -199,7 +199,7 @@ class RaceProver:
 
 
 def _counted(offset: Polynomial, letter: str) -> Polynomial | None:
-    """Return what stands beside a size in an offset."""
+    """Return the coefficient of a size in an offset."""
     beside = {m: c for m, c in offset.terms.items() if letter in m}
     return Polynomial(beside).divided_by(name(letter))
 

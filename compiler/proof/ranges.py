@@ -38,7 +38,7 @@ class Range:
         return Range(low, high, self.under, self.under)
 
     def __or__(self, other: Range) -> Range:
-        """Return the range of what is in one of both."""
+        """Return the range of values that are in either."""
         return Range(
             min(self.low, other.low),
             max(self.high, other.high),

@@ -101,7 +101,7 @@ class SymbolicAccess:
 
 @dataclass(frozen=True)
 class UnreadAccess:
-    """An access that the evaluator refuses, by the name of what it cannot read."""
+    """An access that the evaluator refuses, by the name of the operation that it cannot read."""
 
     operation: Operation
     kind: AccessKind
@@ -115,7 +115,7 @@ def line_of(operation: Operation) -> int | None:
 
 
 def at_line(operation: Operation) -> str:
-    """Return where an operation stands, for a message."""
+    """Return the place of an operation, for a message."""
     line = line_of(operation)
     return "" if line is None else f" at line {line}"
 

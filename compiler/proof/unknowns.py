@@ -1,10 +1,10 @@
-"""The unknowns of a kernel: sizes, lanes, programs, and names for what is no polynomial.
+"""The unknowns of a kernel: sizes, lanes, programs, and names for values that are not polynomials.
 
 A quotient, a minimum or a loaded value gets a name, and facts that tie it to its operands.
 
 Facts never restrict other names: whatever values these have, some value of the name keeps its
 bounds and its facts. So nothing follows from a name whose value is never computed, and no integer
-fits its type because of what is computed from it. A fact that some operands would contradict
+fits its type because of its uses. A fact that some operands would contradict
 carries a guard: what holds wherever the value is computed.
 """
 
@@ -284,7 +284,7 @@ class Unknowns:
         return Range(bottom, top, low_under, high_under)
 
     def remainder(self, a: Polynomial, b: Polynomial, *, floor: bool) -> Polynomial:
-        """Return what a division leaves: a name of its own, so that its bounds are facts."""
+        """Return what a division leaves: a new name, so that its bounds are facts."""
         q = self.quotient(a, b, floor=floor)
         if q.constant is not None or b.constant == 1:
             return a - b * q

@@ -1,7 +1,7 @@
 """Names of a source with certain values by its text; constants in it, as tagged JSON.
 
-Triton decides from the objects that a parameter's annotation and default are. The text tells them
-only where a name is bound once, where all can see it; of all else this says nothing. Nothing is
+Triton decides from the objects that a parameter's annotation and default are. The text shows them
+only where a name is bound once, where all can see it; of all else this reports nothing. Nothing is
 evaluated.
 """
 
@@ -47,7 +47,7 @@ def tagged(node: ast.expr, aliases: Aliases) -> Any:
 def constant_json(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | None:
     """Return `{"literal": tagged}`, else `{"expression": text}`; `None` for nothing.
 
-    `"constexpr": True` stands beside the value of `tl.constexpr(value)`.
+    `"constexpr": True` comes with the value of `tl.constexpr(value)`.
     """
     if node is None:
         return None

@@ -1,6 +1,6 @@
 """Facts about a kernel from its text alone: parameters, configurations, heuristics, calls.
 
-`sure` is false where the text cannot tell what Triton will see in the parameters: then the facts
+`sure` is false where the text does not show what Triton will see in the parameters: then the facts
 are only what it looks like, and `parameters` asks the function itself.
 """
 
@@ -126,7 +126,7 @@ def _annotation(node: ast.expr | None, aliases: Aliases) -> str | None:
 
 
 def _is_sure(function: JitFunction, aliases: Aliases) -> bool:
-    """Return whether the JIT must see in the parameters what their text says."""
+    """Return whether the JIT must see the parameters as their text shows them."""
     arguments = function.node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     annotations = [argument.annotation for argument in named if argument.annotation]

@@ -1,6 +1,6 @@
 """The further files of a request that a source imports, and the jit functions taken from them.
 
-As far as their texts say: reads syntax only, executes nothing.
+As far as their texts show: reads syntax only, executes nothing.
 """
 
 import ast
@@ -28,7 +28,7 @@ def source_folder(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     """Return the folder of `text` in which its relative imports find `files`.
 
     The source is posted without a path; `from ..words import f` finds `package/words.py` from any
-    folder of `package`. Where nothing tells, it stands beside the uppermost files: `()`.
+    folder of `package`. Without such imports, it is next to the uppermost files: `()`.
     """
     relative = [node for node in _import_froms(text) if node.level]
     if not relative or not files:
@@ -82,7 +82,7 @@ def _nodes(source: str) -> Iterator[ast.AST]:
     try:
         return ast.walk(ast.parse(python_text(source)))
     except SyntaxError:
-        return iter(())  # importing it will say so, with its line
+        return iter(())  # importing it will report it, with its line
 
 
 def _modules(node: ast.ImportFrom, folder: tuple[str, ...]) -> set[str]:
@@ -116,7 +116,7 @@ def helpers(
 ) -> dict[str, tuple[ast.FunctionDef, Aliases]]:
     """Return the functions that a source imports from posted files by their names in the source.
 
-    Each comes with the aliases of its own file. `folder` is that of the source.
+    Each comes with the aliases of its file. `folder` is that of the source.
     """
     found = {}
     for name, path, origin in _imports(source, "/".join(folder), files):
@@ -152,7 +152,7 @@ def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(python_text(text))
     except (SyntaxError, ValueError, RecursionError):
-        return ast.Module([], [])  # compiling a kernel that needs it says so, with the line
+        return ast.Module([], [])  # compiling a kernel that needs it reports it, with the line
 
 
 @lru_cache

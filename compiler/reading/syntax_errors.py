@@ -110,7 +110,7 @@ def _plain(message: str) -> Diagnostic:
 
 
 def failure_of(error: SyntaxError, text: str, file: str = USER_FILE) -> Failure:
-    """Return the failure (`syntax_error`) for what Python says of `text`, posted as `file`."""
+    """Return the failure (`syntax_error`) for Python's error about `text`, posted as `file`."""
     lines = text.split("\n")
     line = min(max(error.lineno or 1, 1), len(lines))
     column = max(error.offset or 1, 1)

@@ -25,7 +25,7 @@ class Ranges:
     _known: dict[int, tuple[z3.BitVecRef, Range]] = field(default_factory=dict)
 
     def note(self, term: z3.BitVecRef, low: int, high: int) -> None:
-        """Note the range of a term, which a fact about it says."""
+        """Note the range of a term, from a fact about it."""
         self._known[term.get_id()] = term, (low, high)
 
     def of(self, term: z3.BitVecRef, depth: int = 0) -> Range:

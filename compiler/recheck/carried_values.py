@@ -36,7 +36,7 @@ class _Body:
         self._varying = {name for block in blocks for name, _ in block.arguments}
 
     def grows(self, name: str, argument: str, depth: int = 0) -> bool:
-        """Return whether a value is an argument of the loop and a sum of what stays alike."""
+        """Return whether a value is an argument of the loop and a sum of values that stay alike."""
         if self.passed.get(name, name) == argument:
             return True
         operation = self._made_by.get(name)

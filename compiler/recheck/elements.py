@@ -64,7 +64,7 @@ class BitTensor:
         """Return the element at an index."""
         key = tuple(one.get_id() for one in index)
         if key not in self._known:
-            # the index is kept, since z3 reuses the numbers of what is gone
+            # the index is kept, since z3 reuses the numbers of freed terms
             self._known[key] = index, self._computed(index)
         return self._known[key][1]
 
@@ -99,7 +99,7 @@ class Path:
 
 
 def simplified(condition: z3.BoolRef) -> z3.BoolRef:
-    """Return true or false where z3's simplifier says so, else the condition as it is.
+    """Return true or false where z3's simplifier decides it, else the condition as it is.
 
     A simpler form has products of fewer bits, which are then no longer those of the contract.
     """

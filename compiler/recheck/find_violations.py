@@ -306,7 +306,7 @@ class _Questions:
     def _in_integers(
         self, formulas: list[z3.BoolRef], effort: int
     ) -> tuple[z3.CheckSatResult, z3.ModelRef | None]:
-        """Return whether formulas have a solution; unknown where integers do not tell."""
+        """Return whether formulas have a solution; unknown where integers do not decide it."""
         form = IntegerForm(self._machines[0].arithmetic.ranges)
         end = self._spent + effort
         try:

@@ -1,4 +1,4 @@
-"""Products of integers as unknown numbers, with what is true of each and of pairs.
+"""Products of integers as unknown numbers, with facts about each and about pairs.
 
 Linear arithmetic has no products. What holds for all numbers that keep these statements holds for
 the products as well: so a question that has no solution here has none at all.

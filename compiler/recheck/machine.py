@@ -66,7 +66,7 @@ class Run:
 
 @dataclass(eq=False)
 class BitMachine:
-    """One program of a kernel. `tag` tells its values from those of another program."""
+    """One program of a kernel. `tag` separates its values from those of another program."""
 
     kernel: ReadOperation
     contract: SizeContract
@@ -178,7 +178,7 @@ class BitMachine:
         return [self._values[name] for name in end.operands], path
 
     def _operations(self, operations: Sequence[ReadOperation], path: Path) -> Path:
-        """Run operations; return the path of what follows them."""
+        """Run operations; return the path of the operations after them."""
         for operation in operations:
             self._executed += 1
             if self._executed > MAX_EXECUTED:

@@ -45,7 +45,7 @@ class SizeContract:
     grid: list[WholeNumber] = field(default_factory=list)
     facts: list[z3.BoolRef] = field(default_factory=list)
     ranges: list[WholeNumber] = field(default_factory=list)
-    """Scalars and sizes, whose facts say their ranges."""
+    """Scalars and sizes, whose facts are their ranges."""
     chosen: dict[str, z3.BitVecRef] = field(default_factory=dict)
     """Scalars and sizes that a launch chooses."""
 
@@ -57,7 +57,7 @@ def read_contract(
     most_size: int,
     most_elements: int,
 ) -> SizeContract:
-    """Return the contract of a kernel. Raises NotModelled for what is no contract of it."""
+    """Return the contract of a kernel. Raises NotModelled for a text that is not one."""
     try:
         return _Binding(parameters, constants, most_size, most_elements).read(text)
     except (SyntaxError, ValueError, KeyError, RecursionError) as error:

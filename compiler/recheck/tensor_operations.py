@@ -70,7 +70,7 @@ def element_at(value: Value, index: Index) -> Element:
 
 
 def moved(pointer: Element, offset: Element) -> Element:
-    """Return a pointer that is so many elements further."""
+    """Return a pointer that many elements further."""
     if offset.bits is None or offset.bits.size() == 1:
         raise NotModelled("an offset that is no integer")
     by = widened(offset.bits)

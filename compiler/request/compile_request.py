@@ -86,7 +86,7 @@ FILES_SCHEMA: dict[str, Any] = {
 TEXTS_SCHEMA: dict[str, Any] = FILES_SCHEMA | {"additionalProperties": {"type": "string"}}
 """`files` of a program, which names no text by its digest."""
 Json: TypeAlias = Any
-"""A value as JSON says it, for what reads it to check; pydantic would copy each item of it."""
+"""A value as JSON has it, which its reader checks; pydantic would copy each item of it."""
 ModuleName = Annotated[
     str,
     Field(
@@ -107,9 +107,9 @@ _NULL: JsonValue = {"const": None}
 
 
 def one_of(*names: str) -> dict[str, JsonValue]:
-    """Return what a JSON schema says to have exactly one of these members, and not as null.
+    """Return a JSON schema for exactly one of these members, and not as null.
 
-    As conditions, because generated clients read alternatives (`oneOf`) as types of their own.
+    As conditions, because generated clients read alternatives (`oneOf`) as separate types.
     """
     first, *others = names
     has_first: dict[str, JsonValue] = {

@@ -104,7 +104,7 @@ def _lengths(field: FieldInfo) -> list[int]:
 
 
 def _bounds(annotation: Any, lengths: Sequence[int]) -> _Bounds:
-    """Return the bounds of what `annotation` takes; `lengths` are maxima stated around it."""
+    """Return the bounds of values of `annotation`; `lengths` are maxima stated around it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         stated = [item for each in arguments[1:] for item in _stated(each)]

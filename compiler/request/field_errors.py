@@ -17,7 +17,7 @@ _MAX_GUESSES = 5
 def field_errors(
     error: ValidationError, model: type[BaseModel], at: str = ""
 ) -> tuple[FieldError, ...]:
-    """Return the first errors of what `model` refused, at most MAX_ERRORS; it was at pointer `at`.
+    """Return the first errors that `model` reported, at most MAX_ERRORS, of a body at pointer `at`.
 
     A slip in a field's name is held against the fields of the part that it is in.
     """

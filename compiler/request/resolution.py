@@ -23,7 +23,7 @@ from compiler.type_name import canonical_type
 OF_SOURCES = (
     "module", "files", "absent", "kernel", "signature", "hints", "constexprs", "specialization_data"
 )  # fmt: skip
-"""Fields that say something of a source; posted IR says it itself."""
+"""Fields about a source; posted IR contains the same itself."""
 
 _MODULE_PATH = re.compile(r"(?:[A-Za-z_]\w*/){0,32}[A-Za-z_]\w*\.py", re.ASCII)
 
@@ -87,7 +87,7 @@ def job_for(job: CompileJob, toolchain: Toolchain) -> CompileJob:
 
 
 def _spelled_as_posted(kind: Any) -> Any:
-    """Return a type as a request would have it: Triton's JIT says u1 of a bool, we say i1."""
+    """Return a type as a request would have it: Triton's JIT calls a bool u1, we call it i1."""
     if isinstance(kind, list):
         return [_spelled_as_posted(item) for item in kind]
     if not isinstance(kind, str):

@@ -2,7 +2,7 @@
 
 Equal meanings are to have equal keys, whatever spelling a request chose: types by name or by
 position, suffixes or hints, items of tuples in their type or by path (`pair.0`, `pair.1.2`). The
-source is not looked at: whether the names fit it is for `binding` to say.
+source is not looked at: `binding` checks whether the names fit it.
 """
 
 import re
@@ -200,7 +200,7 @@ def _add_hints(
 ) -> None:
     for name, written in hints.items():
         if name not in named:
-            # of a type that was not understood enough is said
+            # a type that was not understood is already reported
             if name not in misread:
                 message = f"{shown(name)} has no type in `signature` that a hint could belong to"
                 errors.append(FieldError(pointer("hints", name), message))

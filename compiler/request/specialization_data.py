@@ -38,7 +38,7 @@ class JitData:
     def options_for(self, target: Target, table: dict[str, OptionSpec]) -> dict[str, Any]:
         """Return the options that mean something for `target`, whose own are in `table`.
 
-        Data that does not say its backend is taken to be made for that of the target.
+        Data that does not name its backend is taken to be made for that of the target.
         """
         if self.backend not in {None, target.backend}:
             return {}
@@ -134,7 +134,7 @@ def _kernel(name: Any) -> str | None:
 
 
 def _backend(options: Any, target: Any) -> str | None:
-    """Return the backend; Triton 3.6 does not say the target, but the options name it too."""
+    """Return the backend; Triton 3.6 does not name the target, but the options name it too."""
     for described, name in (target, "backend"), (options, "backend_name"):
         if isinstance(described, dict) and isinstance(described.get(name), str):
             return str(described[name])

@@ -1,4 +1,4 @@
-"""Pointers, loads, stores, atomics, descriptors; what a program asks about itself, and tells."""
+"""Pointers, loads, stores, atomics, descriptors; what a program asks about itself, and prints."""
 
 from collections.abc import Callable, Mapping
 
@@ -113,7 +113,7 @@ def kept_text(scope: NameScope, value: Value) -> str:
 
 
 def pointer_text(scope: NameScope, value: Value, operation: Operation) -> str:
-    """Return a pointer's text, in the full shape of what is loaded where the others are smaller."""
+    """Return a pointer's text, in the loaded tensor's full shape where the others are smaller."""
     shapes = [scope.value(operand).shape for operand in operation.operands]
     wanted = mlir_types.shape_of(value.type)
     return scope.value(value).text if wanted in shapes else scope.exact(value)

@@ -73,7 +73,7 @@ def analysis_of(
 ) -> Analysis:
     """Return the analysis of `function`; operations named in `constants` have no text.
 
-    Those named in `effects` are kept in any case; without `inlines` none stands inside of another.
+    Those named in `effects` are kept in any case; without `inlines` none is inside of another.
     """
     operations = list(inside(function))
     live = _live(operations, effects)
@@ -123,7 +123,7 @@ def _direct(operation: Operation) -> list[Operation]:
 
 
 def _inline(found: Analysis, operations: list[Operation], constants: frozenset[str]) -> None:
-    """Let pure operations stand in the one expression that needs them, where it is not too long."""
+    """Put pure operations into the one expression that needs them, where it is not too long."""
     weights = Counter[Operation]()
     for operation in operations:  # definitions come before uses within a block
         if operation not in found.live:

@@ -88,7 +88,7 @@ _OF_FLOATS: Mapping[int, str] = {
 
 
 def _clamped(scope: NameScope, operation: Operation) -> NumpyExpression:
-    """Return `tt.clampf` as `cuda:90` has it; `propagateNan` says whether a NaN stays."""
+    """Return `tt.clampf` as `cuda:90` has it; `propagateNan` is whether a NaN stays."""
     is_nan_kept = bool(operation.integer("propagateNan"))
     _, least, most = operation.operands
     if _are_opposite(source_of(least), source_of(most)):

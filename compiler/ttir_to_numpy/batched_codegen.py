@@ -1,7 +1,7 @@
 """The second form of a kernel in NumPy: CPU launches run it, many programs at once.
 
 It is the artifact's text, made of the same tables, but that every value has a leading axis: of as
-many programs as run at once, or of 1 where they all agree. It is no module of its own: what it
+many programs as run at once, or of 1 where they all agree. It is not a separate module: what it
 calls is given to it by who runs it.
 """
 
@@ -51,7 +51,7 @@ class RunForm:
 
     `locations` has one for each line of the text, `None` where a line came from nowhere.
     `operations` has the number of each line's operation in the IR, -1 where it has none.
-    `is_batchable` says whether several programs may run at once. `largest_tile` is in elements.
+    `is_batchable` is whether several programs may run at once. `largest_tile` is in elements.
     Where it `has_uneven_loops`, some programs may go more rounds than others. One that `prints`
     must not be run again from its start: what was told cannot be taken back. If it `has_atomics`,
     its values may depend on the order of programs; if it `waits`, its accesses may, too. If it

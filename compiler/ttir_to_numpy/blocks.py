@@ -61,7 +61,7 @@ def _enter(
 
 
 def write_steps(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> None:
-    """Write blocks that meet again: one step after the other, each says which comes next."""
+    """Write blocks that meet again: one step after the other, each decides which comes next."""
     numbers = {block.label: number for number, block in enumerate(blocks)}
     by_label = {block.label: block for block in blocks}
     at = scope.fresh("step")

@@ -140,7 +140,7 @@ class _Contraction:
             )
             inner += [(b, _BasicBlock(b, 0, loops)) for b in blocks]
             basic_block = _BasicBlock(basic_block.block, basic_block.segment + 1, basic_block.loops)
-        return inner[::-1]  # the last one of what is pending comes first
+        return inner[::-1]  # the last pending one comes first
 
     def _block_of(self, operation: Operation, basic_block: _BasicBlock) -> _BasicBlock:
         """Return the block that an operation of `basic_block` ends up in; note what changes it."""
@@ -190,7 +190,7 @@ class _Contraction:
         )
 
     def _product_of(self, value: Value, basic_block: _BasicBlock) -> _Product | None:
-        """Return the product of the same basic block that `value` is, but for its shape or sign."""
+        """Return the product of the same basic block that `value` is, up to shape and sign."""
         way: list[Operation] = []
         is_negated = False
         while (made_by := value.made_by) is not None:

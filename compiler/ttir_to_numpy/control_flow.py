@@ -99,7 +99,7 @@ def call(scope: NameScope, operation: Operation, body: Body) -> None:
 
 
 def execute_region(scope: NameScope, operation: Operation, body: Body) -> None:
-    """Write `scf.execute_region`: its block stands where it is. Raises `Untranslatable`."""
+    """Write `scf.execute_region`: its block is written in place. Raises `Untranslatable`."""
     block, *others = operation.regions[0]
     if others:
         message = "scf.execute_region of several blocks"
@@ -174,7 +174,7 @@ def _next_round(scope: NameScope, carried: list[Value], end: Operation) -> None:
 
 
 def inside(scope: NameScope, write: Callable[[], None]) -> None:
-    """Write what stands one level further in; nothing is `pass`."""
+    """Write a body one level further in; an empty one is `pass`."""
     scope.depth += 1
     lines = len(scope.lines)
     write()

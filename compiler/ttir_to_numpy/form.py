@@ -9,7 +9,7 @@ from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.scope import NameScope
 
 Body = Callable[[NameScope, IrBlock], Operation]
-"""Writes the operations of a block but for its last one, which it returns."""
+"""Writes the operations of a block except its last one, which it returns."""
 Combination = Callable[[NameScope, Operation], None]
 """Writes the region of an operation as the body of a function."""
 
@@ -23,7 +23,7 @@ class Form:
     """The writers by the operation's name, and the one of a function's blocks.
 
     `expressions` give text for the only result, `statements` write lines, `structures` have
-    regions that run where they stand, `with_regions` such that are functions of their own.
+    regions that run in place, `with_regions` such that are separate functions.
     Operations named in `effects` are written even if their results are unused.
     """
 

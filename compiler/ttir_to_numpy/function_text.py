@@ -35,7 +35,7 @@ class FunctionCodegen:
     """The settings of function texts: form, spelling of numbers, and place of operations.
 
     `uniform` are values that are known to be the same for all programs, by their function.
-    Where there is a `follower`, every operation has a line of its own.
+    Where there is a `follower`, every operation has a separate line.
     """
 
     form: Form

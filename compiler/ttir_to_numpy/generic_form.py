@@ -47,7 +47,7 @@ def loop_names(text: str) -> list[str]:
 def module_of(text: str, names: Sequence[str] = ()) -> Operation:
     """Return the module that `text` prints. Raises `Untranslatable` for other texts.
 
-    `names` are those of the numbers of its loops; other than one for each tell nothing.
+    `names` are those of the numbers of its loops; any other number of them is ignored.
     """
     start = text.find(_START)
     if start < 0:
@@ -216,7 +216,7 @@ class _ModuleReader:
         return value
 
     def _name_of(self, key: str, location: str) -> str:
-        """Return the user's name of a value: what its location says, else what MLIR printed."""
+        """Return the user's name of a value: the one in its location, else MLIR's."""
         if location in self._names:
             return self._names[location]
         if match := _NAME.match(location):

@@ -104,7 +104,7 @@ def unquoted(text: str) -> str:
 
 
 def _escaped(part: str) -> bytes:
-    """Return the bytes of what follows a backslash."""
+    """Return the bytes of an escape; `part` follows the backslash."""
     try:
         return bytes([int(part[:2], 16)]) + part[2:].encode()
     except ValueError:

@@ -27,7 +27,7 @@ TRITON_NAMES = {
     "f8E4M3FNUZ": "fp8e4b8", "f8E5M2FNUZ": "fp8e5b16", "f8E4M3B11FNUZ": "fp8e4b15",
 }  # fmt: skip
 WEAK = frozenset({"i8", "i16", "i32", "i64", "index", "f16", "f32", "f64"})
-"""Element types that keep their dtype beside a Python number, so that one may stand bare."""
+"""Element types that keep their dtype next to a Python number, so that one may be bare."""
 _LAYOUT = {"f16": ("<H", "<e"), "f32": ("<I", "<f"), "f64": ("<Q", "<d")}
 
 

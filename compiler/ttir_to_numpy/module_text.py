@@ -1,4 +1,4 @@
-"""Puts a module together: its functions with the user's lines beside them, and its support."""
+"""Puts a module together: its functions with the user's lines next to them, and its support."""
 
 import re
 import tokenize

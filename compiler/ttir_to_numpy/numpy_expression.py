@@ -11,8 +11,8 @@ class NumpyExpression:
     """`text` as Python.
 
     `shape` is the one that NumPy gives it: smaller than the value's where broadcasting fills the
-    rest. `is_atom` says that no brackets are needed around it, `is_bare` that it is a Python
-    number, which takes the dtype of what it meets.
+    rest. `is_atom` means that no brackets are needed around it, `is_bare` that it is a Python
+    number, which takes the dtype of its other operand.
     """
 
     text: str

@@ -44,7 +44,7 @@ def _parts() -> dict[str, _Part]:
             if name is not None:
                 body = "\n".join(lines[node.lineno - 1 : end])
                 found[name] = _Part(body, frozenset(_WORD.findall(body)))
-            elif previous is not None and isinstance(node, ast.Expr):  # what is said of a constant
+            elif previous is not None and isinstance(node, ast.Expr):  # the docstring of a constant
                 known = found[previous].text
                 body = "\n".join([known, *lines[node.lineno - 1 : end]])
                 found[previous] = _Part(body, frozenset(_WORD.findall(known)))

@@ -22,7 +22,7 @@ INDENT = "    "
 MAX_LOOPS = 20
 """Loops inside of loops: Python's own limit for one function."""
 CONSTANTS = frozenset({"arith.constant", "ub.poison"})
-"""Numbers, which stand where they are needed."""
+"""Numbers, which are written where they are needed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _INVALID = "told in generic form"
 def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:
     """Send the module of the IR `body`.
 
-    Raises `Failure` with slug `not_derivable` and the line of what NumPy cannot tell.
+    Raises `Failure` with slug `not_derivable` and the line that NumPy cannot compute.
     """
     text = body.decode()
     ir_module.check_size(text, order.stage, order.ir_bounds)

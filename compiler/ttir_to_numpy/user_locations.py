@@ -26,7 +26,7 @@ class UserLocations:
         return _printable(f"{where}: {quoted}" if quoted else where)
 
     def words_of(self, operation: Operation) -> str:
-        """Return where an operation stands, for a message."""
+        """Return the place of an operation, for a message."""
         location = self.location_of(operation)
         if location is None:
             return ""

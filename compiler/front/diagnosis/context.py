@@ -24,7 +24,7 @@ _MAX_SOURCE_TEXT = 60
 class RaisedContext:
     """The context of an error: node, function, the kernel's constexprs and types.
 
-    `operands` are the types of what Triton's own function was looking at when it raised.
+    `operands` are the types of the values Triton's own function had when it raised.
     """
 
     message: str

@@ -44,7 +44,7 @@ def of_compilation(
         return Failure(
             "compile_error", "frontend", message, [diagnostic("error", "frontend", message)]
         )
-    if found[0].function is None:  # the outermost frame is the kernel's, whatever its text says
+    if found[0].function is None:  # the outermost frame is the kernel's, whatever its text is
         found[0] = dataclasses.replace(found[0], function=function)
     found = _without_rounds(found, root)
     message = _message(found, root, error)

@@ -50,7 +50,7 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
 
 
 def hint(context: RaisedContext) -> str | None:
-    """Return advice for an error, or `None` if nothing better than its message can be said."""
+    """Return advice for an error, or `None` if there is none better than its message."""
     for pattern, advice in _COMPUTED:
         match = re.search(pattern, context.message)
         if match is not None:

@@ -126,7 +126,7 @@ def _of_installed(module: str, name: str) -> str:
 
 
 def _import_text(node: ast.Import | ast.ImportFrom, module: str) -> str:
-    """Return the whole module that the import asks for, from the top of what was posted.
+    """Return the whole module that the import asks for, from the top of the posted files.
 
     `module` is the first part of it that is not there.
     """
@@ -151,7 +151,7 @@ def _import_at(place: Span) -> ast.Import | ast.ImportFrom | None:
 
 
 def _is_used_as_module(alias: ast.alias, place: Span) -> bool:
-    """Return whether the file of `place` looks up something inside of what it imports there."""
+    """Return whether the file of `place` uses an attribute of the module it imports there."""
     name = alias.asname or alias.name
     return any(
         isinstance(node, ast.Attribute)

@@ -118,7 +118,7 @@ def of_needs(failure: Failure, loaded: Loaded) -> Failure:
 
 
 def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
-    """Raise `Failure` where a kernel depends on what only a package, a GPU or a file can say."""
+    """Raise `Failure` where a kernel depends on data that only a package, a GPU or a file has."""
     if loaded.execution is None:
         return
     taint = loaded.execution.taint_analysis.of_kernel(kernel, vars(loaded.module), name)

@@ -156,7 +156,7 @@ def _range(rows: Sequence[tuple[str, bool]]) -> str:
 
 
 def constexpr_needed(_: Match, context: RaisedContext) -> str:
-    """Return advice on a size that is not known at compile time, or is no integer."""
+    """Return advice on a size that is not known at compile time, or is not an integer."""
     for name in names_in(context.node):
         if name in context.values and (wrong := _no_size(name, context.values[name])) is not None:
             return wrong
@@ -190,7 +190,7 @@ def _no_size(name: str, value: Any) -> str | None:
 
 
 def power_of_two(_: Match, context: RaisedContext) -> str:
-    """Return advice on a size that is no power of 2."""
+    """Return advice on a size that is not a power of 2."""
     if isinstance(context.node, ast.Call) and "reshape" in ast.unparse(context.node.func):
         return reshape(_, context)
     for size in _sizes_in(context):

@@ -87,14 +87,14 @@ def forget() -> None:
 
 
 def versions() -> dict[str, str | None]:
-    """Return what `torch.version` says in a build for the target's backend."""
+    """Return the contents of `torch.version` in a build for the target's backend."""
     target = _target()
     backend = None if target is None else target.backend
     return {name: row.torch_version if name == backend else None for name, row in BACKENDS.items()}
 
 
 def answers() -> dict[str, Any]:
-    """Return what `torch.cuda` says of the machine; what only a real device knows is not in it."""
+    """Return what `torch.cuda` reports of the machine, without what only a real device knows."""
     target = _target()
     if target is None:
         return {"is_available": lambda: False, "device_count": lambda: 0}
@@ -122,7 +122,7 @@ def _noting(answer: Any) -> Callable[..., Any]:
 
 
 def has_triton() -> dict[str, Any]:
-    """Return what torch says of Triton: that it is there."""
+    """Return what torch reports about Triton: that it is there."""
     names = ("has_triton", "has_triton_package", "has_triton_tma", "has_triton_tma_device")
     return dict.fromkeys(names[:2], lambda: True) | dict.fromkeys(names[2:], _has_tma)
 

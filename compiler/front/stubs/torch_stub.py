@@ -1,4 +1,4 @@
-"""Stands in for torch and NumPy, which are not here: annotations and constants can mention them.
+"""Replaces torch and NumPy, which are not here: annotations and constants can mention them.
 
 Knows constants, dtypes (names, sizes, limits) and which machine is compiled for. Nothing is
 computed with it: what would need a real answer raises, and is left out.
@@ -319,7 +319,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Fill the module: every attribute is absent, but for what code branches on at import."""
+        """Fill the module: all attributes are absent, except the ones branched on at import."""
         name = module.__name__
         if name in _OTHERS:
             vars(module).update({word: getattr(version_stub, word) for word in _OTHERS[name]})

@@ -1,7 +1,7 @@
 """Triton's modules as user code finds them: executed once more, hidden, or passed on by packages.
 
 Packages load Triton's modules through their `spec.loader.exec_module`, or wrap one of its functions
-anew, for which Triton reads its text: neither reads a file here. Installed libraries are hidden
+again, for which Triton reads its text: neither reads a file here. Installed libraries are hidden
 from imports, so that what a source finds is the same in every worker. Packages that hand out
 empty stand-ins for Triton where there is no GPU get the real modules, and what a posted file really
 defines under such a name stays what it is.

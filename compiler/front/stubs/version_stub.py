@@ -1,4 +1,4 @@
-"""Stands in for `packaging.version`, which modules ask whether Triton or torch is new enough.
+"""Replaces `packaging.version`, which modules ask whether Triton or torch is new enough.
 
 Of Python's version numbers (PEP 440) it keeps what comparing them needs. It is here even where
 packaging is installed: a source must find the same in every environment.
@@ -22,7 +22,7 @@ _PHASES = {"a": 0, "b": 1, "c": 2, "r": 2, "p": 2}
 
 
 class InvalidVersion(ValueError):
-    """Raised for a text that is no version number."""
+    """Raised for a text that is not a version number."""
 
 
 @total_ordering
@@ -96,5 +96,5 @@ class Version:
 
 
 def parse(version: str) -> Version:
-    """Return the version that a text says. Raises `InvalidVersion`."""
+    """Return the version in a text. Raises `InvalidVersion`."""
     return Version(version)

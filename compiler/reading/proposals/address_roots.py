@@ -289,7 +289,7 @@ class AddressRoots:
         return []
 
     def elements_are(self, load: ast.Call, implied: str, reason: str, strength: Strength) -> None:
-        """Note the element type of what a load reads."""
+        """Note the element type that a load reads."""
         pointer = argument(load, 0, "pointer")
         if isinstance(load.func, ast.Attribute) and self._function.callee(load) in DESCRIBED:
             pointer = load.func.value
@@ -343,5 +343,5 @@ def _reads(node: ast.expr, name: str) -> bool:
 
 
 def _is_integer_like(names: frozenset[str]) -> bool:
-    """Return whether no name says that it is a pointer."""
+    """Return whether no name shows that it is a pointer."""
     return not any(word in name.lower() for name in names for word in _POINTER_NAME)

@@ -57,7 +57,7 @@ class ConstexprValues:
                         assigned.setdefault(name, []).append(part)
 
     def of(self, facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
-        """Return what the source says of a kernel's constexprs; the likeliest place wins."""
+        """Return the source's values of a kernel's constexprs; the likeliest place wins."""
         examples = {
             name: use for node in reversed(function.nodes) for name, use in _uses(node, function)
         }
@@ -80,7 +80,7 @@ class ConstexprValues:
     ) -> dict[str, Any]:
         """Return the proposal for a constexpr.
 
-        `known` is what the source says of all of them; `tiles` of them are parts of shapes.
+        `known` are the source's values of all of them; `tiles` of them are parts of shapes.
         """
         name = parameter["name"]
         found = known.get(name)
@@ -154,7 +154,7 @@ def _example(value: Any, line: int, reason: str) -> Found:
 
 
 def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
-    """Yield the names whose use here tells what they are, each with an example."""
+    """Yield the names whose use here shows what they are, each with an example."""
     match node:
         case ast.Compare(left=left, comparators=[right]):
             is_equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)

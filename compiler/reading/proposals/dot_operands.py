@@ -110,7 +110,7 @@ class _Values:
         return self._names[name]
 
     def _of_parameter(self, name: str) -> Elements:
-        """Return nothing for a constexpr, which takes the type of what it is combined with."""
+        """Return nothing for a constexpr, which takes the type of the other operand."""
         parameter = self._function.parameters.get(name)
         annotation = parameter.annotation if parameter is not None else None
         is_constexpr = annotation is not None and "constexpr" in ast.unparse(annotation)

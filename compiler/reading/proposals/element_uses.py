@@ -1,4 +1,4 @@
-"""Reads the element types of pointers from the uses of what is loaded and stored."""
+"""Reads the element types of pointers from the uses of loaded and stored values."""
 
 import ast
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _OF_CONDITIONS = (ast.BitAnd, ast.BitOr)
 
 
 class ElementUses:
-    """The uses in one function; `addresses` says which pointers a load reads from."""
+    """The uses in one function; `addresses` finds which pointers a load reads from."""
 
     def __init__(self, function: ParsedFunction, addresses: AddressRoots) -> None:
         self._function = function
         self._addresses = addresses
 
     def note(self) -> None:
-        """Note what each node says by itself."""
+        """Note what each node shows by itself."""
         for node in self._function.nodes:
             if isinstance(node, ast.Call):
                 self._call(node, self._function.callee(node))
@@ -181,7 +181,7 @@ class ElementUses:
                             self._are(one, "i32", reason, Strength.LIKELY)
 
     def stored(self, kinds: ValueKinds, evidence: Mapping[str, UseClues]) -> None:
-        """Note the element types of what is stored."""
+        """Note the element types of stored values."""
         for call in self._function.calls:
             name = self._function.callee(call)
             pointer, value = argument(call, 0, "pointer"), argument(call, 1, "value")

@@ -1,4 +1,4 @@
-"""Says what an expression of a kernel computes: integers, floats or booleans."""
+"""Finds what an expression of a kernel computes: integers, floats or booleans."""
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ _INT_OPERATORS = (ast.FloorDiv, ast.LShift, ast.RShift)
 class ValueKinds:
     """The kinds of one function's expressions.
 
-    `known` are the kinds of its parameters, `elements` those of what its pointers point to, and
+    `known` are the kinds of its parameters, `elements` those that its pointers point to, and
     `roots` returns the pointers that an address starts from.
     """
 
@@ -48,7 +48,7 @@ class ValueKinds:
         self._nodes: dict[int, str | None] = {}
 
     def of(self, node: ast.expr | None, depth: int = 0) -> str | None:
-        """Return `int`, `float`, `bool`, or None where the text does not say."""
+        """Return `int`, `float`, `bool`, or None where the text does not show it."""
         if node is None or depth > MAX_DEPTH:
             return None
         if id(node) not in self._nodes:

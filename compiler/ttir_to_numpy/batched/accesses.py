@@ -140,7 +140,7 @@ def assume(scope: NameScope, operation: Operation) -> None:
 
 
 def make_descriptor(scope: NameScope, operation: Operation) -> None:
-    """Write `tt.make_tensor_descriptor`, and the check of what the hardware needs of it."""
+    """Write `tt.make_tensor_descriptor`, and the check of the hardware's requirements."""
     accesses.make_descriptor(scope, operation)
     scope.emit(f"check_descriptor({scope.value(operation.results[0]).text})", operation)
 

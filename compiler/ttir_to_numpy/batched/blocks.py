@@ -1,6 +1,6 @@
 """Blocks of a function that programs reach differently: each runs once, for those that get there.
 
-They stand in an order in which each comes after all that lead to it. Where a branch goes back there
+Their order is one in which each comes after all that lead to it. Where a branch goes back there
 is none: then programs run one by one, and blocks are steps as in the other form.
 """
 

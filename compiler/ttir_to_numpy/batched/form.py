@@ -25,7 +25,7 @@ NAMES = frozenset(
         "transpose", "undefined", "unsigned_loop",
     }
 )  # fmt: skip
-"""The names that the text calls beside functions of numbers; its runtime has all of these."""
+"""The names that the text calls next to functions of numbers; its runtime has all of these."""
 
 
 def run_form_with(

@@ -1,7 +1,7 @@
 """Has a function forget each value after its last use, so that memory is bounded and stays warm.
 
-Works on lines, in time linear in them: names are assigned once but for what loops carry, and that
-is left alone.
+Works on lines, in time linear in them: names are assigned once except those that loops carry, and
+that is left alone.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Writes checks of what a source promises the compiler: hints of values, rules of descriptors."""
+"""Writes checks of a source's promises to the compiler: hints of values, rules of descriptors."""
 
 import re
 

@@ -62,7 +62,7 @@ class UndefinedSources:
 def undefined_sources(reachable: Reachable, locations: UserLocations) -> UndefinedSources:
     """Return the operations whose undefined lanes may reach something.
 
-    What regions of reductions and scans call has no lanes of its own.
+    Functions that regions of reductions and scans call have no separate lanes.
     """
     sources: list[UndefinedSource] = []
     numbers: dict[Operation, int] = {}
@@ -212,7 +212,7 @@ class _Lanes:
         return False
 
     def _moved(self, use: Operation, parts: frozenset[Part]) -> frozenset[Part] | None:
-        """Return the conditions of what `use` makes lane by lane, None where it mixes lanes."""
+        """Return the conditions of the lanes that `use` computes, None if it mixes lanes."""
         if use.name.startswith(_LANE_LOCAL) or use.name in _POINTERS | _SPREADING:
             return parts
         if use.name in _MOVING:
