@@ -5,7 +5,7 @@ Runs in the worker's own process, which parses no artifact.
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -77,19 +77,8 @@ class DerivationFailed(Exception):
 async def derive(job: DeriveJob, context: CompileContext, kept: Derived) -> bytes:
     """Return what `job` asks for. Raises DerivationFailed."""
     work = _Derivation(job, context, kept, TimeLimit(DEADLINE_S))
-    made_by = {
-        "lines": work.lines,
-        "instructions": work.instructions,
-        "explanation": work.explanation,
-        "passes": work.passes,
-        "layouts": work.layouts,
-        "autotune-cache": work.autotune_cache,
-        "diff": work.diff,
-        "numpy": work.numpy,
-        "exports/triton-cache": work.triton_cache,
-    }
-    if job.what in made_by:
-        return await made_by[job.what]()
+    if job.what in METHODS:
+        return await METHODS[job.what](work)
     if job.what.startswith(EXPORTS):
         return await work.export(job.what.removeprefix(EXPORTS))
     return await work.text(job.what)
@@ -323,6 +312,20 @@ class _Derivation:
         return self.compilation.model_dump(
             mode="json", exclude={"artifacts", "diagnostics", "stdout", "timings_ms"}
         )
+
+
+METHODS: Mapping[str, Callable[[_Derivation], Awaitable[bytes]]] = {
+    "lines": _Derivation.lines,
+    "instructions": _Derivation.instructions,
+    "explanation": _Derivation.explanation,
+    "passes": _Derivation.passes,
+    "layouts": _Derivation.layouts,
+    "autotune-cache": _Derivation.autotune_cache,
+    "diff": _Derivation.diff,
+    "numpy": _Derivation.numpy,
+    "exports/triton-cache": _Derivation.triton_cache,
+}
+"""The methods of kinds that are not made from the stages that they read alone."""
 
 
 def _sizes(parts: dict[str, bytes]) -> dict[str, int]:

@@ -26,6 +26,7 @@ from compiler.stages import (
 )
 from page.tables import FILES
 from service.routes.derived import router
+from worker.compile.derive import METHODS
 
 ROUTES = {route.name for route in router.routes}
 
@@ -45,6 +46,9 @@ def missing(stage: Stage) -> list[str]:
         "a derivation": not stage.is_derived or stage.name in KINDS,
         "what derives it": not stage.is_derived
         or (stage.name in KINDS and bool(KINDS[stage.name].reads) == (stage.name in DERIVED)),
+        "a method in worker/compile/derive.py": stage.name not in KINDS
+        or bool(KINDS[stage.name].reads)
+        or stage.name in METHODS,
         "a route": not stage.is_derived or f"get_{stage.name}" in ROUTES,
         "an entry of the client": not stage.is_derived or stage.name in ON_DEMAND,
         "a reader of lines": not stage.is_mapped or stage.syntax in READERS,
@@ -89,6 +93,20 @@ def test_a_new_derived_stage_is_reported_with_its_gaps() -> None:
         "TextStage",
         "a derivation",
         "what derives it",
+        "a route",
+        "an entry of the client",
+    ]
+
+
+def test_a_new_text_that_reads_no_stages_alone_needs_a_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new = replace(BY_NAME["numpy"], name="plain_ptx", derived_from=("ptx",))
+    monkeypatch.setitem(KINDS, "plain_ptx", replace(KINDS["numpy"], suffix="ptx"))
+
+    assert missing(new) == [
+        "TextStage",
+        "a method in worker/compile/derive.py",
         "a route",
         "an entry of the client",
     ]
