@@ -2,13 +2,14 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tritonc import own_list
 
-from jobs.features import FEATURES, FeatureRow
+from jobs.features import FEATURES, NAMES, FeatureRow
 from service.composition import FEATURES as SERVED
 from service.feature import Feature
 from worker.code_digest import PACKAGES
@@ -17,8 +18,8 @@ from worker.feature import WorkerFeature
 
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
-CONTRACTS = {each["name"]: each for each in PROJECT["importlinter"]["contracts"]}
 TEXTS = {name: (ROOT / name).read_text() for name in (".dockerignore", "Makefile", "mkdocs.yml")}
+[SUITES] = re.findall(r"^FEATURES := (.+)$", TEXTS["Makefile"], re.MULTILINE)
 LANES = (ROOT / "deploy/helm/tritond/templates/_helpers.tpl").read_text()
 WAYS = {("POST", ""), ("GET", ""), ("GET", "/{id}"), ("DELETE", "/{id}"), ("GET", "/{id}/events")}
 
@@ -41,11 +42,23 @@ def ways(feature: Feature, name: str) -> set[tuple[str, str]]:
     }
 
 
+def lists_of_features(table: Any, place: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield each list below `table` that names several features, and its place."""
+    if isinstance(table, dict):
+        place = table.get("name", place)
+        for key, inner in table.items():
+            yield from lists_of_features(inner, f"{place} {key}".strip())
+    elif isinstance(table, list):
+        if sum(name in table for name in NAMES) > 1:
+            yield place, table
+        for inner in table:
+            yield from lists_of_features(inner, place)
+
+
 def missing(row: FeatureRow) -> list[str]:
     """Return what a feature lacks, in words."""
     name, service, worker = row.name, served(row.name), working(row.name)
     kinds = [kind for kind in service.kinds if kind.name == name] if service else []
-    core, others = (CONTRACTS[each] for each in _CONTRACTS)
     needed = {
         f"{name}/service/feature.py with its kind": bool(kinds),
         f"{name}/worker/feature.py with its kind": worker is not None
@@ -59,27 +72,28 @@ def missing(row: FeatureRow) -> list[str]:
         and all(kind.request in service.bodies for kind in kinds),
         "a list in the client": name in own_list.KINDS,
         "its package in the worker's digests": name in PACKAGES,
-        "its package in the wheel": name
-        in PROJECT["hatch"]["build"]["targets"]["wheel"]["packages"],
         "its package in the images": f"!{name}" in TEXTS[".dockerignore"].splitlines(),
-        "its package among those without the core's imports": name in core["forbidden_modules"],
-        "its package among independent ones": name in others["modules"],
         f"tests/{name} and a suite of them": f"FOLDERS_{name} := tests/{name}" in TEXTS["Makefile"],
+        "its suite among those of features": name in SUITES.split(),
         "its lane among those of CPU workers": not row.has_one_lane or f"|{name}" in LANES,
         f"docs/reference/{name}.md": f"reference/{name}.md" in TEXTS["mkdocs.yml"],
     }
     return [what for what, is_there in needed.items() if not is_there]
 
 
-_CONTRACTS = (
-    "the core imports no feature and no adapter: only the composition roots do",
-    "features do not import each other",
-)
-
-
 @pytest.mark.parametrize("row", FEATURES, ids=lambda row: row.name)
 def test_a_feature_is_complete(row: FeatureRow) -> None:
     assert missing(row) == []
+
+
+def test_each_list_of_pyproject_with_several_features_has_all() -> None:
+    lists = dict(lists_of_features(PROJECT))
+    lacking = {place: set(NAMES) - set(names) for place, names in lists.items()}
+
+    assert {"hatch build targets wheel packages", "mypy packages", "coverage run source"} <= set(
+        lists
+    )
+    assert {place: names for place, names in lacking.items() if names} == {}
 
 
 def test_a_new_feature_is_reported_with_its_gaps() -> None:
@@ -91,11 +105,9 @@ def test_a_new_feature_is_reported_with_its_gaps() -> None:
         "a body of the OpenAPI document",
         "a list in the client",
         "its package in the worker's digests",
-        "its package in the wheel",
         "its package in the images",
-        "its package among those without the core's imports",
-        "its package among independent ones",
         "tests/audits and a suite of them",
+        "its suite among those of features",
         "its lane among those of CPU workers",
         "docs/reference/audits.md",
     ]
