@@ -1,4 +1,4 @@
-"""The share of a long suite that one run takes: every third case of what has many, or every third
+"""The share of a long suite that one run takes: every third case of large tests, or every third
 test where each takes long.
 """
 

@@ -1,7 +1,7 @@
 """`python -m tests.cost_fuzz [--seed N] [--most N] [--only TEXT]`: costs of requests.
 
 Requests at the limits of each field, and of each two fields, go to a real deployment. None may
-take more of the service, the worker or the store than `bars` says. It prints a table, and exits
+take more of the service, the worker or the store than `bars` allows. It prints a table, and exits
 with 1 if a request missed a bar.
 """
 

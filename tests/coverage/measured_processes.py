@@ -27,7 +27,7 @@ from coverage.inorout import InOrOut
 
 ROOT = Path(__file__).parents[2]
 SHOWN = "/tritond"
-"""Modules of ours that run in zygotes and their children (`worker.pool.hidden_paths`)."""
+"""Our modules that run in zygotes and their children (`worker.pool.hidden_paths`)."""
 START, LENT = "COVERAGE_PROCESS_START", "COVERAGE_LENT"
 ZYGOTES = ("worker.pool.zygote", "tests/integration/compiler/children.py")
 """Parts of the commands of processes that run our code in a separate environment."""

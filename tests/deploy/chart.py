@@ -44,7 +44,7 @@ def rendered(profile: str, *more: str) -> list[Manifest]:
 
 
 def refusal(profile: str, *more: str) -> str:
-    """Return what helm says of values that it must refuse."""
+    """Return helm's error for values that it must refuse."""
     answer = helm("template", profile, *more)
     assert answer.returncode != 0, "these values were accepted"
     return answer.stderr
@@ -60,7 +60,7 @@ def of_kind(kind: str, profile: str, *more: str) -> dict[str, Manifest]:
 
 
 def pods(profile: str, *more: str) -> dict[str, Manifest]:
-    """Return what every pod of the release is made of, by the name of what makes it."""
+    """Return the template of every pod of the release, by the name of its controller."""
     return {
         manifest["metadata"]["name"]: manifest["spec"]["template"]
         for manifest in rendered(profile, *more)

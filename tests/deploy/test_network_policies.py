@@ -26,7 +26,7 @@ def policy(name: str, profile: str, *more: str) -> dict[str, Any]:
 
 
 def reached(name: str, profile: str, *more: str) -> list[tuple[Any, list[int]]]:
-    """Return each place that pods of a policy reach, and its ports, but for DNS."""
+    """Return each place that pods of a policy reach, and its ports, except DNS."""
     found = [
         (place, [port["port"] for port in rule["ports"]])
         for rule in policy(name, profile, *more)["egress"]

@@ -187,7 +187,7 @@ def _indented(text: str) -> str:
 
 @st.composite
 def modules(draw: st.DrawFn, *, torch: bool = False) -> dict[str, str]:
-    """Draw the files of one module: `user.py` with the kernel `k`, and those beside it.
+    """Draw the files of one module: `user.py` with the kernel `k`, and those next to it.
 
     With `torch`, its statements use torch, too.
     """

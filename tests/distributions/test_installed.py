@@ -31,7 +31,7 @@ for package in sys.argv[1:]:
 print(json.dumps({"absent": absent, "from": sys.modules[sys.argv[1]].__file__}))
 """
 NOT_NEEDED = {"cuda", "torch"}
-"""Packages of the extra `gpu`, and optional ones beside a worker."""
+"""Packages of the extra `gpu`, and optional ones next to a worker."""
 
 
 def run(program: Path, *arguments: str, cwd: Path) -> str:

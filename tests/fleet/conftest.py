@@ -1,4 +1,4 @@
-"""A fleet on machines of its own, under load. Collected by `make test-fleet` only."""
+"""A fleet on separate machines, under load. Collected by `make test-fleet` only."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _STORE_DISK_BYTES = 64 << 20
 
 
 class Fleet:
-    """Three stores, a bucket, two services, three workers: each on a machine of its own.
+    """Three stores, a bucket, two services, three workers: each on a separate machine.
 
     What a test kills or cuts off, `mend` brings back.
     """
@@ -136,7 +136,7 @@ class Fleet:
         self.wait_until_whole()
 
     def revive(self, *names: str) -> None:
-        """Have parts go on that stand still, start those that ended; services are ready then."""
+        """Resume stopped parts and start those that ended; services are ready then."""
         for name in names:
             if self.parts[name].still_runs():
                 self.parts[name].send(signal.SIGCONT)

@@ -37,7 +37,7 @@ class Posted:
 
 
 class Load:
-    """Posts until it is stopped. `wrong` says in words what no client may see."""
+    """Posts until it is stopped. `wrong` lists everything that no client may see."""
 
     def __init__(self, fleet: Fleet, name: str) -> None:
         self.wrong: list[str] = []
@@ -156,7 +156,7 @@ class Load:
 
 
 def _body(name: str) -> dict[str, Any]:
-    """Return a compilation of its own; every second one takes time, but no CPU time."""
+    """Return a unique compilation; every second one takes time, but no CPU time."""
     if int(name.rpartition(" ")[2]) % 2:
         return bodies.slow(0.5, name)
     return bodies.vector_add(name, stop_after="ttir")

@@ -1,4 +1,4 @@
-"""Workers that stand still, and processes that end, while others wait for what they did."""
+"""Workers that stop, and processes that end, while others wait for their results."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def fetched(name: str, http: httpx.Client, folder: Path) -> Path:
 
 
 def python_client(document: Path, folder: Path) -> str:
-    """Generate a client in Python; return what its generator said."""
+    """Generate a client in Python; return its generator's output."""
     words = ("openapi-python-client", "generate", "--path", document, "--output-path", "client")
     return run(*words, folder=folder)
 

@@ -193,7 +193,7 @@ def test_what_is_updated_in_place_is_restored_in_every_set(launch):
 
 
 def test_fresh_inputs_that_do_not_fit_twice_are_out_of_memory(launch, gpus):
-    elements = gpus[0]["memory_bytes"] * 6 // 10 // 4  # it is no output, so nothing returns
+    elements = gpus[0]["memory_bytes"] * 6 // 10 // 4  # it is not an output, so nothing returns
     bound = Bound().buffer("output_ptr", "fp32", [elements]).scalar("index", 0, "i32")
 
     outcome = launch(bound.job("store_at", timing=TimingOrder(fresh_inputs=True)), after=False)

@@ -46,7 +46,7 @@ def flags_of(service: str) -> list[str]:
         *(flag for name in of.get("cap_drop", []) for flag in ("--cap-drop", name)),
         *(flag for option in of["security_opt"] for flag in ("--security-opt", no_value(option))),
         *("--memory", of["mem_limit"], "--pids-limit", str(of["pids_limit"])),
-        # podman raises both beyond what this process may have, which takes a capability of its own
+        # podman raises both beyond what this process may have, which takes a separate capability
         *("--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096"),
     ]
 

@@ -1,4 +1,4 @@
-"""An image says where it comes from, and has the packages of its locks and no other."""
+"""An image is labelled with its source, and has the packages of its locks and no other."""
 
 from __future__ import annotations
 

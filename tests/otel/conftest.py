@@ -1,6 +1,6 @@
 """An OTLP/HTTP receiver on loopback, and a deployment that exports to it.
 
-Collected by `make test-otel` only, which installs OpenTelemetry into an environment of its own.
+Collected by `make test-otel` only, which installs OpenTelemetry into a separate environment.
 """
 
 from __future__ import annotations

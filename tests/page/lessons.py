@@ -48,7 +48,7 @@ def take_solution(page: Page) -> None:
 
 
 def run(page: Page) -> Locator:
-    """Run the kernel; return what is said of it."""
+    """Run the kernel; return the text about it."""
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator("#state:is(.succeeded, .failed)").wait_for()
     return page.locator("#state")

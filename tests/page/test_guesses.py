@@ -1,4 +1,4 @@
-"""Types and values that the page fills in are shown as guesses, until somebody changes them."""
+"""Types and values that the page fills in are shown as guesses, until a user changes them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ LISTEN = """() => {
       if (target.closest?.(".cm-announced")) window.announced += target.textContent;
   }).observe(document.body, { childList: true, subtree: true });
 }"""
-"""Keeps announcements to screen readers, which stand in the page for a moment."""
+"""Keeps announcements to screen readers, which are in the page for a moment."""
 
 
 def test_the_keyboard_shows_and_hides_a_text(page: Page) -> None:

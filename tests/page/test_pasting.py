@@ -49,7 +49,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 
 def outcome(page: Page, source: str) -> str:
-    """Paste a source over everything; return what the page says of it."""
+    """Paste a source over everything; return the page's text about it."""
     page.evaluate("document.getElementById('state').className = 'waiting'")
     write(page, source)
     state = page.locator("#state:is(.succeeded, .failed)")

@@ -20,7 +20,7 @@ from tests.page.test_everywhere import violations
 
 
 def small_vector_add(page: Page, elements: int = 100, block: int = 32) -> Locator:
-    """Open the pane with a launch of the first example, in blocks of so many elements."""
+    """Open the pane with a launch of the first example, in blocks of `block` elements."""
     run = add_pane(page, "Run")
     for name in ("x_ptr", "y_ptr", "output_ptr"):
         run.get_by_role("group", name=name).get_by_label("shape").fill(str(elements))

@@ -1,4 +1,4 @@
-"""TTIR of kernels, made by the real Triton in this process, and what a proof says of it."""
+"""TTIR of kernels, from the real Triton in this process, and the proofs about it."""
 
 from collections.abc import Sequence
 from functools import cache

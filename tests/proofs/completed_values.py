@@ -1,6 +1,6 @@
 """Gives each name of a proof some value, one after the other, whatever the earlier ones have.
 
-This must work: a fact that some earlier values contradict says something of these, and would prove
+This must work: a fact that some earlier values contradict is about these, and would prove
 what does not hold where the name has no value, or where an integer does not fit.
 """
 

@@ -1,4 +1,4 @@
-"""Draws sizes that keep a contract, read as its text says it: apart from the prover."""
+"""Draws sizes that keep a contract, read from its text, separately from the prover."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -120,7 +120,7 @@ def _is_within(
 
 
 def _names(expression: Expression, contract: Contract) -> Iterator[str]:
-    """Yield the names of an expression, and of what it is fixed to."""
+    """Yield the names of an expression, and of the value that it is fixed to."""
     match expression:
         case ContractName(text):
             yield text

@@ -2,9 +2,9 @@
 
     $ .venv/bin/python -m tests.proofs.mutants --mutants 40 --seed 1 --results mutants.jsonl
 
-`refuted` says that the CPU device confirmed it. A mutant whose access leaves its buffer in a random
-launch must not be proved there. Mutants that stand in the results are not tried again; `--most`
-ends the process after some, as z3 keeps memory.
+`refuted` means that the CPU device confirmed it. A mutant whose access leaves its buffer in a
+random launch must not be proved there. Mutants that are in the results are not tried again;
+`--most` ends the process after some, as z3 keeps memory.
 """
 
 import argparse

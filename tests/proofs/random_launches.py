@@ -2,7 +2,7 @@
 
     $ .venv/bin/python -m tests.proofs.random_launches --launches 1000 --seed 1
 
-Sizes are drawn, and changed until they keep the contract as its text says it, without the prover's
+Sizes are drawn, and changed until they keep the contract as its text is read, without the prover's
 reading. Some programs of the grid then run with buffers that have extents but no bytes.
 `--kernels PATH` takes the kernels that `benchmarks/proofs_of_corpus.py` proved, `--minutes` stops
 after a time, and `--counts PATH` adds each kernel's launches to a file.

@@ -63,7 +63,7 @@ class Effort:
 
 
 def proof_report(kernel: KernelToProve) -> ProofReport:
-    """Return what the prover says before any re-check.
+    """Return the prover's answer before any re-check.
 
     Raises Unsupported, ProofLimitReached, ContractError.
     """

@@ -16,7 +16,7 @@ IDLE_S = 0.25
 """After this long without an answer a case ends: its bytes may be no whole request."""
 _PROBE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 _PROBES_PER_WAIT = 2
-"""The number of our own requests that must be answered first: a slow service is not dead."""
+"""The number of probes that must be answered first: a slow service is not dead."""
 MAX_SHOWN = 600
 _PROBE_S = 60.0
 _T = TypeVar("_T")

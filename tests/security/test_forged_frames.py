@@ -1,4 +1,4 @@
-"""Anything but one whole answer of the child's own job is no answer."""
+"""Anything but one whole answer of the child's own job is refused."""
 
 import pytest
 

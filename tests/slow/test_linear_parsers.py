@@ -129,7 +129,7 @@ def test_twice_the_text_takes_twice_the_time(name: str) -> None:
 
 
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return every pattern that a module of ours compiles."""
+    """Return every pattern that one of our modules compiles."""
     found = {}
     for package in (worker, service, store, compiler, launch, programs, sweeps):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):

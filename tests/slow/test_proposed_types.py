@@ -1,7 +1,7 @@
 """Kernels of public packages compile without a type or a value being given.
 
 They were drawn at random from packages of benchmarks/corpus, of the kernels whose files Triton 3.9
-can load here: six of sixty need torch when they are imported, and one is no valid kernel.
+can load here: six of sixty need torch when they are imported, and one is not a valid kernel.
 """
 
 from __future__ import annotations

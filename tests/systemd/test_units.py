@@ -15,7 +15,7 @@ UNITS = TESTS.parent / "deploy/systemd"
 STARTED = {"tritond-api.service": UNITS / "tritond-api.service"}
 STARTED |= {"tritond-worker@1.service": UNITS / "tritond-worker@.service"}
 MAX_EXPOSED = {"tritond-api.service": 12, "tritond-worker@1.service": 43}
-"""Tenths of what `systemd-analyze security` says; 100 is without any protection."""
+"""The score of `systemd-analyze security` in tenths; 100 is without any protection."""
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -26,7 +26,7 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", STARTED)
 def test_systemd_finds_no_fault(name: str, tmp_path: Path) -> None:
-    # it looks for the command, which stands in an environment that this machine need not have
+    # it looks for the command, which is in an environment that this machine need not have
     text = (
         STARTED[name]
         .read_text()

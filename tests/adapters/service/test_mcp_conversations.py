@@ -65,7 +65,7 @@ class Conversation:
     wrong: dict[str, Any]
     leads_to: str
     says: str = ""
-    """The right word, which the answer has beside that."""
+    """The right word, which the answer also has."""
     fault: str | None = "request"
     tool: str = "compile"
     right: dict[str, Any] = field(default_factory=lambda: COMPILED)

@@ -1,4 +1,4 @@
-"""Random kernels on the CPU device beside an oracle: `python -m tests.differential.kernels`."""
+"""Random kernels on the CPU device against an oracle: `python -m tests.differential.kernels`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.differential.kernels.exact_numbers import KINDS, Kind
 from tests.differential.kernels.tiles import INT1, INT32, Node, Shape
 
 Maker = Callable[["Any", Kind, Shape, int], "Node | None"]
-"""Makes an expression of a type and a shape, its operands so many operations deep."""
+"""Creates an expression of a type and a shape, with operands of the given depth."""
 SHAPES: Sequence[Shape] = (
     (8,), (16,), (32,), (64,), (2,), (1,), (4, 8), (8, 4), (2, 16), (16, 2), (8, 8), (1, 16),
     (16, 1), (4, 4), (2, 4, 4), (4, 2, 2), (1, 4, 2),

@@ -1,4 +1,4 @@
-"""Holds every form of a generated kernel to the oracle, and says where one differs."""
+"""Holds every form of a generated kernel to the oracle, and reports where one differs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def disagreements(kernel: Kernel, wanted: Expected | None) -> list[Disagreement]
             made = run()
             wanted = _numbers(kernel, made) if wanted is None else wanted
             what = _difference(kernel, wanted, made)
-        except Exception:  # noqa: BLE001 - whatever the device raises is what it says
+        except Exception:  # noqa: BLE001 - any error of the device is its answer
             what = "it raised\n" + "".join(traceback.format_exc(limit=-4))
         if what:
             found.append(Disagreement(kernel, stage, way, what))

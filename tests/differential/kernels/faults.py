@@ -71,7 +71,7 @@ def merge_branches_by_the_first_program() -> None:
 
 
 def forget_other() -> None:
-    """Load 0 where a mask is false, whatever `other` says."""
+    """Load 0 where a mask is false, whatever `other` is."""
     load: Any = ProgramMemory.load
 
     def without(self: Any, pointer: Any, mask: Any = None, other: Any = None, *rest: Any) -> Any:

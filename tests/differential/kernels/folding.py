@@ -37,7 +37,7 @@ from tests.differential.kernels.tiles import (
 class Combine:
     """A function that a kernel gives to `tl.reduce` or `tl.associative_scan`.
 
-    `takes` is how many tensors are combined; `commutes` says whether a reduction may use it.
+    `takes` is how many tensors are combined; `commutes` is whether a reduction may use it.
     """
 
     body: str

@@ -42,7 +42,7 @@ def number_text(value: Number) -> str:
 
 
 def infix_text(sign: str) -> Text:
-    """Return how an operator stands between two operands."""
+    """Return how an operator is written between two operands."""
     return lambda _, texts: f"({texts[0]} {sign} {texts[1]})"
 
 

@@ -37,7 +37,7 @@ def _still(kernel: Kernel, disagrees: Disagrees) -> bool:
         return disagrees(kernel, answer(kernel))
     except (Undefined, KeyError):  # a variable may be gone
         return False
-    except Exception as refused:  # noqa: BLE001 - a smaller one that is refused is no smaller one
+    except Exception as refused:  # noqa: BLE001 - a refused one is not a smaller one
         return refused is None
 
 

@@ -17,7 +17,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Node:
-    """One operation of an expression; `details` are what its two meanings need beside operands."""
+    """One operation of an expression; `details` are what its two meanings need besides operands."""
 
     operation: str
     kind: Kind

@@ -72,7 +72,7 @@ def _in_a_process(start: int, end: int) -> Counter[str]:
 def _tried(seed: int) -> Counter[str]:
     """Try the kernel of one seed; count it by its contents."""
     started = process_time()
-    warnings.simplefilter("ignore")  # Triton's, of what it deprecates
+    warnings.simplefilter("ignore")  # Triton's deprecation warnings
     try:
         kernel, wanted = kernel_of(seed)
         found = disagreements(kernel, wanted)

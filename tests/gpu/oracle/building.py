@@ -37,7 +37,7 @@ class Compilers(Children):
 
 
 class NoCase(Exception):
-    """There is nothing to compare; the message says why."""
+    """There is nothing to compare; the message explains why."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _searched(
         except Nondeterministic as error:
             reasons[str(error)[:60]] += 1
             continue
-        except Exception as error:  # noqa: BLE001 - counted, and said in the end
+        except Exception as error:  # noqa: BLE001 - counted, and reported in the end
             reasons[f"{type(error).__name__}: {error}"[:120]] += 1
             continue
         if score > 0 and (best is None or score > best.score):

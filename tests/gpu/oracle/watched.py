@@ -6,7 +6,7 @@ integers. If both runs agree, without a race or an access out of bounds, a GPU m
 result.
 
 A third run flips the last bit of fp32 and fp64 inputs. If that moves a result out of its tolerance,
-a wrong rounding cannot be distinguished from a right one, and the case says so.
+a wrong rounding cannot be distinguished from a right one, and the case reports it.
 """
 
 import itertools
@@ -28,7 +28,7 @@ _SINGLE_BYTES = 4
 
 
 class Nondeterministic(Exception):
-    """The launch cannot be compared; the message says why."""
+    """The launch cannot be compared; the message explains why."""
 
 
 @dataclass

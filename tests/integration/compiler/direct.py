@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def each_in_a_fork(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Answer each line of standard input, in a process of its own."""
+    """Answer each line of standard input, in a separate process."""
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -28,7 +28,7 @@ async def busy(valkey: EmbeddedValkey, redis: StoreClient) -> AsyncIterator[None
         await redis.script_kill()
         await asyncio.gather(script, return_exceptions=True)
         await client.aclose()
-        # otherwise it would refuse for a script of ours that a slow machine holds up
+        # otherwise it would refuse for one of our scripts that a slow machine holds up
         await redis.config_set("busy-reply-threshold", before)
 
 

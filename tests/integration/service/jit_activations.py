@@ -1,4 +1,4 @@
-"""A module that the kernels beside it import."""
+"""A module that the kernels next to it import."""
 
 import triton
 

@@ -44,7 +44,7 @@ HERE = Place()
 
 
 class Process:
-    """A Python program of ours; its output goes to `log`."""
+    """One of our Python programs; its output goes to `log`."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ async def note_tried(redis_url: str) -> None:
 def free_port() -> int:
     """Return a port that is free and stays reserved while these tests run.
 
-    A socket that is bound but does not listen reserves it. A server of ours may listen there
+    A socket that is bound but does not listen reserves it. Our servers may listen there
     repeatedly; connections before that are refused.
     """
     held = socket.socket()

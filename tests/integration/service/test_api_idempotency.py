@@ -1,4 +1,4 @@
-"""`Idempotency-Key` beside launches: batches and compilations that are posted twice."""
+"""`Idempotency-Key` outside of launches: batches and compilations that are posted twice."""
 
 from __future__ import annotations
 

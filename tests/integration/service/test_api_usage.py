@@ -1,4 +1,4 @@
-"""Accounts of callers, limits of keys, metrics of workers and log lines: what a deployment says."""
+"""Accounts of callers, limits of keys, metrics of workers and log lines."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def test_with_a_target_the_autotuner_itself_is_asked(http: httpx.Client) -> None
     body = inspect(http, BY_CODE, target="cuda:90").json()
 
     assert (body["state"], body["problem"]) == ("succeeded", None)
-    assert "expression" in body["kernels"][0]["configs"][0]  # all that the text says
+    assert "expression" in body["kernels"][0]["configs"][0]  # all that the text contains
     reported = body["autotune"]
     assert (reported["kernel"], reported["target"], reported["is_autotuned"]) == (
         "scale",

@@ -1,4 +1,4 @@
-"""Jobs queued by an earlier version succeed, or fail with a sentence that says why."""
+"""Jobs queued by an earlier version succeed, or fail with a sentence that explains why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain model of the job protocol, and what must be true of the store beside it."""
+"""A plain model of the job protocol, and what must be true of the store next to it."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator
@@ -73,7 +73,7 @@ class Ended:
 
 
 class ModelledStore(RuleBasedStateMachine):
-    """The store's scripts, and beside them the model: `jobs` that live, and how others `ended`."""
+    """The store's scripts, and next to them the model: `jobs` that live, and how others `ended`."""
 
     def __init__(self, url: str) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ async def test_a_server_that_is_not_there_is_one_named_error(tmp_path):
 
 
 def test_a_connection_that_was_closed_meanwhile_is_made_again(valkey, monkeypatch):
-    """The service runs on uvloop, which has an error of its own for that."""
+    """The service runs on uvloop, which has a separate error for that."""
     sent = []
     original = UnixDomainSocketConnection.send_packed_command
 

@@ -58,7 +58,7 @@ async def slowly(write: Write) -> None:
 
 
 class Liar:
-    """Answers each GET as `lie` says, and takes each PUT; counts the bytes that it sent."""
+    """Answers each GET with `lie`, and takes each PUT; counts the bytes that it sent."""
 
     def __init__(self) -> None:
         self.lie: bytes | Callable[[Write], Awaitable[None]] = b""

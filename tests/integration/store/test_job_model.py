@@ -1,8 +1,8 @@
-"""The real scripts of the job protocol beside a plain model of it, for random sequences of calls.
+"""The real scripts of the job protocol against a plain model of it, for random sequences of calls.
 
 Hypothesis calls submit, claim, finish and the rest in any order, and lets callers and workers
 vanish between any two commands: a command whose answer was lost, a lease that ends, a reaper that
-falls silent, a wake-up that its worker takes to the grave. After each step the model says what
+falls silent, a wake-up that its worker takes to the grave. After each step the model knows what
 must be true, and Redis must agree. Hypothesis shrinks what fails to a few steps.
 """
 
@@ -51,7 +51,7 @@ job_ids, callers = st.sampled_from(JOBS), st.sampled_from(CALLERS)
 requests, batches = st.sampled_from(REQUESTS), st.sampled_from(BATCHES)
 recent = st.integers(0, 5)
 choice = st.integers(0, 11)
-"""Chooses one of what is there now, so that most calls have an effect."""
+"""Chooses one of the existing items, so that most calls have an effect."""
 
 
 class JobProtocol(ModelledStore):

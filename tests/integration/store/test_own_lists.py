@@ -1,4 +1,4 @@
-"""Lists of what a caller asked for, on the real server."""
+"""Lists of a caller's jobs, on the real server."""
 
 from store import keys
 from store.own_lists import Listing, OwnLists

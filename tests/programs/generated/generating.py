@@ -93,7 +93,7 @@ class _Generator:
             try:
                 with torch.no_grad():
                     self._run(f"{module}\n{statement}")
-            except Exception:  # noqa: BLE001 - whatever torch says of it
+            except Exception:  # noqa: BLE001 - any error of torch's
                 if is_kept:
                     self._modules += [module] if module else []
                     return [*body, statement]

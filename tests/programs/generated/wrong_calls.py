@@ -156,7 +156,7 @@ def _tensor(name: str, usual: tuple[Sequence[int], str], draw: random.Random) ->
 
 
 def program_of(calls: Sequence[str]) -> str:
-    """Return a script that notes for each call the name of what it raises."""
+    """Return a script that notes for each call the name of its error."""
     return _HEAD + "\n".join(f"call(lambda: {one})" for one in calls) + "\nout = torch.ones(1)\n"
 
 
@@ -240,7 +240,7 @@ def _serve() -> None:
 
 @dataclass
 class Comparison:
-    """Compares calls by an `ending` process, and by replays of what `recorder` records."""
+    """Compares calls by an `ending` process, and by replays of tapes from `recorder`."""
 
     ending: EndingProcess
     recorder: RecordingProcess

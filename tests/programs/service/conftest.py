@@ -69,7 +69,7 @@ TIMED: dict[str, Any] = {
 
 
 class ScriptedRecorder:
-    """Replaces a worker with torch: claims programs and ends them as a test says.
+    """Replaces a worker with torch: claims programs and ends them as a test asks.
 
     It records nothing and has no GPU, whatever its `device` ("<target> <model>") claims.
     tests/programs/with_torch covers real programs.

@@ -30,7 +30,7 @@ GLUON = Compilation(
 
 
 class Records:
-    """Stands in for the compilations in a store: it has one record."""
+    """Replaces the compilations in a store: it has one record."""
 
     async def read(self, _):
         return GLUON.model_dump_json().encode()

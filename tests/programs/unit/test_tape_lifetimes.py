@@ -37,7 +37,7 @@ def tape(
     storages: tuple[int, ...] | None = None,
     inputs: tuple[int, ...] = (),
 ) -> Tape:
-    """Return a tape of 1 KiB tensors, each in its own storage unless `storages` says otherwise."""
+    """Return a tape of 1 KiB tensors, each in its own storage unless `storages` differs."""
     lies = storages or tuple(range(8))
     meta = [TensorMeta("fp32", "cuda", (256,), (1,), 0, one) for one in lies]
     given = tuple(TensorRef(one) for one in inputs)

@@ -1,4 +1,4 @@
-"""Tapes of what torch does on the CPU: programs run eagerly, and every ATen op is recorded.
+"""Tapes of torch's work on the CPU: programs run eagerly, and every ATen op is recorded.
 
 Tests compare the result of a replay with the program's own, bit by bit.
 """

@@ -46,7 +46,7 @@ FAULT = LaunchOutcome(LaunchEnding.FAULT, fault={"kind": "illegal_access", "mess
 
 
 class OrderedLaunchers:
-    """Fakes launchers: it ends each program as a test says, and records its orders.
+    """Fakes launchers: it ends each program as a test asks, and records its orders.
 
     A list gives the ends of successive runs.
     """

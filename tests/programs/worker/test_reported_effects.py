@@ -1,4 +1,4 @@
-"""A record's account of what a program's kernels may do to their parameters."""
+"""A record's account of how a program's kernels may change their parameters."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_an_operation_gives_what_the_cpu_device_computes(operation: str) -> None
         assert isinstance(made, Polynomial)
         on_device = int(device_value(text, 1, a, b)[0])
         if not is_exact(evaluator, checks, fixed):
-            continue  # it wraps, or divides by what is no divisor, and a check says so
+            continue  # it wraps, or divides by an invalid divisor, and a check reports it
         exact += 1
         assert can_be(evaluator, equal(made, on_device), fixed), (a, b, on_device)
         if operation not in BOUNDED:  # of these only bounds are known

@@ -24,7 +24,7 @@ PRODUCT = KernelToProve(
 
 
 def verdicts(kernel: KernelToProve) -> dict[str, str]:
-    """Return what the prover says of the only access."""
+    """Return the prover's answer about the only access."""
     [access] = proof_report(kernel).accesses
     return {check: answer.verdict for check, answer in access.answers.items()}
 

@@ -1,4 +1,4 @@
-"""The contract's text, read apart from the prover: what it says of sizes, and what it refuses."""
+"""The contract's text, read apart from the prover: its statements, and what it refuses."""
 
 import pytest
 

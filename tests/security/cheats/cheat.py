@@ -69,7 +69,7 @@ class Cheat:
     cpu: Answer
     gpu: Answer
     fools: str
-    """Why the naive evaluator says `naive`."""
+    """The reason why the naive evaluator answers `naive`."""
     naive: str = "passed"
     """passed | failed | hangs | dies; several words if it is random."""
     changes: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from tests.security.cheats.cheat import Cheat, failed, verdict
 QUICK: dict[str, Any] = {"timing": {"warmup_repeats": 5, "min_repeats": 40, "max_ms": 20}}
 VALUES: dict[str, Any] = {"timing": QUICK["timing"] | {"fresh_inputs": "values"}}
 NO_ASSEMBLY = failed("needs_gpu")
-"""The CPU device runs no inline assembly, and says so."""
+"""The CPU device runs no inline assembly, and reports it."""
 CAUGHT = verdict("mismatch", findings="state_kept", also="nondeterministic mismatch")
 STATE = (
     Cheat(

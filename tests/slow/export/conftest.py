@@ -1,6 +1,6 @@
 """The compilers of other languages.
 
-A missing one skips its tests, unless TRITOND_EXPORT_TOOLS=required says that they must run (`make
+A missing one skips its tests, unless TRITOND_EXPORT_TOOLS=required makes them run (`make
 test-exports`).
 """
 

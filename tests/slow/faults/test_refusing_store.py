@@ -1,4 +1,4 @@
-"""A deployment whose store refuses writes says so, loses nothing, and recovers by itself."""
+"""A deployment whose store refuses writes reports it, loses nothing, and recovers by itself."""
 
 import asyncio
 import time

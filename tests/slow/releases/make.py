@@ -1,7 +1,7 @@
 """`python -m tests.slow.releases.make`: a data folder of this version, for the tests of later ones.
 
 Each release adds one, and a released one never changes: `0.1.0.tar.xz` is the folder, and
-`0.1.0.json` says what is in it.
+`0.1.0.json` lists what is in it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Types that are said once: above the kernel, in pyproject.toml, or by use."""
+"""Types that are given once: above the kernel, in pyproject.toml, or by use."""
 
 from __future__ import annotations
 

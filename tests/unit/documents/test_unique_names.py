@@ -1,4 +1,4 @@
-"""A class name is defined once in a package, so an import says which one is meant.
+"""A class name is defined once in a package, so an import shows which one is meant.
 
 Limits have one spelling.
 """
@@ -14,7 +14,7 @@ from jobs.features import NAMES
 ROOT = Path(__file__).parents[3]
 PACKAGES = (*"compiler launch jobs store worker service adapters client/tritonc".split(), *NAMES)
 STAND_INS = ROOT / "compiler/front/stubs"
-"""Each of its modules stands in for another library, whose names it repeats."""
+"""Each of its modules replaces another library, whose names it repeats."""
 FOLDERS = sorted(
     {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")} - {STAND_INS}
 )

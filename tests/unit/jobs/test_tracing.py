@@ -1,4 +1,4 @@
-"""Tracing is off unless an endpoint is named, and then says what is missing."""
+"""Tracing is off unless an endpoint is named, and then reports what is missing."""
 
 import pytest
 

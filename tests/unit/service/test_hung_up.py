@@ -20,7 +20,7 @@ ASKED = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 
 
 class Application:
-    """Its requests take a thread each, and have no end of their own."""
+    """Its requests take a thread each, and do not end by themselves."""
 
     def __init__(self) -> None:
         self.threads = CallerThreads()

@@ -52,7 +52,7 @@ class Served:
         config = uvicorn.Config(
             answer, port=0, http=protocol, interface="asgi3", lifespan="off", log_config=None
         )
-        setattr(config, "timeout_keep_alive", idle_s)  # noqa: B010 - uvicorn says int
+        setattr(config, "timeout_keep_alive", idle_s)  # noqa: B010 - uvicorn's type is int
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

@@ -89,7 +89,7 @@ def places_in(value: Any, written: Any, at: At = ()) -> Iterator[Place]:
 
 
 def _is_optional(field: FieldInfo) -> bool:
-    is_tag = get_origin(field.annotation) is Literal  # without it, nothing says what the record is
+    is_tag = get_origin(field.annotation) is Literal  # without it, nothing shows what the record is
     return not (field.is_required() or is_tag)
 
 

@@ -22,7 +22,7 @@ Holders = dict[Place, set[tuple[int, int]]]
 
 
 def drawn_by_triton(layout: Any, shape: Sequence[int]) -> Holders:
-    """Return what Triton's own view of a distributed layout of up to two dimensions says."""
+    """Return Triton's own view of a distributed layout of up to two dimensions."""
     text = gluon_ir.get_layout_view(layout, list(shape), False)
     cells = [_HOLDER.findall(cell) for cell in _CELL.findall(text) if "T" in cell]
     places = list(itertools.product(*map(range, shape)))
@@ -34,7 +34,7 @@ def drawn_by_triton(layout: Any, shape: Sequence[int]) -> Holders:
 
 
 def held_by(bases: dict[str, list[list[int]]], rank: int, warp_size: int) -> Holders:
-    """Return what our answer says of the same."""
+    """Return our answer about the same."""
     found: Holders = defaultdict(set)
     counts = {name: range(1 << len(bases[name])) for name in ("register", "lane", "warp")}
     for register, lane, warp in itertools.product(*counts.values()):

@@ -1,4 +1,4 @@
-"""A faulty kernel stops before its bad access, and the finding says where."""
+"""A faulty kernel stops before its bad access, and the finding has its place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A race among so many programs that not all can be examined in time."""
+"""A race among more programs than can be examined in time."""
 
 import math
 

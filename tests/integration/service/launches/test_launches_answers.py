@@ -78,7 +78,7 @@ def test_headers_of_a_finished_launch(http: httpx.Client) -> None:
 
 
 def test_without_waiting_it_is_202_and_get_waits(http: httpx.Client) -> None:
-    # so many elements take longer than the answer
+    # this many elements take longer than the answer
     posted = http.post(PATH, json=bodies.vector_add(4_000_000))
     got = http.get(posted.headers["location"], params={"wait": 60})
 

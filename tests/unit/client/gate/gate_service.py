@@ -170,7 +170,7 @@ def resources(target: str = "cuda:90", **changes: Any) -> dict[str, Any]:
 
 
 def asking_for(module: str) -> Compiled:
-    """Return an answer that asks for a module until it is sent, or said to be absent."""
+    """Return an answer that asks for a module until it is sent, or reported as absent."""
     problem = {"slug": "missing_module", "detail": "modules were not sent", "needs": [module]}
 
     def compiled(posted: dict[str, Any]) -> dict[str, Any]:

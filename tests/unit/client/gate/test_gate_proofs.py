@@ -21,7 +21,7 @@ UNKNOWN = {"verdict": "unknown", "reason": "depends on a loaded value: 100 %\n::
 
 @pytest.fixture
 def proving(service: GateService) -> GateService:
-    """A service whose kernel has a contract beside it."""
+    """A service whose kernel has a contract next to it."""
     write_gate(BUDGET, targets='["cuda:80", "cuda:90"]')
     Path("double.contract").write_text("x_ptr: 64\n")
     return service

@@ -30,7 +30,7 @@ COMPLAINT = "fake: fake.cpp:1: int fake(): Assertion `is_right' failed.\n"
 
 
 def search(fails: Callable[[str], bool], module: str = MODULE) -> list[Diagnostic]:
-    """Search with a stage that says the same words for each module that `fails`."""
+    """Search with a stage that prints the same words for each module that `fails`."""
 
     def lower(text: str, changes: Mapping[str, Any]) -> None:
         del changes

@@ -1,4 +1,4 @@
-"""Whatever a valid report of a child says, the worker makes a record of it."""
+"""Whatever a valid report of a child contains, the worker makes a record of it."""
 
 from __future__ import annotations
 

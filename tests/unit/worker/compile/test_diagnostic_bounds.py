@@ -1,4 +1,4 @@
-"""A record keeps a bounded amount of messages, and says once how much is missing."""
+"""A record keeps a bounded amount of messages, and reports once how much is missing."""
 
 from __future__ import annotations
 

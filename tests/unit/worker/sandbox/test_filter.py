@@ -1,4 +1,4 @@
-"""The filter program decides every system call as its profile says, on both architectures.
+"""The filter program decides every system call by its profile, on both architectures.
 
 A small BPF interpreter runs it here.
 """

@@ -10,7 +10,7 @@ from worker.launch.cases.cases import Cases as OfLaunch
 
 
 class Cases:
-    """Cases that end when a test says so."""
+    """Cases that end when a test asks."""
 
     def __init__(self, count, failing=()):
         self.begun, self.reported, self.cancelled = [], [], []
