@@ -44,13 +44,13 @@ class BodiesInFlight:
             self._drop_while(
                 lambda: self.held_bytes[caller] > self._caller_limit_bytes,
                 [each for each in self.arriving if each.caller == caller],
-                f"Your bodies take more than {self._caller_limit_bytes} bytes together",
+                f"Your request bodies exceed {self._caller_limit_bytes} bytes in total",
             )
         if self._total_bytes > self._limit_bytes:
             self._drop_while(
                 lambda: self._total_bytes > self._limit_bytes,
                 self.arriving,
-                f"The bodies of all requests take more than {self._limit_bytes} bytes together",
+                f"The bodies of all requests exceed {self._limit_bytes} bytes in total",
             )
 
     def let_go(self, caller: str, size_bytes: int) -> None:

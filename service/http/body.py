@@ -35,7 +35,7 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
     _check_content_type(content_type)
     coding = request.headers.get("content-encoding", "identity")
     if coding.strip().lower() not in {"", "identity"}:
-        detail = f"Content-Encoding is {coding!r}; send the body as it is"
+        detail = f"Content-Encoding {coding!r} is not supported; send the body uncompressed"
         headers = {"Accept-Encoding": "identity"}
         raise ProblemRaised("unsupported_media_type", detail, headers=headers)
     return bytes(await read_bytes(request, limit_bytes))

@@ -139,8 +139,8 @@ async def _refused(request: Request, problem: ProblemRaised) -> ProblemRaised | 
 def _unknown_host(hosts: Sequence[bytes]) -> ProblemRaised:
     sent = b", ".join(hosts).decode("latin-1")[:255]
     detail = (
-        f"Host is {sent!r}, and without API keys this service answers to "
-        f"{', '.join(sorted(LOOPBACK_NAMES))} and the names in TRITOND_ALLOWED_HOSTS only"
+        f"Host is {sent!r}, and without API keys this service answers only to "
+        f"{', '.join(sorted(LOOPBACK_NAMES))} and the names in TRITOND_ALLOWED_HOSTS"
     )
     return ProblemRaised("misdirected", detail)
 

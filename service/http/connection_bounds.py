@@ -102,7 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Take the connection, unless there are too many."""
         super().connection_made(transport)  # type: ignore[arg-type]
         if len(self.connections) > self._bounds.connections:
-            detail = f"The service has {self._bounds.connections} connections, its most"
+            detail = f"The service has {self._bounds.connections} connections, its limit"
             self.transport.write(Refused(503, "too_many_connections", detail).answer())
             self.transport.close()
         else:
@@ -157,8 +157,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._around_left_bytes = min(left_bytes, MAX_AROUND_BODY_BYTES)
             if left_bytes < 0:
                 detail = (
-                    "Sizes of chunks, their extensions and trailers take more than the body and "
-                    f"{MAX_AROUND_BODY_BYTES} bytes"
+                    f"Chunk sizes, extensions and trailers take over {MAX_AROUND_BODY_BYTES} bytes "
+                    "more than the body"
                 )
                 self._refuse(Refused(413, "too_large", detail))
 
@@ -174,7 +174,7 @@ class BoundedProtocol(HttpToolsProtocol):
             detail = f"{method[1].decode()} is not a known method"
             self._refuse(Refused(501, "not_implemented", detail))
         else:
-            detail = f"This is not a request of HTTP/1.1: {error}"
+            detail = f"This is not an HTTP/1.1 request: {error}"
             self._refuse(Refused(400, "malformed_request", detail))
 
     def on_message_begin(self) -> None:
@@ -320,7 +320,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.loop.time() < self._body_began_s + may_take_s:
             self._await_body()
         else:
-            detail = f"The body took more than {timeout_s:g} s, and a second for each 16 KiB of it"
+            detail = f"The body took longer than {timeout_s:g} s plus 1 s per 16 KiB"
             self._refuse(Refused(408, "request_timeout", detail))
 
     def _stop_timer(self) -> None:

@@ -31,7 +31,7 @@ class CaseEvent(BaseModel):
     index: int
     name: str | None
     verdict: str | None
-    problem: str | None = Field(description="the slug of why it has no verdict")
+    problem: str | None = Field(description="the slug of the problem, if there is no verdict")
 
 
 class ItemEvent(BaseModel):

@@ -50,7 +50,7 @@ def check_json_size(body: bytes, most: JsonSize = OF_BODY) -> None:
     if _count(outside, b"[{") > most.containers:
         raise _too_many(most.containers, "JSON lists and objects")
     if has_digits and _LONG_NUMBER.search(outside):
-        detail = f"A number in the body has more than {MAX_DIGITS} digits; no field takes as many"
+        detail = f"A number in the body has more than {MAX_DIGITS} digits; no field takes that many"
         raise ProblemRaised("invalid_json", detail)
 
 
@@ -75,5 +75,5 @@ def _without_strings(body: bytes, most: JsonSize) -> bytes | None:
 
 
 def _too_many(limit: int, what: str) -> ProblemRaised:
-    detail = f"The body holds more than {limit} {what}; send fewer, in several requests"
+    detail = f"The body holds more than {limit} {what}; split it into several requests"
     return ProblemRaised("too_large", detail, limit=limit)

@@ -138,8 +138,8 @@ def _json_bytes(headers: Iterable[tuple[bytes, bytes]]) -> int:
 
 def _too_large(size_bytes: int) -> ProblemRaised:
     detail = (
-        f"The answer has {size_bytes} bytes, more than the {MAX_ANSWER_BYTES} of any JSON answer; "
-        "ask for less at once"
+        f"The answer has {size_bytes} bytes, more than the limit of {MAX_ANSWER_BYTES} for a JSON "
+        "answer; ask for less"
     )
     return ProblemRaised("too_large", detail, limit=MAX_ANSWER_BYTES)
 

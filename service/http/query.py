@@ -148,7 +148,7 @@ def _preferences(headers: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _malformed(header: str) -> ProblemRaised:
-    detail = f"Prefer is {header[:200]!r}; write for example Prefer: wait=30"
+    detail = f"Prefer {header[:200]!r} is not understood; write, for example, Prefer: wait=30"
     return ProblemRaised("invalid_request", detail, parameter="Prefer")
 
 

@@ -48,7 +48,7 @@ def check_head(url: bytes, headers: Headers, *, is_upgrade: bool) -> None:
     _check_target(url, headers)
     _check_transfer_coding(headers)
     if is_upgrade and _has_body(headers):
-        detail = "A request with Upgrade has no body here; send it without Upgrade"
+        detail = "A request with an Upgrade header cannot have a body; remove the header"
         raise Refused(400, "malformed_request", detail)
 
 
@@ -67,7 +67,8 @@ def _check_target(url: bytes, headers: Headers) -> None:
     authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
     hosts = [value.lower() for name, value in headers if name == b"host"]
     if scheme not in {b"http", b"https"} or hosts != [authority]:
-        detail = f"The target is {url[:255].decode('latin-1')!r}, and Host is another; send a path"
+        named = url[:255].decode("latin-1")
+        detail = f"The request line names {named!r}, but Host names another host; send only a path"
         raise Refused(421, "misdirected", detail)
 
 
@@ -75,7 +76,8 @@ def _check_transfer_coding(headers: Headers) -> None:
     """Raise Refused for a body that is coded in another way, too."""
     for name, value in headers:
         if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-            detail = f"Transfer-Encoding is {value[:255].decode('latin-1')!r}; send chunked alone"
+            coding = value[:255].decode("latin-1")
+            detail = f"Transfer-Encoding is {coding!r}; only `chunked` is supported"
             raise Refused(400, "malformed_request", detail)
 
 

@@ -32,7 +32,7 @@ async def get_artifact(request: Request, key: str, stage: str) -> Response:
     caller = await state.callers.identify(request, "compile")
     if stage not in COMPILED:
         known = ", ".join(BY_NAME)
-        detail = f"There is no stage {stage!r}; there is {known}"
+        detail = f"There is no stage {stage!r}; the stages are {known}"
         raise ProblemRaised("no_such_stage", detail)
     wait = requested_wait(request, state.settings.max_wait_s)
     is_gone = request.is_disconnected

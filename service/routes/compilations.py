@@ -129,7 +129,8 @@ def _included_stages(include: Sequence[str]) -> list[str]:
     stages = [stage for stage in ",".join(include).split(",") if stage]
     for stage in stages:
         if stage not in COMPILED:
-            detail = f"include: there is no stage {stage!r}; there is {', '.join(COMPILED)}"
+            known = ", ".join(COMPILED)
+            detail = f"include: there is no stage {stage!r}; the stages are {known}"
             raise ProblemRaised("invalid_request", detail, parameter="include")
     return stages
 

@@ -71,7 +71,8 @@ async def get_export(request: Request, key: str, format: str) -> Response:  # no
     """Answer a file that launches the kernel without this service."""
     if EXPORTS + format not in KINDS:
         known = ", ".join(k.removeprefix(EXPORTS) for k in KINDS if k.startswith(EXPORTS))
-        raise ProblemRaised("no_such_stage", f"There is no export {format!r}; there is {known}")
+        detail = f"There is no export {format!r}; the exports are {known}"
+        raise ProblemRaised("no_such_stage", detail)
     return await _answer_derived(request, key, EXPORTS + format)
 
 

@@ -101,7 +101,9 @@ def _wanted(stages: Sequence[str]) -> tuple[str, ...]:
     for stage in named:
         if stage not in COMPARED:
             known = ", ".join(COMPARED)
-            detail = f"stages: {stage[:100]!r} has no text to compare; there is {known}"
+            detail = (
+                f"stages: {stage[:100]!r} has no text to compare; the stages with one are {known}"
+            )
             raise ProblemRaised("invalid_request", detail, parameter="stages")
     return tuple(stage for stage in COMPARED if stage in named)
 

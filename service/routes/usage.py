@@ -74,8 +74,8 @@ async def get_usage(request: Request, caller: Of = None) -> UsageAnswer:
     if caller == ALL:
         if (amounts := await state.usage.amounts()) > MAX_AMOUNTS:
             detail = (
-                f"All callers have {amounts} amounts together, and one answer has {MAX_AMOUNTS} "
-                "at most; ask for one caller at a time"
+                f"The usage of all callers has {amounts} entries, and an answer holds at most "
+                f"{MAX_AMOUNTS}; ask for one caller at a time"
             )
             raise ProblemRaised("too_large", detail, limit=MAX_AMOUNTS)
         rows = await state.usage.of_all()

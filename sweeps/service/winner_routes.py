@@ -94,7 +94,7 @@ async def get_winners(
 def _check(format: str, of: str) -> None:  # noqa: A002
     if format not in MEDIA_TYPES:
         known = ", ".join(MEDIA_TYPES)
-        detail = f"Winners have no format {format[:40]!r}; there is {known}"
+        detail = f"Winners have no format {format[:40]!r}; the formats are {known}"
         raise ProblemRaised("not_found", detail)
     if of == "all" and format != "bundle":
         detail = "`of=all` is for a bundle; the other formats are of winners"

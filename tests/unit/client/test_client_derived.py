@@ -60,9 +60,11 @@ def test_an_export_is_bytes(client: Client, tritond: FakeTritond):
 
 
 def test_an_export_that_does_not_exist_says_which_do(client: Client, tritond: FakeTritond):
-    tritond.will_refuse(404, "no_such_stage", detail="There is no export 'go'; there is c, rust")
+    tritond.will_refuse(
+        404, "no_such_stage", detail="There is no export 'go'; the exports are c, rust"
+    )
 
-    with pytest.raises(ProblemError, match="there is c, rust"):
+    with pytest.raises(ProblemError, match="the exports are c, rust"):
         client.export(KEY, "go")
 
 

@@ -47,7 +47,7 @@ def test_one_caller_has_a_limit(sending: Sending):
     sending.begin("quick", 31 * MIB)
 
     assert list(sending.dropped) == ["stalled"]
-    assert sending.dropped["stalled"] == f"Your bodies take more than {60 * MIB} bytes together"
+    assert sending.dropped["stalled"] == f"Your request bodies exceed {60 * MIB} bytes in total"
     assert sending.bodies.held_bytes == {"alice": 31 * MIB, "bob": 20 * MIB}
 
 

@@ -57,7 +57,9 @@ async def test_a_compressed_body_is_refused_with_what_would_be_read(coding: str)
     raised = await refusal(JSON | {"Content-Encoding": coding})
 
     assert raised.slug == "unsupported_media_type"
-    assert str(raised) == f"Content-Encoding is {coding!r}; send the body as it is"
+    assert (
+        str(raised) == f"Content-Encoding {coding!r} is not supported; send the body uncompressed"
+    )
     assert raised.headers == {"Accept-Encoding": "identity"}
 
 

@@ -72,7 +72,7 @@ def test_two_mebibytes_of_small_items_are_not_parsed(item, monkeypatch: pytest.M
 
     assert raised.value.slug == "too_large"
     assert raised.value.members["limit"] in (OF_BODY.values, OF_BODY.containers)
-    assert "send fewer, in several requests" in str(raised.value)
+    assert "split it into several requests" in str(raised.value)
 
 
 def test_lists_within_each_other_count_as_containers():
