@@ -193,5 +193,5 @@ def new_compilation(job: CompileJob, toolchain: Toolchain | None, state: State) 
 
 def cancelled_compilation(job: CompileJob, toolchain: Toolchain | None) -> Compilation:
     """Return what GET answers for ten minutes after the last interest in `job` was withdrawn."""
-    problem = failure_problem("cancelled", "Everybody who asked for this compilation withdrew.")
+    problem = failure_problem("cancelled", "Everyone who asked for this compilation has withdrawn.")
     return amended(new_compilation(job, toolchain, "cancelled"), problem=problem)

@@ -134,7 +134,7 @@ _COMPILATIONS: Final = {
     ),
     Slug.CANCELLED: _failed(
         "request", "Its caller cancelled it",
-        "Everybody who asked for it withdrew.",
+        "Everyone who asked for it has withdrawn.",
         "Post it again if you want it after all.",
         "Its caller cancelled the launch.",
         retryable=True,
@@ -164,7 +164,7 @@ _LAUNCHES: Final = {
         "request", "An argument cannot be made",
         "The arguments, inputs or grid cannot be made, or do not fit on the device.",
         "Change the argument that the detail names.",
-        "/grid/0: must be at least 0, not -1",
+        "/grid/0: is -1; dimension x must be from 1 to 2147483647",
     ),
     Slug.NEEDS_GPU: _failed(
         "request", "The kernel does what the CPU device cannot",
@@ -185,7 +185,7 @@ _PROGRAMS: Final = {
     Slug.NOT_RECORDABLE: _failed(
         "source", "The program cannot be recorded",
         "The program does what a recording cannot hold; `reason` names it.",
-        "Fix the line that `file` and `line` name: `reason` is one of a closed list.",
+        "Fix the line that `file` and `line` name: `reason` is one of a fixed list.",
         "The program reads the value of a tensor, and a recording has none: aten.item",
     ),
     Slug.RECORD_TIMEOUT: _failed(
@@ -202,13 +202,13 @@ _PROGRAMS: Final = {
         "The process that recorded the program ended by SIGSEGV.",
     ),
     Slug.INVALID_TAPE: _failed(
-        "source", "What was recorded of the program is not valid",
+        "source", "The program's recording is invalid",
         "The program changed the process that recorded it.",
         "Leave torch, Triton and the interpreter as they are.",
         "The process that recorded the program sent an invalid tape: /ops/3: unknown op.",
     ),
     Slug.REPLAY_CRASHED: _failed(
-        "service", "What was recorded of the program ended the process that ran it",
+        "service", "The program crashed the process that replayed it",
         "An op or a kernel of the program crashed the process that replays it.",
         "Read the detail; try smaller inputs, or leave out the op.",
         "The process that replayed the program ended in aten.conv2d (SIGSEGV).",
@@ -223,10 +223,10 @@ _REQUESTS: Final = {
         "The body is not JSON: expected value at line 1 column 1",
     ),
     Slug.MALFORMED_REQUEST: _refused(
-        400, "This is no request of HTTP/1.1",
-        "The connection's bytes are not a request of HTTP/1.1.",
+        400, "This is not an HTTP/1.1 request",
+        "The connection's bytes are not an HTTP/1.1 request.",
         "Use an HTTP client, and http:// or https:// as the service is served.",
-        "A request with Upgrade has no body here; send it without Upgrade",
+        "A request with an Upgrade header cannot have a body; remove the header",
     ),
     Slug.UNAUTHORIZED: _refused(
         401, "An API key is needed",
@@ -296,7 +296,7 @@ _REQUESTS: Final = {
     ),
     Slug.UNSUPPORTED_MEDIA_TYPE: _refused(
         415, "The body must be application/json",
-        "The request has no or another `Content-Type`, or an unknown `Content-Encoding`.",
+        "The request has a missing or wrong `Content-Type`, or an unknown `Content-Encoding`.",
         "Send `Content-Type: application/json`.",
         "Content-Type is 'text/plain'; send the body as application/json, in UTF-8",
     ),
@@ -304,19 +304,19 @@ _REQUESTS: Final = {
         421, "This service does not go by that name",
         "A service without keys got a request for another host name.",
         "Use the address that the service listens on, or name its host in `TRITOND_ALLOWED_HOSTS`.",
-        "Host is 'gpu.example', and without API keys this service answers to localhost … only",
+        "Host is 'gpu.example', and without API keys this service answers only to localhost …",
     ),
     Slug.INVALID_REQUEST: _refused(
         422, "The request is not valid",
         "A field is unknown, of the wrong type, out of range or contradicts another.",
         "Read `errors`: each has the JSON pointer of a field and what is wrong with it.",
-        "/options/num_warps: must be a power of 2",
+        "/options/num_warps: 3 is not one of 1, 2, 4, 8, 16, 32",
     ),
     Slug.HINT_VIOLATED: _refused(
         422, "An argument breaks a hint of the compilation",
         "An argument is not what the compilation was promised, such as divisible by 16.",
         "Change the argument, or compile without the hint.",
-        "/arguments/n: 17 is not divisible by 16",
+        "/arguments/n: is 17, not a multiple of 16; this breaks the hint divisible_by_16 …",
     ),
     Slug.UNKNOWN_DIGEST: _refused(
         422, "A file is named by a digest that is not known",
@@ -338,7 +338,7 @@ _REQUESTS: Final = {
     ),
     Slug.NOT_IMPLEMENTED: _refused(
         501, "The method is not known",
-        "The request's method is none of HTTP's.",
+        "The request's method is not an HTTP method.",
         "Use GET, HEAD, POST, PUT, PATCH or DELETE.",
         "BREW is not a known method",
     ),
@@ -368,13 +368,13 @@ _SERVICE: Final = {
         503, 2, "The service has too many connections",
         "The service has as many connections as it may.",
         "Reuse connections, and close idle ones.",
-        "The service has 1000 connections, its most",
+        "The service has 1000 connections, its limit",
     ),
     Slug.TOO_MANY_BODIES: _busy(
         503, 2, "The service holds too many request bodies",
         "Bodies that are still arriving take all the memory for them.",
         "Send fewer large bodies at once.",
-        "The bodies in flight have 268435456 bytes; send fewer at once, or faster",
+        "The bodies of all requests exceed 268435456 bytes in total; …",
     ),
     Slug.NO_TOOLCHAIN: _busy(
         503, 2, "No compiler has registered yet",
@@ -396,7 +396,7 @@ _SERVICE: Final = {
     ),
     Slug.DERIVATION_FAILED: _busy(
         503, 5, "Deriving this failed",
-        "The worker that made a derived artifact was lost, or everybody withdrew.",
+        "The worker that made a derived artifact was lost, or everyone has withdrawn.",
         "Ask again.",
         "All callers withdrew.",
     ),
