@@ -263,7 +263,7 @@ class ProgramRequest(PostedTexts):
     triton: str | None = Field(
         default=None,
         max_length=64,
-        description="a Triton version that the deployment offers; 3.8 is its newest 3.8",
+        description="a Triton version that the deployment offers; `3.8` means the newest 3.8.x",
     )
     stop_after: Literal["tape", "kernels"] | None = Field(
         default=None,

@@ -49,7 +49,7 @@ def check_axes(base: Mapping[str, Any], kind: Kind, axes: Sequence[Axis]) -> Non
     if not isinstance(kernel, dict):
         return
     if kernel.get("ir") is not None:
-        message = "the base is posted IR, which says this itself; post its source"
+        message = "the base is posted IR, which already defines this; post its source"
         _refuse(axes, ("constexprs", "source"), message)
     if kernel.get("specialization_data") is not None:
         message = "the base says constexprs in its `specialization_data`; write them as constexprs"

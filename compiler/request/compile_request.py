@@ -142,7 +142,7 @@ class IrText(BaseModel):
     text: Text = Field(min_length=1, description="an MLIR module with one public tt.func")
     canonicalize: bool = Field(
         default=False,
-        description="run the first passes too: for IR from before them, what Triton calls source",
+        description="also run the first passes, for IR taken before them (Triton's `source`)",
     )
 
     @property
@@ -191,7 +191,7 @@ class CompileRequest(BaseModel):
         default=None,
         min_length=1,
         max_length=256,
-        description="may be left out when only one jit function is not called by another",
+        description="optional if exactly one jit function is not called by another",
     )
     signature: Annotated[Json, WithJsonSchema(_SIGNATURE_SCHEMA)] = Field(
         default=None,
@@ -226,7 +226,7 @@ class CompileRequest(BaseModel):
     triton: str | None = Field(
         default=None,
         max_length=64,
-        description="a Triton version that the deployment offers; 3.8 is its newest 3.8",
+        description="a Triton version that the deployment offers; `3.8` means the newest 3.8.x",
     )
     stop_after: CompiledStage | None = Field(
         default=None, description="default: the target's last stage"
@@ -235,7 +235,7 @@ class CompileRequest(BaseModel):
         default_factory=list, max_length=8, description="artifacts to inline in the answer"
     )
     priority: Literal["interactive", "batch"] = Field(
-        default="interactive", description="batch: behind everybody's interactive work"
+        default="interactive", description="batch: after everyone's interactive work"
     )
     timeout_s: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_S, description="of the execution")] = 60
     refresh: bool = Field(

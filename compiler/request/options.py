@@ -140,7 +140,7 @@ def _contradictions(options: dict[str, Any], target: Target) -> Iterator[tuple[s
     if version is not None and first is not None and version < first:
         yield (
             "ptx_version",
-            f"{target} needs {first} (PTX {first / 10:.1f}) at least, not {version}",
+            f"{target} needs at least {first} (PTX {first / 10:.1f}), not {version}",
         )
 
 

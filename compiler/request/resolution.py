@@ -108,7 +108,7 @@ def read_specialization(request: CompileRequest) -> JitData:
     if request.specialization_data is None:
         return JitData(parse_specialization(request.signature, request.hints, request.constexprs))
     if request.signature or request.hints or request.constexprs:
-        message = "it stands instead of signature, hints and constexprs; give one or the others"
+        message = "it replaces signature, hints and constexprs; give either it or them"
         raise RequestRejected(FieldError("/specialization_data", message))
     return read_jit_data(request.specialization_data)
 
@@ -119,7 +119,8 @@ def offered_target(written: str, toolchain: Toolchain) -> Target:
     if str(target) not in toolchain.targets:
         offered = ", ".join(toolchain.targets)
         message = (
-            f"Triton {toolchain.triton} here cannot compile for {target}. It can for {offered}."
+            f"Triton {toolchain.triton} on this deployment cannot compile for {target}, only for "
+            f"{offered}."
         )
         raise RequestRejected(FieldError("/target", message))
     return target
@@ -152,7 +153,7 @@ def _check_input(request: CompileRequest) -> None:
         return
     errors = [
         FieldError(
-            pointer(name), "posted IR says this itself: leave the field out, or post `source`"
+            pointer(name), "posted IR already defines this: leave the field out, or post `source`"
         )
         for name in OF_SOURCES
         if getattr(request, name, None)
@@ -162,7 +163,7 @@ def _check_input(request: CompileRequest) -> None:
     if "\0" in ir.text:
         errors.append(FieldError("/ir/text", "IR cannot contain NUL characters"))
     if ir.canonicalize and ir.language != "ttir":
-        message = "the passes that canonicalize are TTIR's; TTGIR is past them"
+        message = "only TTIR can be canonicalized; TTGIR comes after those passes"
         errors.append(FieldError("/ir/canonicalize", message))
     if errors:
         raise RequestRejected(*errors)
@@ -171,7 +172,9 @@ def _check_input(request: CompileRequest) -> None:
 def check_absent(module: str | None, absent: Sequence[str]) -> None:
     """Refuse a list of absent modules for a source without a `module`."""
     if absent and module is None:
-        message = "it is of use with `module` only: without one, all that is missing is absent"
+        message = (
+            "it only applies with `module`; without one, every missing module counts as absent"
+        )
         raise RequestRejected(FieldError("/absent", message))
 
 

@@ -139,7 +139,7 @@ def _parse_type(written: Any, at: str, depth: int = 0) -> SpecializedParameter:
     if isinstance(written, list):
         return SpecializedParameter(type=_tuple_type(written, at, depth))
     if written == "constexpr" and depth:
-        message = 'a constant item needs its value: in `constexprs` by its path, such as "pair.1"'
+        message = 'give the constant\'s value in `constexprs` under its path, such as "pair.1"'
         raise RequestRejected(FieldError(at, message))
     if not isinstance(written, str):
         raise RequestRejected(
@@ -154,7 +154,8 @@ def _parse_type(written: Any, at: str, depth: int = 0) -> SpecializedParameter:
         return parameter
     if suffix.strip() not in SUFFIX_HINTS:
         message = (
-            f"{shown(suffix)} after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
+            f"{shown(suffix)} after ':' is not a hint; write :16 (divisible by 16) or "
+            ":1 (equal to 1)"
         )
         raise RequestRejected(FieldError(at, message))
     return parameter.with_hint(SUFFIX_HINTS[suffix.strip()], at)
@@ -256,8 +257,8 @@ def _with_items(
             if hint in _SUFFIXES:
                 _set_item(written, path, _SUFFIXES[hint], at, errors)
             else:
-                message = f"{shown(hint)} cannot be said of an item of a tuple"
-                errors.append(FieldError(at, f"{message}; there are {', '.join(_SUFFIXES)}"))
+                message = f"{shown(hint)} does not apply to a tuple item"
+                errors.append(FieldError(at, f"{message}; use one of {', '.join(_SUFFIXES)}"))
     return written
 
 

@@ -188,7 +188,7 @@ class _Binder:
 
     def _tuple(self, name: str, items: list[Any], at: str, depth: int) -> TupleArgument:
         if depth >= MAX_DEPTH:
-            raise RequestRejected(FieldError(at, f"tuples nest {MAX_DEPTH} deep at most"))
+            raise RequestRejected(FieldError(at, f"tuples can be nested at most {MAX_DEPTH} deep"))
         bound = [
             self._bind(f"{name}.{index}", item, pointer_below(at, index), depth + 1)
             for index, item in enumerate(items)
@@ -310,7 +310,7 @@ def _walked(arguments: Mapping[str, Argument]) -> Iterator[tuple[str, Argument]]
         yield name, argument
         if isinstance(argument, TupleArgument):
             if depth >= MAX_DEPTH or len(argument.items) > MAX_TUPLE_ITEMS:
-                raise _refused(name, "a tuple nests too deep, or is too long")
+                raise _refused(name, "a tuple is nested too deeply, or is too long")
             items = enumerate(argument.items)
             left += [(f"{name}.{index}", item, depth + 1) for index, item in items]
 

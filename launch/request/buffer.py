@@ -140,7 +140,7 @@ def _dtype(argument: str, at: str) -> str:
     except UnknownType as error:
         raise RequestRejected(FieldError(at, str(error))) from None
     if dtype not in ITEM_BYTES:
-        raise RequestRejected(FieldError(at, f"there are no buffers of {dtype}"))
+        raise RequestRejected(FieldError(at, f"a buffer cannot have the dtype {dtype}"))
     return dtype
 
 

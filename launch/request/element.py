@@ -135,7 +135,9 @@ def read_element(raw: Any, dtype: str, at: str) -> Number:
     """
     number = _float(raw) if is_floating(dtype) else _integer(raw, dtype)
     if number is None:
-        raise RequestRejected(FieldError(at, f"{shown(raw)} is no {dtype}; {_expected(dtype)}"))
+        raise RequestRejected(
+            FieldError(at, f"{shown(raw)} is not a valid {dtype}; {_expected(dtype)}")
+        )
     return number
 
 

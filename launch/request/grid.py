@@ -162,13 +162,13 @@ def _refusal(node: ast.AST) -> str | None:
         return None
     text = shown(ast.unparse(node))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return f"{text} divides to a fraction; write // or cdiv(a, b)"
+        return f"{text} may not be an integer; use // or cdiv(a, b)"
     return f"{text} does not belong in a grid; {_BOUNDS.grammar}"
 
 
 def _bounded(extent: int, axis: int) -> int:
     if not 1 <= extent <= LIMITS[axis]:
         shown_extent = extent if extent.bit_length() <= 64 else "an integer beyond 64 bits"
-        message = f"is {shown_extent}; dimension {'xyz'[axis]} goes from 1 to {LIMITS[axis]}"
+        message = f"is {shown_extent}; dimension {'xyz'[axis]} must be from 1 to {LIMITS[axis]}"
         raise FormulaFailed(message)
     return extent

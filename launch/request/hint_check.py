@@ -48,7 +48,10 @@ def _of_pointer(hint: str, buffer: Buffer, bound: BoundArguments) -> str | None:
     if hint == "pointer_range_32":
         if base.size_bytes <= MAX_RANGE_BYTES:
             return None
-        return f"lies in {base.size_bytes} bytes, more than the {MAX_RANGE_BYTES} of its range"
+        return (
+            f"its buffer has {base.size_bytes} bytes, more than the {MAX_RANGE_BYTES} that a "
+            "32-bit range allows"
+        )
     if bound.is_divisible_by_16(buffer):
         return None
     offset_bytes = buffer.offset * ITEM_BYTES[buffer.dtype]

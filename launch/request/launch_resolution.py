@@ -103,7 +103,9 @@ def read_device(raw: Any) -> str | DeviceClass:
         if isinstance(raw, str):
             return DeviceClass(target=str(parse_target(raw)))
     meant = did_you_mean(raw, (AUTO, CPU, GPU)) if isinstance(raw, str) else ""
-    message = f'{shown(raw)} is no device.{meant} Write "auto", "cpu", "gpu" or a target: "cuda:90"'
+    message = (
+        f'{shown(raw)} is not a device.{meant} Write "auto", "cpu", "gpu" or a target: "cuda:90"'
+    )
     raise RequestRejected(FieldError("/device", message))
 
 
@@ -202,7 +204,7 @@ def _fuzz_errors(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldErr
     for index in unknown[:MAX_ERRORS]:
         name = fixed[index]
         known = did_you_mean(name, first.bound.arguments)
-        message = f"{shown(name)} is no argument.{known}"
+        message = f"{shown(name)} is not an argument.{known}"
         yield FieldError(pointer("fuzz", "fixed", index), message)
 
 
@@ -211,7 +213,7 @@ def _wrong_returns(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldE
     unknown = [name for name in request.return_ if name not in outputs]
     known = listed(sorted(outputs))
     for name in unknown[:MAX_ERRORS]:
-        yield FieldError(pointer("return", name), f"is no output; outputs are {known}")
+        yield FieldError(pointer("return", name), f"is not an output; outputs are {known}")
 
 
 def _same_values(request: LaunchRequest, cases: list[Case]) -> Iterator[FieldError]:

@@ -34,7 +34,9 @@ def bind_scalar(raw: Any, at: str) -> Scalar:
     inner_at = pointer_below(at, "value")
     if argument.dtype is None:
         if not is_scalar(argument.value):
-            message = f"{shown(argument.value)} is no number; say its `dtype` to write it as text"
+            message = (
+                f"{shown(argument.value)} is not a number; give its `dtype` to write it as a string"
+            )
             raise RequestRejected(FieldError(inner_at, message))
         return bind_scalar(argument.value, inner_at)
     try:

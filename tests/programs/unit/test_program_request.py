@@ -97,7 +97,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "device": (
         SOURCE | {"device": "tpu"},
         "/device",
-        '"tpu" is no device. Did you mean `gpu`? Write "auto"',
+        '"tpu" is not a device. Did you mean `gpu`? Write "auto"',
     ),
     "target of a device": (
         SOURCE | {"device": {"target": "cuda"}},

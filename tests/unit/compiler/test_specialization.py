@@ -107,7 +107,7 @@ def test_unicode_parameters_are_parameters():
 SIGNATURE = "must be an object of types by parameter name, or a string of types by position"
 TYPE = "a type is a string such as '*fp32:16', or a list of them"
 TUPLE = "tuples hold at most 256 items and nest 8 deep"
-SUFFIX = "after ':' is no hint; write :16 (divisible by 16) or :1 (equal to 1)"
+SUFFIX = "after ':' is not a hint; write :16 (divisible by 16) or :1 (equal to 1)"
 HINTS = "divisible_by_16, equal_to_1, pointer_range_32"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "list": ({"signature": ["*fp32"]}, "/signature", SIGNATURE),

@@ -114,7 +114,7 @@ def test_clusters_are_there_from_hopper_on(target: str):
 
 ONLY_SOMEWHERE: dict[str, tuple[str, Any, str, str, str]] = {
     "cluster launch control": ("clc", True, "cuda:90", "cuda:100", "needs cuda:100 or later"),
-    "PTX version": ("ptx_version", 79, "cuda:90", "cuda:89", "needs 80 (PTX 8.0) at least, not 79"),
+    "PTX version": ("ptx_version", 79, "cuda:90", "cuda:89", "needs at least 80 (PTX 8.0), not 79"),
 }
 
 

@@ -35,7 +35,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "target that is not offered": (
         {"target": "cuda:30"},
         "/target",
-        "Triton 3.9.0 here cannot compile for cuda:30. It can for cuda:80, cuda:90, hip:gfx942.",
+        "Triton 3.9.0 on this deployment cannot compile for cuda:30, only for "
+        "cuda:80, cuda:90, hip:gfx942.",
     ),
     "stage of the other backend": (
         {"stop_after": "hsaco"},

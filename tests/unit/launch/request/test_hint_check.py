@@ -74,7 +74,7 @@ def test_a_broken_hint_is_a_violation(name: str):
 def test_a_range_of_32_bits_is_a_promise_of_small_memory():
     named = parse_specialization({"p": "*i8"}, {"p": ["pointer_range_32"]}, None).named
     large = {"shape": [2**31], "dtype": "i8", "output": True}
-    with pytest.raises(HintViolated, match="lies in 2147483648 bytes"):
+    with pytest.raises(HintViolated, match="its buffer has 2147483648 bytes"):
         check_hints(named, bind_arguments({"p": large}, max_bytes=2**32))
 
 

@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "grid": ({"grid": "1"}, "/grid", "list of one to three"),
     "grid that is too large": ({"grid": ["n_elements * 2**31"]}, "/grid/0", "does not belong"),
     "grid of zero": ({"grid": ["n_elements // 1000"]}, "/grid/0", "is 0"),
-    "grid of a case": ({"cases": [{"grid": ["1/2"]}]}, "/cases/0/grid/0", "write //"),
+    "grid of a case": ({"cases": [{"grid": ["1/2"]}]}, "/cases/0/grid/0", "use //"),
     "fewer repeats at most than at least": (
         {"timing": {"min_repeats": 9, "max_repeats": 8}},
         "/timing/max_repeats",
