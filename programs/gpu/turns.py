@@ -42,7 +42,8 @@ _MIN_TURNS = 3
 _WARM_UP_SHARE = 0.25
 _MAX_WALL_RATIO = 6
 """Limit of the wall time of all turns, as a ratio of `max_ms`, with draws and comparisons."""
-_ALWAYS_COMPARED = 8
+ALWAYS_COMPARED = 8
+"""The number of turns that are compared, however long it takes."""
 _COMPARED_ONE_IN = 8
 _COMPARING_MS_RATIO = 0.1
 """The share of `max_ms` after which only one turn in `_COMPARED_ONE_IN` is compared."""
@@ -176,7 +177,7 @@ class _Turns:
     def _may_compare(self) -> bool:
         """Return True for a turn to compare, which a kernel cannot know."""
         most_s = self._order.max_ms * _COMPARING_MS_RATIO / 1000
-        if self._compared < _ALWAYS_COMPARED or self._compared_s < most_s:
+        if self._compared < ALWAYS_COMPARED or self._compared_s < most_s:
             return True
         return self._chance.randrange(_COMPARED_ONE_IN) == 0
 

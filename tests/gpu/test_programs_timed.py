@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.gpu.program_evaluations import KERNELBENCH_TOLERANCE, samples
+from programs.gpu.turns import ALWAYS_COMPARED
 from tests.gpu.programs_on_gpu import program, reference, reported
 from tests.programs.with_torch.evaluating import evaluate
 
@@ -46,10 +47,12 @@ def test_a_program_is_timed_beside_its_reference(run):
     assert answer["reward"]["speedup"] == answer["speedup"]
 
 
-def test_every_repeat_was_compared_with_what_was_checked(run):
+def test_many_repeats_are_compared_with_the_reference(run):
     timing = run(program("return scaled(x, 2.0)"))["timing"]
 
-    assert timing["checked_repeats"] == timing["repeats"]
+    # on a busy machine comparisons take their share of the time, and then a few are drawn
+    assert min(ALWAYS_COMPARED, timing["repeats"]) <= timing["checked_repeats"]
+    assert timing["checked_repeats"] <= timing["repeats"]
     assert timing["differing_repeats"] == 0
 
 
