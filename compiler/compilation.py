@@ -144,7 +144,8 @@ class Compilation(Record):
     stdout: str
     needs: list[str] = Field(
         default_factory=list,
-        description="of `missing_module`: the modules to post in `files`, or to list in `absent`",
+        description="the modules to post in `files`: those that the kernel lacks "
+        "(`missing_module`), or without which its decorators were left out",
     )
     problem: Problem | None
 

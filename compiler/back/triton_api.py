@@ -42,6 +42,8 @@ INSTALLED = str(Path(triton.__file__).parent)
 VIRTUAL = "/triton"
 LAUNCHABLE = (JITFunction, Autotuner, Heuristics)
 """Classes whose method `run` launches a kernel."""
+TUNERS = {triton.autotune: Autotuner, triton.heuristics: Heuristics}
+"""Decorators that act only at a launch, and what they return."""
 
 
 @dataclass(frozen=True)

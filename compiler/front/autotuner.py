@@ -15,6 +15,7 @@ from compiler.back import triton_api
 from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source
 from compiler.front.ast_source import decode
+from compiler.front.diagnosis import module_errors
 from compiler.front.heuristic_text import NotPlain, place_of, plain_expression
 from compiler.front.jit_function import load_kernel, unwrap
 from compiler.front.module import Loaded
@@ -43,6 +44,7 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
     """
     del send
     loaded, function = load_kernel(order, body.decode())
+    _check_complete(loaded, function, order)
     layers = _layers(loaded, function, order.kernel)
     tuner = _only_tuner(layers, function)
     found = list(tuner.configs) if tuner is not None else []
@@ -61,6 +63,19 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
         source_hash=str(function.cache_key),
         assumptions=loaded.assumptions.made,
     )
+
+
+def _check_complete(loaded: Loaded, function: Any, order: AutotuneOrder) -> None:
+    """Raise `Failure` for a kernel whose tuner was left out: its configurations are not known."""
+    modules = loaded.modules_of_tuners(function)
+    if not modules:
+        return
+    message = (
+        f"the decorators of {function.__name__} need {' and '.join(modules)}, which was not posted"
+    )
+    missing = Failure("missing_module", "frontend", message, module_errors.of_assumptions(loaded))
+    missing.needs = modules if order.module is None else []
+    raise missing
 
 
 def _layers(loaded: Loaded, function: Any, name: str | None) -> list[Any]:

@@ -131,6 +131,7 @@ def _front(
         + module_errors.of_assumptions(loaded, assumptions)
         + front_errors.of_warnings(caught),
         assumptions=assumptions,
+        needs=loaded.modules_of_tuners(function) if order.module is None else [],
     )
 
 

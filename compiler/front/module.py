@@ -26,6 +26,7 @@ from compiler.diagnostic import (
     excerpt,
 )
 from compiler.front import module_execution, posted_folder
+from compiler.front.dropped_statements import DroppedStatement
 from compiler.front.environment import (
     Assumptions,
     LaunchResult,
@@ -35,7 +36,6 @@ from compiler.front.environment import (
 )
 from compiler.front.module_execution import (
     MODULE,
-    DroppedStatement,
     ModuleExecution,
     StatementFailed,
 )
@@ -57,6 +57,10 @@ class Loaded:
     failed: DroppedStatement | None = None
     assumptions: Assumptions = field(default_factory=Assumptions)
     execution: ModuleExecution | None = None
+
+    def modules_of_tuners(self, kernel: Any) -> list[str]:
+        """Return the modules for whose lack tuners above a kernel were left out."""
+        return self.execution.modules_of_tuners(kernel) if self.execution is not None else []
 
     def assumptions_of(self, kernel: Any, name: str | None) -> list[Assumption]:
         """Return the assumptions that a kernel, or anything that it reads, depends on."""

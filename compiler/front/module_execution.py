@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from traceback import walk_tb
@@ -25,7 +25,8 @@ from typing import Any, NoReturn
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
 from compiler.front.code_reach import UserCalls, unnoted
-from compiler.front.environment import Assumptions, StandIn, executing_line, is_lacking
+from compiler.front.dropped_statements import DroppedStatement, dropped_statement, modules_lacked
+from compiler.front.environment import Assumptions, StandIn, StandInUsed, executing_line, is_lacking
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
 from compiler.front.taint import Executed, Taint, TaintAnalysis, Walks
@@ -38,19 +39,14 @@ _ANSWER_NAME = " answer"
 """Not a valid Python name, so that it hides no other."""
 _PEELED = " peeled"
 """The name of the identity function that replaces a decorator that cannot run."""
+_AS_WRITTEN = "the kernel under it is taken as it is written"
 MAX_CPU_S = 30.0
 """The CPU time that a source and all it imports may take."""
 _STDERR = 2
 
 
-@dataclass(frozen=True)
-class DroppedStatement:
-    """A statement that raised and was left out, with the names it would have defined."""
-
-    path: str
-    line: int
-    names: frozenset[str]
-    error: Exception
+def _unchanged(function: Any) -> Any:
+    return function
 
 
 @dataclass(frozen=True)
@@ -91,6 +87,7 @@ class ModuleExecution:
         self.place = (USER_FILE, 1)
         """The file and line of the last statement that was begun."""
         self._tried: dict[str, list[tuple[int, int]]] = {}
+        self._untuned_by: dict[tuple[str, str], list[str]] = {}
         sys.unraisablehook = self._swallowed
 
     def _swallowed(self, unraisable: Any) -> None:
@@ -135,7 +132,8 @@ class ModuleExecution:
             runnable = self._without_absent_decorators(statement, scope)
             run = self._run_one if runnable is statement else self._run_undecorated
             run(runnable, scope, logged=logged)
-            scope.module.__dict__.pop(_PEELED, None)
+            for name in [name for name in scope.module.__dict__ if name.startswith(_PEELED)]:
+                del scope.module.__dict__[name]
             triton_modules.stand_in(statement, scope.module.__dict__)
 
     def _without_absent_decorators(self, statement: ast.stmt, scope: _ExecutionScope) -> ast.stmt:
@@ -150,23 +148,26 @@ class ModuleExecution:
         lacking = [node for node in decorators[:jit] if self._is_lacking(node, namespace)]
         if not lacking:
             return statement
-        return self._peeled(statement, lacking, scope, "is not here")
+        return self._peeled(statement, lacking, scope, f"is not here: {_AS_WRITTEN}")
 
     def _peeled(
-        self, function: ast.FunctionDef, lacking: list[ast.expr], scope: _ExecutionScope, why: str
+        self,
+        function: ast.FunctionDef,
+        lacking: list[ast.expr],
+        scope: _ExecutionScope,
+        why: str,
+        instead: Callable[[Any], Any] = _unchanged,
     ) -> ast.FunctionDef:
-        """Return a function with decorators that change nothing in place of some; note each."""
+        """Return a function with other decorators in place of some, and note each."""
         file = file_in_kernel(scope.path) or USER_FILE
         for node in lacking:
-            message = (
-                f"the decorator @{ast.unparse(node)[:100]} {why}: the kernel under it is taken as "
-                "it is written"
-            )
+            message = f"the decorator @{ast.unparse(node)[:100]} {why}"
             self.assumptions.add(Assumption(file, node.lineno, message))
-        scope.module.__dict__[_PEELED] = _unchanged
+        name = _PEELED + str(len(self.assumptions.log))
+        scope.module.__dict__[name] = instead
         peeled = copy.copy(function)
         peeled.decorator_list = [
-            ast.copy_location(ast.Name(_PEELED, ast.Load()), node) if node in lacking else node
+            ast.copy_location(ast.Name(name, ast.Load()), node) if node in lacking else node
             for node in function.decorator_list
         ]
         return peeled
@@ -176,24 +177,55 @@ class ModuleExecution:
         statement: ast.stmt,
         scope: _ExecutionScope,
         code: types.CodeType,
-        error: BaseException,
+        dropped: DroppedStatement,
     ) -> ast.stmt | None:
-        """Replace the decorator above `@triton.jit` that raised `error`; None if none did.
+        """Replace the decorator above `@triton.jit` that raised; None if none did.
 
-        Triton's own decide what is compiled, so they are never replaced.
+        Triton's own decide what is compiled, so only a tuner is replaced that lacks a module.
         """
         if not isinstance(statement, ast.FunctionDef):
             return None
         namespace, decorators = scope.module.__dict__, statement.decorator_list
         jit = next((i for i, node in enumerate(decorators) if _is_jit(node, namespace)), 0)
-        lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code is code]
+        trace = dropped.error.__traceback__
+        lines = [line for frame, line in walk_tb(trace) if frame.f_code is code]
         for node in decorators[:jit]:
+            if not lines or not node.lineno <= lines[0] <= (node.end_lineno or 0):
+                continue
             root = node.func if isinstance(node, ast.Call) else node
-            module = getattr(_value_of(root, namespace), "__module__", None)
-            is_triton_s = isinstance(module, str) and module.split(".")[0] == "triton"
-            if lines and node.lineno <= lines[0] <= (node.end_lineno or 0) and not is_triton_s:
-                return self._peeled(statement, [node], scope, "cannot run here")
+            value = _value_of(root, namespace)
+            for decorator, kind in triton_api.TUNERS.items():
+                if value is decorator:
+                    return self._untuned(statement, (node, kind), scope, dropped)
+            module = getattr(value, "__module__", None)
+            if not isinstance(module, str) or module.split(".")[0] != "triton":
+                return self._peeled(statement, [node], scope, f"cannot run here: {_AS_WRITTEN}")
         return None
+
+    def _untuned(
+        self,
+        function: ast.FunctionDef,
+        tuner: tuple[ast.expr, type],
+        scope: _ExecutionScope,
+        dropped: DroppedStatement,
+    ) -> ast.stmt | None:
+        """Return a function without a tuner that lacks a module; None if it lacks none."""
+        modules = modules_lacked(dropped, self.dropped)
+        if not modules:
+            return None
+        self._untuned_by[scope.path, function.name] = modules
+        why = (
+            f"needs {' and '.join(modules)}, which was not posted, and is left out: what it would "
+            "set is assumed"
+        )
+        decorator, kind = tuner
+        instead = _unknown_tuner(kind, self.assumptions)
+        return self._peeled(function, [decorator], scope, why, instead)
+
+    def modules_of_tuners(self, kernel: Any) -> list[str]:
+        """Return the modules for whose lack tuners above a kernel were left out."""
+        path = kernel.fn.__code__.co_filename
+        return self._untuned_by.get((path, kernel.__name__), [])
 
     def _run_undecorated(
         self, statement: ast.stmt, scope: _ExecutionScope, logged: int
@@ -273,10 +305,10 @@ class ModuleExecution:
                 for part in apart:
                     self._run_one(part, scope)
                 return None
-            dropped = _dropped(path, statement, error, loses)
+            dropped = dropped_statement(path, statement, error, loses)
             fails_here = self.assumptions.touches != touches or is_lacking(error, self.missing)
             failed = Executed(statement, code, module.__dict__, path, None, True, calls.found)
-            if fails_here and (bare := self._without_failed(statement, scope, code, error)):
+            if fails_here and (bare := self._without_failed(statement, scope, code, dropped)):
                 self._doubt_half_run(failed)
                 return self._run_undecorated(bare, scope, logged)
             if not fails_here and self.taint_analysis.read_by(failed) is None:
@@ -344,8 +376,25 @@ class ModuleExecution:
 _UNKNOWN = StandIn()
 
 
-def _unchanged(function: Any) -> Any:
-    return function
+def _unknown_tuner(base: Any, assumptions: Assumptions) -> type:
+    """Return a class in place of a tuner, of class `base`, that was left out: it knows nothing."""
+
+    class UnknownTuner(base):  # type: ignore[misc]
+        def __init__(self, fn: Any) -> None:
+            self.fn = fn
+            self.arg_names = fn.arg_names
+
+        def run(self, *arguments: Any, **options: Any) -> Any:
+            return self.fn.run(*arguments, **options)
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            words = f"the {name} of a tuner that was left out is not known"
+            assumptions.ask(words)
+            raise StandInUsed(words)
+
+    return UnknownTuner
 
 
 def _fail(dropped: DroppedStatement, scope: _ExecutionScope, error: BaseException) -> NoReturn:
@@ -423,26 +472,6 @@ def _future_flags(tree: ast.Module) -> int:
     for feature in features:
         flags |= getattr(feature, "compiler_flag", 0)
     return flags
-
-
-def _dropped(
-    path: str, statement: ast.stmt, error: BaseException, loses: Collection[str] | None
-) -> DroppedStatement:
-    kept = _with_text(error).with_traceback(error.__traceback__)
-    names = stored([statement]) if loses is None else loses
-    return DroppedStatement(path, statement.lineno, frozenset(names), kept)
-
-
-def _with_text(error: BaseException) -> Exception:
-    """Return `error`, or an equivalent one that can be reported."""
-    try:
-        words = str(error)
-    except BaseException as raised:  # noqa: BLE001 - it is the user's own __str__
-        words = f"its text cannot be made, which raised {type(raised).__name__}"
-    else:
-        if isinstance(error, Exception):
-            return error
-    return RuntimeError(f"{type(error).__name__}: {words}")
 
 
 # The bound on the CPU time of code at module level, which names the line that used it up.

@@ -63,7 +63,7 @@ class FrontReport:
     """The front end's result for a kernel, except for its stages.
 
     `language` is what the back end begins with, `parameters` are those of the run time,
-    `constexprs` the defaults that were used.
+    `constexprs` the defaults that were used, `needs` modules that would change assumptions.
     """
 
     kernel: str
@@ -74,6 +74,7 @@ class FrontReport:
     timings_ms: dict[str, float]
     notes: list[Diagnostic]
     assumptions: list[Assumption]
+    needs: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)

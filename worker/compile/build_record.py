@@ -48,6 +48,7 @@ def build_record(
         complete=not progress.assumptions,
         assumptions=list(progress.assumptions),
         assumed=list(progress.assumed),
+        needs=list(progress.needs),
         stdout=clipped(progress.stdout, STDOUT_CHARS),
     )
     if failure is not None:

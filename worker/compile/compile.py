@@ -168,6 +168,7 @@ class CompileRun:
         )
         self.progress.diagnostics += report.notes
         self.progress.assumptions += report.assumptions
+        self.progress.needs += report.needs
         self.progress.parameters = with_defaults(self.progress.parameters, report.constexprs)
         self.progress.assumed = [
             AssumedValue(parameter=name, value=plain_value(value), why="is its default")

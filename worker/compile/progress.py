@@ -71,6 +71,7 @@ class Progress:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     assumptions: list[Assumption] = field(default_factory=list)
     assumed: list[AssumedValue] = field(default_factory=list)
+    needs: list[str] = field(default_factory=list)
     stdout: str = ""
     metadata: dict[str, Any] | None = None
     resources: dict[str, int] | None = None

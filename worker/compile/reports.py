@@ -35,6 +35,10 @@ MAX_VALUE_BYTES = 128 << 10
 """The limit for constexprs or metadata, as JSON."""
 MAX_HASHES = 16
 
+ModuleNames = Annotated[
+    list[Annotated[str, Field(max_length=MAX_MODULE_CHARS)]], Field(max_length=MAX_FILES)
+]
+
 # Bounds on the diagnostics and assumptions of children that a record keeps.
 #
 # Pure; used where a child's report is checked, and where those of several are put together.
@@ -261,6 +265,7 @@ class FrontReport(Report):
     constexprs: Values
     notes: Diagnostics
     assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
+    needs: ModuleNames
     timings_ms: Timings
 
 
@@ -338,9 +343,7 @@ class FailureReport(Report):
     message: Message
     reason: Literal["static_assert"] | None = None
     diagnostics: Diagnostics
-    needs: list[Annotated[str, Field(max_length=MAX_MODULE_CHARS)]] = Field(
-        default_factory=list, max_length=MAX_FILES
-    )
+    needs: ModuleNames = Field(default_factory=list)
     """The modules that the source imports and that the caller may have."""
 
 

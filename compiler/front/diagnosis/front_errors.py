@@ -17,8 +17,8 @@ from compiler.front.diagnosis.context import RaisedContext, Rewording, operands,
 from compiler.front.diagnosis.hints import CONSTRUCTS
 from compiler.front.diagnosis.internal_errors import reworded
 from compiler.front.diagnosis.source_places import CallFrame
+from compiler.front.dropped_statements import HOST_LIBRARIES, UNDEFINED, DroppedStatement
 from compiler.front.module import Loaded
-from compiler.front.module_execution import DroppedStatement
 from compiler.slug import STATIC_ASSERT
 
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
@@ -51,7 +51,7 @@ def of_compilation(
     shown = next((frame for frame in reversed(found) if frame.is_users), found[0])
     if environment.was_refused(root):
         return _refused(message, shown, found)
-    undefined = module_errors.UNDEFINED.match(message)
+    undefined = UNDEFINED.match(message)
     for dropped in sorted(loaded.dropped, key=lambda item: item.path != shown.path):
         if undefined and undefined[1] in dropped.names:
             return _caused_by(dropped, undefined[1], shown, loaded.dropped)
@@ -196,7 +196,7 @@ def _caused_by(
 ) -> Failure:
     failure = module_errors.of_definition(dropped, name, others)
     missing = module_errors.missing_module(dropped.error)
-    if missing in module_errors.HOST_LIBRARIES and isinstance(used.node, ast.Name):
+    if missing in HOST_LIBRARIES and isinstance(used.node, ast.Name):
         message = f"{name} cannot be used inside a kernel: it runs on the host"
         hint = f"Use triton.language instead of {missing}, such as tl.exp or tl.sqrt."
         found = used.diagnostic("error", message, hint=hint)

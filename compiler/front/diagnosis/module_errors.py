@@ -22,13 +22,15 @@ from compiler.diagnostic import (
 from compiler.front import environment
 from compiler.front.diagnosis import import_errors, name_errors, wording
 from compiler.front.diagnosis.value_errors import OUTSIDE
+from compiler.front.dropped_statements import (
+    HOST_LIBRARIES,
+    UNDEFINED,
+    DroppedStatement,
+    chain_of,
+)
 from compiler.front.module import Loaded
-from compiler.front.module_execution import DroppedStatement
 from compiler.reading import syntax_errors
 
-HOST_LIBRARIES = frozenset({"torch", "numpy", "jax", "cupy"})
-UNDEFINED = re.compile(r"^(?:name ')?(\w+)'? is not defined")
-_NOT_IMPORTED = re.compile(r"^cannot import name '(\w+)' from .*\(/kernel/")
 _ABSENT = re.compile(r"'Absent'|is not known here: (torch|numpy)")
 _NO_ARGUMENT_OF_JIT = re.compile(r"^jit\(\) got an unexpected keyword argument '(\w+)'")
 _LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu"})
@@ -46,7 +48,7 @@ def of_definition(
     `others` are all statements that raised: when this one only missed a name of theirs, the failure
     is that of the first in the chain, with a note for each that followed from it.
     """
-    *followed, root = _chain_of_definitions(dropped, name, others)
+    *followed, root = chain_of(dropped, name, others)
     cause, wanted = root
     error = cause.error
     unread = file_in_kernel(error.filename or "") if isinstance(error, SyntaxError) else None
@@ -64,33 +66,8 @@ def of_definition(
     detail = f"line {found.line}: {message} (so {wanted!r} is missing)"
     failure = Failure(slug, "frontend", detail, [found, *reversed(notes)])
     if slug == "missing_module" and isinstance(error, ImportError):
-        failure.needs = import_errors.needs_of(error, _span(cause))
+        failure.needs = import_errors.needs_of(error, cause.span)
     return failure
-
-
-def _chain_of_definitions(
-    dropped: DroppedStatement, name: str, others: Sequence[DroppedStatement]
-) -> list[tuple[DroppedStatement, str]]:
-    """Return the statements that raised, each because of the next, with the name each lacks."""
-    chain = [(dropped, name)]
-    while len(chain) <= len(others):
-        last = chain[-1][0]
-        wanted = _lacked(last.error)
-        path = last.error.path if isinstance(last.error, ImportError) else last.path
-        there = [other for other in others if other.path == path]
-        rest = [other for other in there if all(other is not known for known, _ in chain)]
-        cause = next((other for other in rest if wanted in other.names), None)
-        if cause is None:
-            break
-        chain.append((cause, wanted))
-    return chain
-
-
-def _lacked(error: Exception) -> str:
-    """Return the name that a statement raised for, which another one should have made."""
-    pattern = {NameError: UNDEFINED, ImportError: _NOT_IMPORTED}.get(type(error))
-    match = pattern.match(str(error)) if pattern else None
-    return match[1] if match else ""
 
 
 def check_executed(loaded: Loaded) -> None:
@@ -152,7 +129,7 @@ def of_assumptions(
 def _explanation(dropped: DroppedStatement) -> str:
     """Return the exception of a statement, in words that do not mislead."""
     if re.search(OUTSIDE, str(dropped.error)):
-        span = _span(dropped)
+        span = dropped.span
         line = linecache.getline(KERNEL_FOLDER + span.file, span.line)
         called = line[span.column - 1 : (span.end_column or 0) - 1] if span.column else ""
         return f"{called or 'triton.language'} is called outside of a kernel"
@@ -195,12 +172,12 @@ def _import_hint(dropped: DroppedStatement, error: ImportError) -> str | None:
         return advice
     missing = missing_module(error)
     if missing is None:
-        return import_errors.missing_name(error, _span(dropped))
+        return import_errors.missing_name(error, dropped.span)
     if missing in sys.stdlib_module_names:
         return f"Python's {missing} is not there while a kernel is compiled: do without it."
     if missing in HOST_LIBRARIES:
         return f"{missing} does not exist here: keep it out of what the kernel needs."
-    return import_errors.missing_module(_span(dropped), str(error.name))
+    return import_errors.missing_module(dropped.span, str(error.name))
 
 
 def _on_name(name: str) -> str | None:
@@ -241,24 +218,6 @@ def _of_triton(message: str) -> str | None:
 def _at_module_level(
     dropped: DroppedStatement, severity: Severity, message: str, hint: str | None
 ) -> Diagnostic:
-    span = _span(dropped)
+    span = dropped.span
     shown = excerpt(linecache.getlines(KERNEL_FOLDER + span.file), span)
     return diagnostic(severity, "frontend", message, hint=hint, span=span, excerpt=shown)
-
-
-def _span(dropped: DroppedStatement) -> Span:
-    """Return the innermost place in the user's files that a statement raised at."""
-    span = Span(file_in_kernel(dropped.path) or "user.py", dropped.line)
-    for summary in traceback.extract_tb(dropped.error.__traceback__, limit=-50):
-        file = file_in_kernel(summary.filename)
-        if file is not None and summary.lineno:
-            start = getattr(summary, "colno", None)
-            end = getattr(summary, "end_colno", None)
-            span = Span(
-                file,
-                summary.lineno,
-                start + 1 if start is not None else None,
-                getattr(summary, "end_lineno", None),
-                end + 1 if end is not None else None,
-            )
-    return span

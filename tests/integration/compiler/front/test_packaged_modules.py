@@ -20,10 +20,11 @@ def run(
     *,
     module: str | None = "pkg.ops.kernels",
     absent: list[str] | None = None,
+    kernel: str = "k",
 ) -> ChildEnd:
     header: dict[str, Any] = {
         "task": "front",
-        "kernel": "k",
+        "kernel": kernel,
         "module": module,
         "files": files or {},
         "absent": absent or [],
