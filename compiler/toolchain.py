@@ -54,7 +54,7 @@ def toolchain_id(description: dict[str, Any]) -> str:
 
     `worker/compile/toolchain_identity.py` collects that: the members of `ToolchainReport` except
     `language`, the targets that a small kernel compiles for, `policy` (a digest of
-    what children may do, from `worker/sandbox/profile.py`) and `pipeline` (a digest of our
+    the permissions of children, from `worker/sandbox/profile.py`) and `pipeline` (a digest of our
     code, from `worker/code_digest.py`).
     """
     text = json.dumps(description, sort_keys=True, separators=(",", ":"))

@@ -164,8 +164,8 @@ class _Position(NamedTuple):
 def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagnostic]:
     """Return the complaints in `log`, errors at the user's lines if it names them.
 
-    `sources` holds the user's texts by virtual path ("/kernel/user.py"); `stage` is the one under
-    way.
+    `sources` holds the user's texts by virtual path ("/kernel/user.py"); `stage` is the one that
+    runs.
     """
     stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
     lines = {path: text.split("\n") for path, text in sources.items()}

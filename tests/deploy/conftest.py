@@ -1,7 +1,7 @@
 """The Helm chart, rendered with the values of each profile.
 
-Collected by `make test-deploy` only, which installs helm and a validator into an environment of
-their own.
+Collected by `make test-deploy` only, which installs helm and a validator into a separate
+environment.
 """
 
 from __future__ import annotations

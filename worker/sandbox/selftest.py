@@ -1,7 +1,7 @@
 """Tries to break out of a real child, and reports which attempts succeeded.
 
-Every attempt is harmless where it succeeds: signal 0, an own socket that is closed again, a file of
-our own.
+Every attempt is harmless where it succeeds: signal 0, an own socket that is closed again, one of
+our files.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 """One GPU as the worker uses it: one job at a time, a launcher per caller, spares for the next.
 
 After a run that was not clean, the launcher ends and the GPU's health is checked before the next
-job. A GPU that fails the check is cordoned: it takes no more jobs. Programs have launchers of their
-own, which take the same turns. Runs in the worker.
+job. A GPU that fails the check is cordoned: it takes no more jobs. Programs have separate
+launchers, which take the same turns. Runs in the worker.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Measures once what a GPU can do at most: bytes per second, and how short a launch can be.
 
 With our own kernels and memory, when no job runs; FLOPs are not measured: they come from a table of
-what multiprocessors are specified to do. Imported in launchers only.
+the specified operations of multiprocessors. Imported in launchers only.
 """
 
 import ctypes
