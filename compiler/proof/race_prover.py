@@ -25,6 +25,7 @@ from compiler.proof.obligations import Conclusion, Prover, Statements
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.proof_limits import ProofLimitReached
 from compiler.proof.terms import PointerCase, SymbolicAccess, UnreadAccess
+from compiler.proof.unknowns import Unknowns
 from compiler.ttir_to_numpy.mlir_types import element_of
 
 _IN_ANY_ORDER = "atomic operations of several programs meet there, in any order"
@@ -35,6 +36,8 @@ _OF_A_BLOCK = 2
 """The scope "cta": it is atomic for the threads of one program only."""
 _COUNTERS_THAT_WRAP = (4, 5)
 """tt.descriptor_reduce that counts up or down and wraps at its operand, which may differ."""
+_MAX_ROUNDS, _MAX_COMPARED, _MAX_FAILED = 5, 24, 2
+"""Rounds in which names of two programs are compared, names of one, and those that may differ."""
 
 
 @dataclass
@@ -44,6 +47,8 @@ class RaceProver:
     prover: Prover
     accesses: Sequence[SymbolicAccess | UnreadAccess]
     _shared: frozenset[str] = frozenset()
+    _twins: dict[frozenset[str], _Twins] = field(default_factory=dict)
+    """The names of a second program, by the values that it has in common with the first one."""
     _pairs: dict[tuple[int, int], Conclusion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -98,70 +103,121 @@ class RaceProver:
             return Conclusion("unknown", reason=one.why_unknown or other.why_unknown)
         if one.base != other.base:
             return Conclusion("proved")
-        offset, beside = one.offset, other.offset.renamed(self._twin)
+        meeting = _Meeting((a, b), (one, other))
+        twins = self._twins_but(frozenset())
+        given, under = self._where_they_meet(meeting, twins)
+        same, shown = self._same_names(meeting)
+        given += [equal(name(text), name(twins.of(text))) for text in same]
+        under |= shown
+        left, shown = self._programs_apart(given, twins)
+        under |= shown
+        if not left:
+            return Conclusion("proved", under)
+        pairs = [(name(f"program#{axis}"), name(twins.of(f"program#{axis}"))) for axis in left]
+        differ = either(
+            *(at_least(x, y + 1) for x, y in pairs), *(at_least(y, x + 1) for x, y in pairs)
+        )
+        made = self.prover.broken([differ, *given], "nothing shows that programs differ there")
+        return Conclusion(made.verdict, reason=made.reason, model=made.model, case=one)
+
+    def _where_they_meet(
+        self, meeting: _Meeting, twins: _Twins
+    ) -> tuple[list[Formula], Statements]:
+        """Return what holds where two programs access one element."""
+        (a, b), (one, other) = meeting.accesses, meeting.cases
+        offset, beside = one.offset, other.offset.renamed(twins.of)
         given = [a.path, a.mask, one.condition]
-        given += [renamed(part, self._twin) for part in (b.path, b.mask, other.condition)]
+        given += [renamed(part, twins.of) for part in (b.path, b.mask, other.condition)]
         given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
-        given += self._of_exclusive([*given, at_least(offset), at_least(beside)])
+        given += self._of_exclusive([*given, at_least(offset), at_least(beside)], twins)
         under = Statements()
         # what a stride counts must be the same in both
         for letter in sorted(offset.names & set(self.prover.contract.sizes)):
             digits = _counted(offset, letter), _counted(beside, letter)
-            if digits[0] is None or digits[1] is None:
+            if digits[0] is None or digits[1] is None or digits[0] == digits[1]:
                 continue
             same = equal(digits[0], digits[1])
             found = self.prover.shown(same, given)
             if found is not None:
                 given.append(same)
                 under |= found
-        return self._same_program(given, under, one)
+        return given, under
 
-    def _of_exclusive(self, formulas: Sequence[Formula]) -> list[Formula]:
+    def _of_exclusive(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
         """Return that equal bits, of which one operand is equal, have an equal other operand."""
         known, made = self.prover.unknowns, list[Formula]()
-        for text in self._names_behind(formulas):
-            if text not in known.exclusive or self._twin(text) == text:
+        for text in self._behind(formulas):
+            if text not in known.exclusive or twins.of(text) == text:
                 continue
-            differs = opposite(equal(name(text), name(self._twin(text))))
-            a, b = (equal(one, one.renamed(self._twin)) for one in known.exclusive[text])
+            differs = opposite(equal(name(text), name(twins.of(text))))
+            a, b = (equal(one, one.renamed(twins.of)) for one in known.exclusive[text])
             made += [either(differs, opposite(a), b), either(differs, opposite(b), a)]
         return made
 
-    def _names_behind(self, formulas: Sequence[Formula]) -> list[str]:
-        """Return the names in formulas, and in the facts of these names."""
+    def _behind(self, formulas: Sequence[Formula]) -> list[str]:
+        """Return the names in formulas, then those in the facts of these names, and so on."""
         known = self.prover.unknowns.known
-        pending = [text for one in formulas for text in sorted(names_of(one))]
-        found: dict[str, None] = {}
-        while pending:
-            text = pending.pop()
-            if text not in found:
-                found[text] = None
-                facts = known[text].facts if text in known else []
-                pending += [inner for fact in facts for inner in sorted(names_of(fact))]
-        return list(found)
+        behind = dict.fromkeys(text for one in formulas for text in sorted(names_of(one)))
+        pending = list(behind)
+        for text in pending:
+            facts = known[text].facts if text in known else []
+            inner = [inner for fact in facts for inner in sorted(names_of(fact))]
+            pending += [one for one in dict.fromkeys(inner) if one not in behind]
+            behind |= dict.fromkeys(inner)
+        return list(behind)
 
-    def _same_program(
-        self, given: list[Formula], under: Statements, case: PointerCase
-    ) -> Conclusion:
-        grid = self.prover.contract.grid
+    def _programs_apart(self, given: list[Formula], twins: _Twins) -> tuple[list[str], Statements]:
+        """Return the axes of the grid on which two programs may differ that meet."""
+        grid, under = self.prover.contract.grid, Statements()
         left = [axis for axis, size in zip(AXES, grid, strict=True) if size.constant != 1]
         for _ in range(len(left)):  # an axis that is shown equal helps with the next
             for axis in list(left):
                 mine = name(f"program#{axis}")
-                same = equal(mine, mine.renamed(self._twin))
+                same = equal(mine, mine.renamed(twins.of))
                 found = self.prover.shown(same, given)
                 if found is not None:
                     left.remove(axis)
                     given.append(same)
                     under |= found
-        if not left:
-            return Conclusion("proved", under)
-        pairs = [(name(f"program#{axis}"), name(self._twin(f"program#{axis}"))) for axis in left]
-        differ = either(
-            *(at_least(x, y + 1) for x, y in pairs), *(at_least(y, x + 1) for x, y in pairs)
-        )
-        made = self.prover.broken([differ, *given], "nothing shows that programs differ there")
-        return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
+        return left, under
+
+    def _same_names(self, meeting: _Meeting) -> tuple[list[str], Statements]:
+        """Return names that have one value in two programs that meet, where quotients are in play.
+
+        What is shown of a name is put in place, since linear arithmetic does not put equal factors
+        into products: from equal quotients and remainders follow equal dividends.
+        """
+        same, under = list[str](), Statements()
+        offsets = [at_least(case.offset) for case in meeting.cases]
+        varying = [text for text in self._behind(offsets) if text not in self._shared]
+        if not any(text in self.prover.unknowns.quotients for text in varying):
+            return same, under
+        for _ in range(_MAX_ROUNDS):
+            twins = self._twins_but(frozenset(same))
+            given, shown = self._where_they_meet(meeting, twins)
+            under |= shown
+            before, failed = len(same), 0
+            for text in [text for text in varying if text not in same][:_MAX_COMPARED]:
+                equality = equal(name(text), name(twins.of(text)))
+                found = self.prover.shown(equality, given)
+                if found is not None:
+                    given.append(equality)
+                    same.append(text)
+                    under |= found
+                    continue
+                failed += 1
+                if failed == _MAX_FAILED:
+                    break
+            if len(same) in (before, len(varying)):
+                break
+        return same, under
+
+    def _twins_but(self, same: frozenset[str]) -> _Twins:
+        """Return the names of a second program that has these values in common with the first."""
+        if same not in self._twins:
+            mark = f"'{len(self._twins) or ''}"
+            self._twins[same] = _Twins(self.prover.unknowns, self._shared | same, mark)
+        return self._twins[same]
 
     def _names_of_contract(self) -> frozenset[str]:
         """Return the names that all programs share."""
@@ -170,14 +226,31 @@ class RaceProver:
         values = [*bound.extents.values(), *bound.grid, *bound.fixed.values()]
         named = {text for value in values for text in value.names}
         named |= {*bound.sizes, *bound.arguments}
-        return frozenset(self._names_behind([*facts, *(at_least(name(text)) for text in named)]))
+        return frozenset(self._behind([*facts, *(at_least(name(text)) for text in named)]))
 
-    def _twin(self, text: str) -> str:
+
+@dataclass(frozen=True)
+class _Meeting:
+    """Two accesses and a case of each of their addresses: two programs may meet there."""
+
+    accesses: tuple[SymbolicAccess, SymbolicAccess]
+    cases: tuple[PointerCase, PointerCase]
+
+
+@dataclass(frozen=True)
+class _Twins:
+    """The names of a second program: copies of all names that it does not share."""
+
+    unknowns: Unknowns
+    shared: frozenset[str]
+    mark: str
+
+    def of(self, text: str) -> str:
         """Return a name in the other program; its facts are those of the name."""
-        if text in self._shared:
+        if text in self.shared:
             return text
-        made = f"{text}'" if "#" in text else f"{text}#'"
-        unknowns = self.prover.unknowns
+        made = f"{text}{self.mark}" if "#" in text else f"{text}#{self.mark}"
+        unknowns = self.unknowns
         if made not in unknowns.known:
             unknown = unknowns.known.get(text)
             unknowns.define(made, unknowns.range(text))
@@ -185,16 +258,16 @@ class RaceProver:
             if unknown is not None:
                 copy.origin, copy.label = unknown.origin, unknown.label
                 copy.needs = tuple(
-                    (renamed(one, self._twin), tuple(renamed(part, self._twin) for part in where))
+                    (renamed(one, self.of), tuple(renamed(part, self.of) for part in where))
                     for one, where in unknown.needs
                 )
-                copy.guard = tuple(renamed(part, self._twin) for part in unknown.guard)
+                copy.guard = tuple(renamed(part, self.of) for part in unknown.guard)
                 copy.facts = [
-                    part for fact in unknown.facts for part in conjuncts(renamed(fact, self._twin))
+                    part for fact in unknown.facts for part in conjuncts(renamed(fact, self.of))
                 ]
             if text in unknowns.quotients:
                 a, b = unknowns.quotients[text]
-                unknowns.quotients[made] = a.renamed(self._twin), b.renamed(self._twin)
+                unknowns.quotients[made] = a.renamed(self.of), b.renamed(self.of)
         return made
 
 

@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from tests.proofs.compiled_ttir import report_of
 
 TYPES = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
@@ -98,3 +100,50 @@ def test_tiles_that_a_descriptor_stores_do_not_race() -> None:
         )
         verdicts += [made.accesses[0].answers[check].verdict for check in ("bounds", "race")]
     assert verdicts == ["proved", "proved", "proved", "refuted"]
+
+
+GROUPED = """def kernel(y_ptr, m, n, BLOCK: tl.constexpr, GROUP: tl.constexpr):
+    pid = tl.program_id(0)
+    tiles_m, tiles_n = tl.cdiv(m, BLOCK), tl.cdiv(n, 32)
+    in_group = GROUP * tiles_n
+    group = pid // in_group
+    first = group * GROUP
+    rows = min(tiles_m - first, GROUP)
+    tile_m = first + (pid % in_group) % rows
+    tile_n = (pid % in_group) // rows
+    at_m = tile_m * BLOCK + tl.arange(0, BLOCK)[:, None]
+    at_n = tile_n * 32 + tl.arange(0, 32)[None, :]
+    tl.store(y_ptr + at_m * n + at_n, 0.0, mask=(at_m < m) & (at_n < n))
+"""
+
+
+def race_of_tiles(body: str, grid: str) -> str:
+    types = {"y_ptr": "*fp32", "m": "i32", "n": "i32"}
+    constants = {"BLOCK": 64, "GROUP": 8}
+    made = report_of(body, types, f"y_ptr: m * n\ngrid: {grid}\n", constants, checks=["races"])
+    return str(made.accesses[0].answers["race"].verdict)
+
+
+def test_tiles_that_programs_visit_in_groups_do_not_race() -> None:
+    assert race_of_tiles(GROUPED, "cdiv(m, BLOCK) * cdiv(n, 32)") == "proved"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("group * GROUP", "group * (GROUP - 1)"),
+        ("pid // in_group", "pid // (in_group + 1)"),
+        ("(pid % in_group) // rows", "(pid % in_group) // GROUP"),
+    ],
+)
+def test_tiles_of_a_group_that_is_counted_wrong_race(right: str, wrong: str) -> None:
+    body = GROUPED.replace(right, wrong)
+    assert race_of_tiles(body, "cdiv(m, BLOCK) * cdiv(n, 32)") == "refuted"
+
+
+def test_swizzled_tiles_do_not_race() -> None:
+    swizzled = "tl.swizzle2d(*pid, tl.num_programs(0), tl.num_programs(1), GROUP)"
+    head, _, rest = GROUPED.partition("    pid = tl.program_id(0)\n")
+    body = head + "    pid = tl.program_id(0), tl.program_id(1)\n"
+    body += f"    tile_m, tile_n = {swizzled}\n" + rest[rest.index("    at_m") :]
+    assert race_of_tiles(body, "cdiv(m, BLOCK), cdiv(n, 32)") == "proved"
