@@ -258,7 +258,7 @@ def _sweep(args: Namespace, cell: str, client: Client) -> Sweep:
             break
         posted = unposted.post(client)
     if not sweep.finished:
-        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", args.wait_s)
+        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are done", args.wait_s)
     return sweep
 
 

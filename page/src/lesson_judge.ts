@@ -88,7 +88,7 @@ async function untuned(lesson: Lesson, source: string): Promise<Found | null> {
   const named = (values: Record<string, unknown>): string => Object.entries(values).filter(([name]) => !/num_ctas|num_stages/.test(name)).map(([name, value]) => (name === "arguments" ? String(value) : `${name.split(".").at(-1)} ${String(value)}`)).join(", ");
   if (wrong.length) return { said: `${wrong.length} of ${sweep.rows.length} runs of its configurations are wrong.`, details: wrong.slice(0, 4).map(({ values, verdict, problem }) => ({ line: null, text: `${named(values)}: ${verdict ?? problem?.detail ?? "failed"}` })) };
   const count = sweep.rows.length / (1 + lesson.hidden.length);
-  return count < lesson.configurations! ? { said: `Right, but with ${count} configurations; list ${lesson.configurations!}.`, details: [] } : null;
+  return count < lesson.configurations! ? { said: `Right, but has only ${count} configurations; list at least ${lesson.configurations!}.`, details: [] } : null;
 }
 
 /** Post a job and wait for its end. */

@@ -125,7 +125,7 @@ def test_too_few_configurations_solve_nothing(visit: Visit) -> None:
     page = open_lesson(visit, "tuned_row_sum")
     write(page, source_of(page).replace("n_columns, 128)", "n_columns, BLOCK)"))
 
-    expect(run(page)).to_have_text("Right, but with 2 configurations; list 4.")
+    expect(run(page)).to_have_text("Right, but has only 2 configurations; list at least 4.")
     expect(solved(page)).to_be_hidden()
 
 

@@ -110,7 +110,7 @@ async def sweep_and_wait(
 
     A post without an answer is repeated under one idempotency key, so it makes one sweep. It is
     posted again with the modules of the request's package that its rows ask for, under further
-    keys. Raises WaitExpired, if `check`.
+    keys. With `check`, raises WaitExpired.
     """
     await upload_missing(connection, request.uploads.values())
     deadline, asked, package = monotonic() + wait_s, 0, request.package
@@ -129,7 +129,7 @@ async def sweep_and_wait(
                 break
         asked += 1
     if check and not sweep.finished:
-        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are over", wait_s)
+        raise WaitExpired(sweep.id, f"{sweep.over} of {sweep.total} rows are done", wait_s)
     return sweep
 
 

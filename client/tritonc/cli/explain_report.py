@@ -168,7 +168,7 @@ def _shown(explanation: Explanation, found: Sequence[CostFinding], noun: str) ->
 
 def _more(count: int, noun: str) -> Iterator[str]:
     if count > MAX_FINDINGS:
-        yield f"and more {noun}: {count - MAX_FINDINGS}, in --json"
+        yield f"and {count - MAX_FINDINGS} more {noun}; --json has all"
 
 
 def _at(explanation: Explanation, place: Place | None) -> str:

@@ -65,7 +65,8 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=run)
     add = parser.add_argument
     add("file", metavar="FILE", nargs="?", default=DEFAULT_NAME, help=f"default: {DEFAULT_NAME}")
-    text = "first write FILE for the kernels of these files and folders; with --target, --triton"
+    text = "write FILE first, for the kernels in these files and folders; "
+    text += "combine with --target, --triton"
     add("--init", nargs="+", metavar="SOURCE", default=[], help=text)
     add("--kernel", **WORDS, metavar="NAME", help="judge only these kernels of the file")
     add("--target", **WORDS, metavar="TARGET", help="replaces the file's targets")

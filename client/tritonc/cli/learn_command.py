@@ -44,7 +44,12 @@ def add_command(commands: Any) -> None:
     add = parser.add_argument
     add("lesson", metavar="NAME|FILE", nargs="?", help="a lesson, or a file named after one")
     add("--lesson", dest="named", metavar="NAME", help="the lesson of a file with another name")
-    add("--hint", type=int, choices=(1, 2, 3), help="show a hint: the third is nearly all")
+    add(
+        "--hint",
+        type=int,
+        choices=(1, 2, 3),
+        help="show a hint: the third gives nearly everything away",
+    )
     add("--solution", action="store_true", help="show a kernel that is right")
     add_json(parser)
     add_wait(parser, default=120)
@@ -103,7 +108,7 @@ def _show(args: Namespace, lesson: dict[str, Any], terminal: Terminal) -> None:
             file.write(lesson["start"])
         terminal.say(f"wrote {path}; edit it, then: tritonc learn {path}")
     except FileExistsError:
-        terminal.say(f"{path} is yours already; judge it: tritonc learn {path}")
+        terminal.say(f"{path} already exists; to judge it, run: tritonc learn {path}")
 
 
 def _judge(args: Namespace, client: Client, terminal: Terminal, lesson: dict[str, Any]) -> bool:
@@ -175,4 +180,5 @@ def _untuned(
         yield f"wrong with {values}: {row.verdict or row.state}"
     count = len(sweep.rows) // len(lesson["launches"])
     if not wrong and count < lesson["configurations"]:
-        yield f"right, but with {count} configurations; list {lesson['configurations']}"
+        needed = lesson["configurations"]
+        yield f"right, but has only {count} configurations; list at least {needed}"

@@ -57,7 +57,7 @@ def add_command(commands: Any) -> None:
     """Add `prove` to the parser's commands."""
     parser = commands.add_parser(
         "prove",
-        help="prove accesses in bounds and 32-bit integers exact, for all sizes",
+        help="prove, for all sizes, that accesses stay in bounds and 32-bit integers do not wrap",
         epilog=_EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )

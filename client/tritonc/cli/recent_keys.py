@@ -67,9 +67,9 @@ class RecentKeys:
             written.replace(self.path)
 
     def resolved(self, word: str) -> str:
-        """Return the key that `word` means: the last one, one that starts so, or itself.
+        """Return the key that `word` means: the last one, one that starts with it, or itself.
 
-        Raises ArgumentTypeError if several start so, or nothing is the last.
+        Raises ArgumentTypeError if several start with it, or nothing is the last.
         """
         if word == LAST:
             return self._last()
@@ -80,13 +80,13 @@ class RecentKeys:
             return word
         if len(found) > 1:
             listed = ", ".join(key[: len(word) + 8] for key in found[-4:])
-            raise ArgumentTypeError(f"{word}: several recent keys start so: {listed}")
+            raise ArgumentTypeError(f"{word}: several recent keys start with this: {listed}")
         return found[0]
 
     def _last(self) -> str:
         known = self.known()
         if not known:
-            raise ArgumentTypeError(f"{LAST}: no command has made a result of {self.url} yet")
+            raise ArgumentTypeError(f"{LAST}: no command has produced a result from {self.url} yet")
         return known[-1]
 
     def _lines(self) -> list[str]:
@@ -117,18 +117,19 @@ def whole_key(word: str, recent: RecentKeys, client: Client) -> str:
     """Return the key or id that `word` means, `word` itself if it is not a prefix of any.
 
     Results of this machine come first, then those that the service lists for this caller. Raises
-    ArgumentTypeError if several begin so, or none does.
+    ArgumentTypeError if several start with it, or none does.
     """
     key = recent.resolved(word)
     if not is_prefix(key):
         return key
     found = [each for kind in KINDS for each in _listed(client, kind, key)]
     if not found:
-        message = f"{word}: no result of yours begins so; `tritonc list` shows those that are kept"
+        message = f"{word}: none of your results starts with this; "
+        message += "`tritonc list` shows those that are kept"
         raise ArgumentTypeError(message)
     if len(found) > 1:
         listed = ", ".join(each[: len(word) + 8] for each in found[:_MAX_SHOWN])
-        raise ArgumentTypeError(f"{word}: several of your results begin so: {listed}")
+        raise ArgumentTypeError(f"{word}: several of your results start with this: {listed}")
     return found[0]
 
 

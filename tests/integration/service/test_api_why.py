@@ -73,7 +73,7 @@ def test_tritonc_prints_what_made_a_miss(
     main([*url, "compile", *flags, "--constexpr", "BLOCK_SIZE=64"])
     main([*url, "compile", *flags, "--constexpr", "BLOCK_SIZE=128"])
 
-    assert "  constexprs.BLOCK_SIZE: 128, there 64" in capsys.readouterr().err
+    assert "  constexprs.BLOCK_SIZE: 128 here, 64 in the nearest" in capsys.readouterr().err
 
 
 def test_every_input_of_a_key_is_compared() -> None:

@@ -43,7 +43,9 @@ def test_an_ambiguous_prefix_is_an_error(
     RecentKeys.of({"HOME": str(tmp_path)}, URL).add([KEY, OTHER])
 
     assert run_at_home(tritond, tmp_path, "get", "0123") == 2
-    assert "several recent keys start so: 0123456789ab, 0123ffffffff" in capsys.readouterr().err
+    assert (
+        "several recent keys start with this: 0123456789ab, 0123ffffffff" in capsys.readouterr().err
+    )
 
 
 def test_a_prefix_that_is_not_recent_is_looked_up_in_the_lists_of_the_service(
@@ -64,7 +66,10 @@ def test_a_prefix_that_is_not_recent_is_looked_up_in_the_lists_of_the_service(
 
 @pytest.mark.parametrize(
     ("found", "said"),
-    [([], "no result of yours begins so"), ([KEY, OTHER], "several of your results begin so")],
+    [
+        ([], "none of your results starts with this"),
+        ([KEY, OTHER], "several of your results start with this"),
+    ],
 )
 def test_a_listed_prefix_must_be_of_one_result(
     tritond: FakeTritond,
@@ -109,7 +114,7 @@ def test_nothing_is_the_last_of_another_service(
     RecentKeys.of({"HOME": str(tmp_path)}, "http://other.test").add([KEY])
 
     assert run_at_home(tritond, tmp_path, "get", "@last") == 2
-    assert "@last: no command has made a result of http://env.test" in capsys.readouterr().err
+    assert "@last: no command has produced a result from http://env.test" in capsys.readouterr().err
 
 
 def test_the_file_of_keys_is_bounded(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def add_command(commands: Any) -> None:
     add("--priority", choices=["interactive", "batch"])
     add("--timeout-s", type=number, metavar="S", help="time limit of the compilation")
     add("--refresh", action="store_true", help="compile again and replace the cached result")
-    text = "show what is not in the cache: how each key differs from the nearest of your own"
+    text = "for each cache miss, show how its key differs from your nearest earlier one"
     add("--why", action="store_true", help=text)
     add_json(parser)
     add_wait(parser, default=60)

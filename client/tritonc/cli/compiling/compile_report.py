@@ -77,7 +77,8 @@ def flags_to_add(
 def why_lines(why: Mapping[str, Any]) -> str:
     """Return how a key differs from the nearest of the caller's own, a part a line."""
     parts = [
-        f"  {part['part']}: {_written(part['value'])}, there {_written(part['nearest'])}"
+        f"  {part['part']}: {_written(part['value'])} here, "
+        f"{_written(part['nearest'])} in the nearest"
         for part in why.get("differs") or ()
     ]
     return "\n".join([f"why: {why.get('message', '')}", *parts])

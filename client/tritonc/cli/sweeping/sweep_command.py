@@ -220,7 +220,7 @@ def _wait(
         else:
             last = client.sweeps.get(sweep.id, wait_s=args.wait_s, limit=0)
     if not last.finished:
-        raise WaitExpired(last.id, f"{last.over} of {last.total} rows are over", args.wait_s)
+        raise WaitExpired(last.id, f"{last.over} of {last.total} rows are done", args.wait_s)
 
 
 def _drawn(args: Namespace, client: Client, terminal: Terminal, sweep: Sweep) -> Sweep:

@@ -34,7 +34,11 @@ def closing_lines(sweep: Sweep) -> list[str]:
     return [
         *(_winner(winner) for winner in sweep.winners),
         *([f"not run: {pruned}"] if pruned else []),
-        *(["note: the time budget ended before all was done"] if sweep.budget_ended else []),
+        *(
+            ["note: the time budget ran out before everything was done"]
+            if sweep.budget_ended
+            else []
+        ),
         *(f"note: assumed, line {item['line']}: {item['message']}" for item in sweep.assumptions),
         *([f"note: {sweep.note}"] if sweep.note else []),
         *([f"error: {sweep.problem}"] if sweep.problem else []),
@@ -65,7 +69,9 @@ def _winner(winner: Mapping[str, Any]) -> str:
     parts += [f"{median_us:.4g} us"] if median_us is not None else []
     if lead:
         low, high = lead.get("interval_percent") or ("?", "?")
-        ahead = f"{lead.get('percent'):.3g} % before #{lead.get('over')} ({low:.3g} to {high:.3g})"
+        ahead = (
+            f"{lead.get('percent'):.3g} % ahead of #{lead.get('over')} ({low:.3g} to {high:.3g})"
+        )
         parts.append(ahead if lead.get("clear") else f"{ahead}, possibly a tie")
     parts += [] if winner.get("verified") else ["not verified: there is no reference"]
     return ", ".join(parts) + (f"; {winner['note']}" if winner.get("note") else "")

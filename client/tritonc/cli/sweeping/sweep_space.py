@@ -221,6 +221,7 @@ def _example_target(args: Namespace, targets: Sequence[str]) -> str:
     """Return a target of the common backend. Raises ArgumentTypeError if backends differ."""
     backends = {name.partition(":")[0] for name in targets}
     if args.like and len(backends) > 1:
-        message = f"--like gives other types for {' than for '.join(sorted(backends))}: sweep apart"
+        several = " than for ".join(sorted(backends))
+        message = f"--like gives other types for {several}: sweep them separately"
         raise ArgumentTypeError(message)
     return targets[0] if targets else "cuda"

@@ -65,10 +65,10 @@ def test_winners_are_reported_with_their_lead():
     lines = closing_lines(Sweep.from_json(sweep(winners=[winner, none], **members)))
 
     assert lines == [
-        "fastest for large on cuda:90: #0 BLOCK=64, 12.34 us, 5 % before #4 (3 to 7)",
+        "fastest for large on cuda:90: #0 BLOCK=64, 12.34 us, 5 % ahead of #4 (3 to 7)",
         "no winner on cuda:80: times are noisy",
         "not run: 2 spills",
-        "note: the time budget ended before all was done",
+        "note: the time budget ran out before everything was done",
         "note: assumed, line 7: the pruning hook is left out",
         "sweep 5eep: completed, 1 succeeded",
     ]

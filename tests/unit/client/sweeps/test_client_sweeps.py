@@ -45,7 +45,7 @@ def test_arrays_of_base_and_space_are_uploaded(client: Client, tritond: FakeTrit
 def test_a_sweep_that_is_not_over_in_time_is_found_by_its_id(client: Client, tritond: FakeTritond):
     tritond.will_answer(sweep("running"), status=202)
 
-    with pytest.raises(tritonc.WaitExpired, match=r"1 of 1 rows are over .* ask again for 5eep"):
+    with pytest.raises(tritonc.WaitExpired, match=r"1 of 1 rows are done .* ask again for 5eep"):
         client.sweep({"source": ""}, {"target": ["cuda:90"]}, wait_s=0)
 
 
