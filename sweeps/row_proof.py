@@ -40,7 +40,7 @@ def with_proof(row: SweepRow, proof: RowProof) -> SweepRow:
 
 
 def _reasons(proof: Mapping[str, Any], verdict: str | None) -> Iterator[str]:
-    """Yield the accesses that have the verdict of the whole, in a line each."""
+    """Yield one line for each access with the verdict of the whole kernel."""
     for access in proof.get("accesses") or ():
         for check in _CHECKS:
             answer = access.get(check)

@@ -85,7 +85,7 @@ def chain_of(
 
 
 def _lacked(error: Exception) -> str:
-    """Return the name that a statement raised for, which another one should have defined."""
+    """Return the undefined name that a statement needs and another should have defined."""
     pattern = {NameError: UNDEFINED, ImportError: _NOT_IMPORTED}.get(type(error))
     match = pattern.match(str(error)) if pattern else None
     return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""The table of lines that is answered: for every line of the user's, the lines it became.
+"""The line table: for each of the user's lines, the lines that come from it.
 
 A line of an artifact is listed under each of the user's lines on its chain: that of the helper it
 was written in, and those of the calls through which it came to be there.

@@ -29,7 +29,7 @@ class FoundSweep:
 
     @property
     def plan(self) -> SweepPlan:
-        """Its variants."""
+        """The sweep's variants."""
         return self.job.plan
 
     @property

@@ -207,7 +207,7 @@ class IrFailed(Exception):
 def checked(job: CompileJob) -> CompileJob:
     """Return `job` with its assertions compiled in; integer overflow is looked for if asked.
 
-    On a GPU `tl.device_assert` takes `debug`; the CPU device always looks.
+    On a GPU `tl.device_assert` needs the option `debug`; the CPU device always looks.
     """
     options = job.options
     overflow = bool(options.get("debug")) and options.get("sanitize_overflow") is not False

@@ -1,7 +1,7 @@
 """The fork server of one toolchain: imports and warms up once, then forks a child for every order.
 
 Holds no secret: it is exec'd with an almost empty environment, keeps nothing of any job, and never
-has a second thread. Runs under the tool chain's own Python, on the standard library and the tasks
+has a second thread. Runs under the toolchain's own Python, on the standard library and the tasks
 module alone.
 """
 

@@ -90,7 +90,7 @@ class AsyncClient:
 
         `signature` has Triton's type names by parameter (`"*fp32:16"` is a pointer divisible by
         16), `hints` the long form of such suffixes, and `include` the stages whose artifacts the
-        answer shall contain; `FurtherMembers` lists the rest. Raises CompileFailed, WaitExpired,
+        answer should contain; `FurtherMembers` lists the rest. Raises CompileFailed, WaitExpired,
         and TypeError for values that JSON cannot represent. With `check=False` an unfinished one is
         returned; `submit` does not wait. A `package`, as from `Package.of_file`, sends the modules
         of the source's own package that the service asks for.
@@ -286,7 +286,7 @@ class AsyncClient:
     ) -> OwnList:
         """Return a page of the caller's own jobs of a kind, such as `launches`, newest first.
 
-        `prefix` keeps those whose ids begin so. `after` is `next` of the page before.
+        `prefix` keeps those whose ids start with it. `after` is `next` of the page before.
         """
         request = list_request(kind, state, limit, after, prefix)
         return read(OwnList.from_json, await self._connection.send(request))

@@ -34,8 +34,8 @@ async def compile_and_wait(
 ) -> Compilation:
     """Post a compilation and poll it until it is finished or `wait_s` is over.
 
-    It is posted again with the modules of the `package` that it asks for. Raises CompileFailed and
-    WaitExpired, if `check`.
+    It is posted again with the modules of the `package` that it asks for. With `check`, raises
+    CompileFailed and WaitExpired.
     """
     deadline = monotonic() + wait_s
     while True:

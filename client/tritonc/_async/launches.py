@@ -87,7 +87,7 @@ async def launch_and_wait(
 
     A post without an answer is repeated under one idempotency key, so it never launches twice. It
     is posted again with the modules of the request's package that it asks for, under further keys.
-    Raises WaitExpired, or LaunchFailed if there is no verdict, if `check`.
+    With `check`, raises WaitExpired, or LaunchFailed if there is no verdict.
     """
     await upload_missing(connection, request.uploads.values())
     deadline = monotonic() + wait_s

@@ -82,8 +82,8 @@ async def program_and_wait(
 ) -> Program:
     """Post the program and poll it until it or `wait_s` is over.
 
-    A post without an answer is repeated under one idempotency key, so it never runs twice. Raises
-    WaitExpired, or ProgramFailed if there is no verdict, if `check`.
+    A post without an answer is repeated under one idempotency key, so it never runs twice. With
+    `check`, raises WaitExpired, or ProgramFailed if there is no verdict.
     """
     post = Request.making(PROGRAMS, request.body, idempotency_key)
     program = await _poll_program(connection, post, wait_s)

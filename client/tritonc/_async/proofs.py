@@ -51,7 +51,7 @@ async def prove_and_wait(
 
     It is posted again with the modules of the `package` that it asks for.
 
-    Raises WaitExpired, or ProofFailed if it found nothing out, if `check`.
+    With `check`, raises WaitExpired, or ProofFailed if it found nothing out.
     """
     deadline, asked = monotonic() + wait_s, 0
     while True:

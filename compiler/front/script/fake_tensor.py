@@ -317,7 +317,7 @@ class Tensor:
         return self._view(extents, [step if new == had else 0 for new, had, step in triples])
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """Return it expanded to the shape of another."""
+        """Return this tensor expanded to the shape of another."""
         return self.expand(*other.shape)
 
     def __getitem__(self, index: Any) -> Tensor:

@@ -137,7 +137,7 @@ class AddressRoots:
     def _candidates(self, pointer: ast.expr) -> set[str]:
         """Return the parameters that `pointer` may start from, whichever operands are addresses.
 
-        Of an expression that is too long, none.
+        Returns none if the expression is too long.
         """
         found: set[str] = set()
         waiting: list[ast.expr] = [pointer]

@@ -167,7 +167,7 @@ async def explain_fault(
 async def report_no_rerun(
     claim: Claim, fault: UnexplainedFault, jobs: JobProducer, amendments: Amendments
 ) -> None:
-    """Amend the launch by the finding that there is no rerun. Raises StoreUnavailable."""
+    """Add to the launch the finding that there was no rerun. Raises StoreUnavailable."""
     message = (
         "This fault was not rerun under memcheck, because the GPU is busy with other reruns. For "
         'its line, launch again with "checks": ["memcheck"].'
