@@ -60,7 +60,7 @@ class Language:
         return self.ir == "ttir"
 
 
-_EACH_THREAD: Final = "says what each thread of a GPU does"
+_EACH_THREAD: Final = "describes what each thread of a GPU does"
 LANGUAGES: Final = (
     Language(
         name="triton", title="Triton", ir="ttir", lowered_from="ttir", pipeline="triton",

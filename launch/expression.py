@@ -64,7 +64,7 @@ def refusal(node: ast.AST) -> str | None:
     if is_known:
         return None
     text = shown(ast.unparse(node)) if isinstance(node, ast.expr) else type(node).__name__
-    return f"{text} is no part of an expression"
+    return f"{text} is not allowed in an expression"
 
 
 def read_expression(
@@ -160,7 +160,7 @@ def _computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return _compared(_value(left, values), operators, others, values)
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return _counted(_FUNCTIONS[name][0], *(_value(item, values) for item in arguments))
-    raise FormulaFailed(f"{shown(ast.unparse(node))} is no part of an expression")
+    raise FormulaFailed(f"{shown(ast.unparse(node))} is not allowed in an expression")
 
 
 def _truth(node: ast.expr, values: Mapping[str, Any]) -> bool:

@@ -52,7 +52,7 @@ def check_axes(base: Mapping[str, Any], kind: Kind, axes: Sequence[Axis]) -> Non
         message = "the base is posted IR, which already defines this; post its source"
         _refuse(axes, ("constexprs", "source"), message)
     if kernel.get("specialization_data") is not None:
-        message = "the base says constexprs in its `specialization_data`; write them as constexprs"
+        message = "the base has constexprs in its `specialization_data`; write them as constexprs"
         _refuse(axes, ("constexprs",), message)
 
 

@@ -58,7 +58,7 @@ class SweepPlan(BaseModel):
             if not ABSENT <= min(indices) <= max(indices) < len(axis.values):
                 raise ValueError(f"axis {axis.name[:100]} has no such value")
             if axis.contents is not None and len(axis.contents) != len(axis.values):
-                raise ValueError(f"axis {axis.name[:100]} does not say what its values stand for")
+                raise ValueError(f"axis {axis.name[:100]} does not define what its values mean")
         return self
 
     def __len__(self) -> int:

@@ -116,7 +116,7 @@ def _part_of_memory(name: str, shape: list[int]) -> str | None:
     if allocated is None or [*map(int, allocated[1].split("x"))][-len(shape) :] == shape:
         return None
     return (
-        f"This is a part of {allocated[1]} elements; only its operation says where it begins. "
+        f"This is a part of {allocated[1]} elements; only its operation shows where it begins. "
         "See the type of the whole, where it is allocated."
     )
 

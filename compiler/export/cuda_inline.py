@@ -108,7 +108,7 @@ def _comment(kernel: ExportedKernel, entry: PtxEntry) -> str:
         "All threads of the block must call it, together, and with the same arguments.",
         f"program_id(axis) is blockIdx; num_programs(axis) is gridDim{programs}",
         *_maps(kernel),
-        f"The PTX said: {' '.join(entry.directives)}",
+        f"The PTX had: {' '.join(entry.directives)}",
     ]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"
 

@@ -87,7 +87,7 @@ def read_entry(text: str, name: str) -> PtxEntry:
 def _parts(text: str, name: str) -> tuple[str, str, str]:
     """Return the text before the entry, its head, and the text after its opening brace."""
     if text.count(_MARK) != 1:
-        message = f"The PTX says {_MARK} {text.count(_MARK)} times; exactly one can be exported."
+        message = f"The PTX contains {_MARK} {text.count(_MARK)} times; just one can be exported."
         raise NotExportable(message)
     if not text.isascii() or "/*" in text or "\0" in text:
         message = "The PTX holds comments of C or characters that are not ASCII: not exportable."

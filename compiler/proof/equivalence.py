@@ -147,7 +147,7 @@ def stored_values(prover: Prover) -> StoredValues:
     if extent is None:
         raise NotComparable(f"the contract does not say how many elements {base} has")
     if _has_own_names(extent):
-        raise NotComparable(f"the extent of {base} is no sum of products of sizes")
+        raise NotComparable(f"the extent of {base} is not a sum of products of sizes")
     inside = prover.bounds(store)
     if inside.verdict != "proved":
         raise NotComparable(f"the store to {base} is not proved to stay in bounds")

@@ -110,14 +110,14 @@ class Evaluator:
         made = self.term(value, indices)
         if isinstance(made, AtLeastZero | Truth | Compound):
             return made
-        raise Unsupported("a condition that is no i1", _line(value))
+        raise Unsupported("a condition that is not an i1", _line(value))
 
     def pointer(self, value: Value, indices: Indices = ()) -> SymbolicPointer:
         """Return a pointer."""
         made = self.term(value, indices)
         if isinstance(made, SymbolicPointer):
             return made
-        raise Unsupported("an address that is no pointer", _line(value))
+        raise Unsupported("an address that is not a pointer", _line(value))
 
     @contextmanager
     def collecting(self) -> Iterator[set[Check]]:

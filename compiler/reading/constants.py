@@ -83,7 +83,7 @@ def _call(name: str | None, argument: ast.expr, aliases: Aliases) -> Any:
 
 
 def _no_literal(node: ast.expr) -> ValueError:
-    return ValueError(f"{ast.unparse(node)} is no literal")
+    return ValueError(f"{ast.unparse(node)} is not a literal")
 
 
 _REACHES_ANY_NAME = frozenset(

@@ -48,7 +48,7 @@ class Element:
     def is_true(self) -> z3.BoolRef:
         """Return the truth value of an `i1`. Raises NotModelled."""
         if self.bits is None or self.bits.size() != 1:
-            raise NotModelled("a condition that is no i1")
+            raise NotModelled("a condition that is not an i1")
         return simplified(self.bits == 1)
 
 

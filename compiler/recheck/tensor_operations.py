@@ -72,7 +72,7 @@ def element_at(value: Value, index: Index) -> Element:
 def moved(pointer: Element, offset: Element) -> Element:
     """Return a pointer that many elements further."""
     if offset.bits is None or offset.bits.size() == 1:
-        raise NotModelled("an offset that is no integer")
+        raise NotModelled("an offset that is not an integer")
     by = widened(offset.bits)
     return Element(
         None,
@@ -214,7 +214,7 @@ def _gather(
     def at(index: Index) -> Element:
         place = element_at(places, index)
         if place.bits is None:
-            raise NotModelled("an index that is no integer")
+            raise NotModelled("an index that is not an integer")
         wide = widened(place.bits)
         is_inside = z3.If(z3.ULT(wide, size), z3.BitVecVal(1, 1), z3.BitVecVal(0, 1))
         named = (*index[:axis], widened(wide, 32), *index[axis + 1 :])

@@ -121,7 +121,7 @@ def _constant(value: Any) -> Any:
         return _constant(inner)
     if tag == "jit_function" and isinstance(inner, str):
         return {"function": inner.rpartition(":")[2].rpartition(".")[2]}
-    message = f"{shown(value)} is no constant"
+    message = f"{shown(value)} is not a constant"
     raise ValueError(message)
 
 

@@ -116,13 +116,13 @@ def _bounds(ceilings: Ceilings, work: Work) -> Iterator[Bound]:
         wrote = f"the {work.written_bytes} bytes that it wrote into its outputs"
         yield Bound(least_us, f"{wrote} take {_of_bytes(ceilings, work.written_bytes)}")
     if work.stated_bytes:
-        stated = f"timing.bytes says that it moves {work.stated_bytes:.6g} bytes, which"
+        stated = f"timing.bytes is {work.stated_bytes:.6g} bytes, which"
         least_us = ceilings.bytes_us(work.stated_bytes)
         yield Bound(least_us, f"{stated} take {_of_bytes(ceilings, work.stated_bytes)}")
     if work.stated_flops and ceilings.flops_per_s:
         kind, rate = max(ceilings.flops_per_s.items(), key=lambda item: item[1])
         least_us = work.stated_flops / rate * 1e6
-        stated = f"timing.flops says {work.stated_flops:.6g} operations, which take"
+        stated = f"timing.flops is {work.stated_flops:.6g} operations, which take"
         yield Bound(
             least_us,
             f"{stated} {least_us:.2f} us at {rate:.4g} per second, the most that the device is "

@@ -84,7 +84,7 @@ def _leaves(values: Any, shape: list[int], at: str) -> Iterator[tuple[str, Any]]
         yield at, values
         return
     if not isinstance(values, list) or len(values) != shape[0]:
-        raise RequestRejected(FieldError(at, f"must be a list of {shape[0]}, as the shape says"))
+        raise RequestRejected(FieldError(at, f"must be a list of {shape[0]}, as in the shape"))
     for index, item in enumerate(values):
         yield from _leaves(item, shape[1:], at + pointer(index))
 

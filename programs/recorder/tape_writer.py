@@ -184,7 +184,7 @@ class TapeWriter:
         if beside is not None:
             return self._strided(beside, tensor)
         if isinstance(tensor, FakeTensor):
-            detail = f"a tensor of shape {tuple(tensor.shape)} is no result of a recorded op"
+            detail = f"a tensor of shape {tuple(tensor.shape)} is not the result of a recorded op"
             raise NotRecordable("unsupported_tensor", detail)
         return self._constant(tensor)
 

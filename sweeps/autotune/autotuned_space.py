@@ -47,7 +47,7 @@ def context_of(body: Mapping[str, Any], kind: Kind) -> AutotuneContext:
     compilation = body.get("compilation") if kind == "launches" else body
     source = compilation.get("source") if isinstance(compilation, dict) else None
     if not isinstance(compilation, dict) or not isinstance(source, str):
-        message = "needs a base with a `source`, whose @triton.autotune says the configurations"
+        message = "needs a base with a `source`, whose @triton.autotune has the configurations"
         raise RequestRejected(FieldError(AT, message))
     named = compilation.get("target") or _target_of(body.get("device"))
     return AutotuneContext(source, str(named or STANDARD_TARGET), compilation.get("triton"))

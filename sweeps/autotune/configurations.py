@@ -100,6 +100,6 @@ def _not_done(reading: AutotuneReading) -> Iterator[str]:
     ):
         if names:
             yield (
-                f"{what} ({', '.join(names)}) is not needed: each variant is launched on buffers "
-                "of its own, as the request initialises them"
+                f"{what} ({', '.join(names)}) is not needed: each variant is launched on separate "
+                "buffers, as the request initialises them"
             )

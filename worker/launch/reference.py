@@ -233,7 +233,7 @@ async def _torch(registry: Workers) -> str:
     classes = [place for place in places if " " in place]
     offered = [*(["the CPU device"] if len(classes) < len(places) else []), *classes]
     return (
-        f'. A reference that uses torch says so, with "language": "{TORCH}"; '
+        f'. A reference that uses torch needs "language": "{TORCH}"; '
         + (f"it is offered on {', '.join(offered)}" if offered else "but no worker offers torch")
         + " (`references` of GET /v1/targets and GET /v1/devices)"
     )

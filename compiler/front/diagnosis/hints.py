@@ -161,7 +161,7 @@ def _pointer(_: Match, context: RaisedContext) -> str:
         kind = context.types.get(name)
         if isinstance(kind, str) and not kind.startswith("*"):
             return f'The signature gives {name} the type "{kind}"; a pointer is written "*{kind}".'
-    return 'The address is no pointer: is it made from a parameter with a type such as "*fp32"?'
+    return 'The address is not a pointer: is it made from a parameter with a type such as "*fp32"?'
 
 
 _SPELLINGS = {

@@ -90,7 +90,7 @@ class ConstexprValues:
             tile = _TILE if tiles <= MAX_TILES else _SMALL_TILE
             found = _example(_int(tile), shape.line, shape.reason)
         if found is None:
-            found = _example(_of_name(name), parameter["line"], "nothing says what it is")
+            found = _example(_of_name(name), parameter["line"], "nothing shows what it is")
         values, line, reason, confidence = found
         return {
             "type": "constexpr",

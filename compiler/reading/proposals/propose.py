@@ -78,7 +78,7 @@ class Proposals:
         if found.pointer:
             return _pointer(parameter, found)
         if _POINTER_NAME.search(name) and not found.scalar and parameter["default"] is None:
-            clue = Clue("", parameter["line"], "only its name says that it is a pointer")
+            clue = Clue("", parameter["line"], "only its name suggests that it is a pointer")
             return _said(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
         return _scalar(parameter, found)
 

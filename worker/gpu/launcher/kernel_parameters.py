@@ -51,7 +51,7 @@ class Packer:
             value = self._value(slot, arguments)
             if len(value) != slot.size_bytes:
                 message = f"{slot.name} has {len(value)} bytes, not {slot.size_bytes}"
-                raise JobFailed("malformed_job", f"{message} as the kernel's ABI says")
+                raise JobFailed("malformed_job", f"{message} as in the kernel's ABI")
             packed.append(value)
         return packed
 
@@ -99,7 +99,7 @@ class Packer:
             case ["stride" | "wide_stride", axis]:
                 number = base["strides"][int(axis)]
                 return int(number).to_bytes(slot.size_bytes, "little", signed=True)
-        raise JobFailed("malformed_job", f"{slot.name} is no part of a descriptor")
+        raise JobFailed("malformed_job", f"{slot.name} is not part of a descriptor")
 
 
 def _find(name: str, arguments: Mapping[str, Argument]) -> tuple[Argument, list[str]]:

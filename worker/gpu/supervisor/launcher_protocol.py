@@ -151,7 +151,7 @@ class LauncherProtocol:
 
     def _take_beginning(self, name: str) -> None:
         if name == BESIDE and self.is_beside:
-            raise frame.FrameError("a second program beside the first")
+            raise frame.FrameError("a third program")
         self._stages.append(name)
         self.is_beside = self.is_beside or name == BESIDE
 

@@ -74,7 +74,7 @@ def complaint(text: str) -> str:
             "another program reads this GPU's performance counters, and only one can at a time: "
             "stop it (DCGM, another ncu), or ask for the profile later"
         )
-    return (lines or ["ncu profiled no kernel"])[-1].partition("== ")[2] or "ncu said nothing"
+    return (lines or ["ncu profiled no kernel"])[-1].partition("== ")[2] or "ncu printed nothing"
 
 
 def _scaled(text: str | None, factor: float, *, whole: bool) -> float | int | None:
