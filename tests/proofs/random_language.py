@@ -1,7 +1,8 @@
 """Random kernels of a larger language than `random_kernels`, for the re-checks to contradict.
 
 They have a second buffer, descriptors, atomic additions, tuples (of arguments, too), `while`
-loops, loops that count down, early returns, and offsets that are joined bit by bit.
+loops, loops that count down, early returns, offsets that are joined bit by bit, and indices that
+are flipped, gathered, joined into one tile or counted.
 """
 
 import random
@@ -19,6 +20,11 @@ from tests.proofs.random_kernels import (
 
 KINDS = (("i32",), ("i32",), ("i32", "i64"))
 JOINED = ("({a} | {b})", "({a} ^ {b})", "({a} & {b})", "({a} * B | {b} % B)", "({a} ^ ({b} & 3))")
+MOVED = (
+    "tl.flip({a}, 0)", "tl.flip({a}, 0)", "tl.gather({a}, r, 0)", "tl.gather({a}, B - 1 - r, 0)",
+    "tl.gather({a}, tl.minimum(tl.maximum({b}, 0), B - 1).to(tl.int32), 0)",
+)  # fmt: skip
+OF_OWN_SHAPE = ("tl.cat({a}, {b}, can_reorder=True)", "tl.histogram(({a} & 15).to(tl.int32), 16)")
 STEPS_DOWN = ("-1", "-1", "-2", "-B", "-m")
 
 
@@ -33,6 +39,7 @@ class LargerWriter(Writer):
         ways = [
             self._name, self._name, self._access, self._loop, self._branch, self._loaded,
             self._descriptor, self._while, self._loop_down, self._return, self._joined, self._pair,
+            self._moved, self._of_own_shape,
         ]  # fmt: skip
         for _ in range(pick.randint(1, 5)):
             pick.choice(ways)()
@@ -113,6 +120,23 @@ class LargerWriter(Writer):
         joined = self._drawn.choice(JOINED).format(a=self._integer(1), b=self._integer(1))
         self._say(f"{name} = {joined}")
         self._integers += [name] * 3
+
+    def _moved(self) -> None:
+        name = f"v{len(self._lines)}"
+        a, b = self._tile(), self._tile()
+        self._say(f"{name} = {self._drawn.choice(MOVED).format(a=a, b=b)}")
+        self._integers += [name] * 3
+
+    def _of_own_shape(self) -> None:
+        """Store at indices that no other tile may be combined with."""
+        name, end = f"o{len(self._lines)}", self._scalar()
+        made = self._drawn.choice(OF_OWN_SHAPE).format(a=self._tile(), b=self._tile())
+        self._say(f"{name} = {made}")
+        masked = self._drawn.choice(("", f", mask=({name} >= 0) & ({name} < {end})"))
+        self._say(f"tl.store(x_ptr + {name}, 1.0{masked})")
+
+    def _tile(self) -> str:
+        return f"({self._integer(1)} + tl.zeros_like(r))"
 
     def _pair(self) -> None:
         name = f"p{len(self._lines)}"

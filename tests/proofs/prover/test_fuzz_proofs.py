@@ -75,7 +75,7 @@ def test_random_kernels_have_all_of_the_larger_language() -> None:
     bodies = [larger_random_kernel(random.Random(number)).body for number in range(100)]
     parts = (
         "make_tensor_descriptor", "while ", "return", "atomic_add", "tl.load(i_ptr", "y_ptr + at",
-        ", -1):", " | ", " ^ ", "[1]", "q[0]",
+        ", -1):", " | ", " ^ ", "[1]", "q[0]", "tl.flip(", "tl.gather(", "tl.cat(", "tl.histogram(",
     )  # fmt: skip
     assert {part: any(part in body for body in bodies) for part in parts} == dict.fromkeys(
         parts, True
