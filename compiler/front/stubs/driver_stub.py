@@ -12,8 +12,56 @@ from typing import Any
 from triton.backends import backends
 from triton.runtime import driver
 
-from compiler.front.environment import Assumptions
-from compiler.target import BACKENDS, BY_NAME
+from compiler.front.environment import Assumptions, StandInUsed
+from compiler.target import BACKENDS, BY_NAME, CudaMultiprocessor
+
+_REGISTERS = 65_536
+"""Registers of a block, on every architecture here."""
+_MULTIPROCESSORS = {
+    "cuda:70": ("V100", 80), "cuda:75": ("T4", 40), "cuda:80": ("A100", 108),
+    "cuda:86": ("A40", 84), "cuda:89": ("L40S", 142), "cuda:90": ("H100", 132),
+    "cuda:100": ("B200", 148), "cuda:120": ("RTX 5090", 170), "hip:gfx90a": ("MI210", 104),
+    "hip:gfx942": ("MI300X", 304), "hip:gfx950": ("MI355X", 256),
+}  # fmt: skip
+"""A GPU of an architecture and the number of its multiprocessors, from its data sheet."""
+
+
+class _Properties(dict[str, int]):
+    """A device's properties; asking for one that is not known ends the statement."""
+
+    def __init__(self, target: Any, device: Driver) -> None:
+        name = f"{target.backend}:{target.arch}"
+        row = BY_NAME.get(name)
+        limits = row.multiprocessor if row is not None else None
+        super().__init__(max_num_regs=_REGISTERS, warpSize=target.warp_size)
+        if isinstance(limits, CudaMultiprocessor):
+            self["max_shared_mem"] = limits.shared_bytes_per_block
+        elif limits is not None:
+            self["max_shared_mem"] = limits.lds_bytes_per_workgroup
+        if name in _MULTIPROCESSORS:
+            self["multiprocessor_count"] = _MULTIPROCESSORS[name][1]
+        self._name, self._device = name, device
+
+    def __missing__(self, name: str) -> int:
+        words = f"the {name} of a {self._name} is not known"
+        if self._device.assumptions is not None:
+            self._device.assumptions.ask(words)
+        raise StandInUsed(words)
+
+
+class Utilities:
+    """The device's properties, as Triton's driver reports them."""
+
+    def __init__(self, device: Driver) -> None:
+        self._device = device
+
+    def get_device_properties(self, device: int = 0) -> dict[str, int]:
+        """Return the properties of a GPU that has the target."""
+        del device
+        target = self._device.target
+        gpu, count = _MULTIPROCESSORS.get(f"{target.backend}:{target.arch}", ("", 0))
+        self._device.note_question(f" like the {gpu}, with {count} multiprocessors," * bool(gpu))
+        return _Properties(target, self._device)
 
 
 class Driver:
@@ -22,6 +70,7 @@ class Driver:
     def __init__(self, target: Any) -> None:
         self.target = target
         self.assumptions: Assumptions | None = None
+        self.utils = Utilities(self)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # code asks whether the driver of its backend is active already
@@ -38,11 +87,11 @@ class Driver:
         self.note_question()
         return 0
 
-    def note_question(self) -> None:
+    def note_question(self, like: str = "") -> None:
         """Record that user code asked for the device, while it is being loaded."""
         if self.assumptions is not None:
             kind, arch = self.target.backend, self.target.arch
-            self.assumptions.assume(f"this needs a GPU; a {kind}:{arch} is assumed")
+            self.assumptions.assume(f"this needs a GPU; a {kind}:{arch}{like} is assumed")
 
     def get_current_stream(self, device: int = 0) -> int:
         """Return the default stream."""
