@@ -14,6 +14,7 @@ from compiler.back import triton_api
 from compiler.diagnostic import Failure, diagnostic
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded
+from compiler.front.unknown_defaults import UnknownDefault
 from compiler.json_number import read_number, tagged_float
 from compiler.messages.orders import FrontOrder
 from compiler.rejection import suggestion
@@ -57,6 +58,8 @@ def encode(value: Any) -> Any:
         return {"dtype": canonicalize_dtype(str(value))}
     if isinstance(value, triton_api.JITFunction):
         return {"function": value.__name__}
+    if isinstance(value, UnknownDefault):
+        return {"object": "a default that is not known"}
     return {"object": repr(value)[:200]}
 
 

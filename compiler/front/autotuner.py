@@ -67,11 +67,11 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
 
 def _check_complete(loaded: Loaded, function: Any, order: AutotuneOrder) -> None:
     """Raise `Failure` for a kernel whose tuner was left out: its configurations are not known."""
-    modules = loaded.modules_of_tuners(function)
+    modules = loaded.modules_lacked_by(function)
     if not modules:
         return
     message = (
-        f"the decorators of {function.__name__} need {' and '.join(modules)}, which was not posted"
+        f"the decorators of {function.__name__} need {' or '.join(modules)}, which was not posted"
     )
     missing = Failure("missing_module", "frontend", message, module_errors.of_assumptions(loaded))
     missing.needs = modules if order.module is None else []

@@ -38,6 +38,8 @@ _PLAIN_TYPES = frozenset(_PLAIN)
 _CONTAINERS = (list, tuple, set, frozenset)
 _MAX_COUNT = 100
 MAX_FUNCTIONS = 2_000
+MAX_REACHED = 20_000
+"""Names and objects that are followed from one kernel."""
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,12 @@ from compiler.back.back import spent_ms
 from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source, triton_knobs
 from compiler.front.ast_source import CompleteSpecialization, specialize
+from compiler.front.code_reach import MAX_REACHED, reach_of_value
 from compiler.front.diagnosis import front_errors, module_errors
 from compiler.front.jit_function import asking_for_modules, find
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
+from compiler.front.unknown_defaults import UnknownDefault, hide_defaults
 from compiler.messages.orders import FrontOrder
 from compiler.messages.reports import BlockLocations, FrontReport
 from compiler.messages.wire import Send
@@ -114,7 +116,7 @@ def _front(
         triton_knobs.check(texts)
         function = find(loaded, order.kernel)
         specialization = specialize(function, order, loaded)
-    with asking_for_modules(loaded, function):
+    with asking_for_modules(loaded, function), _unknown_defaults(function, specialization):
         made = _lower(function, specialization, order, send, loaded, hidden)
         altered = triton_knobs.check(texts)  # code may have run while the kernel was compiled
     assumptions = loaded.assumptions_of(function, order.kernel)
@@ -131,8 +133,37 @@ def _front(
         + module_errors.of_assumptions(loaded, assumptions)
         + front_errors.of_warnings(caught),
         assumptions=assumptions,
-        needs=loaded.modules_of_tuners(function) if order.module is None else [],
+        needs=loaded.modules_lacked_by(function) if order.module is None else [],
     )
+
+
+@contextmanager
+def _unknown_defaults(function: Any, specialization: CompleteSpecialization) -> Iterator[None]:
+    """Have a `Failure` of the block name the modules that a default needs which the kernel reads.
+
+    Raises it at once for a kernel that may compare a default without any notice.
+    """
+    hide_defaults(function)
+    filled = specialization.filled.values()
+    unknown = [value for value in filled if isinstance(value, UnknownDefault)]
+    if not unknown:
+        yield
+        return
+    modules = list(dict.fromkeys(module for value in unknown for module in value.modules))
+    message = f"the kernel reads a default that needs {' or '.join(modules)}, which was not posted"
+    missing = Failure("missing_module", "frontend", message)
+    missing.needs = modules
+    reach = reach_of_value(function, MAX_REACHED)
+    if reach.compares or reach.sees_all:
+        raise missing
+    try:
+        yield
+    except Failure as failure:
+        is_named = UnknownDefault.__name__ in failure.message
+        if is_named or any(value.was_read for value in unknown):
+            missing.diagnostics = failure.diagnostics
+            raise missing from failure
+        raise
 
 
 def _lower(

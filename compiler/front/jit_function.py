@@ -16,7 +16,7 @@ import triton.language as tl
 from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, diagnostic
 from compiler.front import ast_source
-from compiler.front.code_reach import reach_of_value
+from compiler.front.code_reach import MAX_REACHED, reach_of_value
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded, load
 from compiler.front.stubs import driver_stub
@@ -26,8 +26,6 @@ from compiler.messages.wire import Send
 from compiler.reading.jit_decorator import Aliases
 from compiler.reading.read_source import nested_kernels
 from compiler.rejection import suggestion
-
-_MAX_REACHED = 20_000
 
 
 def load_kernel(order: Execution, text: str) -> tuple[Loaded, Any]:
@@ -60,7 +58,7 @@ def _may_lack_a_name(loaded: Loaded, kernel: Any) -> bool:
     """Return whether a kernel uses a name that statements left out would have bound."""
     if loaded.execution is None:
         return True
-    reach = reach_of_value(kernel, _MAX_REACHED)
+    reach = reach_of_value(kernel, MAX_REACHED)
     functions = (one for one in reach.objects.values() if isinstance(one, FunctionType))
     used = reach.missing.union(*(function.__code__.co_names for function in functions))
     return reach.sees_all or not used.isdisjoint(loaded.execution.missing)

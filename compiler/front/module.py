@@ -58,9 +58,9 @@ class Loaded:
     assumptions: Assumptions = field(default_factory=Assumptions)
     execution: ModuleExecution | None = None
 
-    def modules_of_tuners(self, kernel: Any) -> list[str]:
-        """Return the modules for whose lack tuners above a kernel were left out."""
-        return self.execution.modules_of_tuners(kernel) if self.execution is not None else []
+    def modules_lacked_by(self, kernel: Any) -> list[str]:
+        """Return the modules for whose lack tuners or defaults of a kernel were left out."""
+        return self.execution.modules_lacked_by(kernel) if self.execution is not None else []
 
     def assumptions_of(self, kernel: Any, name: str | None) -> list[Assumption]:
         """Return the assumptions that a kernel, or anything that it reads, depends on."""

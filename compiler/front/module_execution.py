@@ -26,10 +26,17 @@ from compiler.back import triton_api
 from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, file_in_kernel
 from compiler.front.code_reach import UserCalls, unnoted
 from compiler.front.dropped_statements import DroppedStatement, dropped_statement, modules_lacked
-from compiler.front.environment import Assumptions, StandIn, StandInUsed, executing_line, is_lacking
+from compiler.front.environment import (
+    Assumptions,
+    StandIn,
+    StandInUsed,
+    executing_line,
+    is_lacking,
+)
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
 from compiler.front.taint import Executed, Taint, TaintAnalysis, Walks
+from compiler.front.unknown_defaults import UnknownDefault, constexpr_defaults, with_defaults
 from compiler.posted_text import lines_of, python_text
 from compiler.reading.scopes import stored
 
@@ -87,7 +94,7 @@ class ModuleExecution:
         self.place = (USER_FILE, 1)
         """The file and line of the last statement that was begun."""
         self._tried: dict[str, list[tuple[int, int]]] = {}
-        self._untuned_by: dict[tuple[str, str], list[str]] = {}
+        self._lacking_above: dict[tuple[str, str], list[str]] = {}
         sys.unraisablehook = self._swallowed
 
     def _swallowed(self, unraisable: Any) -> None:
@@ -200,7 +207,37 @@ class ModuleExecution:
             module = getattr(value, "__module__", None)
             if not isinstance(module, str) or module.split(".")[0] != "triton":
                 return self._peeled(statement, [node], scope, f"cannot run here: {_AS_WRITTEN}")
-        return None
+        is_jit = any(_is_jit(node, namespace) for node in decorators)
+        return self._without_defaults(statement, scope, dropped) if is_jit else None
+
+    def _without_defaults(
+        self, function: ast.FunctionDef, scope: _ExecutionScope, dropped: DroppedStatement
+    ) -> ast.stmt | None:
+        """Return a kernel without defaults of constexprs that lack a module; None if none does."""
+        modules = modules_lacked(dropped, self.dropped)
+        namespace, file = scope.module.__dict__, file_in_kernel(scope.path) or USER_FILE
+        pairs = constexpr_defaults(function) if modules else ()
+        lacking = [name for name, node in pairs if self._lacks_a_name(node, namespace)]
+        if not lacking:
+            return None
+        namespace[_PEELED] = UnknownDefault(modules)
+        message = (
+            f"the default of {' and '.join(lacking)} needs {' or '.join(modules)}, which was not "
+            "posted: the kernel is assumed not to read it"
+        )
+        self.assumptions.add(Assumption(file, function.lineno, message))
+        self._note_lacking(scope, function, modules)
+        return with_defaults(function, {name: ast.Name(_PEELED, ast.Load()) for name in lacking})
+
+    def _note_lacking(
+        self, scope: _ExecutionScope, function: ast.FunctionDef, modules: list[str]
+    ) -> None:
+        known = self._lacking_above.setdefault((scope.path, function.name), [])
+        known += [module for module in modules if module not in known]
+
+    def _lacks_a_name(self, expression: ast.expr, namespace: dict[str, Any]) -> bool:
+        names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+        return not (names & self.missing).issubset(namespace)
 
     def _untuned(
         self,
@@ -213,19 +250,19 @@ class ModuleExecution:
         modules = modules_lacked(dropped, self.dropped)
         if not modules:
             return None
-        self._untuned_by[scope.path, function.name] = modules
+        self._note_lacking(scope, function, modules)
         why = (
-            f"needs {' and '.join(modules)}, which was not posted, and is left out: what it would "
+            f"needs {' or '.join(modules)}, which was not posted, and is left out: what it would "
             "set is assumed"
         )
         decorator, kind = tuner
         instead = _unknown_tuner(kind, self.assumptions)
         return self._peeled(function, [decorator], scope, why, instead)
 
-    def modules_of_tuners(self, kernel: Any) -> list[str]:
-        """Return the modules for whose lack tuners above a kernel were left out."""
+    def modules_lacked_by(self, kernel: Any) -> list[str]:
+        """Return the modules for whose lack tuners or defaults of a kernel were left out."""
         path = kernel.fn.__code__.co_filename
-        return self._untuned_by.get((path, kernel.__name__), [])
+        return self._lacking_above.get((path, kernel.__name__), [])
 
     def _run_undecorated(
         self, statement: ast.stmt, scope: _ExecutionScope, logged: int
@@ -265,8 +302,9 @@ class ModuleExecution:
         truth = ast.IfExp(statement.test, ast.Constant(True), ast.Constant(False))
         asks = ast.Assign([ast.Name(_ANSWER_NAME, ast.Store())], truth)
         located = ast.fix_missing_locations(ast.copy_location(asks, statement))
-        taint = self._run_one(located, scope, loses=stored([statement]))
         known = scope.module.__dict__
+        loses = stored([statement]) - set(_packages_bound(statement, known))
+        taint = self._run_one(located, scope, loses=loses)
         if _ANSWER_NAME in known:
             self._run_all(statement.body if known.pop(_ANSWER_NAME) else statement.orelse, scope)
         if taint is not None:
@@ -424,6 +462,20 @@ def _value_of(node: ast.expr, namespace: dict[str, Any]) -> Any:
             return vars(owner).get(node.attr, _UNKNOWN if is_stand_in else None)
         return owner if isinstance(owner, StandIn) else None
     return None
+
+
+def _packages_bound(statement: ast.stmt, namespace: dict[str, Any]) -> Iterator[str]:
+    """Yield names that a statement binds only by `import name.module`, and to what they are."""
+    others = stored([statement], imports=False)
+    packages: set[str] = set()
+    for node in ast.walk(statement):
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            name, dot, _ = alias.name.partition(".")
+            is_package = isinstance(node, ast.Import) and dot and not alias.asname
+            (packages if is_package else others).add(alias.asname or name)
+    for name in packages - others:
+        if name in namespace and namespace[name] is sys.modules.get(name):
+            yield name
 
 
 def _tries(body: Sequence[ast.AST]) -> Iterator[ast.Try]:

@@ -6,6 +6,7 @@ Reads texts and what is imported already; nothing is imported here.
 import ast
 import linecache
 import sys
+from collections.abc import Iterator
 
 from compiler.diagnostic import KERNEL_FOLDER, Span, file_in_kernel
 from compiler.front.diagnosis import replacements
@@ -26,8 +27,10 @@ def missing_module(place: Span, module: str) -> str:
     """
     if module.split(".", maxsplit=1)[0] == _TRITON:
         return _of_triton(module)
-    wanted = _needed_module(place, module).replace(".", "/")
-    return f'Post its file in `files` as "{wanted}.py", or put what is needed into the source.'
+    paths = [f'"{wanted.replace(".", "/")}.py"' for wanted in _needed_modules(place, module)]
+    return (
+        f"Post its file in `files` as {' or '.join(paths)}, or put what is needed into the source."
+    )
 
 
 def needs_of(error: ImportError, place: Span) -> list[str]:
@@ -37,16 +40,30 @@ def needs_of(error: ImportError, place: Span) -> list[str]:
     top = str(error.name).split(".", maxsplit=1)[0]
     if top == _TRITON or top in sys.stdlib_module_names:
         return []
-    return [_needed_module(place, str(error.name))]
+    return _needed_modules(place, str(error.name))
 
 
-def _needed_module(place: Span, module: str) -> str:
-    """Return the whole name of the module that the import at `place` needs."""
+def _needed_modules(place: Span, module: str) -> list[str]:
+    """Return the modules of which the import at `place` needs one: mostly it can only be one."""
     node = _import_at(place)
     wanted = _import_text(node, module) if node is not None else module.removeprefix(f"{PACKAGE}.")
-    if isinstance(node, ast.ImportFrom) and _is_used_as_module(node.names[0], place):
-        return f"{wanted}.{node.names[0].name}"
-    return wanted
+    if not isinstance(node, ast.ImportFrom):
+        return [wanted]
+    tree = _tree(KERNEL_FOLDER + place.file)
+    if not _is_used_as_module(node.names[0], tree):
+        return [wanted]
+    inner = f"{wanted}.{node.names[0].name}"
+    in_kernels = any(_is_used_as_module(node.names[0], kernel) for kernel in _kernels(tree))
+    return [inner] if in_kernels else [inner, f"{wanted}.__init__"]
+
+
+def _kernels(tree: ast.Module) -> Iterator[ast.Module]:
+    """Yield the bodies of functions below `jit`: they read attributes of modules, not objects."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            names = (ast.unparse(decorator) for decorator in node.decorator_list)
+            if any("jit" in name.partition("(")[0].split(".") for name in names):
+                yield ast.Module(node.body, type_ignores=[])
 
 
 def missing_helpers(error: ImportError) -> str | None:
@@ -150,14 +167,14 @@ def _import_at(place: Span) -> ast.Import | ast.ImportFrom | None:
     return None
 
 
-def _is_used_as_module(alias: ast.alias, place: Span) -> bool:
-    """Return whether the file of `place` uses an attribute of the module it imports there."""
+def _is_used_as_module(alias: ast.alias, tree: ast.AST) -> bool:
+    """Return whether code uses an attribute of what it imports."""
     name = alias.asname or alias.name
     return any(
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == name
-        for node in ast.walk(_tree(KERNEL_FOLDER + place.file))
+        for node in ast.walk(tree)
     )
 
 

@@ -40,7 +40,7 @@ def test_a_tuner_that_needs_a_missing_module_is_left_out_and_named(
     ended = run(children, text, module=None)
 
     assert "1.000000e+00" in ended.stages["ttir"].decode()
-    assert ended.result["needs"] == ["pkg.tuning"]
+    assert ended.result["needs"][0] == "pkg.tuning"
     assert any("left out" in message and "pkg.tuning" in message for message in messages(ended))
 
 
@@ -117,3 +117,60 @@ def test_the_configurations_of_a_tuner_that_is_left_out_are_refused(children: Ch
 
     assert last is not None
     assert (last["slug"], last["needs"]) == ("missing_module", ["pkg.tuning"])
+
+
+LIMITED = (
+    HEAD
+    + """from vllm.platforms import current_platform
+limits = current_platform.limits()
+@triton.jit
+def k(x_ptr, CLAMPS: tl.constexpr = {clamps}, LEAST: tl.constexpr = limits.min):
+    value = 1.0
+    if tl.program_id(0) == 0:
+        value = 2.0
+    if CLAMPS:
+        {use}
+    tl.store(x_ptr, value)
+"""
+)
+CLAMPED = "value = tl.maximum(value, LEAST)"
+
+
+def test_a_default_that_needs_a_missing_module_may_stay_unread(children: Children) -> None:
+    ended = run(children, LIMITED.format(clamps=False, use=CLAMPED), module=None)
+
+    assert b"tt.store" in ended.stages["ttir"]
+    assert any("the default of LEAST needs vllm.platforms" in each for each in messages(ended))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [CLAMPED, "value = 3.0 if LEAST is None else 4.0", "value = 3.0 if LEAST else 4.0",
+     "value = 3.0 if LEAST == 1 else 4.0", "value = 3.0 if hasattr(LEAST, 'x') else 4.0"],
+)  # fmt: skip
+def test_a_default_that_needs_a_missing_module_is_never_made_up(
+    children: Children, use: str
+) -> None:
+    last = run(children, LIMITED.format(clamps=True, use=use), module=None).last
+
+    assert last is not None
+    assert last["slug"] == "missing_module"
+    assert last["needs"] == ["vllm.platforms.current_platform", "vllm.platforms.__init__"]
+
+
+def test_a_value_of_the_request_replaces_a_default_that_is_missing(children: Children) -> None:
+    text = LIMITED.format(clamps=True, use=CLAMPED)
+
+    ended = run(children, text, module=None, constexprs={"LEAST": {"float": "0x1.0p+2"}})
+
+    assert b"4.000000e+00" in ended.stages["ttir"]
+
+
+def test_a_condition_in_doubt_takes_no_package_away_that_it_imports_from(
+    children: Children,
+) -> None:
+    doubted = "from pkg import asks\nif asks():\n    import triton.tools.no_such_module\n"
+
+    ended = run(children, HEAD + doubted + KERNEL, module=None)
+
+    assert "1.000000e+00" in ended.stages["ttir"].decode()

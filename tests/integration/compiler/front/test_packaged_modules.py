@@ -21,6 +21,7 @@ def run(
     module: str | None = "pkg.ops.kernels",
     absent: list[str] | None = None,
     kernel: str = "k",
+    constexprs: dict[str, Any] | None = None,
 ) -> ChildEnd:
     header: dict[str, Any] = {
         "task": "front",
@@ -29,7 +30,7 @@ def run(
         "files": files or {},
         "absent": absent or [],
         "signature": {"x_ptr": "*fp32"},
-        "constexprs": {},
+        "constexprs": constexprs or {},
         "options": {"enable_fp_fusion": True},
         "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
         "stop_after": "ttir",
