@@ -55,6 +55,9 @@ def of_compilation(
     for dropped in sorted(loaded.dropped, key=lambda item: item.path != shown.path):
         if undefined and undefined[1] in dropped.names:
             return _caused_by(dropped, undefined[1], shown, loaded.dropped)
+    for dropped in loaded.dropped:
+        if undefined and "*" in dropped.names and dropped.path == shown.path:
+            return _caused_by(dropped, undefined[1], shown, loaded.dropped)
     return _failure(message, shown, found, root, function, specialization)
 
 

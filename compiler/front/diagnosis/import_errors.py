@@ -6,7 +6,7 @@ Reads texts and what is imported already; nothing is imported here.
 import ast
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from compiler.diagnostic import KERNEL_FOLDER, Span, file_in_kernel
 from compiler.front.diagnosis import replacements
@@ -27,7 +27,12 @@ def missing_module(place: Span, module: str) -> str:
     """
     if module.split(".", maxsplit=1)[0] == _TRITON:
         return _of_triton(module)
-    paths = [f'"{wanted.replace(".", "/")}.py"' for wanted in _needed_modules(place, module)]
+    return posting(_needed_modules(place, module))
+
+
+def posting(modules: Sequence[str]) -> str:
+    """Return the advice to post one of some modules."""
+    paths = [f'"{module.replace(".", "/")}.py"' for module in modules]
     return (
         f"Post its file in `files` as {' or '.join(paths)}, or put what is needed into the source."
     )
@@ -37,6 +42,8 @@ def needs_of(error: ImportError, place: Span) -> list[str]:
     """Return the module to post for an import that found none; none for Triton's and Python's."""
     if (helpers := _helpers_of_torch(error)) is not None:
         return [helpers]
+    if (submodule := missing_submodule(error, place)) is not None:
+        return [submodule]
     top = str(error.name).split(".", maxsplit=1)[0]
     if top == _TRITON or top in sys.stdlib_module_names:
         return []
@@ -64,6 +71,17 @@ def _kernels(tree: ast.Module) -> Iterator[ast.Module]:
             names = (ast.unparse(decorator) for decorator in node.decorator_list)
             if any("jit" in name.partition("(")[0].split(".") for name in names):
                 yield ast.Module(node.body, type_ignores=[])
+
+
+def missing_submodule(error: ImportError, place: Span) -> str | None:
+    """Return the module that a package's own file imports from the package, if that lacks it.
+
+    Python words this as a circular import, because the package is still being imported.
+    """
+    is_own = file_in_kernel(error.path or "") == place.file
+    if not is_own or "partially initialized module" not in str(error):
+        return None
+    return f"{error.name}.{_wanted_name(error)}"
 
 
 def missing_helpers(error: ImportError) -> str | None:

@@ -58,7 +58,9 @@ def of_definition(
     missing = missing_module(error)
     message = _explanation(cause)
     slug = "missing_module" if missing and missing not in HOST_LIBRARIES else "compile_error"
-    if isinstance(error, ImportError) and import_errors.missing_helpers(error):
+    if isinstance(error, ImportError) and (
+        import_errors.missing_helpers(error) or import_errors.missing_submodule(error, cause.span)
+    ):
         slug = "missing_module"
     slug = environment.SLUG if environment.was_refused(error) else slug
     found = _at_module_level(cause, "error", message, _definition_hint(cause))
@@ -171,6 +173,8 @@ def _import_hint(dropped: DroppedStatement, error: ImportError) -> str | None:
     if (advice := import_errors.missing_helpers(error)) is not None:
         return advice
     missing = missing_module(error)
+    if (submodule := import_errors.missing_submodule(error, dropped.span)) is not None:
+        return import_errors.posting([submodule])
     if missing is None:
         return import_errors.missing_name(error, dropped.span)
     if missing in sys.stdlib_module_names:

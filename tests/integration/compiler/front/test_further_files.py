@@ -73,6 +73,16 @@ MISTAKES = {
         {"pkg/__init__.py": "from .sub import one\n"},
         ("missing_module", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"', "pkg.sub"),
     ),
+    "a module that a package imports from itself": (
+        kernel("from pkg import sub", "sub.one()"),
+        {"pkg/__init__.py": "from . import sub\n"},
+        ("missing_module", "pkg/__init__.py", 1, '`files` as "pkg/sub.py"', "pkg.sub"),
+    ),
+    "a name that only a star import can bring": (
+        kernel("from .helpers import *"),
+        {"other.py": ONE},
+        ("missing_module", "user.py", 1, '`files` as "helpers.py"', "helpers"),
+    ),
     "a name that the file does not define": (
         kernel("from helpers import won", "won()"),
         {"helpers.py": ONE.replace("one", "wonder")},
