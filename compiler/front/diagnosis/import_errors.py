@@ -186,7 +186,7 @@ def _import_at(place: Span) -> ast.Import | ast.ImportFrom | None:
 
 
 def _is_used_as_module(alias: ast.alias, tree: ast.AST) -> bool:
-    """Return whether code uses an attribute of what it imports."""
+    """Return whether code uses an attribute of an imported name."""
     name = alias.asname or alias.name
     return any(
         isinstance(node, ast.Attribute)
