@@ -65,8 +65,10 @@ class JsonLine(logging.Formatter):
 
 def _message(record: logging.LogRecord) -> str:
     message = record.getMessage()
-    clipped = message if len(message) <= MAX_CHARS else f"{message[: MAX_CHARS - 3]}..."
-    return clipped.translate(_ESCAPES)
+    if len(message) > MAX_CHARS:  # the cause is at the end where it is a traceback, as of uvicorn
+        half = MAX_CHARS // 2
+        message = f"{message[: half - 3]}...{message[-half:]}"
+    return message.translate(_ESCAPES)
 
 
 def _bounded(text: str) -> str:

@@ -97,3 +97,11 @@ def test_the_traceback_of_a_json_line_is_a_member():
 
     assert len(line.splitlines()) == 1
     assert json.loads(line)["traceback"].endswith("ValueError: no such kernel")
+
+
+@pytest.mark.parametrize("form", [TextLine(), JsonLine()])
+def test_a_long_message_keeps_its_end(form: logging.Formatter):
+    line = form.format(record("Traceback: %s ValueError: the cause", "x" * MAX_CHARS))
+
+    assert "Traceback: x" in line
+    assert "x ValueError: the cause" in line
