@@ -77,6 +77,6 @@ def chosen_kinds(written: str | None) -> tuple[FlagKind, ...]:
         return SERIOUS
     names = {name.strip() for name in written.split(",")} - {"", NONE}
     if unknown := sorted(names.difference(FLAG_KINDS)):
-        message = f"{unknown[0]!r} is no flag of programs; choose from {', '.join(FLAG_KINDS)}"
+        message = f"{unknown[0]!r} is not a flag of programs; choose from {', '.join(FLAG_KINDS)}"
         raise ValueError(message)
     return tuple(kind for kind in FLAG_KINDS if kind in names)

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from jobs import tracing
 from jobs.logs import log_as
 from service.caller import SCOPES, is_loopback
-from service.composition import composed_app
+from service.composition import FEATURES, composed_app
+from service.receipt_key import InvalidReceiptKey, receipt_key
 from service.server import HttpServer
 from service.settings import ServiceSettings, wrong_settings
 from store.api_keys import ApiKeys
@@ -34,6 +35,19 @@ async def prepare_keys(settings: ServiceSettings) -> bool:
         await redis.aclose()
 
 
+def _check(settings: ServiceSettings) -> None:
+    """Exit with the cause if a setting cannot be used, before anything starts."""
+    try:
+        for feature in FEATURES:
+            if feature.check is not None:
+                feature.check(settings)
+        receipt_key(settings.receipt_key_file)
+    except InvalidReceiptKey as error:
+        sys.exit(f"tritond api: TRITOND_RECEIPT_KEY_FILE: {error}")
+    except ValueError as error:
+        sys.exit(f"tritond api: {error}")
+
+
 def main() -> None:
     """Serve. Exit status 2: the settings do not allow it. 3: the store is not reachable.
 
@@ -43,6 +57,7 @@ def main() -> None:
         settings = ServiceSettings()
     except ValidationError as error:
         sys.exit(f"tritond api: {wrong_settings(error)}")
+    _check(settings)
     log_as(settings.log_format, settings.log)
     try:
         tracing.start("service")

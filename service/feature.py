@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 
 from jobs.kind import JobKind
 from service.owned_jobs import OwnedJobs
+from service.settings import ServiceSettings
 
 
 @dataclass(frozen=True)
@@ -38,5 +39,7 @@ class Feature:
     """Classes of its data in Redis; each is made of the connection alone."""
     batch_examples: Mapping[str, Any] = field(default_factory=dict)
     """Bodies of POST /v1/batches by title, which the OpenAPI document shows."""
+    check: Callable[[ServiceSettings], object] | None = None
+    """Raises ValueError where the operator's settings do not allow it, before anything starts."""
     serving: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None
     """Its lifespan context; it may put shared state of its routes into `app.state`."""

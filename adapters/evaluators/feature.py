@@ -19,6 +19,14 @@ async def _with_trace_set(app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
+def _check_trace_set(_: object) -> None:
+    """Raise ValueError if the operator's trace set cannot be read."""
+    try:
+        read_trace_set(FlashInferSettings().flashinfer_trace)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"TRITOND_FLASHINFER_TRACE: {error}") from None
+
+
 def _with_prefix(tasks: APIRouter, prefix: str) -> APIRouter:
     """Accept paths with and without the evaluator's prefix."""
     router = APIRouter()
@@ -50,5 +58,6 @@ EVALUATORS = Feature(
         FlashInferTask,
         flashinfer_bench_routes.FlashInferQuery,
     ),
+    check=_check_trace_set,
     serving=_with_trace_set,
 )

@@ -103,8 +103,7 @@ def read_trace_set(folder: str | None) -> TraceSet:
         return TraceSet()
     root = Path(folder)
     if not (root / "definitions").is_dir():
-        message = f"TRITOND_FLASHINFER_TRACE: {folder} has no folder `definitions`"
-        raise ValueError(message)
+        raise ValueError(f"{folder} has no folder `definitions`")
     definitions: dict[str, Definition] = {}
     for path in sorted((root / "definitions").rglob("*.json")):
         definition = _valid(Definition, _json(path, _bytes_of(path), path.name), path.name)

@@ -1,10 +1,5 @@
 """Programs as a feature of the service."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
-from fastapi import FastAPI
-
 from programs.flag_kinds import chosen_kinds
 from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, ProgramRequest
@@ -12,18 +7,15 @@ from programs.service import bundle_routes, program_routes
 from programs.service.program_submission import PROGRAMS
 from programs.stored_programs import Programs
 from service.feature import Feature
-from service.state import ServiceState
+from service.settings import ServiceSettings
 
 
-@asynccontextmanager
-async def _with_known_flags(app: FastAPI) -> AsyncIterator[None]:
-    """Refuse to start if the operator chose a flag that does not exist."""
-    state: ServiceState = app.state.service
+def _check_flags(settings: ServiceSettings) -> None:
+    """Raise ValueError if the operator chose a flag that does not exist."""
     try:
-        chosen_kinds(state.settings.serious_flags)
+        chosen_kinds(settings.serious_flags)
     except ValueError as unknown:
         raise ValueError(f"TRITOND_SERIOUS_FLAGS: {unknown}") from None
-    yield
 
 
 FEATURE = Feature(
@@ -36,6 +28,6 @@ FEATURE = Feature(
     kinds=(PROGRAM,),
     owned=(PROGRAMS,),
     stores=(Programs,),
-    serving=_with_known_flags,
+    check=_check_flags,
     batch_examples={"one program": {"kind": "programs", "requests": [EXAMPLE]}},
 )

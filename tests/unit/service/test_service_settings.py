@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
+from service.__main__ import main
 from service.settings import ServiceSettings, wrong_settings
 
 
@@ -124,3 +125,22 @@ def test_proxies_are_addresses_and_networks(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TRITOND_TRUSTED_PROXIES", "10.0.0.1, 192.0.2.0/24,::1")
 
     assert ServiceSettings().proxies == ("10.0.0.1", "192.0.2.0/24", "::1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cause"),
+    [
+        ("TRITOND_SERIOUS_FLAGS", "foo", "'foo' is not a flag of programs; choose from no_kernel"),
+        ("TRITOND_FLASHINFER_TRACE", "/nofile", "/nofile has no folder `definitions`"),
+        ("TRITOND_RECEIPT_KEY_FILE", "/etc/hosts", "every user may read /etc/hosts; run: chmod"),
+    ],
+)
+def test_the_service_does_not_start_with_a_setting_it_cannot_use(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, cause: str
+):
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert str(ended.value.code).startswith(f"tritond api: {name}: {cause}")
