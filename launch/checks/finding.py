@@ -99,7 +99,10 @@ def out_of_bounds_by(
     if element < start and form is not AccessForm.DESCRIPTOR:
         advice = f"Offsets must not be negative: mask those lanes, or start later in {leaf.name}."
     elif element == end and lanes == 1 and form is AccessForm.MASKED:
-        advice = "Its mask has one lane too many: did you mean < instead of <=?"
+        advice = (
+            "Its mask has one lane too many: did you mean < instead of <=? Or the argument that "
+            f"bounds the mask exceeds the size of {leaf.name}."
+        )
     message = f"{_beyond(access, slot, address, location)}{_also(lanes)} {advice}"
     index = index_of(element, leaf)
     return finding_at("out_of_bounds", location, message, access, leaf.name, index)
