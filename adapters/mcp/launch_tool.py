@@ -1,7 +1,7 @@
 """The tool that runs a kernel and reports its verdict and findings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -47,7 +47,9 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
         body["timing"] = {}
     wait_s = host_of(request).max_wait_s
     asked = await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s})
-    return refused(asked.json) if asked.is_problem else ran_answer(asked, "launch")
+    if asked.is_problem:
+        return refused(asked.json)
+    return ran_answer(asked, "launch", checks=arguments.checks or ())
 
 
 async def run_answer(request: Request, run_id: str) -> ToolAnswer:
@@ -67,8 +69,8 @@ async def run_answer(request: Request, run_id: str) -> ToolAnswer:
     return sweep_answer(asked) if noun == "sweep" else ran_answer(asked, noun)
 
 
-def ran_answer(asked: Any, noun: str) -> ToolAnswer:
-    """Return the answer for a launch or a program."""
+def ran_answer(asked: Any, noun: str, checks: Sequence[str] | None = None) -> ToolAnswer:
+    """Return the answer for a launch or a program, with the checks of a launch if known."""
     ran = asked.json
     serious = ", ".join(_serious(ran))
     but = f", but incorrect by its flags: {serious}" if serious else ""
@@ -93,7 +95,8 @@ def ran_answer(asked: Any, noun: str) -> ToolAnswer:
     outputs = [_output(name, item) for name, item in (ran["outputs"] or {}).items()]
     times = _timing(ran["timing"])
     step = _step(ran, findings, noun)
-    return answer(head, *outputs, *lines, *_flags(ran), times, next_step=step, **facts)
+    remarks = [*_flags(ran), _unchecked(ran, checks)]
+    return answer(head, *outputs, *lines, *remarks, times, next_step=step, **facts)
 
 
 def _short_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,6 +107,15 @@ def _short_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
 def _serious(ran: Mapping[str, Any]) -> list[str]:
     """Return the kinds of flags that make a program incorrect."""
     return (ran.get("reward") or {}).get("serious") or []
+
+
+def _unchecked(ran: Mapping[str, Any], checks: Sequence[str] | None) -> str:
+    """Return the remark that a launch passed without a check for races, "" for others."""
+    if checks is None or "racecheck" in checks or ran.get("proof"):
+        return ""
+    if ran["verdict"] != "passed" or not ran["device"]["interpreter"]:
+        return ""
+    return 'races were not checked: add "racecheck" to `checks`'
 
 
 def _flags(ran: Mapping[str, Any]) -> list[str]:

@@ -3,6 +3,8 @@
 import json
 from types import SimpleNamespace
 
+import pytest
+
 from adapters.mcp.launch_tool import ran_answer
 from adapters.mcp.short_answer import MAX_BYTES, MAX_FACTS_BYTES, answer
 
@@ -52,3 +54,17 @@ def test_a_program_with_a_serious_flag_is_not_simply_passed() -> None:
 
     assert "program p1: passed, but incorrect by its flags: cached_result" in said.text
     assert said.facts["next"].startswith("have the kernels do the work in each call")
+
+
+@pytest.mark.parametrize(
+    ("checks", "is_remarked_on"), [((), True), (["racecheck"], False), (None, False)]
+)
+def test_a_launch_that_passed_without_a_check_for_races_is_remarked_on(
+    checks: list[str] | None, is_remarked_on: bool
+) -> None:
+    nothing = dict.fromkeys(("problem", "findings", "outputs", "timing"))
+    ran = {"id": "l1", "state": "completed", "verdict": "passed", "device": {"interpreter": True}}
+
+    said = ran_answer(SimpleNamespace(json=ran | nothing), "launch", checks)
+
+    assert ('races were not checked: add "racecheck" to `checks`' in said.text) == is_remarked_on

@@ -107,6 +107,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
         write_json(launch.raw if trace is None else {**launch.raw, "trace": trace})
     else:
         _report(args, launch, trace, terminal)
+        terminal.say(_unchecked(launch, members))
     terminal.say(flag_line(launch.problem))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
@@ -144,6 +145,15 @@ def _report(
     wanted = [output for output, how in args.returns if how == "values"]
     terminal.text(values(launch, wanted))
     terminal.text(launch.render(name, args.reference or POSTED_REFERENCE))
+
+
+def _unchecked(launch: Launch, members: Mapping[str, Any]) -> str:
+    """Return the remark that a launch passed without a check for races, "" for others."""
+    is_checked = "racecheck" in members.get("checks", ()) or launch.proof is not None
+    is_on_cpu = bool((launch.device or {}).get("interpreter"))
+    if launch.verdict != "passed" or is_checked or not is_on_cpu:
+        return ""
+    return "races were not checked: add --check racecheck"
 
 
 def _returned(word: str) -> tuple[str, str]:

@@ -303,3 +303,20 @@ def test_what_is_derived_goes_to_standard_output(
     assert out.startswith(b"MOV R1\nimport numpy as np\n/* c */\n")
     assert b'"lines": []' in out
     assert b'"total": 52' in out
+
+
+@pytest.mark.parametrize(
+    ("words", "remark"),
+    [((), "races were not checked: add --check racecheck\n"), (("--check", "racecheck"), "")],
+)
+def test_a_launch_that_passed_without_a_check_for_races_is_remarked_on(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    remark: str,
+):
+    tritond.will_answer(launch())
+
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, *words) == 0
+    assert capsys.readouterr().err == remark
