@@ -26,6 +26,8 @@ def test_one_search_for_its_id_follows_a_job(
     with_keys: Deployment, teams: Callable[[str], httpx.Client]
 ) -> None:
     source = bodies.vector_add("of a job with CANARY-in-source")
+    # IR that no other test of this deployment compiles, since a known one starts no back child
+    source["source"] = source["source"].replace("x + y", "x + y + 0.625")
     headers = {"X-Request-ID": "run-debug-1"}
     query = "/v1/compilations?wait=60"
     key = teams("alice").post(query, json=source, headers=headers).json()["key"]
