@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from compiler.proof.access_reader import accesses_of, lanes
 from compiler.proof.ending import MayNotEnd, ends, refuse_while_loops
+from compiler.proof.fusion import SUMS, Form, Fusions, product_of
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import (
     TRUE,
@@ -27,8 +28,7 @@ from compiler.proof.logic import (
 from compiler.proof.obligations import Conclusion, Prover, Statements
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MAX_TERMS_READ, ProofLimitReached, Unsupported
-from compiler.proof.structure import Structure
-from compiler.proof.terms import Indices, Path, SymbolicAccess, UnreadAccess, line_of
+from compiler.proof.terms import Indices, SymbolicAccess, UnreadAccess, line_of
 from compiler.proof.triton_operations import masked_operands
 from compiler.proof.witness import is_satisfiable
 from compiler.ttir_to_numpy.ir import Operation, Value
@@ -37,7 +37,6 @@ from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 _COMMUTING = frozenset(
     {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arith.maxnumf", "arith.minnumf"}
 )
-_SUMS = frozenset({"arith.addf", "arith.subf"})
 _MOVING = ("program#", "lane", "turn")
 _ELEMENTWISE = frozenset(
     {
@@ -63,6 +62,9 @@ class StoredValues:
     tree: Tree
     extent: Polynomial
     under: Statements
+    doubt: str = ""
+    form: Form = ()
+    """The form of the kernel, where in `doubt` only an equal one stores equal values."""
 
 
 def equivalent(a: Prover, b: Prover) -> Conclusion:
@@ -91,7 +93,9 @@ def _difference(one: StoredValues, other: StoredValues) -> str:
         return f"one stores {one.base}, the other {other.base}"
     if one.extent != other.extent:
         return f"{one.base} has another extent in each contract"
-    return "" if one.tree == other.tree else "their values are other trees of operations"
+    if one.tree != other.tree:
+        return "their values are other trees of operations"
+    return "" if one.form == other.form else one.doubt or other.doubt
 
 
 def _stores(prover: Prover, values: StoredValues) -> Statements:
@@ -152,7 +156,8 @@ def stored_values(prover: Prover) -> StoredValues:
     if inside.verdict != "proved":
         raise NotComparable(f"the store to {base} is not proved to stay in bounds")
     given = [one for one in (store.path, store.mask) if one != TRUE]
-    reader = _TreeReader(prover, base, offset, given)
+    fusions = Fusions(prover.evaluator.structure)
+    reader = _TreeReader(prover, base, offset, given, fusions)
     value = store.operation.operands[1]
     tree = reader.tree(value, lanes(prover.unknowns, shape_of(value.type)))
     under = _covers(prover, store, offset, extent)
@@ -163,7 +168,8 @@ def stored_values(prover: Prover) -> StoredValues:
             raise NotComparable(f"the integers of the access at line {line} are not proved exact")
         under |= finding.under
     under |= inside.under | reader.under | prover.choices()
-    return StoredValues(store, base, tree, extent, under)
+    form = fusions.form() if reader.doubt else ()
+    return StoredValues(store, base, tree, extent, under, reader.doubt, form)
 
 
 def _is_elementwise(operation: Operation) -> bool:
@@ -179,35 +185,16 @@ def _has_own_names(polynomial: Polynomial) -> bool:
     return any("#" in text for text in polynomial.names)
 
 
-def _product_of(value: Value) -> Operation | None:
-    """Return the product that a value is, in every lane, None for another value."""
-    operation = value.made_by
-    while operation is not None and operation.name == "tt.splat":
-        operation = operation.operands[0].made_by
-    return operation if operation is not None and operation.name == "arith.mulf" else None
-
-
-def _loads_at(operation: Operation, path: Path, structure: Structure) -> bool:
-    """Return whether something is loaded in the region `path` for an operation."""
-    pending, seen = [operation], {operation}
-    while pending:
-        inner = pending.pop()
-        if inner.name == "tt.load" and structure.paths[inner] == path:
-            return True
-        made = (one.made_by for one in inner.operands)
-        new = {one for one in made if one is not None and one not in seen}
-        seen |= new
-        pending += new
-    return False
-
-
 @dataclass
 class _TreeReader:
     prover: Prover
     base: str
     offset: Polynomial
     given: list[Formula]
+    fusions: Fusions
     under: Statements = frozenset()
+    doubt: str = ""
+    """Why a sum may be fused in one kernel alone, "" where none may."""
     _read: int = 0
 
     def tree(self, value: Value, at: Indices) -> Tree:
@@ -237,29 +224,18 @@ class _TreeReader:
         if not _is_elementwise(operation):
             raise NotComparable(f"{operation.name} in a stored value at line {line_of(operation)}")
         parts = [self.tree(one, at if shape_of(one.type) else ()) for one in operation.operands]
-        products = [one for one in map(_product_of, operation.operands) if one is not None]
-        if operation.name not in _SUMS:
-            products = []
-        for product in products:
-            self._check_fused(product, operation)
+        fusion = self.fusions.of(operation)
+        if fusion.is_moved:
+            raise NotComparable(fusion.doubt)
+        self.doubt = self.doubt or fusion.doubt
         # of two products, the compiler fuses the first with their sum
-        if operation.name in _COMMUTING and len(products) < len(parts):
+        is_sum = operation.name in SUMS
+        if operation.name in _COMMUTING and not (
+            is_sum and all(product_of(one) is not None for one in operation.operands)
+        ):
             parts.sort(key=repr)
-        attributes = tuple(sorted(operation.attributes.items()))
+        attributes = (*sorted(operation.attributes.items()), *fusion.uses)
         return ("operation", operation.name, element_of(value.type), attributes, tuple(parts))
-
-    def _check_fused(self, product: Operation, total: Operation) -> None:
-        """Check that a product and its sum are computed in one place, in each turn of its loops.
-
-        The compiler fuses them there, and rounds once. It moves out of a loop what no turn changes.
-        Raises NotComparable.
-        """
-        structure = self.prover.evaluator.structure
-        path = structure.paths[total]
-        is_moved = bool(structure.loops_around(total)) and not _loads_at(product, path, structure)
-        if structure.paths[product] != path or is_moved:
-            lines = f"the product at line {line_of(product)} and the sum at line {line_of(total)}"
-            raise NotComparable(f"{lines} may be fused into one operation in one kernel alone")
 
     def _argument(self, value: Value) -> Tree:
         owner = self.prover.evaluator.structure.owners[value]

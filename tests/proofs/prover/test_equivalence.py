@@ -251,3 +251,55 @@ def test_a_product_outside_of_the_branch_of_its_sum_is_not_compared() -> None:
     )
     assert found.verdict == "unknown"
     assert "fused" in found.reason
+
+
+APART = FLAT.replace(
+    "    tl.store(out + o, VALUE, mask=m)", "    VALUE\n    tl.store(out + o, s, mask=m)"
+)
+PRODUCT, SUM_OF_IT = f"a = {X}\n    p = a * {Y}", "s = p + a"
+SHOWN = "tl.device_print('p', p)"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "for j in range(0, n):\n        tl.debug_barrier()",
+        "if n > 5:\n        tl.device_print('n', n)",
+        "tl.debug_barrier()",
+        "tl.device_print('n', n)",
+    ],
+)
+@pytest.mark.parametrize("shown", ["", SHOWN])
+def test_a_product_apart_from_its_sum_is_not_compared_with_one_next_to_it(
+    between: str, shown: str
+) -> None:
+    """The end of a basic block between the two keeps them two operations, with two roundings."""
+    apart = prover(APART, "\n    ".join([PRODUCT, *filter(None, [shown]), between, SUM_OF_IT]))
+    near = prover(APART, "\n    ".join([between, PRODUCT, *filter(None, [shown]), SUM_OF_IT]))
+    found = equivalent(apart, near)
+    assert found.verdict == "unknown"
+    assert "fused" in found.reason
+    assert equivalent(apart, apart).verdict == "proved"
+
+
+def test_a_product_with_another_use_is_not_compared_with_one_that_has_none() -> None:
+    """Of two products of a sum, the compiler fuses the one with fewer uses."""
+    both = f"p = {X} * {Y}\n    q = {X} * 3.0"
+    more = prover(APART, f"{both}\n    {SHOWN}\n    s = p + q")
+    found = equivalent(prover(APART, f"{both}\n    s = p + q"), more)
+    assert found.verdict == "unknown"
+
+
+def test_a_product_before_a_function_is_compared_in_kernels_of_one_form() -> None:
+    tanh = f"tl.extra.cuda.libdevice.tanh({X})"
+    value = f"p = {Y} * {X}\n    q = {tanh}\n    s = p + q"
+    first, later = prover(APART, value), f"q = {tanh}\n    p = {Y} * {X}\n    s = p + q"
+    assert equivalent(first, prover(APART, value, 64)).verdict == "proved"
+    assert equivalent(first, prover(APART, later)).verdict == "unknown"
+
+
+def test_a_product_of_scalars_and_one_of_tiles_are_compared_for_equal_tiles_only() -> None:
+    value = f"a * b + {X} * {Y}"
+    first = prover(SCALED, value, types=OF_SCALED)
+    assert equivalent(first, prover(SCALED, value, types=OF_SCALED)).verdict == "proved"
+    assert equivalent(first, prover(SCALED, value, 64, types=OF_SCALED)).verdict == "unknown"

@@ -1,0 +1,166 @@
+"""Finds sums in which the compiler may fuse a product in one kernel and not in another.
+
+It fuses a product with its sum into one operation, which rounds once, only where both are in one
+basic block of the machine's code. The block depends on what is computed between them, and on the
+other uses of the product. So a product is fused alike in two kernels if nothing that may end a
+block is between it and its uses, and it has as many of them; or if the kernels have one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compiler.proof.structure import Structure
+from compiler.proof.terms import Path, line_of
+from compiler.ttir_to_numpy.ir import Operation, Value, inside
+from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
+
+Form = tuple[object, ...]
+SUMS = frozenset({"arith.addf", "arith.subf"})
+_PASSED = frozenset({"arith.negf", "tt.splat"})
+"""Operations between a product and its sum that leave it a product."""
+_ONE_BLOCK = frozenset(
+    {
+        "math.absf", "math.exp", "math.exp2", "math.fma", "math.rsqrt", "math.sqrt",
+        "tt.addptr", "tt.bitcast", "tt.broadcast", "tt.expand_dims", "tt.fp_to_fp",
+        "tt.get_num_programs", "tt.get_program_id", "tt.load", "tt.make_range", "tt.splat",
+        "tt.store",
+    }
+)  # fmt: skip
+"""Operations besides those of `arith` that end no basic block; functions of libdevice may."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The fusion of the products of a sum, alike in two kernels with equal `uses`.
+
+    `doubt` explains why that also depends on the form of the kernel, "" where it does not.
+    `is_moved` holds for a product that the compiler may compute outside of the sum's region.
+    """
+
+    uses: Form
+    doubt: str = ""
+    is_moved: bool = False
+
+
+@dataclass
+class Fusions:
+    """The products and sums of one kernel."""
+
+    structure: Structure
+    _users: dict[Value, list[Operation]] = field(default_factory=dict)
+    _ends: list[int] = field(default_factory=list)
+    """The numbers of the operations that may end a basic block."""
+
+    def __post_init__(self) -> None:
+        """Note the users of each value."""
+        for operation in inside(self.structure.function):
+            for operand in operation.operands:
+                self._users.setdefault(operand, []).append(operation)
+            for _, arguments in operation.successors:
+                for argument in arguments:
+                    self._users.setdefault(argument, []).append(operation)
+            if not operation.name.startswith("arith.") and operation.name not in _ONE_BLOCK:
+                self._ends.append(operation.number)
+
+    def of(self, total: Operation) -> Fusion:
+        """Return how the products of a sum are fused with it."""
+        products = [one for one in map(product_of, total.operands) if one is not None]
+        if total.name not in SUMS or not products:
+            return Fusion(())
+        shape = shape_of(total.results[0].type)
+        shapes = {tuple(shape_of(one.results[0].type)) for one in products} - {tuple(shape)}
+        uses: list[object] = [tuple(shape)] if len(products) > 1 and shapes else []
+        doubt, is_moved = "", False
+        for product in products:
+            users = list(self._users_of(product.results[0]))
+            # of two products, the one with fewer uses may be fused
+            uses.append(len(users))
+            is_moved = is_moved or self._is_moved(product, total)
+            if is_moved or self._is_apart(product, users):
+                lines = f"line {line_of(product)} and the sum at line {line_of(total)}"
+                doubt = (
+                    f"the product at {lines} may be fused into one operation in one kernel alone"
+                )
+        return Fusion(tuple(uses), doubt, is_moved)
+
+    def form(self) -> Form:
+        """Return the operations of the kernel, equal in two kernels that are compiled alike.
+
+        A kernel without branches has the same basic blocks for tiles of another size.
+        """
+        structure = self.structure
+        operations = sorted(inside(structure.function), key=lambda one: one.number)
+        is_straight = not any(structure.paths.get(one) or one.successors for one in operations)
+        names: dict[Value, object] = {
+            one: one.path or one.name or number for number, one in enumerate(structure.parameters)
+        }
+        return tuple(_form_of(one, structure, names, is_straight=is_straight) for one in operations)
+
+    def _users_of(self, value: Value) -> Iterator[Operation]:
+        pending = [value]
+        while pending:
+            for user in self._users.get(pending.pop(), ()):
+                yield user
+                if user.name in _PASSED:
+                    pending += user.results
+
+    def _is_apart(self, product: Operation, users: list[Operation]) -> bool:
+        """Return whether a use may be in another basic block."""
+        path = self.structure.paths[product]
+        last = max(one.number for one in users)
+        return any(self.structure.paths.get(one) != path for one in users) or any(
+            product.number < end < last for end in self._ends
+        )
+
+    def _is_moved(self, product: Operation, total: Operation) -> bool:
+        """Return whether a product is outside of the region of its sum, or may be moved there.
+
+        The compiler moves out of a loop what no turn changes.
+        """
+        structure = self.structure
+        path = structure.paths[total]
+        is_moved = bool(structure.loops_around(total)) and not _loads_at(product, path, structure)
+        return structure.paths[product] != path or is_moved
+
+
+def product_of(value: Value) -> Operation | None:
+    """Return the product that a value is, in every lane, None for another value."""
+    operation = value.made_by
+    while operation is not None and operation.name in _PASSED:
+        operation = operation.operands[0].made_by
+    return operation if operation is not None and operation.name == "arith.mulf" else None
+
+
+def _form_of(
+    operation: Operation, structure: Structure, names: dict[Value, object], *, is_straight: bool
+) -> Form:
+    types = [one.type for one in operation.results]
+    attributes = sorted(operation.attributes.items())
+    if is_straight:
+        types = [element_of(one) for one in types]
+        is_index = any(one.startswith(("i", "index")) for one in types)
+        if operation.name in ("arith.constant", "tt.make_range") and is_index:
+            attributes = []
+    operands = tuple(names.setdefault(one, len(names)) for one in operation.operands)
+    successors = tuple(
+        (label, tuple(names.setdefault(one, len(names)) for one in arguments))
+        for label, arguments in operation.successors
+    )
+    path = tuple((kind, where) for kind, _, where in structure.paths.get(operation, ()))
+    return (operation.name, path, operands, successors, tuple(types), tuple(attributes))
+
+
+def _loads_at(operation: Operation, path: Path, structure: Structure) -> bool:
+    """Return whether something is loaded in the region `path` for an operation."""
+    pending, seen = [operation], {operation}
+    while pending:
+        inner = pending.pop()
+        if inner.name == "tt.load" and structure.paths[inner] == path:
+            return True
+        made = (one.made_by for one in inner.operands)
+        new = {one for one in made if one is not None and one not in seen}
+        seen |= new
+        pending += new
+    return False
