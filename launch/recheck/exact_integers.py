@@ -24,7 +24,9 @@ _EXACT = frozenset(
         "arith.minsi", "arith.muli", "arith.ori", "arith.remsi", "arith.select", "arith.shli",
         "arith.shrsi", "arith.subi", "arith.xori", "math.absi",
         "cf.br", "cf.cond_br", "scf.condition", "scf.for", "scf.if", "scf.while", "scf.yield",
-        "tt.addptr", "tt.broadcast", "tt.cat", "tt.expand_dims", "tt.join", "tt.load",
+        "tt.addptr", "tt.broadcast", "tt.cat", "tt.descriptor_gather", "tt.descriptor_load",
+        "tt.descriptor_reduce", "tt.descriptor_scatter", "tt.descriptor_store", "tt.expand_dims",
+        "tt.join", "tt.load",
         "tt.make_tensor_descriptor", "tt.reshape", "tt.return", "tt.splat", "tt.split", "tt.store",
         "tt.trans", "tt.unsplat",
     }

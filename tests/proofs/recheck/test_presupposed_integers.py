@@ -81,3 +81,26 @@ def test_an_access_next_to_a_remainder_by_0_is_still_watched() -> None:
     report = rechecked(body, {**TYPES, "n": "i32", "m": "i32"}, "x_ptr: n\nn >= 4\ngrid: m\n")
     assert outcomes(report, "bounds") == ["agrees", "violated"]
     assert outcomes(report, "race") == ["violated", "violated"]
+
+
+@pytest.mark.parametrize("kind", ["*fp32", "*i32"])
+def test_programs_do_not_meet_in_a_coordinate_of_a_descriptor_that_wraps(kind: str) -> None:
+    body = kernel_of(
+        "d = tl.make_tensor_descriptor(x_ptr, [n, m], [m, 1], [2, 4])",
+        "d.store([n - 1, pid * 16], d.load([n - 1, pid * 16]))",
+    )
+    types = {"x_ptr": kind, "n": "i32", "m": "i32"}
+    contract = "x_ptr: n * m\nm == 32768\nn >= 32768\nn <= 32768\ngrid: n * m\n"
+    report = rechecked(body, types, contract)
+    assert outcomes(report, "race") == ["agrees"] * 2
+    assert "violated" in outcomes(report, "overflow")
+
+
+def test_programs_meet_in_a_coordinate_of_a_descriptor_that_fits() -> None:
+    body = kernel_of(
+        "d = tl.make_tensor_descriptor(x_ptr, [n, m], [m, 1], [2, 4])",
+        "d.store([0, (pid % 2) * 4], tl.zeros((2, 4), tl.float32))",
+    )
+    types = {"x_ptr": "*fp32", "n": "i32", "m": "i32"}
+    report = rechecked(body, types, "x_ptr: n * m\nm >= 8\nn >= 2\ngrid: n\n")
+    assert outcomes(report, "race") == ["violated"]
