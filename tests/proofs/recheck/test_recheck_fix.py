@@ -34,9 +34,15 @@ OF_ROWS = "x_ptr: n\ny_ptr: cdiv(n, B)\nw_ptr: 1\ngrid: cdiv(n, B)\n"
 
 
 def compared(
-    before: str, after: str, contract: str, access: int, *, is_masked: bool = True
+    before: str,
+    after: str,
+    contract: str,
+    access: int,
+    *,
+    is_masked: bool = True,
+    types: dict[str, Any] = TYPES,
 ) -> CheckRecheck:
-    texts = [ttir_of(body, TYPES, {"B": 16}) for body in (before, after)]
+    texts = [ttir_of(body, types, {"B": 16}) for body in (before, after)]
     base = recheck_order(texts[0], contract, {"B": 16})
     members = {item.name: getattr(base, item.name) for item in fields(base)}
     changed = RecheckedKernel(
@@ -121,3 +127,88 @@ def test_buffers_of_any_size_are_compared_by_programs_whose_integers_fit() -> No
     assert found.outcome == "agrees"
     found = compared(FAR, wide.replace("x + 1.0", "x + 2.0"), contract, 0, is_masked=False)
     assert found.outcome == "violated"
+
+
+def kept(before: str, others: list[str], types: dict[str, Any] = TYPES) -> list[str]:
+    """Return the values for masked lanes with which a change keeps the meaning."""
+    return [
+        other
+        for other in others
+        if compared(
+            before, before.replace("+ o)", f"+ o, mask=o < n{other})", 1), OF_ROWS, 0, types=types
+        ).outcome == "agrees"
+    ]  # fmt: skip
+
+
+INTEGERS = TYPES | {"x_ptr": "*i32", "y_ptr": "*i32"}
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        ("tl.sum(tl.where(x == 0, 1, 0))", []),
+        ("tl.sum(tl.where(x == 5, 1, 0))", []),
+        ("tl.max(x)", []),
+        ("tl.max(x // 4)", []),
+        ("tl.sum(x & 1)", []),
+        ("tl.sum(x)", [", other=0"]),
+    ],
+)
+def test_integers_of_masked_lanes_are_only_summed(value: str, right: list[str]) -> None:
+    assert kept(REDUCED.replace("VALUE", value), ["", ", other=0"], INTEGERS) == right
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tl.sum(tl.where(x == 0.0, 1.0, 0.0))",
+        "tl.sum(tl.where(x != x, 1.0, 0.0))",
+        "tl.max(tl.where(x > 3.0e38, 1.0, 0.0))",
+        "tl.sum(x * 0.0 + tl.arange(0, B))",
+        "tl.argmax(x, 0, tie_break_left=False)",
+    ],
+)
+def test_no_value_is_right_for_what_is_compared_or_may_be_infinite(value: str) -> None:
+    others = ["", ", other=0.0", ', other=-float("inf")']
+    assert kept(REDUCED.replace("VALUE", value), others) == []
+
+
+COPIED = """def kernel(x_ptr, w_ptr, y_ptr, n, m, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + o)
+    tl.store(y_ptr + o, VALUE, mask=MASK)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "mask", "is_kept"),
+    [
+        ("tl.where(x == 0, 1, 0)", "o < n", True),
+        ("x // 4", "(o < n) & (x > 1)", True),
+        ("x - tl.max(x)", "o < n", False),
+        ("tl.where(x == 0, 1, 0)", "o < n + 1", False),
+    ],
+)
+def test_a_mask_without_other_needs_the_same_mask_where_lanes_are_used(
+    value: str, mask: str, is_kept: bool
+) -> None:
+    before = COPIED.replace("VALUE", value).replace("MASK", mask)
+    after = before.replace("x_ptr + o)", "x_ptr + o, mask=o < n)")
+    contract = "x_ptr: n\ny_ptr: n + 1\nw_ptr: 1\ngrid: cdiv(n, B)\n"
+    found = compared(before, after, contract, 0, types=INTEGERS)
+    assert (found.outcome == "agrees") == is_kept, found
+
+
+def test_a_mask_is_followed_through_tiles() -> None:
+    before = """def kernel(x_ptr, w_ptr, y_ptr, n, m, B: tl.constexpr):
+    a, b = tl.arange(0, B), tl.arange(0, B)
+    w = tl.load(w_ptr + a)
+    o, is_inside = a[:, None] * m + b[None, :], (a[:, None] < n) & (b[None, :] < m)
+    x = tl.load(x_ptr + o, mask=is_inside)
+    tl.store(y_ptr + o, x + w[AXES], mask=is_inside)
+"""
+    contract = "x_ptr: n * m\ny_ptr: n * m\nw_ptr: n\nn <= 16\nm <= 16\n"
+    for axes, is_kept in (":, None", True), ("None, :", False):
+        text = before.replace("AXES", axes)
+        found = compared(text, text.replace("w_ptr + a)", "w_ptr + a, mask=a < n)"), contract, 0)
+        assert (found.outcome == "agrees") == is_kept, found
