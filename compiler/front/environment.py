@@ -5,6 +5,7 @@ a stand-in, the line is recorded for the answer. An exception that imitates a re
 it only costs its author the cache.
 """
 
+import argparse
 import dis
 import errno
 import importlib.abc
@@ -147,6 +148,20 @@ _UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 
 class StandIn:
     """Replaces something of a library that is not installed here."""
+
+
+class CommandLine(list[str]):
+    """`sys.argv` of a file that is loaded: its name, without arguments."""
+
+    def __init__(self, file: str, assumptions: Assumptions) -> None:
+        super().__init__([file])
+        self._assumptions = assumptions
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return an argument; the statement that asks for one that is not given is left out."""
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            self._assumptions.assume("a command line without arguments is assumed")
+        return super().__getitem__(index)
 
 
 class StandInUsed(TypeError):
@@ -316,6 +331,8 @@ def _lacks(error: BaseException, missing: Collection[str]) -> bool:
         return True
     if isinstance(error, ImportError):
         return _import_lacks(error, missing)
+    if isinstance(error, SystemExit):
+        return _raised_in(error) == argparse.__name__  # a required argument is not given
     if isinstance(error, NameError):
         match = _UNDEFINED.search(str(error))
         return match is not None and match[1] in missing

@@ -29,6 +29,7 @@ from compiler.front import module_execution, posted_folder
 from compiler.front.dropped_statements import DroppedStatement
 from compiler.front.environment import (
     Assumptions,
+    CommandLine,
     LaunchResult,
     MissingModules,
     notice_attempts,
@@ -220,6 +221,7 @@ def load(
     failed = None
     most_cpu_s = host_run.most_cpu_s if host_run else module_execution.MAX_CPU_S
     notice_attempts(assumptions)
+    sys.argv = CommandLine(KERNEL_FOLDER + USER_FILE, assumptions)
     folder = posted_folder.of_request(text, files, is_whole=module is None)
     catches_memory = any("MemoryError" in each for each in (text, *files.values()))
     with (

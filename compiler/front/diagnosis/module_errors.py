@@ -36,6 +36,11 @@ _NO_ARGUMENT_OF_JIT = re.compile(r"^jit\(\) got an unexpected keyword argument '
 _LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu"})
 _JIT_ARGUMENTS = ("version", "repr", "launch_metadata", "do_not_specialize",
                   "do_not_specialize_on_alignment", "debug", "noinline")  # fmt: skip
+_DEFINES = re.compile(r"\s*(@|(def|class|import|from)\b)")
+_RUNS_WHEN_LOADED = (
+    "This runs when the file is loaded. If the kernel does not need it, put it below "
+    '`if __name__ == "__main__":`.'
+)
 _MAX_NOTES = 20
 _MAX_NEEDS_SHOWN = 8
 
@@ -166,7 +171,9 @@ def _definition_hint(dropped: DroppedStatement) -> str | None:
         return _import_hint(dropped, error)
     if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):
         return _on_name(match[1])
-    return None
+    if _DEFINES.match(linecache.getline(dropped.path, dropped.line)):
+        return None
+    return _RUNS_WHEN_LOADED
 
 
 def _import_hint(dropped: DroppedStatement, error: ImportError) -> str | None:
