@@ -158,10 +158,11 @@ class InspectedKernel(BaseModel):
     """Facts about one jit function from the text.
 
     `calls` are the jit functions it uses; `configs` and `heuristics` are those of its decorators.
-    `launched` is true if the text launches it, and `launch` is its first launch, if the source runs
-    so far without torch and a GPU. `assumed` lists all that clients fill in for a
-    request that gives nothing; a parameter with a usable default is not among them. `contract` is a
-    draft of one for a proof: each `?` in it is to be replaced.
+    `launched` is true if the text launches it, on `launched_line` first, and `launch` is its first
+    launch, if the source runs so far without torch and a GPU; otherwise `warnings` gives the cause.
+    They also list parameters that lack the annotation `tl.constexpr`. `assumed` lists all that
+    clients fill in for a request that gives nothing; a parameter with a usable default is not among
+    them. `contract` is a draft of one for a proof: each `?` in it is to be replaced.
     """
 
     name: str
@@ -174,9 +175,13 @@ class InspectedKernel(BaseModel):
     """True if `language` is gluon."""
     language: PythonLanguage = "triton"
     launched: bool = False
+    launched_line: int | None = None
     launch: InspectedLaunch | None = None
     assumed: list[AssumedValue] = Field(default_factory=list)
     contract: str = ""
+    warnings: list[Annotated[str, Field(max_length=500)]] = Field(
+        default_factory=list, max_length=4097
+    )
 
 
 def contract_draft(kernel: InspectedKernel) -> str:

@@ -52,7 +52,8 @@ def completed_of(
     options = _options(kernel, added["constexprs"])
     added["options"] = {name: value for name, value in options.items() if name not in own}
     merged = {name: {**members, **(asked.get(name) or {})} for name, members in added.items()}
-    return {**asked, **merged}, _sentence(added)
+    warnings = "".join(f"; warning: {warning}" for warning in kernel.get("warnings") or ())
+    return {**asked, **merged}, _sentence(added) + warnings
 
 
 def _options(kernel: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

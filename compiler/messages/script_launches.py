@@ -11,6 +11,7 @@ from compiler.messages.orders import Execution, Order
 
 MAX_LAUNCHES = 64
 """Launches that a report contains: the first of each kernel."""
+MAX_STOP_CHARS = 300
 MAX_LINES = 16
 """Lines of further launches of a kernel that a report names."""
 
@@ -52,6 +53,11 @@ class KernelLaunch:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchesReport:
-    """The first launch of each kernel of the source, in their order."""
+    """The first launch of each kernel of the source, in their order.
+
+    `stop` is the line at which the script ended, or a statement that it went on without, and the
+    cause; None if it ran to its end.
+    """
 
     launches: list[KernelLaunch]
+    stop: str | None = None

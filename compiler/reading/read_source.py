@@ -54,9 +54,13 @@ def read_source(order: ReadOrder, body: bytes, send: object = None) -> ReadRepor
         helpers = posted_files.helpers(source.tree, order.files, folder)
         proposals = Proposals(source.tree, source.functions, source.aliases, helpers)
         launched = _launched(source.tree)
+        called = {name for known in stated.values() for name in known["calls"]}
         for name, known in stated.items():
             known["launched"] = name in launched
+            known["launched_line"] = launched.get(name)
             proposals.add_to(known)
+            # what a jit function calls gets constants also without the annotation
+            known["warnings"] = [] if name in called else proposals.warnings(known)
     else:
         kernel = _kernel(source, order.kernel, order.functions)
     return ReadReport(
@@ -174,14 +178,20 @@ def _binds(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _launched(tree: ast.Module) -> frozenset[str]:
-    """Return the names that the text launches: `name[grid](...)`."""
-    found = set()
+def _launched(tree: ast.Module) -> dict[str, int]:
+    """Return the names that the text launches, `name[grid](...)`, with the first line of each.
+
+    `name.warmup(...)` counts, as a file may launch what it returns.
+    """
+    lines: dict[str, int] = {}
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))):
-                found.add(name)
-    return frozenset(found)
+            case (
+                ast.Call(func=ast.Subscript(value=ast.Name(id=name)))
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="warmup"))
+            ):
+                lines[name] = min(node.lineno, lines.get(name, node.lineno))
+    return lines
 
 
 def _only_kernel(
@@ -194,7 +204,7 @@ def _only_kernel(
     """
     used = {name for function in functions for name in function.reads}
     kernels = list(dict.fromkeys(f.name for f in functions if f.name not in used))
-    if len(kernels) > 1 and len(chosen := _launched(tree).intersection(kernels)) == 1:
+    if len(kernels) > 1 and len(chosen := _launched(tree).keys() & set(kernels)) == 1:
         return next(iter(chosen))
     if len(kernels) > 1:
         message = (

@@ -17,7 +17,12 @@ from compiler.inspection import (
     assumed_values,
     contract_draft,
 )
-from compiler.messages.script_launches import MAX_LAUNCHES, MAX_LINES, LaunchesOrder
+from compiler.messages.script_launches import (
+    MAX_LAUNCHES,
+    MAX_LINES,
+    MAX_STOP_CHARS,
+    LaunchesOrder,
+)
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
 from compiler.type_name import UnknownType, canonical_type
@@ -58,6 +63,7 @@ class LaunchesReport(Report):
     """The report of a front child that ran a source as a script."""
 
     launches: Annotated[list[ReportedLaunch], Field(max_length=MAX_LAUNCHES)]
+    stop: Annotated[str | None, Field(max_length=MAX_STOP_CHARS)]
 
 
 async def with_launches(
@@ -86,12 +92,23 @@ async def with_launches(
     if report is None:  # it ended the child
         return kernels
     by_name = {launch.kernel: launch for launch in report.launches}
-    return [_launched(kernel, by_name.get(kernel.name)) for kernel in kernels]
+    return [
+        _launched(kernel, by_name[kernel.name])
+        if kernel.name in by_name
+        else _without_launch(kernel, report.stop)
+        for kernel in kernels
+    ]
 
 
-def _launched(kernel: InspectedKernel, launch: ReportedLaunch | None) -> InspectedKernel:
-    if launch is None:
+def _without_launch(kernel: InspectedKernel, stop: str | None) -> InspectedKernel:
+    """Return a kernel with a warning if the text launches it and the script stopped before."""
+    if kernel.launched_line is None or stop is None:
         return kernel
+    warning = f"the launch on line {kernel.launched_line} was not used: {stop}"
+    return kernel.model_copy(update={"warnings": [*kernel.warnings, warning]})
+
+
+def _launched(kernel: InspectedKernel, launch: ReportedLaunch) -> InspectedKernel:
     passed = {parameter.name: parameter for parameter in launch.parameters}
     parameters = []
     for parameter in kernel.parameters:

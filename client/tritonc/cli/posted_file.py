@@ -243,6 +243,8 @@ def _completed(
     except (AttributeError, KeyError, TypeError) as error:
         raise UnexpectedAnswer(f"the inspection of {source.name} is malformed") from error
     if made.inferred:
+        for warning in kernel.get("warnings") or ():
+            say(f"warning: {kernel['name']}: {warning}")
         launch = kernel.get("launch")
         how = f"its launch on line {launch['line']} passes" if launch else "assumes"
         say(

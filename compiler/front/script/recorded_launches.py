@@ -18,14 +18,17 @@ from triton.runtime.autotuner import Autotuner
 from compiler.back import triton_api
 from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source
+from compiler.front.diagnosis import wording
+from compiler.front.dropped_statements import chain_of
 from compiler.front.environment import Assumptions, LaunchResult, executing_line
-from compiler.front.module import HostRun, load
+from compiler.front.module import HostRun, Loaded, load
 from compiler.front.script import torch_functions
 from compiler.front.script.fake_tensor import Tensor
 from compiler.front.stubs import driver_stub
 from compiler.messages.script_launches import (
     MAX_LAUNCHES,
     MAX_LINES,
+    MAX_STOP_CHARS,
     KernelLaunch,
     LaunchedParameter,
     LaunchesOrder,
@@ -46,11 +49,32 @@ def launches(order: LaunchesOrder, body: bytes, send: Send) -> LaunchesReport:
     recorded = _Recorded()
     host_run = HostRun(torch_functions.known_names, recorded.runs(), _MAX_CPU_S)
     # where it took too long or failed, what it launched before counts
-    with _benchmarks_called_once(), contextlib.suppress(Failure):
-        load(
-            body.decode(), order.files, module=order.module, absent=order.absent, host_run=host_run
-        )
-    return LaunchesReport(launches=list(recorded.by_kernel.values()))
+    try:
+        with _benchmarks_called_once():
+            loaded = load(
+                body.decode(),
+                order.files,
+                module=order.module,
+                absent=order.absent,
+                host_run=host_run,
+            )
+        stop = _stop(loaded)
+    except Failure as failure:
+        stop = failure.message
+    cut = stop if stop is None else stop.encode(errors="replace").decode()[:MAX_STOP_CHARS]
+    return LaunchesReport(launches=list(recorded.by_kernel.values()), stop=cut)
+
+
+def _stop(loaded: Loaded) -> str | None:
+    """Return the line that raised, and its error; of lines that failed in turn, the first."""
+    others = [item for item in loaded.dropped if not isinstance(item.error, ImportError)]
+    last = loaded.failed or (others[-1] if others else None)
+    if last is None:
+        return None
+    cause, _ = chain_of(last, "", loaded.dropped)[-1]
+    span = cause.span
+    place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line},"
+    return f"{place} raises {wording.words_of(cause.error)}"
 
 
 class _Recorded:

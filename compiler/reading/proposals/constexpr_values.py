@@ -50,7 +50,10 @@ class ConstexprValues:
             assigned: dict[str, list[ast.expr]] = {}
             for node in ast.walk(unit):
                 match node:
-                    case ast.Call(func=ast.Subscript(value=ast.Name(id=launched))):
+                    case (
+                        ast.Call(func=ast.Subscript(value=ast.Name(id=launched)))
+                        | ast.Call(func=ast.Attribute(value=ast.Name(id=launched), attr="warmup"))
+                    ):
                         self._launches.setdefault(launched, []).append((node, assigned))
                     case ast.Assign(targets=[ast.Name(id=name)], value=value):
                         part = value.body if isinstance(value, ast.IfExp) else value

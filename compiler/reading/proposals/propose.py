@@ -63,6 +63,20 @@ class Proposals:
                 None if found is None else self._proposal(parameter, known, found, tiles)
             )
 
+    def warnings(self, facts: dict[str, Any]) -> list[str]:
+        """Return a warning for each parameter that is used as a constant and not annotated."""
+        made = []
+        evidence = self._uses.of(facts["name"])
+        for parameter in facts["parameters"]:
+            name, found = parameter["name"], evidence.get(parameter["name"])
+            shape = strongest(found.shape) if found is not None and not found.pointer else None
+            if shape is not None and parameter["annotation"] is None:
+                made.append(
+                    f"{name} is used as a constant on line {shape.line} ({shape.reason}) but is "
+                    f"not annotated: write `{name}: tl.constexpr`"
+                )
+        return [warning[:MAX_REASON_CHARS] for warning in made]
+
     def _proposal(
         self, parameter: dict[str, Any], known: dict[str, Any], found: UseClues, tiles: int
     ) -> dict[str, Any] | None:

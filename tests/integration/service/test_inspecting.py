@@ -124,6 +124,17 @@ def test_what_a_launch_of_the_file_passes_is_proposed(http: httpx.Client) -> Non
     assert (x_ptr["assumed_hints"], n["assumed_hints"]) == ([], ["divisible_by_16"])
 
 
+def test_the_line_that_kept_a_launch_from_being_used_is_a_warning(http: httpx.Client) -> None:
+    text = LAUNCHED.replace("torch.empty(96", "torch.empty(int(__import__('sys').argv[1])")
+
+    (kernel,) = inspect(http, text).json()["kernels"]
+
+    assert kernel["launch"] is None
+    assert kernel["warnings"] == [
+        "the launch on line 11 was not used: line 10 raises IndexError: list index out of range"
+    ]
+
+
 def test_a_script_that_ends_its_process_is_inspected_by_its_text(http: httpx.Client) -> None:
     (kernel,) = inspect(http, LAUNCHED.replace("x = torch", "import os; os._exit(3)")).json()[
         "kernels"

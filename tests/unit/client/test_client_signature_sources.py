@@ -153,6 +153,18 @@ def test_a_command_names_the_launch_that_types_come_from(
     assert "note: k: its launch on line 9 passes *fp32 x; i32 n;" in capsys.readouterr().err
 
 
+def test_a_command_prints_the_warnings_of_the_inspection(
+    tmp_path: Path, tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.py").write_text(SOURCE)
+    tritond.will_inspect({"kernels": [KERNEL | {"warnings": ["the launch was not used"]}]})
+    tritond.will_answer(compilation())
+
+    assert run(tritond, "compile", str(tmp_path / "k.py"), "--target", "cuda:90") == 0
+
+    assert "warning: k: the launch was not used\n" in capsys.readouterr().err
+
+
 def test_configurations_made_by_code_are_those_that_executing_it_gave() -> None:
     config = {"values": {"BLOCK": 32}, "options": {"num_warps": 2, "num_ctas": 1}}
 

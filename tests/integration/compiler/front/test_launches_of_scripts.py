@@ -131,3 +131,29 @@ def test_launches_of_a_backward_are_recorded(children: Children) -> None:
     )
 
     assert passed(children, text)["s"] == ("i32", ALIGNED, None)  # a sum's gradient is expanded
+
+
+@pytest.mark.parametrize(
+    ("lines", "stop"),
+    [
+        ("import sys\nN = int(sys.argv[1])\nx = torch.rand(N)\n", "line 9 raises IndexError"),
+        ("raise ValueError('no GPU')\n", "line 8 raises ValueError: no GPU"),
+        ("import cupy\nx = cupy.zeros(4)\n", "line 8 raises ModuleNotFoundError"),
+    ],
+)
+def test_the_line_that_kept_a_script_from_its_launch_is_reported(
+    children: Children, lines: str, stop: str
+) -> None:
+    header = {"task": "launches", "kernel": None, "target": TARGET}
+    text = f"{HEAD}{KERNEL}{lines}k[(1,)](x, 16, 1, BLOCK=16)\n"
+
+    report = children.run(header, text.encode()).result
+
+    assert report["launches"] == []
+    assert report["stop"].startswith(stop), report["stop"]
+
+
+def test_a_script_that_runs_to_its_end_has_no_stop(children: Children) -> None:
+    header = {"task": "launches", "kernel": None, "target": TARGET}
+
+    assert children.run(header, (HEAD + KERNEL).encode()).result["stop"] is None

@@ -107,3 +107,33 @@ def test_the_error_of_an_unknown_kernel_lists_nested_ones() -> None:
 
     assert caught.value.slug == "unknown_kernel"
     assert "inside functions and classes there are: Ops.k" in caught.value.message
+
+
+def test_a_size_without_an_annotation_has_a_warning() -> None:
+    text = HEAD + "@triton.jit\ndef k(x, BLOCK):\n    tl.store(x + tl.arange(0, BLOCK), 1.0)\n"
+
+    (plain,) = kernels_of(text)
+    (annotated,) = kernels_of(text.replace("BLOCK)", "BLOCK: tl.constexpr)", 1))
+
+    assert plain["warnings"] == [
+        "BLOCK is used as a constant on line 5 (tl.arange(0, BLOCK)) but is not annotated: "
+        "write `BLOCK: tl.constexpr`"
+    ]
+    assert annotated["warnings"] == []
+
+
+def test_a_function_that_a_kernel_calls_needs_no_annotation() -> None:
+    text = HEAD + (
+        "@triton.jit\ndef part(B):\n    return tl.arange(0, B)\n"
+        "@triton.jit\ndef k(x, B: tl.constexpr):\n    tl.store(x + part(B), 1.0)\n"
+    )
+
+    assert [kernel["warnings"] for kernel in kernels_of(text)] == [[], []]
+
+
+def test_a_warmup_is_a_launch() -> None:
+    host = "def host(x):\n    made = k.warmup(x, grid=(1,))\n    made[(4, 1, 1)](x)\n"
+
+    kernel = kernels_of(HEAD + "@triton.jit\ndef k(x):\n    tl.store(x, 1.0)\n" + host)[0]
+
+    assert (kernel["launched"], kernel["launched_line"]) == (True, 7)
