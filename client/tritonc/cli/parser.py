@@ -49,6 +49,14 @@ examples:
 _MAX_CHARS = 100
 _CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)'")
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)")
+_MEANT = {
+    ("prove", "--races"): "--check races",
+    ("prove", "--racecheck"): "--check races",
+    ("launch", "--races"): "--check racecheck",
+    ("launch", "--racecheck"): "--check racecheck",
+    ("launch", "--fuzz"): "--check fuzz",
+}
+"""Flags that users expect, by command, and how it writes them."""
 _REQUIRED = "the following arguments are required"
 
 
@@ -133,9 +141,21 @@ class _SuggestingParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Write the usage and the error, and exit with 2, as argparse does."""
+        if _UNKNOWN.match(message) and (command := self._command()):
+            command.error(message)  # argparse reports it by the root, with the root's usage
         if message.startswith(_REQUIRED) and (unknown := self._unknown_flags()):
             message = f"unrecognized arguments: {' '.join(unknown)}"
         super().error(message + self._suggestion(message))
+
+    def _command(self) -> argparse.ArgumentParser | None:
+        """Return the parser of the command that the words name, None without one."""
+        chosen: argparse.ArgumentParser | None = None
+        actions = self._actions
+        for word in self._words:
+            commands = (each for each in actions if isinstance(each, argparse._SubParsersAction))
+            if inner := next((each.choices.get(word) for each in commands), None):
+                chosen, actions = inner, inner._actions
+        return chosen
 
     def _unknown_flags(self) -> list[str]:
         """Return the words that look like long flags and abbreviate none of this command."""
@@ -151,7 +171,10 @@ class _SuggestingParser(argparse.ArgumentParser):
             word, known = next(flags, "").partition("=")[0], self._flags()
         else:
             return ""
-        close = get_close_matches(word[:_MAX_CHARS], sorted(set(known)), n=1, cutoff=0.6)
+        if meant := _MEANT.get((self.prog.split()[-1], word)):
+            return f"; did you mean {meant}?"
+        others = sorted({*known} - {word})
+        close = get_close_matches(word[:_MAX_CHARS], others, n=1, cutoff=0.6)
         return f"; did you mean {close[0]}?" if close else ""
 
     def _choices(self, message: str) -> Iterable[str]:
@@ -163,9 +186,6 @@ class _SuggestingParser(argparse.ArgumentParser):
     def _flags(self) -> Iterable[str]:
         for action in self._actions:
             yield from action.option_strings
-            if isinstance(action, argparse._SubParsersAction):
-                for parser in action.choices.values():
-                    yield from (flag for a in parser._actions for flag in a.option_strings)
 
 
 def _name(action: argparse.Action) -> str:

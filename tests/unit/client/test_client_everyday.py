@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.unit.client.fake_tritond import FakeTritond, compilation, run
         (["lunch", "k.py"], "did you mean launch?"),
         (["compile", "k.py", "--target", "cuda:90", "--optoin", "a=1"], "did you mean --option?"),
         (["export", "KEY", "rus"], "did you mean rust?"),
+        (["prove", "k.py", "--races"], "did you mean --check races?"),
     ],
 )
 def test_a_mistyped_command_flag_or_choice_gets_a_suggestion(
@@ -29,6 +31,18 @@ def test_a_mistyped_command_flag_or_choice_gets_a_suggestion(
 
     assert ended.value.code == 2
     assert meant in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("prove", "k.py", "--trac"), ("launch", "k.py", "-o", "out")])
+def test_a_flag_of_another_command_is_not_suggested(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(SystemExit):
+        run(tritond, *words)
+
+    err = capsys.readouterr().err
+    assert err.startswith(f"usage: tritonc {words[0]} ")
+    assert not re.search("did you mean (--trace|-o)", err)
 
 
 def test_emitted_files_and_costs_are_reported(
