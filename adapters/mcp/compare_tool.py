@@ -15,6 +15,8 @@ from service.http.inner_request import ask_itself
 _ASKED = ("state", "problem", "kernel", "target", "toolchain", "options", "parameters", "resources")
 _PAIRS = frozenset({"state", "problem", "kernel", "target"})
 """Members that are a pair themselves, not an object of pairs."""
+_SUFFIXES = {"divisible_by_16": "16", "equal_to_1": "1"}
+"""The suffixes of hints in a signature."""
 _MAX_OPCODES = 12
 _MAX_LINES = 8
 
@@ -61,7 +63,9 @@ def _asked(diff: Mapping[str, Any]) -> Iterator[str]:
 
 def _value(value: Any) -> Any:
     if isinstance(value, dict):  # a parameter
-        return value["value"] if value["role"] == "constexpr" else value["type"]
+        if value["role"] == "constexpr":
+            return value["value"]
+        return "".join([str(value["type"]), *(f":{_SUFFIXES.get(h, h)}" for h in value["hints"])])
     return round(value, 3) if isinstance(value, float) else value
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 _ASKED = ("toolchain", "options", "parameters")
 _ENDS = ("state", "problem", "kernel", "target")
+_SUFFIXES = {"divisible_by_16": "16", "equal_to_1": "1"}
+"""The suffixes of hints in a signature."""
 
 Both = Mapping[str, Any]
 """A value of each compilation: `{"a": 4, "b": 8}`."""
@@ -119,6 +121,9 @@ def _counts(a: int, b: int) -> str:
 
 
 def _value_text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return str(value["value"] if value.get("role") == "constexpr" else value.get("type"))
+    if isinstance(value, Mapping):  # a parameter
+        if value.get("role") == "constexpr":
+            return str(value["value"])
+        hints = (f":{_SUFFIXES.get(hint, hint)}" for hint in value.get("hints") or ())
+        return "".join([str(value.get("type")), *hints])
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from adapters.mcp.compare_tool import _value
 from adapters.mcp.launch_tool import ran_answer
 from adapters.mcp.short_answer import MAX_BYTES, MAX_FACTS_BYTES, answer
 
@@ -68,3 +69,10 @@ def test_a_launch_that_passed_without_a_check_for_races_is_remarked_on(
     said = ran_answer(SimpleNamespace(json=ran | nothing), "launch", checks)
 
     assert ('races were not checked: add "racecheck" to `checks`' in said.text) == is_remarked_on
+
+
+def test_a_comparison_shows_the_hints_of_types() -> None:
+    hinted = {"role": "runtime", "type": "*fp32", "value": None, "hints": ["divisible_by_16"]}
+
+    assert _value(hinted) == "*fp32:16"
+    assert _value(hinted | {"hints": []}) == "*fp32"

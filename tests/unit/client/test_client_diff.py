@@ -86,6 +86,15 @@ def test_different_requests_with_equal_results_are_reported(
     assert repr(client.diff(KEY, OTHER)) == "Diff: both results are the same (num_warps: 4 -> 8)"
 
 
+def test_hints_that_differ_are_shown(client: Client, tritond: FakeTritond) -> None:
+    hints: list[list[str]] = [["divisible_by_16"], []]
+    types = [{"role": "runtime", "type": "*fp32", "value": None, "hints": each} for each in hints]
+    both = {"x_ptr": dict(zip("ab", types, strict=True))}
+    tritond.will_answer(diff(**SAME, options={}, parameters=both))
+
+    assert repr(client.diff(KEY, OTHER)).endswith("(x_ptr: *fp32:16 -> *fp32)")
+
+
 def test_compilations_themselves_can_be_compared_in_some_stages(
     client: Client, tritond: FakeTritond
 ) -> None:
