@@ -208,7 +208,9 @@ def read(reader: Callable[[Any], Result], answer: httpx.Response) -> Result:
 def unreachable_error(error: httpx.RequestError, url: httpx.URL) -> ServerUnavailable:
     """Return the error for a request without any answer."""
     reason = str(error) or type(error).__name__
-    return ServerUnavailable(f"no answer from {url}: {reason}; is the service up, the URL right?")
+    return ServerUnavailable(
+        f"no answer from {url}: {reason}; is the service up? Set its URL by TRITOND_URL or --url"
+    )
 
 
 def is_connection_refused(error: ServerUnavailable, url: httpx.URL) -> bool:
