@@ -19,13 +19,13 @@ from jobs.logs import log_as
 from service import VERSION
 from service.api_key_commands import add_key_commands
 from service.secret_files import InvalidSecretFile, read_secret_files
-from service.settings import ServiceSettings, wrong_settings
+from service.settings import ServiceSettings, unknown_variables, wrong_settings
 from service.up import PartEnded, up
 from store.blobs import Blobs
 from store.bucket import Bucket
 from store.bucket_sweep import delete_forgotten, find_forgotten
 from store.connection import StoreClient, connect
-from store.errors import StoreError
+from store.errors import BucketUnavailable, StoreError, StoreUnavailable
 from store.stored import read_stored
 from store.workers import Toolchains, Workers
 
@@ -41,7 +41,15 @@ def main() -> None:
     except ValidationError as error:
         sys.exit(f"tritond: {wrong_settings(error)}")
     except (StoreError, PartEnded, InvalidSecretFile) as error:
-        sys.exit(f"tritond: {error}")
+        sys.exit(f"tritond: {error}{_where(error)}")
+
+
+def _where(error: Exception) -> str:
+    """Return where the store would be, if none answers at the default address."""
+    is_chosen = bool(os.environ.get("TRITOND_REDIS_URL"))
+    if is_chosen or not isinstance(error, StoreUnavailable) or isinstance(error, BucketUnavailable):
+        return ""
+    return " Set TRITOND_REDIS_URL; that of `tritond up` is unix://DATA/valkey/valkey.sock"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     one = commands.add_parser("up", help="run everything on this machine, with an embedded Valkey")
     _add_address(one)
-    one.add_argument("--data", type=Path, default=Path(".tritond"), help="default: ./.tritond")
+    one.add_argument("--data", type=_data_folder, default=".tritond", help="default: ./.tritond")
     one.set_defaults(run=_up)
     api = commands.add_parser("api", help="run the HTTP service, on TRITOND_REDIS_URL")
     _add_address(api)
@@ -69,6 +77,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _data_folder(written: str) -> Path:
+    """Return the folder, which is created if it does not exist."""
+    if not written:
+        raise argparse.ArgumentTypeError("expected a folder, such as .tritond")
+    folder = Path(written)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise argparse.ArgumentTypeError(f"{written} is not a folder") from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{written}: {error.strerror}") from None
+    return folder
+
+
+def _start_log() -> ServiceSettings:
+    """Log as the settings demand, and warn of variables that are not settings."""
+    settings = ServiceSettings()
+    log_as(settings.log_format, settings.log)
+    for warning in unknown_variables(os.environ):
+        logger.warning("%s", warning)
+    return settings
+
+
 def _add_address(parser: argparse.ArgumentParser) -> None:
     settings = ServiceSettings()
     parser.add_argument("--host", default=settings.host, help=f"default: {settings.host}")
@@ -76,8 +107,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
 
 
 def _up(arguments: argparse.Namespace) -> None:
-    settings = ServiceSettings()
-    log_as(settings.log_format, settings.log)
+    settings = _start_log()
     is_json = settings.log_format == "json"
     announce = logger.info if is_json else partial(print, flush=True)
     try:
@@ -90,11 +120,13 @@ def _up(arguments: argparse.Namespace) -> None:
 
 
 def _api(arguments: argparse.Namespace) -> None:
+    _start_log()
     environment = {"TRITOND_HOST": arguments.host, "TRITOND_PORT": str(arguments.port)}
     _become("service", os.environ | environment)
 
 
 def _worker(_: argparse.Namespace) -> None:
+    _start_log()
     _become("worker", dict(os.environ))
 
 

@@ -2,6 +2,8 @@
 
 import ipaddress
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +26,20 @@ from store.bucket import checked_url
 from store.byte_limits import MAX_ANSWER_BYTES
 from store.server_url import checked_store_url
 
+MIN_KEY_CHARS = 16
+MAX_UNKNOWN = 10
+_MAX_CHARS = 64
+_PREFIX = "TRITOND_"
+OF_OTHERS = frozenset(
+    (
+        "FLASHINFER_TRACE CACHE_BUDGET_BYTES REFERENCES_BUDGET_BYTES REFERENCES_MEMORY_BYTES "
+        "LAUNCH_MEMORY_BYTES INPUTS_GPU_BYTES INPUTS_HOST_BYTES TOOLCHAINS SHARE_NAMESPACES SLOTS "
+        "LEASE_S SANDBOX MAX_MEMORY_BYTES CHILDREN_MEMORY_BYTES MAX_IR_BYTES MAX_IR_OPERATIONS "
+        "MAX_TENSOR_ELEMENTS BATCH_ELEMENTS URL API_KEY API_KEY_FILE ADMIN_KEY_FILE REDIS_URL_FILE "
+        "CACHE_URL_FILE"
+    ).split()
+)
+"""Variables of workers, adapters and clients, without the prefix."""
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[\w-]+\.)*[\w-]+(?::(?:\d{1,5}|\*))?", re.ASCII)
 
 
@@ -126,6 +142,13 @@ class ServiceSettings(BaseSettings):
     memory_cache_bytes: int = Field(default=64 << 20, ge=0)
     """Memory for answers cached in this process, in front of the store."""
 
+    @field_validator("admin_key")
+    @classmethod
+    def _is_not_guessed(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and len(key.get_secret_value()) < MIN_KEY_CHARS:
+            raise ValueError(f"a key has at least {MIN_KEY_CHARS} characters; choose a random one")
+        return key
+
     @field_validator("blobs_redirect")
     @classmethod
     def _has_urls_to_sign(cls, redirects: bool, info: ValidationInfo) -> bool:
@@ -192,6 +215,19 @@ class ServiceSettings(BaseSettings):
             parameters=self.max_parameters,
             specialization_bytes=self.max_specialization_bytes,
         )
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """Return a warning for each variable that looks like a setting and is none."""
+    known = OF_OTHERS | {name.upper() for name in ServiceSettings.model_fields}
+    prefixed = (name.upper() for name in environment if name.upper().startswith(_PREFIX))
+    unknown = sorted({name.removeprefix(_PREFIX)[:_MAX_CHARS] for name in prefixed} - known)
+    warnings = []
+    for name in unknown[:MAX_UNKNOWN]:
+        close = get_close_matches(name, known, n=1, cutoff=0.75)
+        meant = f"; did you mean {_PREFIX}{close[0]}?" if close else ""
+        warnings.append(f"{_PREFIX}{name} is not a setting{meant}")
+    return warnings
 
 
 def _listed(written: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from compiler.request.compile_request import MAX_FILES, MAX_TEXT_CHARS
 from service.__main__ import main
-from service.settings import ServiceSettings, wrong_settings
+from service.settings import ServiceSettings, unknown_variables, wrong_settings
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +108,7 @@ def test_wrong_ones_are_reported_by_the_names_of_their_variables(monkeypatch: py
         ("TRITOND_MAX_BODIES_BYTES", "1024", "set 335544320 or more"),
         ("TRITOND_TRUSTED_PROXIES", "*", "'\\*' is not an address or a network such as 10"),
         ("TRITOND_TRUSTED_PROXIES", "10.0.0.1, proxy", "'proxy' is not an address"),
+        ("TRITOND_ADMIN_KEY", "admin", "a key has at least 16 characters; choose a random one"),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_write(
@@ -144,3 +145,12 @@ def test_the_service_does_not_start_with_a_setting_it_cannot_use(
         main()
 
     assert str(ended.value.code).startswith(f"tritond api: {name}: {cause}")
+
+
+def test_a_variable_that_is_not_a_setting_is_warned_of():
+    names = ["TRITOND_SLOTS", "TRITOND_MAX_WAIT", "TRITOND_FOO", "tritond_port", "PATH"]
+
+    assert unknown_variables(names) == [
+        "TRITOND_FOO is not a setting",
+        "TRITOND_MAX_WAIT is not a setting; did you mean TRITOND_MAX_WAIT_S?",
+    ]
