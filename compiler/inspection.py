@@ -198,6 +198,7 @@ def contract_draft(kernel: InspectedKernel) -> str:
     lines = [
         "# This has to hold for every launch: the elements of each buffer, how sizes relate",
         "# (stride >= n), and the grid. docs/reference/proofs.md describes the statements.",
+        "# Declare a size that is not an argument of the kernel: sizes NAME",
         *(f"{name}: {size}" for name in buffers),
         f"grid: cdiv({size}, {blocks[0]})" if is_simple else "grid: ?",
     ]

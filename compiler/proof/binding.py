@@ -224,8 +224,10 @@ class _Binding:
             message = f"{text} is given by this line or by a later one: its value is not known here"
             raise ContractError(message, at.position)
         known = {*self._scalars, *self._constants, *self._found.sizes}
-        message = f"{text} is no integer argument and no size"
-        message += suggestion(text, known) or f". There are: {', '.join(sorted(known)) or 'none'}"
+        message = f"{text} is neither an integer argument nor a size"
+        message += suggestion(text, known) or (
+            f". There are: {', '.join(sorted(known)) or 'none'}. Declare a size: sizes {text}"
+        )
         raise ContractError(message, at.position)
 
     def _computed(self, operation: Arithmetic) -> Polynomial:

@@ -11,9 +11,19 @@ from tests.proofs.prover.test_prove import COPY, COPY_CONTRACT, COPY_TYPES
     ("right", "wrong", "place", "words"),
     [
         ("y_ptr: n", "y_prt: n", (2, 1), "the kernel has no buffer y_prt. Did you mean 'y_ptr'?"),
-        ("BLOCK)", "BLOK)", (3, 15), "no integer argument and no size. Did you mean 'BLOCK'?"),
+        (
+            "BLOCK)",
+            "BLOK)",
+            (3, 15),
+            "neither an integer argument nor a size. Did you mean 'BLOCK'?",
+        ),
         ("y_ptr: n", "y_ptr: n\nany N", (3, 5), "integer argument N. Did you mean 'n'?"),
-        ("x_ptr: n", "x_ptr: zzz", (1, 8), "no size. There are: BLOCK, n"),
+        (
+            "x_ptr: n",
+            "x_ptr: zzz",
+            (1, 8),
+            "nor a size. There are: BLOCK, n. Declare a size: sizes zzz",
+        ),
     ],
 )
 def test_a_mistyped_name_is_told_from_those_of_the_kernel(

@@ -174,7 +174,7 @@ def test_the_gate_fails_at_what_is_refuted(
         ("x_ptr: stride\ny_ptr: stride\n", "rows.contract:2:1: the kernel has no buffer y_ptr"),
         (
             "x_ptr: n_rows * stride\n",
-            "rows.contract:1:8: n_rows is no integer argument and no size",
+            "rows.contract:1:8: n_rows is neither an integer argument nor a size",
         ),
     ],
 )
