@@ -143,9 +143,11 @@ def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
             call = {"model": _model, "function": _function, "inputs": _only_inputs}
             return call[entry["kind"]](recording, module, found)
     wanted = [f"{_WHAT[entry['kind']]} {_name(entry)!r}" for entry in entries]
-    raise NotRecordable(
-        "no_entry", f"it has no {' and no '.join(wanted)}: set `entry` to the name to call"
+    detail = (
+        f"it has no {' and no '.join(wanted)}: set `entry` to the name to call, or to the kind "
+        "`script` if the file launches by itself"
     )
+    raise NotRecordable("no_entry", detail)
 
 
 def _name(entry: Mapping[str, Any]) -> str:

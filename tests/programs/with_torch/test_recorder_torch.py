@@ -324,6 +324,7 @@ def test_the_first_entry_that_is_there_is_called(recorder: RecordingProcess) -> 
     found = refusal(recorder, "x = 1\n", *entries, inputs=[])
     assert found["reason"] == "no_entry"
     assert "'ModelNew'" in found["detail"]
+    assert "the kind `script` if the file launches by itself" in found["detail"]
 
 
 def test_a_model_without_init_inputs_is_refused_with_advice(recorder: RecordingProcess) -> None:
