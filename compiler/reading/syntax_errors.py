@@ -66,7 +66,8 @@ _PROSE = (
 _OTHER_TEXTS = (
     (
         r"^[ \t]*(?:module\b.*\{$|tt\.func\b|%[\w-]+ = \w+\.\w+)",
-        'There is MLIR in this text. Post it alone, as {"ir": {"language": "ttir", "text": ...}}.',
+        'There is MLIR in this text. Post it alone, as {"ir": {"language": "ttir", "text": ...}}; '
+        "with tritonc: --language ttir.",
     ),
     (
         r"^(?:In|Out) ?\[[\w ]*\]:",

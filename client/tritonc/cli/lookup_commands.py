@@ -1,6 +1,6 @@
 """Commands that neither compile nor launch: on a source, the deployment, or what a caller used."""
 
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,6 +50,9 @@ def add_commands(commands: Any) -> None:
 def inspect(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the facts about the kernels; return whether the source could be parsed."""
     source = read_source(args.source, args)
+    if source.language:
+        message = f"{source.name} is {source.language.upper()}, and inspect reads Python: "
+        raise ArgumentTypeError(f"{message}use compile or explain")
     if args.verbose:
         source.say_sent(terminal)
     with waiting(args, terminal, f"reading {source.name}", []):

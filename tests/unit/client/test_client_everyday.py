@@ -147,3 +147,13 @@ def test_a_wrong_request_that_only_the_source_shows_exits_2_with_its_flag(
     assert run(tritond, "compile", kernel, "--target", "cuda:90", "--signature", "i32") == 2
 
     assert capsys.readouterr().err.endswith("tritonc: --kernel: 2 kernels: a, b\n")
+
+
+def test_inspect_reads_no_ir(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "add.ttir"
+    file.write_text("module {}\n")
+
+    assert run(tritond, "inspect", str(file)) == 2
+    assert "add.ttir is TTIR, and inspect reads Python" in capsys.readouterr().err
