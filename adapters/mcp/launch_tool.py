@@ -1,7 +1,7 @@
 """The tool that runs a kernel and reports its verdict and findings."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -49,7 +49,7 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     asked = await ask_itself(request, "POST", LAUNCHES, body, {"wait": wait_s})
     if asked.is_problem:
         return refused(asked.json)
-    return ran_answer(asked, "launch", checks=arguments.checks or ())
+    return ran_answer(asked, "launch", arguments)
 
 
 async def run_answer(request: Request, run_id: str) -> ToolAnswer:
@@ -69,8 +69,8 @@ async def run_answer(request: Request, run_id: str) -> ToolAnswer:
     return sweep_answer(asked) if noun == "sweep" else ran_answer(asked, noun)
 
 
-def ran_answer(asked: Any, noun: str, checks: Sequence[str] | None = None) -> ToolAnswer:
-    """Return the answer for a launch or a program, with the checks of a launch if known."""
+def ran_answer(asked: Any, noun: str, launched: LaunchArguments | None = None) -> ToolAnswer:
+    """Return the answer for a launch or a program; `launched` are a launch's arguments if known."""
     ran = asked.json
     serious = ", ".join(_serious(ran))
     but = f", but incorrect by its flags: {serious}" if serious else ""
@@ -95,7 +95,7 @@ def ran_answer(asked: Any, noun: str, checks: Sequence[str] | None = None) -> To
     outputs = [_output(name, item) for name, item in (ran["outputs"] or {}).items()]
     times = _timing(ran["timing"])
     step = _step(ran, findings, noun)
-    remarks = [*_flags(ran), _unchecked(ran, checks)]
+    remarks = [*_flags(ran), *_remarks(ran, launched)]
     return answer(head, *outputs, *lines, *remarks, times, next_step=step, **facts)
 
 
@@ -109,13 +109,15 @@ def _serious(ran: Mapping[str, Any]) -> list[str]:
     return (ran.get("reward") or {}).get("serious") or []
 
 
-def _unchecked(ran: Mapping[str, Any], checks: Sequence[str] | None) -> str:
-    """Return the remark that a launch passed without a check for races, "" for others."""
-    if checks is None or "racecheck" in checks or ran.get("proof"):
-        return ""
-    if ran["verdict"] != "passed" or not ran["device"]["interpreter"]:
-        return ""
-    return 'races were not checked: add "racecheck" to `checks`'
+def _remarks(ran: Mapping[str, Any], launched: LaunchArguments | None) -> Iterator[str]:
+    """Yield what the CPU device did not do: check for races, if unasked, and time."""
+    if launched is None or not ran["device"]["interpreter"]:
+        return
+    if launched.time:
+        yield "not timed: the CPU device does not time; give a `target` with a GPU"
+    is_checked = "racecheck" in (launched.checks or ()) or ran.get("proof")
+    if ran["verdict"] == "passed" and not is_checked:
+        yield 'races were not checked: add "racecheck" to `checks`'
 
 
 def _flags(ran: Mapping[str, Any]) -> list[str]:

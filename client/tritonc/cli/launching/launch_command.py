@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -107,7 +107,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
         write_json(launch.raw if trace is None else {**launch.raw, "trace": trace})
     else:
         _report(args, launch, trace, terminal)
-        terminal.say(_unchecked(launch, members))
+        terminal.say("\n".join(_remarks(launch, members)))
     terminal.say(flag_line(launch.problem))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
@@ -147,13 +147,15 @@ def _report(
     terminal.text(launch.render(name, args.reference or POSTED_REFERENCE))
 
 
-def _unchecked(launch: Launch, members: Mapping[str, Any]) -> str:
-    """Return the remark that a launch passed without a check for races, "" for others."""
+def _remarks(launch: Launch, members: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the CPU device did not do: check for races, if unasked, and time."""
+    if not (launch.device or {}).get("interpreter"):
+        return
+    if members.get("timing") is not None:
+        yield "not timed: the CPU device does not time; run it on a GPU, with --device gpu"
     is_checked = "racecheck" in members.get("checks", ()) or launch.proof is not None
-    is_on_cpu = bool((launch.device or {}).get("interpreter"))
-    if launch.verdict != "passed" or is_checked or not is_on_cpu:
-        return ""
-    return "races were not checked: add --check racecheck"
+    if launch.verdict == "passed" and not is_checked:
+        yield "races were not checked: add --check racecheck"
 
 
 def _returned(word: str) -> tuple[str, str]:

@@ -320,3 +320,13 @@ def test_a_launch_that_passed_without_a_check_for_races_is_remarked_on(
 
     assert run(tritond, "launch", kernel, *ON_THE_CPU, *words) == 0
     assert capsys.readouterr().err == remark
+
+
+def test_a_launch_that_the_cpu_device_did_not_time_is_remarked_on(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    tritond.will_answer(launch())
+
+    run(tritond, "launch", kernel, *ON_THE_CPU, "--time")
+
+    assert "not timed: the CPU device does not time" in capsys.readouterr().err
