@@ -26,12 +26,15 @@ _EXACT = frozenset(
         "cf.br", "cf.cond_br", "scf.condition", "scf.for", "scf.if", "scf.while", "scf.yield",
         "tt.addptr", "tt.broadcast", "tt.cat", "tt.descriptor_gather", "tt.descriptor_load",
         "tt.descriptor_reduce", "tt.descriptor_scatter", "tt.descriptor_store", "tt.expand_dims",
-        "tt.join", "tt.load",
-        "tt.make_tensor_descriptor", "tt.reshape", "tt.return", "tt.splat", "tt.split", "tt.store",
-        "tt.trans", "tt.unsplat",
+        "tt.gather", "tt.join", "tt.load",
+        "tt.make_tensor_descriptor", "tt.reduce.return", "tt.reshape", "tt.return", "tt.splat",
+        "tt.split", "tt.store", "tt.trans", "tt.unsplat",
     }
 )  # fmt: skip
 """Operations that mean the same in 64 bits."""
+_COMBINING = frozenset(
+    {"arith.andi", "arith.maxsi", "arith.minsi", "arith.ori", "arith.xori", "tt.reduce.return"}
+)
 _SIGNED = {
     "arith.ceildivui": "arith.ceildivsi", "arith.divui": "arith.divsi",
     "arith.extui": "arith.index_cast", "arith.index_castui": "arith.index_cast",
@@ -73,7 +76,7 @@ class _Rewriting:
         for operation in block.operations:
             before, after = self._around(operation)
             made += [*before, operation, *after]
-            if operation.name not in WHOLE:
+            if operation.name not in WHOLE or _is_exact_reduction(operation):
                 for region in operation.regions:
                     for inner in region:
                         self.rewrite(inner)
@@ -92,7 +95,7 @@ class _Rewriting:
             operation.name = _SAME
         elif self._is_unsigned(operation):
             return self._on_signed(operation), []
-        elif name not in _EXACT or _is_left(operation):
+        elif not (name in _EXACT or _is_exact_reduction(operation)) or _is_left(operation):
             return self._in_own_types(operation)
         self._widen(operation.results)
         return [], []
@@ -190,6 +193,12 @@ def _is_natural(value: Value) -> bool:
     if made_by.name == "arith.constant":
         return _NOT_NEGATIVE.match(made_by.attributes["value"]) is not None
     return made_by.name in _NATURAL
+
+
+def _is_exact_reduction(operation: Operation) -> bool:
+    """Return whether a reduction means the same in 64 bits; `tl.flip` is made of such ones."""
+    body = (one for region in operation.regions for block in region for one in block.operations)
+    return operation.name == "tt.reduce" and {one.name for one in body} <= _COMBINING
 
 
 def _is_left(operation: Operation) -> bool:

@@ -104,3 +104,13 @@ def test_programs_meet_in_a_coordinate_of_a_descriptor_that_fits() -> None:
     types = {"x_ptr": "*fp32", "n": "i32", "m": "i32"}
     report = rechecked(body, types, "x_ptr: n * m\nm >= 8\nn >= 2\ngrid: n\n")
     assert outcomes(report, "race") == ["violated"]
+
+
+@pytest.mark.parametrize(
+    "index", ["tl.flip(o * m, 0)", "tl.gather(o * m, 15 - o, 0)", "tl.max(o * m, 0)"]
+)
+def test_an_index_that_is_rearranged_stays_exact(index: str) -> None:
+    body = kernel_of("o = tl.arange(0, 16)", f"tl.store(x_ptr + {index}, 1.0)")
+    report = rechecked(body, {"x_ptr": "*fp32", "n": "i32", "m": "i32"}, "x_ptr: 16 * m\n")
+    assert outcomes(report, "bounds") == ["agrees"]
+    assert outcomes(report, "overflow") == ["violated"]
