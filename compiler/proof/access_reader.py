@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.proof.evaluator import Evaluator
-from compiler.proof.logic import TRUE, Formula, at_least, both, equal
+from compiler.proof.logic import TRUE, Formula, at_least, both, either, equal
 from compiler.proof.polynomial import Polynomial, lift, name
 from compiler.proof.proof_limits import MAX_ACCESSES, ProofLimitReached, Unsupported
 from compiler.proof.ranges import Range
@@ -21,7 +21,7 @@ from compiler.proof.terms import (
 )
 from compiler.proof.triton_operations import masked_operands
 from compiler.proof.unknowns import INFINITY, Unknowns
-from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
 KINDS: dict[str, AccessKind] = {
@@ -127,10 +127,7 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
         path = evaluator.path(evaluator.structure.paths[operation])
         for size, stride in zip(sizes, strides, strict=True):
             coordinate = name(evaluator.unknowns.fresh("coordinate", Range(0, INFINITY)))
-            inside += [
-                at_least(coordinate),
-                at_least(evaluator.integer(size), coordinate + 1),
-            ]
+            inside += [at_least(coordinate), _within(evaluator, size, coordinate)]
             coordinates.append(coordinate)
             offset = offset + coordinate * evaluator.integer(stride)
         pointer: SymbolicPointer = evaluator.pointer(base).moved(offset)
@@ -142,6 +139,18 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
         operation, kind, SymbolicPointer(cases), path, both(*inside),
         frozenset(coordinate_checks - checks), frozenset(checks),
     )  # fmt: skip
+
+
+def _within(evaluator: Evaluator, size: Value, coordinate: Polynomial) -> Formula:
+    """Return that a device finds a coordinate below a size.
+
+    It reads the size as unsigned, so a negative one bounds nothing; it does not allow 0.
+    """
+    extent = evaluator.integer(size)
+    is_below = at_least(extent, coordinate + 1)
+    if evaluator.unknowns.range(extent).low >= 1:
+        return is_below
+    return either(is_below, at_least(0, extent))
 
 
 def _element_of_block(

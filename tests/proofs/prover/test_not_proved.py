@@ -295,3 +295,17 @@ def test_a_minimum_of_values_that_no_buffer_can_hold_proves_nothing() -> None:
     contract = "x_ptr: 1\ni_ptr: 1\nvalues i_ptr: m .. m\n"
     report = report_of(body, {"x_ptr": "*fp32", "i_ptr": "*i32", "m": "i32"}, contract)
     assert report.accesses[1].answers["bounds"].verdict == "unknown"
+
+
+def test_a_size_of_a_descriptor_that_may_be_negative_bounds_nothing() -> None:
+    """A device reads it as unsigned: it stores to all rows up to 2^32 - 5."""
+    body = """def kernel(y_ptr, n, m):
+    d = tl.make_tensor_descriptor(y_ptr, [n - m, 16], [16, 1], [16, 16])
+    d.store([0, 0], tl.zeros((16, 16), tl.float32))
+"""
+    types = {"y_ptr": "*fp32", "n": "i32", "m": "i32"}
+    contract = "y_ptr: max(n - m, 0) * 16\n"
+    [store] = report_of(body, types, contract).accesses
+    assert store.answers["bounds"].verdict != "proved"
+    [store] = report_of(body, types, contract + "m < n\n").accesses
+    assert store.answers["bounds"].verdict == "proved"
