@@ -118,6 +118,9 @@ class Prover:
                 break
         if refuted:  # of a product and a sum that wrap, the one that does so first
             return min(refuted, key=self._size_of)
+        unknown = next((one for one in access.pointer.cases if one.base is None), None)
+        if unknown is not None:  # integers that it is computed from were not read
+            first = first or Conclusion("unknown", reason=unknown.why_unknown)
         return first or Conclusion("proved", under)
 
     def _goals_beside(self, access: SymbolicAccess) -> list[Formula]:

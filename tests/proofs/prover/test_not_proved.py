@@ -309,3 +309,12 @@ def test_a_size_of_a_descriptor_that_may_be_negative_bounds_nothing() -> None:
     assert store.answers["bounds"].verdict != "proved"
     [store] = report_of(body, types, contract + "m < n\n").accesses
     assert store.answers["bounds"].verdict == "proved"
+
+
+def test_integers_of_an_address_that_is_not_read_are_not_exact() -> None:
+    body = """def kernel(y_ptr, n):
+    p = y_ptr.to(tl.pointer_type(tl.int8)) + 4 * n - 3
+    tl.store(p.to(tl.pointer_type(tl.float32)), 1.0)
+"""
+    [store] = report_of(body, {"y_ptr": "*fp32", "n": "i32"}, "y_ptr: n\n").accesses
+    assert store.answers["overflow"].verdict == "unknown"
