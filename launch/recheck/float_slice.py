@@ -74,7 +74,7 @@ def is_used_under_its_mask(load: Operation, function: Operation) -> bool:
             continue
         if operation.name in _SINKS:
             sinks.append(operation)
-        elif lanes.operands(operation, _axes(operation.results[0])) is not None:
+        elif operation.results and lanes.operands(operation, _axes(operation.results[0])):
             reached.update(operation.results)
         else:
             return False

@@ -212,3 +212,20 @@ def test_a_mask_is_followed_through_tiles() -> None:
         text = before.replace("AXES", axes)
         found = compared(text, text.replace("w_ptr + a)", "w_ptr + a, mask=a < n)"), contract, 0)
         assert (found.outcome == "agrees") == is_kept, found
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "for j in range(0, n):\n        s = tl.maximum(s, x)\n    tl.store(y_ptr + o, s, o < n)",
+        "tl.device_print('x', x)\n    tl.store(y_ptr + o, x, mask=o < n)",
+        "if tl.max(x) > 100:\n        tl.store(y_ptr + o, s, mask=o < n)",
+        "tl.atomic_max(y_ptr + o, x)",
+    ],
+)
+def test_masked_lanes_reach_no_loop_print_or_branch(lines: str) -> None:
+    head = COPIED[: COPIED.index("    tl.store")]
+    before = f"{head}    s = tl.full((B,), -9, tl.int32)\n    {lines}\n"
+    after = before.replace("x_ptr + o)", "x_ptr + o, mask=o < n)")
+    contract = "x_ptr: n\ny_ptr: n + 1\nw_ptr: 1\ngrid: cdiv(n, B)\n"
+    assert compared(before, after, contract, 0, types=INTEGERS).outcome == "violated"
