@@ -31,6 +31,7 @@ from tritonc.proof_sarif import proof_annotations, proof_sarif
 from tritonc.service_errors import ProblemError, WaitExpired
 from tritonc.signature_sources import chosen_kernel
 
+_USUAL = ("bounds", "overflow")
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
 CONTRACT_SUFFIX = ".contract"
 _PLACE = re.compile(r"line (\d{1,9}), column (\d{1,9}): (.*)", re.DOTALL)
@@ -115,7 +116,16 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> int:
         write_json(proof.raw)
     else:
         _report(args, proof, len(made["cases"]), terminal)
+        terminal.say(_unchecked(proof, args.check))
     return {"proved": PROVED, "refuted": REFUTED}.get(proof.verdict or "", UNKNOWN)
+
+
+def _unchecked(proof: Proof, checks: Sequence[str]) -> str:
+    """Return the remark that a proof by chosen checks left a usual one out, "" for others."""
+    left_out = [check for check in _USUAL if checks and check not in checks]
+    if proof.verdict != "proved" or not left_out:
+        return ""
+    return f"not checked: {', '.join(left_out)}; add --check {' '.join(left_out)}"
 
 
 def _with_modules(

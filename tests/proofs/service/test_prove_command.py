@@ -105,6 +105,8 @@ def test_a_kernel_with_its_contract_beside_it_is_proved(
     assert "in bounds        proved for all sizes" in out
     assert re.search(r"^re-checked: [\d ,to]+ runs, bit-vectors agree", out, re.MULTILINE)
     assert "verdict: proved" in out
+    assert prove(system, str(kernel), *words, "--check", "overflow") == 0
+    assert "not checked: bounds; add --check bounds" in capsys.readouterr().err
 
 
 def test_a_contract_beside_the_kernel_leaves_its_launches_their_constexprs(
