@@ -57,7 +57,9 @@ def test_an_operator_chooses_the_serious_flags() -> None:
 
 
 def test_a_flag_that_does_not_exist_cannot_be_chosen() -> None:
-    with pytest.raises(ValueError, match="'no_kernels' is not a flag of programs; choose from no_k"):
+    with pytest.raises(
+        ValueError, match="'no_kernels' is not a flag of programs; choose from no_k"
+    ):
         chosen_kinds("no_kernels")
 
 
