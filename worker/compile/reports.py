@@ -265,7 +265,7 @@ class FrontReport(Report):
     constexprs: Values
     notes: Diagnostics
     assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
-    needs: ModuleNames
+    needs: ModuleNames = Field(default_factory=list)
     timings_ms: Timings
 
 

@@ -213,7 +213,7 @@ def test_ttgir_needs_a_gpu(launch: Launch) -> None:
     answer = launch(ir_launch(language="ttgir"))
 
     assert (answer["state"], answer["problem"]["slug"]) == ("failed", "needs_gpu")
-    assert answer["problem"]["detail"].startswith("user.ttgir:1: posted TTGIR says")
+    assert answer["problem"]["detail"].startswith("user.ttgir:1: posted TTGIR describes")
 
 
 def test_a_gluon_kernel_needs_a_gpu(launch: Launch) -> None:
