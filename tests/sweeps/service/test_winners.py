@@ -222,7 +222,12 @@ def test_on_the_cpu_device_it_is_said_why_nothing_won(gpu: httpx.Client) -> None
 
 
 WRONG = {
-    "another format": ("yaml", {}, 404, "the formats are json, triton-config, autotune-cache, bundle"),
+    "another format": (
+        "yaml",
+        {},
+        404,
+        "the formats are json, triton-config, autotune-cache, bundle",
+    ),
     "all of another format": ("json", {"of": "all"}, 422, "`of=all` is for a bundle"),
     "without a launch or program": ("bundle", {"of": "some"}, 422, ""),
 }
