@@ -5,6 +5,7 @@ Each monomial is one integer for linear questions, and a product of integers for
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -40,12 +41,13 @@ class Effort:
     spent: int = 0
     questions: int = 0
     _before: int | None = None
+    _is_full: bool = False
 
     def check(self) -> None:
         """Raise ProofLimitReached if no further question may be asked."""
         if self.questions > MAX_QUERIES or self.spent > TOTAL_EFFORT:
             raise ProofLimitReached("the proof takes more effort than one kernel may")
-        if z3core.Z3_get_estimated_alloc_size() > MAX_SOLVER_MIB << 20:
+        if self._takes_too_much:
             raise ProofLimitReached("the proof takes more memory than one kernel may")
 
     def note(self, solver: z3.Solver) -> None:
@@ -57,6 +59,17 @@ class Effort:
             self.spent += 0 if self._before is None else max(count - self._before, 0)
             self._before = count
         self.check()
+
+    @property
+    def _takes_too_much(self) -> bool:
+        if not self._is_full and _has_reached_memory_limit():
+            gc.collect()  # z3 counts the whole process: earlier proofs are cycles until collected
+            self._is_full = _has_reached_memory_limit()
+        return self._is_full
+
+
+def _has_reached_memory_limit() -> bool:
+    return bool(z3core.Z3_get_estimated_alloc_size() > MAX_SOLVER_MIB << 20)
 
 
 @dataclass

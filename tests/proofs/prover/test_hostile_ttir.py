@@ -1,8 +1,10 @@
 """TTIR that meets each bound of a proof: refused by name, or unknown, and never for long."""
 
+import gc
 import time
 
 import pytest
+from z3 import z3core
 
 from compiler.proof import linear, solver
 from compiler.target import Target
@@ -194,6 +196,19 @@ def test_a_proof_that_needs_too_much_memory_is_refused_by_name(
     report = report_of(body)
     assert report.refused == "the proof takes more memory than one kernel may"
     assert report.accesses == []
+
+
+def test_the_memory_of_earlier_proofs_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "\n".join(store(i, "n") for i in range(5))
+    gc.collect()
+    limit = (z3core.Z3_get_estimated_alloc_size() >> 20) + 16
+    monkeypatch.setattr(solver, "MAX_SOLVER_MIB", limit)
+    gc.disable()
+    try:
+        reports = [report_of(body) for _ in range(40)]
+    finally:
+        gc.enable()
+    assert {one.refused for one in reports} == {""}
 
 
 def test_what_the_solver_forgot_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
