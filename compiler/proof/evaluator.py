@@ -72,6 +72,8 @@ class Evaluator:
     _checks: list[set[Check]] = field(default_factory=lambda: [set()])
     _symbolic: dict[ValueAt, Term] = field(default_factory=dict)
     _entered: set[Path] = field(default_factory=set)
+    _loops_of_indices: frozenset[Operation] = frozenset()
+    """The loops in whose turns the indices differ that a value is being read at."""
     _read: int = 0
 
     def __post_init__(self) -> None:
@@ -89,8 +91,12 @@ class Evaluator:
             self._read += 1
             if self._read > MAX_TERMS_READ:
                 raise ProofLimitReached(f"its addresses need more than {MAX_TERMS_READ:,} values")
-            with self.collecting() as checks:
-                made = self._term(value, indices)
+            around, self._loops_of_indices = self._loops_of_indices, self.unknowns.loops_of(indices)
+            try:
+                with self.collecting() as checks:
+                    made = self._term(value, indices)
+            finally:
+                self._loops_of_indices = around
             memo[key] = made, frozenset(checks)
         made, found = memo[key]
         self._checks[-1] |= found
@@ -200,13 +206,20 @@ class Evaluator:
         within = Range(-half, half - 1)
         return name(self.unknowns.fresh("value", within, origin=origin, loops=loops))
 
+    def loops_around(self, operation: Operation) -> frozenset[Operation]:
+        """Return the loops in whose turns the result differs that is being read.
+
+        A result from before a loop differs, too, where each turn reads another element of it.
+        """
+        return self.structure.loops_around(operation) | self._loops_of_indices
+
     def _loops_of(self, value: Value) -> frozenset[Operation]:
         if value.made_by is not None:
-            return self.structure.loops_around(value.made_by)
+            return self.loops_around(value.made_by)
         owner = self.structure.owners[value]
         if owner.kind in ("function", "block"):
-            return frozenset()
-        return self.structure.loops_around(owner.operation) | {owner.operation}
+            return self._loops_of_indices
+        return self.loops_around(owner.operation) | {owner.operation}
 
     def _term(self, value: Value, indices: Indices) -> Term:
         operation = value.made_by

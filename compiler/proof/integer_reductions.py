@@ -23,7 +23,7 @@ def reduced(e: Evaluator, operation: Operation, value: Value, indices: Indices) 
     operand = operation.operands[which]
     size = shape_of(operand.type)[axis]
     origin = f"a reduction at line {line_of(operation)}"
-    loops = e.structure.loops_around(operation)
+    loops = e.loops_around(operation)
     lane = name(e.unknowns.fresh("element", Range(0, size - 1), origin=origin, loops=loops))
     at = (*indices[:axis], lane, *indices[axis:])
     [block] = operation.regions[0]

@@ -159,7 +159,7 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
 def _cat(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
     """Return some element of one of both tensors: a compiler may put them in any order."""
     origin = f"the order of tt.cat at line {line_of(operation)}"
-    loops = e.structure.loops_around(operation)
+    loops = e.loops_around(operation)
     [size] = shape_of(operation.operands[0].type)
     at = (name(e.unknowns.fresh("element", Range(0, size - 1), origin=origin, loops=loops)),)
     first, second = (e.term(one, at) for one in operation.operands)

@@ -71,3 +71,32 @@ def test_a_gathered_index_beyond_its_source_may_be_anything() -> None:
     assert (
         report_of(body, TYPES, "y_ptr: n + 8\n").accesses[0].answers["bounds"].verdict == "unknown"
     )
+
+
+@pytest.mark.parametrize(
+    ("tile", "element"),
+    [
+        ("tl.load(t_ptr + r)", "tl.gather(tile, (i + r * 0) % 16, 0)"),
+        ("tl.sum(tl.load(t_ptr + r)[:, None], 1)", "tl.gather(tile, (i + r * 0) % 16, 0)"),
+        ("tl.load(t_ptr + r)", "tl.reduce((tl.load(k_ptr + i * 16 + r), tile), 0, last)[1]"),
+    ],
+    ids=["gathered", "gathered from sums", "chosen by another tile"],
+)
+def test_each_turn_may_read_another_element_of_a_tile(tile: str, element: str) -> None:
+    body = f"""def kernel(t_ptr, k_ptr, y_ptr):
+    r = tl.arange(0, 16)
+    tile = {tile}
+    total = r * 0
+    for i in range(0, 8):
+        total += {element}
+    tl.store(y_ptr + total % 8, 1.0)
+
+
+@triton.jit
+def last(a, b, c, d):
+    return tl.where(a > c, a, c), tl.where(a > c, b, d)
+"""
+    types = {"t_ptr": "*i32", "k_ptr": "*fp32", "y_ptr": "*fp32"}
+    contract = "t_ptr: 16\nk_ptr: 128\ny_ptr: 1\nvalues t_ptr: 0 .. 1000\n"
+    *_, store = report_of(body, types, contract).accesses
+    assert store.answers["bounds"].verdict == "unknown"
