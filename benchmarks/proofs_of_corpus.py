@@ -224,7 +224,7 @@ def _answers(report: ProofReport) -> Record:
         for check, answer in access.answers.items()
     ]  # fmt: skip
     mistake = report.contract_error
-    refused = report.refused or ("" if mistake is None else f"contract: {mistake['message']}")
+    refused = report.refused or ("" if mistake is None else f"contract: {mistake.message}")
     return {"answers": answers, "refused": refused, "solver_ms": report.solver_ms}
 
 

@@ -110,6 +110,15 @@ class AccessReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContractMistake:
+    """A mistake in a contract, and its place."""
+
+    message: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProofReport:
     """All accesses of a kernel. `refused` is why none was read, "" where they were."""
 
@@ -121,5 +130,4 @@ class ProofReport:
     solver_ms: float
     equivalent: AnswerReport | None = None
     """Do both kernels of the order store the same?"""
-    contract_error: dict[str, int | str] | None = None
-    """A mistake in the contract: message, line and column."""
+    contract_error: ContractMistake | None = None

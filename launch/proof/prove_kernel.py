@@ -30,6 +30,7 @@ from launch.proof.masking import masked
 from launch.proof.proof_messages import (
     AccessReport,
     AnswerReport,
+    ContractMistake,
     OtherKernel,
     ProofReport,
     ProveOrder,
@@ -72,9 +73,7 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
         proof = prove(module, contract, order.constants, limits, order.checks)
     except ContractError as error:
         at = error.position
-        mistake: dict[str, int | str] = {
-            "message": error.message, "line": at.line, "column": at.column,
-        }  # fmt: skip
+        mistake = ContractMistake(message=error.message, line=at.line, column=at.column)
         return _refused("", None, started, mistake)
     except Unsupported as refusal:
         return _refused(refusal.what, refusal.line, started)
@@ -135,7 +134,7 @@ def _compared(
 
 
 def _refused(
-    what: str, line: int | None, started: float, mistake: dict[str, int | str] | None = None
+    what: str, line: int | None, started: float, mistake: ContractMistake | None = None
 ) -> ProofReport:
     return ProofReport(
         accesses=_NO_ACCESSES, refused=what, refused_line=line, questions=0, effort=0,

@@ -267,8 +267,8 @@ class _ProofRun:
     def _recorded(self, report: ProofReport, kernel_key: str, cache: str, fix: TriedFix) -> Proof:
         mistake = report.contract_error
         if mistake is not None:
-            where = f"line {mistake['line']}, column {mistake['column']}"
-            detail = f"The contract does not fit the kernel: {where}: {mistake['message']}"
+            where = f"line {mistake.line}, column {mistake.column}"
+            detail = f"The contract does not fit the kernel: {where}: {mistake.message}"
             raise _NoProof(failure_problem("invalid_argument", detail, "/contract"))
         accesses = proved_accesses(report, self._job, kernel_key, fix)
         reason = None

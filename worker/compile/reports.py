@@ -5,7 +5,7 @@ clipped, and anything else that is too large is refused.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
@@ -372,11 +372,11 @@ class LogReport(Report):
 _Report = TypeVar("_Report", bound=Report)
 
 
-def read_report(model: type[_Report], header: dict[str, Any]) -> _Report:
+def read_report(model: type[_Report], header: Mapping[str, Any]) -> _Report:
     """Return `header` as `model`. Raises Malformed."""
     try:
         return model.model_validate(header)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(map(str, first["loc"]))[:MESSAGE_CHARS]  # it has names that a child chose
         raise Malformed(f"{where}: {first['msg']}") from None

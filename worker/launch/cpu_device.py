@@ -28,7 +28,7 @@ from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
 from worker.launch.kernel_source import advice_of, problem_of
 from worker.launch.large_body import body_of
 from worker.launch.launch_children import Children
-from worker.launch.launch_reports import LaunchFailure, finding_of, read_message
+from worker.launch.launch_reports import LaunchFailure, finding_of, read_run_report
 from worker.launch.run import (
     PreparedRun,
     RunResult,
@@ -186,7 +186,7 @@ def result_of(
     result = RunResult(stdout=outcome.stdout.decode(errors="replace"))
     try:
         if outcome.result is not None:
-            _take_report(result, read_message(RunReport, outcome.result), outcome, run)
+            _take_report(result, read_run_report(outcome.result), outcome, run)
         elif outcome.failure is not None:
             _take_failure(result, read_report(LaunchFailure, outcome.failure))
         else:

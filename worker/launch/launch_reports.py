@@ -5,16 +5,14 @@ or reference, but it is complete, bounded in size, and safe to read. The members
 `launch.messages`; this module adds only their limits.
 """
 
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter, create_model
+from pydantic import Field, TypeAdapter
 
-from launch import messages
-from launch.messages import Finding, ModifiedInput
+from launch.messages import ExpectedOutput, Finding, ModifiedInput, ReferenceReport, RunReport
 from launch.request.launch_record import Comparison, Summary
-from worker.compile.reports import Diagnostics, FromObject, Message, Report, read_report
+from worker.compile.message_limits import MessageLimits
+from worker.compile.reports import Diagnostics, FromObject, Message, Report
 
 MAX_FINDINGS = 64
 _MAX_ARGUMENTS = 256
@@ -22,17 +20,16 @@ _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Indices = Annotated[list[_Integer], Field(max_length=8)]
 _Name = Annotated[str, Field(max_length=1024)]
 _Scale = Annotated[float, Field(ge=0, le=1e308, allow_inf_nan=False)]
-_BOUNDS: dict[Any, Any] = {
-    str: _Name,
-    str | None: _Name | None,
-    int: _Integer,
-    int | None: _Integer | None,
-    list[int]: _Indices,
-    list[int] | None: _Indices | None,
-}
-"""The default limits of a text, a number and a list of numbers."""
-
-_Record = TypeVar("_Record")
+_LIMITS = MessageLimits(
+    {
+        str: _Name,
+        str | None: _Name | None,
+        int: _Integer,
+        int | None: _Integer | None,
+        list[int]: _Indices,
+        list[int] | None: _Indices | None,
+    }
+)
 
 
 class LaunchFailure(Report):
@@ -61,29 +58,6 @@ class LaunchFailure(Report):
     diagnostics: Diagnostics
 
 
-def _bounded(kind: type[_Record], **bounds: Any) -> type[Report]:
-    """Return the model that reads records of `kind` strictly: complete and within their bounds.
-
-    `bounds` are the types, or type and default, of members without an entry in `_BOUNDS`.
-    """
-    members: dict[str, Any] = {}
-    for name, hint in get_type_hints(kind).items():
-        bound = bounds.get(name, _BOUNDS.get(hint, hint))
-        members[name] = bound if isinstance(bound, tuple) else (bound, ...)
-    return create_model(f"Bounded{kind.__name__}", __base__=Report, **members)
-
-
-def _record_of(kind: type[_Record]) -> Callable[[Report], _Record]:
-    """Return the function that converts a validated model to a record."""
-    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
-    return lambda read: kind(**{name: getattr(read, name) for name in names})
-
-
-def _within(kind: type[_Record], **bounds: Any) -> Any:
-    """Return the type of a member that holds records of `kind`."""
-    return Annotated[_bounded(kind, **bounds), AfterValidator(_record_of(kind))]
-
-
 def _bounded_list(item: Any, most: int) -> Any:
     return Annotated[list[item], Field(max_length=most)]
 
@@ -92,37 +66,31 @@ def _bounded_dict(item: Any, most: int) -> Any:
     return Annotated[dict[_Name, item], Field(max_length=most)]
 
 
-def _finding(**more: Any) -> Any:
-    """Return the type of a finding; `more` are bounds, as for `_bounded`."""
-    unsaid = dict.fromkeys(("diagnostics", "measure", "seeds", "case"), (None, None))
-    return _within(Finding, message=Message, **unsaid, **more)
+_UNREPORTED = ("diagnostics", "measure", "seeds", "case")
+"""Members of a finding that only the worker sets."""
+
+
+def _finding(**limits: Any) -> Any:
+    """Return the type of a child's finding; `limits` are as for `MessageLimits.reader`."""
+    unreported = dict.fromkeys(_UNREPORTED)
+    return _LIMITS.within(Finding, may_lack=_UNREPORTED, message=Message, **unreported, **limits)
 
 
 TensorFinding: Any = _finding(index=Annotated[list[_Integer], Field(max_length=64)] | None)
 """The type of a program's finding: a torch tensor may have 64 axes."""
-
-_MODELS: dict[type, type[Report]] = {
-    messages.RunReport: _bounded(
-        messages.RunReport,
-        findings=_bounded_list(_finding(), MAX_FINDINGS),
-        modified=_bounded_list(_within(ModifiedInput), _MAX_ARGUMENTS),
-        finished=(bool, True),
+read_run_report = _LIMITS.reader(
+    RunReport,
+    may_lack=["finished"],
+    findings=_bounded_list(_finding(), MAX_FINDINGS),
+    modified=_bounded_list(_LIMITS.within(ModifiedInput), _MAX_ARGUMENTS),
+)
+read_reference_report = _LIMITS.reader(
+    ReferenceReport,
+    outputs=_bounded_dict(
+        _LIMITS.within(ExpectedOutput, may_lack=["unchanged", "scale"], scale=_Scale | None),
+        _MAX_ARGUMENTS,
     ),
-    messages.ReferenceReport: _bounded(
-        messages.ReferenceReport,
-        outputs=_bounded_dict(
-            _within(messages.ExpectedOutput, unchanged=(bool, False), scale=(_Scale | None, None)),
-            _MAX_ARGUMENTS,
-        ),
-    ),
-}
-"""The reader of each report of a child that ran user code."""
-
-
-def read_message(kind: type[_Record], header: dict[str, Any]) -> _Record:
-    """Return the report of a child that ran user code. Raises Malformed."""
-    return _record_of(kind)(read_report(_MODELS[kind], header))
-
+)
 
 _FINDINGS = TypeAdapter(list[Finding])
 

@@ -23,7 +23,7 @@ from store.workers import Workers
 from worker.compile.reports import Malformed, read_report
 from worker.launch.large_body import body_of
 from worker.launch.launch_children import TORCH, Children, ChildSlot
-from worker.launch.launch_reports import LaunchFailure, read_message
+from worker.launch.launch_reports import LaunchFailure, read_reference_report
 from worker.launch.reference_cache import ReferenceAnswer
 from worker.launch.run import PreparedRun, RunResult, inputs_of
 from worker.launch.stored_references import StoredReferences
@@ -241,7 +241,7 @@ async def _torch(registry: Workers) -> str:
 
 def _answer(outcome: ChildOutcome) -> ReferenceAnswer:
     """Return what a child reports of a reference. Raises Malformed."""
-    report = read_message(ReferenceReport, outcome.result or {})
+    report = read_reference_report(outcome.result or {})
     stages = {stage.name: stage.body for stage in outcome.stages}
     outputs: dict[str, Body] = {
         name: stages.get(f"expected:{name}", b"") for name in report.outputs

@@ -14,12 +14,11 @@ from hashlib import sha256
 from typing import Any
 
 from compiler.labelled_digest import labelled_digest
-from launch.messages import ReferenceReport
 from launch.request.reference_request import Reference
 from store.errors import StoreUnavailable
 from store.expected_outputs import ExpectedOutputs
 from worker.compile.reports import Malformed
-from worker.launch.launch_reports import read_message
+from worker.launch.launch_reports import read_reference_report
 from worker.launch.reference_cache import ReferenceAnswer, ReferenceCache
 from worker.launch.run import PreparedRun
 from worker.pool.shared_bytes import Body
@@ -123,7 +122,7 @@ def _read(data: bytes) -> ReferenceAnswer | None:
         return None
     end = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "big")
     try:
-        report = read_message(ReferenceReport, json.loads(content[_LENGTH_BYTES:end]))
+        report = read_reference_report(json.loads(content[_LENGTH_BYTES:end]))
     except (ValueError, Malformed):
         return None
     outputs: dict[str, Body] = {}

@@ -147,7 +147,7 @@ def test_a_buffer_of_floats_has_no_range_of_values() -> None:
     contract = "x_ptr: 9\nf_ptr: 1\nvalues f_ptr: 0 .. 9\n"
     mistake = report_of(body, {"x_ptr": "*fp32", "f_ptr": "*fp32"}, contract).contract_error
     assert mistake is not None
-    assert mistake["message"] == "f_ptr holds f32; only integers have a range of values"
+    assert mistake.message == "f_ptr holds f32; only integers have a range of values"
 
 
 @pytest.mark.parametrize(("other", "verdict"), [("m", "proved"), ("n", "refuted")])
@@ -245,7 +245,7 @@ def test_a_size_has_no_name_of_an_argument() -> None:
     types = {"x_ptr": "*fp32", "flag": "i1"}
     mistake = report_of(body, types, "sizes flag\nx_ptr: 1\n").contract_error
     assert mistake is not None
-    assert mistake["message"] == "flag is an argument of the kernel; choose another name"
+    assert mistake.message == "flag is an argument of the kernel; choose another name"
 
 
 @pytest.mark.parametrize(("block", "verdict"), [(4, "proved"), (64, "unknown")])

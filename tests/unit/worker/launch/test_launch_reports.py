@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
-from launch.messages import ReferenceReport, RunReport
 from worker.compile.reports import Malformed, read_report
-from worker.launch.launch_reports import MAX_FINDINGS, LaunchFailure, finding_of, read_message
+from worker.launch.launch_reports import (
+    MAX_FINDINGS,
+    LaunchFailure,
+    finding_of,
+    read_reference_report,
+    read_run_report,
+)
 
 FOUND: dict[str, Any] = {
     "kind": "out_of_bounds", "access": "read", "argument": "x_ptr", "index": [8], "file": "user.py",
@@ -19,7 +24,7 @@ REPORT: dict[str, Any] = {"findings": [FOUND], "modified": [], "deterministic": 
 
 
 def test_a_finding_is_answered_as_it_was_found() -> None:
-    [found] = read_message(RunReport, REPORT).findings
+    [found] = read_run_report(REPORT).findings
 
     answered = asdict(found)
 
@@ -28,7 +33,7 @@ def test_a_finding_is_answered_as_it_was_found() -> None:
 
 def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
     modified = {"argument": "x_ptr", "elements": 3, "first_index": [0, 2]}
-    report = read_message(RunReport, REPORT | {"modified": [modified]})
+    report = read_run_report(REPORT | {"modified": [modified]})
 
     finding = finding_of(report.modified[0])
 
@@ -54,7 +59,7 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
 )
 def test_a_malformed_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        read_message(RunReport, REPORT | changes)
+        read_run_report(REPORT | changes)
 
 
 @pytest.mark.parametrize("slug", ["worker_lost", "cancelled", "internal_error", "passed", None])
@@ -70,7 +75,7 @@ def test_a_child_cannot_claim_what_only_others_know(slug: str | None) -> None:
 def test_what_is_expected_says_its_size(dtype: str, size_bytes: int) -> None:
     described = {"out_ptr": {"dtype": dtype, "shape": [2, 3]}}
 
-    report = read_message(ReferenceReport, {"outputs": described})
+    report = read_reference_report({"outputs": described})
 
     assert report.outputs["out_ptr"].size_bytes == size_bytes
 
@@ -78,13 +83,10 @@ def test_what_is_expected_says_its_size(dtype: str, size_bytes: int) -> None:
 @pytest.mark.parametrize("dtype", ["object", "S8", "complex64", "V16", "<f4", "float128", ""])
 def test_what_is_expected_is_of_plain_numbers(dtype: str) -> None:
     with pytest.raises(Malformed):
-        read_message(ReferenceReport, {"outputs": {"out_ptr": {"dtype": dtype, "shape": [2]}}})
+        read_reference_report({"outputs": {"out_ptr": {"dtype": dtype, "shape": [2]}}})
 
 
 def test_a_long_message_is_kept_in_part_and_says_so() -> None:
-    report = read_message(
-        RunReport,
-        {"findings": [FOUND | {"message": "x" * 9000}], "modified": [], "deterministic": None},
-    )
+    report = read_run_report(REPORT | {"findings": [FOUND | {"message": "x" * 9000}]})
 
     assert report.findings[0].message.endswith("x… [5060 more characters were not kept]")
