@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.mlir_types import pointee_of
 
@@ -65,10 +66,15 @@ class _Needed:
     _around: dict[Operation, Operation] = field(default_factory=dict)
     _carried: dict[Value, list[Value]] = field(default_factory=dict)
     """The values that a block's argument, or a result of a region, takes its own from."""
+    _blocks: dict[Operation, IrBlock] = field(default_factory=dict)
+    """The blocks of the function's operations that are in no other operation."""
+    _branches: dict[str, list[Operation]] = field(default_factory=dict)
+    """The branches to each block of the function, by its label."""
     _pending: list[Value] = field(default_factory=list)
 
     def find(self, root: Operation | None = None) -> None:
         """Find everything that the accesses depend on; only `root`, where there is one."""
+        self._note_branches()
         for operation in in_text_order(self.function):
             blocks = [block for region in operation.regions for block in region]
             inner = [one for block in blocks for one in block.operations]
@@ -111,10 +117,31 @@ class _Needed:
                 ):
                     self._carried.setdefault(result, []).append(given)
 
+    def _note_branches(self) -> None:
+        by_label = {block.label: block for block in self.function.regions[0]}
+        for block in by_label.values():
+            self._blocks.update(dict.fromkeys(block.operations, block))
+            for which, (label, _) in enumerate(block.end.successors):
+                self._branches.setdefault(label, []).append(block.end)
+                values = passed(block.end, which)
+                for argument, value in zip(by_label[label].arguments, values, strict=True):
+                    self._carried.setdefault(argument, []).append(value)
+
+    def _reach(self, block: IrBlock) -> None:
+        """Note the conditions of all branches on the ways to a block, as if each could miss it."""
+        pending = [block]
+        while pending:
+            for branch in self._branches.pop(pending.pop().label, ()):
+                if len(branch.successors) > 1:
+                    self.need(branch.operands[0])
+                pending.append(self._blocks[branch])
+
     def _keep(self, operation: Operation) -> None:
         if operation in self.operations:
             return
         self.operations.add(operation)
+        if operation in self._blocks:
+            self._reach(self._blocks[operation])
         for operand in self._operands(operation):
             self.need(operand)
         if operation.name == "scf.while":
