@@ -11,7 +11,6 @@ from compiler.back import mlir_log, nvdisasm
 from compiler.back.nvdisasm import NOT_DERIVABLE, disassembly
 from compiler.diagnostic import KERNEL_FOLDER, Failure
 from compiler.diff.compilation_diff import Side, compilation_diff
-from compiler.explain.explanation import explanation
 from compiler.export.c import c_header
 from compiler.export.cuda_inline import cuda_inline_header
 from compiler.export.exported_kernel import ExportedKernel, NotExportable, kernel_of
@@ -25,7 +24,6 @@ from compiler.messages.orders import (
     DerivedTextOrder,
     DiffOrder,
     DiffSide,
-    ExplanationOrder,
     ExportOrder,
     HotLinesOrder,
     InstructionsOrder,
@@ -82,15 +80,6 @@ def instructions(order: InstructionsOrder, body: bytes, send: Send) -> None:
         found = instruction_mix(stage, given[stage].decode(errors="replace"))
     data = json.dumps(found.as_json(), separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "instructions", "ms": 0.0}, data)
-
-
-def explain(order: ExplanationOrder, body: bytes, send: Send) -> None:
-    """Send what makes a kernel costly, as JSON."""
-    given = nvdisasm.split(body, order.sizes)
-    texts = {stage: text.decode(errors="replace") for stage, text in given.items()}
-    found = explanation(texts, order.target, order.num_warps)
-    data = json.dumps(found, separators=(",", ":")).encode()
-    send({"kind": "stage", "stage": "explanation", "ms": 0.0}, data)
 
 
 def hot_lines(order: HotLinesOrder, body: bytes, send: Send) -> None:

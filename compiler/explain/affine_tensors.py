@@ -6,20 +6,17 @@ is not such a sum, such as an index that was loaded or a remainder, is not kept.
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-_RESULT = re.compile(r"^\s*(%[\w$.-]+)(?::\d+)? = (?:\"?)([\w.]+)")
-_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
-_TENSOR = re.compile(r"tensor<((?:\d+x)+)")
-_POINTEE = re.compile(r"!tt\.ptr<([\w!]+)")
-_ARGUMENT = re.compile(r"(%[\w$.-]+): [^,{()]+(?:\{([^}]*)\})?")
+from compiler.explain.ttgir import element_bytes, held_type
+from compiler.ttir_to_numpy.ir import Operation, Value
+from compiler.ttir_to_numpy.mlir_types import is_tensor, pointee_of
+
+_ARGUMENT_ATTRIBUTES = re.compile(r"\{([^{}]*)\}")
+"""One of the dictionaries of `arg_attrs = [{tt.divisibility = 16 : i32}, {}]`."""
 _DIVISIBLE = re.compile(r"tt\.divisibility = (\d{1,9}) ")
-_NUMBER = re.compile(r"= arith\.constant (?:dense<)?(-?\d{1,18})>? : ")
-_AXIS = re.compile(r"\{axis = (\d) : i32\}")
-_ORDER = re.compile(r"order = array<i32: ([\d, ]+)>")
-_CARRIED = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
-_BITS = re.compile(r"[a-z]+?(\d+)")
+_NUMBER = re.compile(r"(?:dense<)?(-?\d{1,18})>? : ")
+"""`16 : i32`, or `dense<16> : tensor<256xi32, #blocked>`."""
 _SAME = frozenset({"arith.extsi", "arith.extui", "ttg.convert_layout", "arith.index_cast"})
 _MAX_PASSES = 4
 _MAX_VALUE = 1 << 40
@@ -88,135 +85,136 @@ class Affine:
         return all(step.exact == 0 for step in self.steps)
 
 
-Values = dict[str, Affine]
+Values = dict[Value, Affine]
+_LoopArgument = tuple[Operation, int]
 
 
-class Reader:
-    """Follows the values of a module from line to line. `values` are those known so far."""
-
-    def __init__(self, lines: Sequence[str], unsteady: frozenset[tuple[int, int]]) -> None:
-        self.values: Values = {}
-        self.unsteady = set(unsteady)
-        self._loops: list[tuple[int, list[str]] | None] = []
-        self._lines = lines
-
-    def read(self, number: int) -> None:
-        """Take in the line at this index."""
-        line = self._lines[number].rstrip()
-        opens = line.endswith("{")
-        line = line if opens else line.partition(" loc(")[0]
-        text = line.strip()
-        if text.startswith("tt.func"):
-            self._enter(line)
-        elif text.startswith("scf.yield"):
-            self._yield(text)
-        elif match := _RESULT.match(line):
-            self.values.pop(match[1], None)
-            if not opens:
-                self._define(match[1], match[2], line)
-        if text.startswith("}") and self._loops:
-            self._loops.pop()
-        if text.startswith("^"):  # a region may have names of another one
-            for name in _VALUE.findall(text):
-                self.values.pop(name, None)
-        if opens:
-            for name, _ in _CARRIED.findall(line):
-                self.values.pop(name, None)
-            self._loops.append(self._carried(number, line) if "scf.for " in line else None)
-
-    def _enter(self, line: str) -> None:
-        self.values = {}
-        for name, attributes in _ARGUMENT.findall(line):
-            divisible = _DIVISIBLE.search(attributes)
-            multiple = int(divisible[1]) if divisible else 1
-            self.values[name] = Affine(
-                UniformNumber(multiple=multiple, name=name.removeprefix("%"))
-            )
-
-    def _carried(self, number: int, line: str) -> tuple[int, list[str]]:
-        """Give the arguments of a loop what they begin with; a number they share may change."""
-        names = []
-        counter, _, rest = line.partition("scf.for ")[2].partition(" = ")
-        self.values[counter.strip()] = Affine(UNKNOWN)
-        for index, (name, first) in enumerate(_CARRIED.findall(rest.partition("iter_args(")[2])):
-            begin = self.values.get(first)
-            names.append(name)
-            if begin is not None and (number, index) not in self.unsteady:
-                self.values[name] = replace(begin, shared=UNKNOWN)
-        return number, names
-
-    def _yield(self, text: str) -> None:
-        loop = self._loops[-1] if self._loops else None
-        if loop is None:
-            return
-        number, names = loop
-        given = _VALUE.findall(text.partition(" : ")[0])
-        for index, (name, last) in enumerate(zip(names, given, strict=False)):
-            begin, end = self.values.get(name), self.values.get(last)
-            if begin is not None and (end is None or end.steps != begin.steps):
-                self.unsteady.add((number, index))
-
-    def _define(self, name: str, operation: str, line: str) -> None:
-        made = self._made(operation, line)
-        is_tensor = "tensor<" in line.rpartition("->")[2]
-        if made is not None:
-            self.values[name] = made
-        elif not is_tensor and "ptr<" not in line:
-            self.values[name] = Affine(UNKNOWN)  # any scalar is one for the whole block
-
-    def _made(self, operation: str, line: str) -> Affine | None:
-        body = line.partition(" = ")[2]
-        given = [self.values.get(name) for name in _VALUE.findall(body.partition(" : ")[0])]
-        shape = _TENSOR.findall(line)
-        rank = shape[-1].count("x") if shape else 0
-        if operation == "arith.constant":
-            found = _NUMBER.search(line)
-            return Affine(UniformNumber(int(found[1])), (ZERO,) * rank) if found else None
-        if operation == "tt.make_range":
-            return Affine(UNKNOWN, (ONE,))
-        if operation == "tt.splat":
-            scalar = given[0].shared if given and given[0] else UNKNOWN
-            return Affine(scalar, (ZERO,) * rank)
-        if not given or given[0] is None:
-            return None
-        first, second = given[0], given[1] if len(given) > 1 else None
-        if operation in _SAME:
-            return first
-        if operation == "tt.expand_dims" and (axis := _AXIS.search(line)):
-            at = int(axis[1])
-            return replace(first, steps=(*first.steps[:at], ZERO, *first.steps[at:]))
-        if operation == "tt.broadcast":
-            extents = [int(n) for n in shape[0].split("x")[:-1]]
-            pairs = zip(extents, first.steps, strict=True)
-            return replace(first, steps=tuple(ZERO if n == 1 else step for n, step in pairs))
-        if operation == "tt.trans" and (order := _ORDER.search(line)):
-            return replace(first, steps=tuple(first.steps[int(at)] for at in order[1].split(",")))
-        return None if second is None else _joined(operation, first, second, line)
-
-
-def _joined(operation: str, a: Affine, b: Affine, line: str) -> Affine | None:
-    if operation == "tt.addptr":
-        size = element_bytes(line)
-        return None if size is None else _sum(a, _scaled(b, UniformNumber(size)))
-    if operation == "arith.addi":
-        return _sum(a, b)
-    if operation == "arith.subi":
-        return _sum(a, _scaled(b, UniformNumber(-1)))
-    distance = b.shared.exact
-    if operation == "arith.shli" and b.is_uniform and distance is not None and 0 <= distance < 64:
-        return _scaled(a, UniformNumber(1 << distance))
-    if operation == "arith.muli":
-        if b.is_uniform:
-            return _scaled(a, b.shared)
-        return _scaled(b, a.shared) if a.is_uniform else None
+def affine_values(module: Operation) -> Values | None:
+    """Return the values of a module that are such sums; None if loops change steps without end."""
+    unsteady: frozenset[_LoopArgument] = frozenset()
+    for _ in range(_MAX_PASSES):
+        reader = _Reader(unsteady)
+        for function in module.regions[0][0].operations:
+            reader.read_function(function)
+        if reader.unsteady == unsteady:
+            return reader.values
+        unsteady = frozenset(reader.unsteady)
     return None
 
 
-def element_bytes(line: str) -> int | None:
-    """Return the size of the elements of a pointer in a line, None for parts of bytes."""
-    pointee = _POINTEE.search(line)
-    bits = _BITS.match(pointee[1]) if pointee else None
-    return int(bits[1]) // 8 if bits and int(bits[1]) % 8 == 0 else None
+class _Reader:
+    """Follows the values of a module from operation to operation.
+
+    `unsteady` are the arguments of loops whose steps change from round to round.
+    """
+
+    def __init__(self, unsteady: frozenset[_LoopArgument]) -> None:
+        self.values: Values = {}
+        self.unsteady = set(unsteady)
+
+    def read_function(self, function: Operation) -> None:
+        """Take in a function: `tt.func @k(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32})`."""
+        attributes = _ARGUMENT_ATTRIBUTES.findall(function.attributes.get("arg_attrs", ""))
+        arguments = [value for region in function.regions for value in region[0].arguments]
+        for index, argument in enumerate(arguments):
+            if is_tensor(argument.type):  # of a function that is not inlined
+                continue
+            divisible = _DIVISIBLE.search(attributes[index]) if index < len(attributes) else None
+            multiple = int(divisible[1]) if divisible else 1
+            name = argument.name or f"arg{index}"
+            self.values[argument] = Affine(UniformNumber(multiple=multiple, name=name))
+        self._read_regions(function)
+
+    def _read_regions(self, operation: Operation) -> None:
+        for region in operation.regions:
+            for block in region:
+                for inner in block.operations:
+                    self._read(inner)
+
+    def _read(self, operation: Operation) -> None:
+        if operation.name == "scf.for":
+            self._read_loop(operation)
+        elif operation.regions:
+            self._read_regions(operation)
+        elif len(operation.results) == 1:
+            self._define(operation.results[0], operation)
+
+    def _read_loop(self, loop: Operation) -> None:
+        """Give the arguments of a loop what they begin with; a number they share may change.
+
+        `%r = scf.for %i = %low to %high step %s iter_args(%c = %first) -> (...)`: the operands are
+        the bounds, the step, and what the arguments begin with.
+        """
+        counter, *carried = loop.regions[0][0].arguments
+        self.values[counter] = Affine(UNKNOWN)
+        for index, (argument, first) in enumerate(zip(carried, loop.operands[3:], strict=True)):
+            begin = self.values.get(first)
+            if begin is not None and (loop, index) not in self.unsteady:
+                self.values[argument] = replace(begin, shared=UNKNOWN)
+        self._read_regions(loop)
+        last = loop.regions[0][0].end.operands  # of `scf.yield %d : tensor<...>`
+        for index, (argument, value) in enumerate(zip(carried, last, strict=True)):
+            begin, end = self.values.get(argument), self.values.get(value)
+            if begin is not None and (end is None or end.steps != begin.steps):
+                self.unsteady.add((loop, index))
+
+    def _define(self, result: Value, operation: Operation) -> None:
+        made = self._made(result, operation)
+        if made is not None:
+            self.values[result] = made
+        elif not is_tensor(result.type) and pointee_of(result.type) is None:
+            self.values[result] = Affine(UNKNOWN)  # any scalar is one for the whole block
+
+    def _made(self, result: Value, operation: Operation) -> Affine | None:
+        held = held_type(result.type)
+        rank = 0 if held is None else len(held.shape)
+        known = [self.values.get(operand) for operand in operation.operands]
+        match operation.name:
+            case "arith.constant":
+                number = _NUMBER.match(operation.attributes["value"])
+                return Affine(UniformNumber(int(number[1])), (ZERO,) * rank) if number else None
+            case "tt.make_range":
+                return Affine(UNKNOWN, (ONE,))
+            case "tt.splat":
+                return Affine(known[0].shared if known[0] else UNKNOWN, (ZERO,) * rank)
+        if not known or known[0] is None:
+            return None
+        first, second = known[0], known[1] if len(known) > 1 else None
+        match operation.name:
+            case name if name in _SAME:
+                return first
+            case "tt.expand_dims":  # "tt.expand_dims"(%r) <{axis = 1 : i32}>
+                at = operation.integer("axis")
+                return replace(first, steps=(*first.steps[:at], ZERO, *first.steps[at:]))
+            case "tt.broadcast":  # (tensor<16x1xi32, #t>) -> tensor<16x32xi32, #t>
+                source = held_type(operation.operands[0].type)
+                pairs = zip(source.shape if source else (), first.steps, strict=True)
+                return replace(first, steps=tuple(ZERO if n == 1 else step for n, step in pairs))
+            case "tt.trans":  # "tt.trans"(%r) <{order = array<i32: 1, 0>}>
+                order = operation.integers("order")
+                return replace(first, steps=tuple(first.steps[at] for at in order))
+        return None if second is None else _joined(operation, first, second)
+
+
+def _joined(operation: Operation, a: Affine, b: Affine) -> Affine | None:
+    """Return what an operation makes of two sums: `arith.muli %o, %c16 : tensor<256xi32, #b>`."""
+    match operation.name:
+        case "tt.addptr":
+            size = element_bytes(operation.results[0].type)
+            return None if size is None else _sum(a, _scaled(b, UniformNumber(size)))
+        case "arith.addi":
+            return _sum(a, b)
+        case "arith.subi":
+            return _sum(a, _scaled(b, UniformNumber(-1)))
+        case "arith.shli":
+            by = b.shared.exact
+            known = b.is_uniform and by is not None and 0 <= by < 64
+            return _scaled(a, UniformNumber(1 << by)) if known and by is not None else None
+        case "arith.muli":
+            if b.is_uniform:
+                return _scaled(a, b.shared)
+            return _scaled(b, a.shared) if a.is_uniform else None
+    return None
 
 
 def _sum(a: Affine, b: Affine) -> Affine | None:
@@ -229,16 +227,3 @@ def _sum(a: Affine, b: Affine) -> Affine | None:
 
 def _scaled(a: Affine, by: UniformNumber) -> Affine:
     return Affine(a.shared.times(by), tuple(step.times(by) for step in a.steps))
-
-
-def steady_loops(lines: Sequence[str]) -> frozenset[tuple[int, int]] | None:
-    """Return the arguments of loops whose steps change, by line and index; None if unending."""
-    unsteady: frozenset[tuple[int, int]] = frozenset()
-    for _ in range(_MAX_PASSES):
-        reader = Reader(lines, unsteady)
-        for number in range(len(lines)):
-            reader.read(number)
-        if reader.unsteady == unsteady:
-            return unsteady
-        unsteady = frozenset(reader.unsteady)
-    return None

@@ -4,11 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any
 
-from compiler.explain.stage_lines import Place, places_of
+from compiler.explain.stage_lines import places_of
+from compiler.explain.ttgir import Place, TtgirModule, held_type
 from compiler.explain.uncoalesced import uncoalesced
 from compiler.lines.line_map import line_maps, table
+from compiler.ttir_to_numpy.ir import Operation
 
 ASSEMBLIES = ("ptx", "amdgcn")
 _NARROW_BYTES = 4
@@ -23,19 +26,23 @@ _AMD_NARROW = {
     **dict.fromkeys(("ushort", "sshort", "short", "u16", "i16", "b16", "d16"), 2),
     **dict.fromkeys(("ubyte", "sbyte", "byte", "u8", "i8", "b8"), 1),
 }
-_CONVERSION = re.compile(r"\bttg\.convert_layout [^:\n]* : (\S.*) -> (\S.*)")
-_TENSOR = re.compile(r"tensor<((?:\d+x)+)([\w!.<>]+), *#(?:ttg\.)?(\w+)")
 FMA, MMA, WGMMA, _TCGEN05 = "FMA, no tensor cores", "mma.sync", "wgmma", "tcgen05.mma"
 _FIRST_WITH_TF32, _FIRST_WITH_TMA = 80, 90
 _FASTER = {"cuda:90": WGMMA, "cuda:100": _TCGEN05, "cuda:103": _TCGEN05}
 """The unit that `mma.sync` is slower than, of the targets that have one."""
-_ALIAS = re.compile(r"(?m)^#(\w+) = #(?:ttg\.)?(\w+)<")
-_DOT = re.compile(r"\b(tt\.dot(?:_scaled)?|ttng\.warp_group_dot|ttng\.tc_gen5_mma(?:_scaled)?) ")
-_SHAPED = re.compile(r"(?:tensor|memdesc)<((?:\d+x)+)([\w!.]+), *#(?:ttg\.)?(\w+)")
-_TMA = re.compile(r"\bttng\.async_tma_(?!store_wait)\w+")
-_DESCRIPTOR = re.compile(
-    r"\b(?:tt|ttng)\.(?:make_tensor_descriptor|tensormap_create)|!tt\.tensordesc"
-)
+_PRODUCTS = frozenset({
+    "tt.dot", "tt.dot_scaled", "ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled",
+})  # fmt: skip
+"""`tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<...> * tensor<...> -> tensor<...>`"""
+_TF32 = frozenset({0, 1})
+"""The numbers of `tf32` and `tf32x3` in Triton's enumeration InputPrecision."""
+_IEEE = 2
+_TMA = "ttng.async_tma_"
+"""`ttng.async_tma_copy_global_to_local %descriptor[%x, %y] %buffer, %barrier, %predicate : ...`"""
+_NO_COPY = "ttng.async_tma_store_wait"
+_DESCRIPTORS = frozenset({
+    "tt.make_tensor_descriptor", "ttng.tensormap_create", "tt.tensormap_create",
+})  # fmt: skip
 _UNITS = {"nvidia_mma": MMA, "amd_mfma": "MFMA", "amd_wmma": "WMMA", "blocked": FMA}
 _CAPABILITY = re.compile(r"cuda:(\d{1,4})")
 
@@ -68,30 +75,26 @@ class _Conversion:
     largest: str
 
 
-def explanation(texts: Mapping[str, str], target: str, num_warps: int | None) -> dict[str, Any]:
-    """Return the findings in `texts`, by stage: TTGIR and an assembly, if there are."""
+def explanation(
+    texts: Mapping[str, str], ttgir: TtgirModule | None, target: str, num_warps: int | None
+) -> dict[str, Any]:
+    """Return the findings in `ttgir`, and in the assembly of `texts`, by stage, if there are."""
     lines = {"lines": table(line_maps(texts))}
-    ttgir = texts.get("ttgir", "")
-    in_ttgir = places_of(lines, "ttgir")
     narrow = [
         access
         for stage in ASSEMBLIES
         for access in narrow_accesses(texts.get(stage, ""), stage, places_of(lines, stage))
     ]
     tma = tma_use(ttgir, target)
+    products = matrix_products(ttgir, target, num_warps) if ttgir is not None else []
+    apart = uncoalesced(ttgir, target) if ttgir is not None else []
+    converted = conversions(ttgir) if ttgir is not None else []
     return {
-        "matrix_products": [
-            _finding(one, _of_product(one))
-            for one in matrix_products(ttgir, in_ttgir, target, num_warps)
-        ],
+        "matrix_products": [_finding(one, _of_product(one)) for one in products],
         "tma": {**asdict(tma), "message": _of_tma(tma)},
         "not_vectorised": [_finding(one, f"not vectorised: {one}") for one in narrow],
-        "uncoalesced": [
-            _finding(one, f"uncoalesced: {one}") for one in uncoalesced(ttgir, in_ttgir, target)
-        ],
-        "layout_conversions": [
-            _finding(one, _of_conversion(one)) for one in conversions(ttgir, in_ttgir)
-        ],
+        "uncoalesced": [_finding(one, f"uncoalesced: {one}") for one in apart],
+        "layout_conversions": [_finding(one, _of_conversion(one)) for one in converted],
     }
 
 
@@ -166,21 +169,22 @@ def _of_amd(line: str) -> Iterator[tuple[str, int]]:
             yield match[1], size
 
 
-def conversions(ttgir: str, places: Mapping[int, Place]) -> list[_Conversion]:
+def conversions(ttgir: TtgirModule) -> list[_Conversion]:
     """Return the layout conversions by line, those of most elements first."""
     found: dict[Place | None, _Conversion] = {}
-    for number, line in enumerate(ttgir.splitlines(), 1):
-        match = _CONVERSION.search(line)
-        before = match and _TENSOR.match(match[1])
-        after = match and _TENSOR.match(match[2])
-        if not before or not after:
+    for operation in ttgir.operations:
+        if operation.name != "ttg.convert_layout":  # (tensor<32xf32, #mma>) -> tensor<32xf32, #b>
             continue
-        elements = 1
-        for size in before[1].split("x")[:-1]:
-            elements *= int(size)
-        place = places.get(number)
+        before = held_type(operation.operands[0].type)
+        after = held_type(operation.results[0].type)
+        if before is None or after is None:
+            continue
+        elements = prod(before.shape)
+        place = ttgir.places.get(operation)
         known = found.get(place, _Conversion(place, 0, 0, ""))
-        shown = f"{before[1]}{before[2]} #{before[3]} -> #{after[3]}"
+        sizes = "".join(f"{extent}x" for extent in before.shape)
+        names = [ttgir.name_of(held.layout) for held in (before, after)]
+        shown = f"{sizes}{before.element} #{names[0]} -> #{names[1]}"
         largest = shown if elements > known.elements else known.largest
         found[place] = _Conversion(place, known.count + 1, max(elements, known.elements), largest)
     return sorted(found.values(), key=lambda one: -one.elements)
@@ -191,32 +195,33 @@ def conversions(ttgir: str, places: Mapping[int, Place]) -> list[_Conversion]:
 # A reason is given only if the TTGIR shows it: each is a condition of the instruction itself.
 
 
-def matrix_products(
-    ttgir: str, places: Mapping[int, Place], target: str, num_warps: int | None
-) -> list[_MatrixProduct]:
+def matrix_products(ttgir: TtgirModule, target: str, num_warps: int | None) -> list[_MatrixProduct]:
     """Return the dots of a kernel, without repetition of equal ones."""
-    layouts = dict(_ALIAS.findall(ttgir))
     found: dict[_MatrixProduct, None] = {}
-    for number, line in enumerate(ttgir.splitlines(), 1):
-        match = _DOT.search(line)
-        if match is None:
+    for operation in ttgir.operations:
+        if operation.name not in _PRODUCTS:
             continue
-        tensors = _SHAPED.findall(line, match.end())
-        if len(tensors) < 2:
+        a, b = (held_type(operand.type) for operand in operation.operands[:2])
+        unit = _unit_of(operation, ttgir)
+        if a is None or b is None or unit is None:
             continue
-        (a, a_type, _), (b, b_type, _), last = tensors[0], tensors[1], tensors[-1]
-        rows, columns = ([int(n) for n in size.split("x")[:-1]] for size in (a, b))
-        shape = [*rows[:-1], columns[-1], rows[-1]]
-        unit = {"ttng.warp_group_dot": WGMMA}.get(match[1]) or (
-            _TCGEN05 if "tc_gen5" in match[1] else _UNITS.get(layouts.get(last[2], last[2]))
-        )
-        if unit is None:
-            continue
-        is_tf32 = "inputPrecision = tf32" in line
-        reason = _reason(unit, shape, (a_type, b_type), target, num_warps, is_tf32=is_tf32)
-        shown = f"{'x'.join(map(str, shape))} {a_type}"
-        found[_MatrixProduct(places.get(number), unit, shown, reason)] = None
+        shape = [*a.shape[:-1], b.shape[-1], a.shape[-1]]
+        is_tf32 = operation.integer("inputPrecision", _IEEE) in _TF32
+        types = a.element, b.element
+        reason = _reason(unit, shape, types, target, num_warps, is_tf32=is_tf32)
+        shown = f"{'x'.join(map(str, shape))} {a.element}"
+        found[_MatrixProduct(ttgir.places.get(operation), unit, shown, reason)] = None
     return list(found)
+
+
+def _unit_of(operation: Operation, ttgir: TtgirModule) -> str | None:
+    """Return the unit of a product: of a `tt.dot`, the layout of its result shows it."""
+    if operation.name == "ttng.warp_group_dot":
+        return WGMMA
+    if "tc_gen5" in operation.name:
+        return _TCGEN05
+    result = held_type(operation.results[0].type)
+    return None if result is None else _UNITS.get(ttgir.kind_of(result.layout))
 
 
 def _reason(
@@ -254,18 +259,32 @@ def _unmet(faster: str, shape: list[int], kind: str, num_warps: int | None) -> s
     return None
 
 
-def tma_use(ttgir: str, target: str) -> _TmaUse:
+def tma_use(ttgir: TtgirModule | None, target: str) -> _TmaUse:
     """Return how often a kernel copies with TMA, and why it does not if that is known."""
-    copies = len(_TMA.findall(ttgir))
+    operations = ttgir.operations if ttgir is not None else ()
+    copies = sum(_is_copy(operation) for operation in operations)
     if copies:
         return _TmaUse(copies, None)
     if not _capability(target):
         return _TmaUse(0, None)  # AMD has nothing of this name
     if _capability(target) < _FIRST_WITH_TMA:
         return _TmaUse(0, f"{target} has none")
-    if _DESCRIPTOR.search(ttgir) is None:
+    if ttgir is not None and not any(map(_has_descriptor, operations)):
         return _TmaUse(0, "the kernel has no tensor descriptor")
     return _TmaUse(0, None)
+
+
+def _is_copy(operation: Operation) -> bool:
+    return operation.name.startswith(_TMA) and not operation.name.startswith(_NO_COPY)
+
+
+def _has_descriptor(operation: Operation) -> bool:
+    """Return whether an operation makes, takes or has as an argument a tensor descriptor."""
+    arguments = [value for region in operation.regions for one in region for value in one.arguments]
+    values = (*operation.operands, *operation.results, *arguments)
+    return operation.name in _DESCRIPTORS or any(
+        value.type.startswith("!tt.tensordesc") for value in values
+    )
 
 
 def _capability(target: str) -> int:

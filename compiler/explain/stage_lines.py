@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-Place = tuple[str, int]
-"""A file by the service's name, and a line."""
+from compiler.explain.ttgir import Place
 
 
 def places_of(document: Mapping[str, Any], stage: str) -> dict[int, Place]:

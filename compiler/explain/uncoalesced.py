@@ -9,23 +9,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler.explain.affine_tensors import (
-    Affine,
-    Reader,
-    UniformNumber,
-    element_bytes,
-    steady_loops,
-)
-from compiler.explain.stage_lines import Place
+from compiler.explain.affine_tensors import Affine, UniformNumber, Values, affine_values
+from compiler.explain.ttgir import Place, TtgirModule, element_bytes, held_type
+from compiler.ttir_to_numpy.ir import Operation
 
-_ACCESS = re.compile(
-    r"\b(?:tt\.(?P<kind>load|store)|ttg\.(?P<copy>async_copy)_global_to_local"
-    r"|amdg\.buffer_(?P<buffer>load|store)) (?P<operands>%[^:{]*)"
-)
-_VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
-_OFFSETS = re.compile(r"\[(%[\w$.-]+)\]")
-_TYPE = re.compile(r"tensor<((?:\d+x)+)(?:!tt\.ptr<\w+>|\w+), (#.+)>\s*(?:->.*)?$")
-_ALIAS = re.compile(r"^(#\w+) = (#.+)$")
+_POINTERS = {
+    "tt.load": ("load", 0), "tt.store": ("store", 0), "ttg.async_copy_global_to_local": ("copy", 0),
+}  # fmt: skip
+"""The accesses by pointers, with the number of the operand that has these.
+
+`tt.load %q : tensor<256x!tt.ptr<f32>, #b>`
+"""
+_OFFSETS = {"amdg.buffer_load": ("load", 0), "amdg.buffer_store": ("store", 1)}
+"""The accesses by offsets, with the number of the operand that they count from; they follow it.
+
+`amdg.buffer_store %value, %pointer[%offsets] : !tt.ptr<f32> -> tensor<256xf32, #b>`
+"""
 _WASTE = 2
 """A reported access touches at least this multiple of the sectors that its bytes need."""
 Offset = tuple[int, ...]
@@ -82,62 +81,48 @@ class Uncoalesced:
         )
 
 
-def uncoalesced(ttgir: str, places: Mapping[int, Place], target: str) -> list[Uncoalesced]:
+def uncoalesced(ttgir: TtgirModule, target: str) -> list[Uncoalesced]:
     """Return the accesses that are surely uncoalesced, without repetition of equal ones."""
-    lines = ttgir.splitlines()
-    aliases = {match[1]: match[2] for line in lines if (match := _ALIAS.match(line))}
-    unsteady = steady_loops(lines)
-    if unsteady is None:
+    values = affine_values(ttgir.module)
+    if values is None:
         return []
-    reader = Reader(lines, unsteady)
     sector_bytes = 32 if target.startswith("cuda") else 64  # what L2 and memory move at least
     found: dict[Uncoalesced, None] = {}
-    for number, line in enumerate(lines):
-        for one in _of_line(line, reader, aliases, places.get(number + 1), sector_bytes):
+    for operation in ttgir.operations:
+        for one in _of_operation(operation, values, ttgir, sector_bytes):
             found[one] = None
-        reader.read(number)
     return list(found)
 
 
-def _of_line(
-    line: str, reader: Reader, aliases: Mapping[str, str], place: Place | None, sector_bytes: int
+def _of_operation(
+    operation: Operation, values: Values, ttgir: TtgirModule, sector_bytes: int
 ) -> Iterator[Uncoalesced]:
-    access = _ACCESS.search(line)
-    if access is None:
+    if operation.name in _POINTERS:
+        kind, number = _POINTERS[operation.name]
+        pointers = operation.operands[number]
+        size, held = element_bytes(pointers.type), held_type(pointers.type)
+        address = values.get(pointers)
+    elif operation.name in _OFFSETS:
+        kind, number = _OFFSETS[operation.name]
+        base, offsets = operation.operands[number : number + 2]
+        size, held = element_bytes(base.type), held_type(offsets.type)
+        address = _scaled(values.get(offsets), size)
+    else:
         return
-    code = line.partition(" loc(")[0]
-    size = element_bytes(code)
-    address = _address(access, reader, size)
-    held = _TYPE.search(_pointer_type(code))
     if address is None or size is None or held is None:
         return
-    shape = tuple(int(extent) for extent in held[1].split("x")[:-1])
-    lanes = lane_places(held[2], shape, aliases)
-    if lanes is None or len(address.steps) != len(shape):
+    lanes = lane_places(held.layout, held.shape, ttgir.layouts)
+    if lanes is None or len(address.steps) != len(held.shape):
         return
-    kind = access["kind"] or access["buffer"] or "copy"
+    place = ttgir.places.get(operation)
     yield from _judged(kind, address.steps, lanes, size, place, sector_bytes)
 
 
-def _address(access: re.Match[str], reader: Reader, size: int | None) -> Affine | None:
-    """Return the addresses in bytes."""
-    if access["buffer"]:
-        offsets = _OFFSETS.search(access["operands"])
-        found = reader.values.get(offsets[1]) if offsets else None
-        if found is None or size is None:
-            return None
-        return Affine(found.shared, tuple(step.times(UniformNumber(size)) for step in found.steps))
-    return reader.values.get(_VALUE.findall(access["operands"])[0])
-
-
-def _pointer_type(code: str) -> str:
-    """Return the types up to that of the addresses."""
-    types = code.rpartition(" : ")[2]
-    if "async_copy" in code:
-        return types.partition(" -> ")[0]
-    if "buffer_" in code:
-        return types.partition("-> ")[2]
-    return types
+def _scaled(offsets: Affine | None, size: int | None) -> Affine | None:
+    """Return offsets in bytes."""
+    if offsets is None or size is None:
+        return None
+    return Affine(offsets.shared, tuple(step.times(UniformNumber(size)) for step in offsets.steps))
 
 
 def _judged(

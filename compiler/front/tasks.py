@@ -13,7 +13,6 @@ from compiler.back.back import back
 from compiler.back.derive_tasks import (
     derived_text,
     diff,
-    explain,
     export,
     hot_lines,
     instructions,
@@ -25,6 +24,7 @@ from compiler.back.passes import passes
 from compiler.back.posted_ir import lower_posted_ir
 from compiler.back.triton_cache import triton_cache
 from compiler.back.type_layouts import layouts
+from compiler.explain.task import explain
 from compiler.front import module, standard_library, triton_knobs
 from compiler.front.autotuner import autotune, autotune_cache
 from compiler.front.cache_key import cache_key

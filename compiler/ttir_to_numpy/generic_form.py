@@ -16,7 +16,8 @@ _START = '"builtin.module"'
 _NAMED = re.compile(r'^(#loc\w*) = loc\("([A-Za-z_]\w*)"\(', re.MULTILINE | re.ASCII)
 _NAME = re.compile(r'"([A-Za-z_]\w*)"\(', re.ASCII)
 _PRINTED = re.compile(r"%([A-Za-z_]\w*?)(?:_\d+)?(?:#\d+)?", re.ASCII)
-
+_LAYOUT_ALIAS = re.compile(r"^(#(?!loc\d*\b)\w+) = (#.+)$", re.MULTILINE | re.ASCII)
+"""`#blocked = #ttg.blocked<{sizePerThread = [1], ...}>`, above the module."""
 
 _LOOP = re.compile(r"^ *(?:%[^\s=]+ = )?scf\.for (?:unsigned )?%(\w+) =", re.MULTILINE | re.ASCII)
 _DEFINED = re.compile(r"%(\w+)(?::\d+)? =", re.ASCII)
@@ -59,6 +60,11 @@ def module_of(text: str, names: Sequence[str] = ()) -> Operation:
         for loop, name in zip(reader.loops, names, strict=True):
             loop.regions[0][0].arguments[0].name = name
     return module
+
+
+def layout_aliases(text: str) -> dict[str, str]:
+    """Return the definitions of the aliases of layouts that a module's types use."""
+    return dict(_LAYOUT_ALIAS.findall(text))
 
 
 _COUNT_DIGITS = 4
