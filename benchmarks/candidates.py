@@ -76,7 +76,7 @@ class Judged:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--candidates", type=int, default=500)
-    parser.add_argument("--crowd", type=int, default=8, help="requests under way")
+    parser.add_argument("--crowd", type=int, default=8, help="concurrent requests")
     parser.add_argument("--warm", type=int, default=10, help="uncounted candidates at the start")
     parser.add_argument("--wrong-every", type=int, default=0, help="0: all are right")
     parser.add_argument("--programs", action="store_true", help="PyTorch programs with a kernel")

@@ -68,7 +68,7 @@ def fresh_processes(mix: Mix, deployment: Deployment, service: Server, count: in
         fresh_ms.append(fresh_process_ms(mix.small(), deployment.folder))
     ours, fresh = statistics.median(ours_ms), statistics.median(fresh_ms)
     return Row(
-        "the same beside a fresh Python process, p50",
+        "the same, compared with a fresh Python process, p50",
         f"{ours:.1f} ms",
         f"{fresh:.0f} ms",
         fresh / ours,

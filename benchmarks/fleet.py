@@ -150,7 +150,7 @@ async def _run(jobs: int, per_s: float, rounds: int) -> None:
     rows = []
     for slots in FLEETS[1:]:
         ours = median(each.per_job_us for each in found[slots])
-        name = f"Valkey's CPU per job, {slots} idle slots beside {FLEETS[0]}"
+        name = f"Valkey's CPU per job, {slots} idle slots in addition to {FLEETS[0]}"
         rows.append(Row(name, f"{ours:.0f} us", f"{base:.0f} us", ours / base, BAR))
     show(rows)
 

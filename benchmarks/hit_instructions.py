@@ -66,7 +66,7 @@ def instructions(redis_url: str) -> int:
         said = process.communicate()[1]
     found = re.search(r"Collected : (\d+)", said)
     if process.returncode or found is None:
-        raise RuntimeError(f"callgrind said nothing of instructions: {said[-2000:]}")
+        raise RuntimeError(f"callgrind reported no instructions: {said[-2000:]}")
     return int(found[1])
 
 

@@ -122,11 +122,11 @@ def beside_a_batch(service: Server, alice: str, bob: str, rounds: int, count: in
     alone, beside = _p95(alone_ms), _p95(beside_ms)
     job = statistics.median(job_ms)
     print(
-        f"alone p50 {statistics.median(alone_ms):.0f} ms, p95 {alone:.0f}; beside a batch p50 "
+        f"alone p50 {statistics.median(alone_ms):.0f} ms, p95 {alone:.0f}; next to a batch p50 "
         f"{statistics.median(beside_ms):.0f}, p95 {beside:.0f}, longest {max(beside_ms):.0f}; a "
         f"job of the batch alone {job:.0f} ms (median of {len(job_ms)})"
     )
-    name = f"p95 of {len(alone_ms)} new small kernels beside a batch of {ITEMS}"
+    name = f"p95 of {len(alone_ms)} new small kernels next to a batch of {ITEMS}"
     bound = 2 * alone + job
     row = Row(name, f"{beside:.0f} ms", f"2 x {alone:.0f} + {job:.0f} ms", beside / bound, 1)
     return [row]
@@ -174,9 +174,9 @@ def beside_a_limited_caller(service: Server, alice: str, eve: str, slices: int) 
     for name in uses:
         alone, beside = (statistics.median(times[name, has_eve]) for has_eve in (False, True))
         print(
-            f"{name}: p95 {_p95(times[name, False]):.1f} ms, beside {_p95(times[name, True]):.1f}"
+            f"{name}: p95 {_p95(times[name, False]):.1f} ms, with it {_p95(times[name, True]):.1f}"
         )
-        label = f"p50 of {name} beside a caller at its limits"
+        label = f"p50 of {name} next to a caller at its limits"
         rows.append(Row(label, f"{beside:.1f} ms", f"{alone:.1f} ms", beside / alone, MAX_SLOWED))
     return rows
 

@@ -186,7 +186,7 @@ def _slots(name: str, kind: Any, target: Target) -> Iterator[_Slot]:
     else:
         scalar = kind.partition(":")[0]
         if scalar not in SCALAR_BYTES:
-            message = f"{scalar!r} is no type of a run-time parameter"
+            message = f"{scalar!r} is not a type of a run-time parameter"
             raise ValueError(message)
         yield ("scalar", name, SCALAR_BYTES[scalar], SCALAR_BYTES[scalar])
 

@@ -34,7 +34,7 @@ def autotune_cache_order(
     winner = _config(reading, results.winner, resolved)
     if winner is None:
         named = ", ".join(_configured(reading))
-        message = f"the winner does not say all of {named}, which its configurations set"
+        message = f"the winner lacks some of {named}, which its configurations set"
         raise NotCacheable(f"{reading.kernel} (line {reading.line}): {message}; {_ELSE}")
     return AutotuneCacheOrder(
         kernel=reading.kernel,
@@ -107,7 +107,7 @@ def _config(
     values = _tagged({name: given[name] for name in names})
     for name, value in values.items():
         if isinstance(value, dict) and not value.keys() <= {"int", "float"}:
-            message = f"{name} is no number, text or truth, and Triton's file is JSON"
+            message = f"{name} is not a number, string or boolean, and Triton's file is JSON"
             raise NotCacheable(f"{reading.kernel} (line {reading.line}): {message}; {_ELSE}")
     options = {name: variant.options.get(name, resolved.get(name)) for name in CONFIG_OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}

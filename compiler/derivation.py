@@ -67,7 +67,7 @@ KINDS: Mapping[str, DerivationKind] = {
         needs_request=True,
         summary="The kernel translated to a NumPy module, with its source lines",
         description=(
-            "Answer a module that computes what the kernel's TTIR says. It needs only NumPy."
+            "Answer a module that computes the same as the kernel's TTIR. It needs only NumPy."
         ),
     ),
     "lines": DerivationKind(
@@ -111,7 +111,7 @@ KINDS: Mapping[str, DerivationKind] = {
             "same for\nlanes, warps and blocks of a cluster. The place of any register is the XOR "
             "of those whose bits\nits number has, and likewise for lanes. For shared memory they "
             "are of element offsets in it,\nfor tensor memory of rows and of columns as wide as an "
-            "element. `problem` says why a type has\nno bases: Triton does not tell its layout, or "
+            "element. `problem` is why a type has\nno bases: Triton does not tell its layout, or "
             "it is a part of an allocation."
         ),
     ),

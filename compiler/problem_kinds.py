@@ -254,7 +254,7 @@ _REQUESTS: Final = {
     ),
     Slug.STAGE_NOT_REACHED: _refused(
         404, "The compilation did not reach this stage",
-        "The compilation failed, or was told to stop, before this stage.",
+        "The compilation failed, or was asked to stop, before this stage.",
         "Read `problem`, or post it with a later `stop_after`.",
         "The compilation failed before 'ptx', or was asked to stop before it",
     ),

@@ -46,7 +46,7 @@ class SpecializedParameter:
             raise RequestRejected(FieldError(at, message))
         if not fits[hint]:
             what = "a tuple" if isinstance(kind, list) else f"a parameter of type {kind}"
-            raise RequestRejected(FieldError(at, f"{hint} says nothing about {what}"))
+            raise RequestRejected(FieldError(at, f"{hint} does not apply to {what}"))
         hints = self.hints | {hint}
         if hints >= {"equal_to_1", "divisible_by_16"}:
             raise RequestRejected(FieldError(at, "nothing is equal to 1 and divisible by 16"))

@@ -156,7 +156,7 @@ def _canonical_descriptor(match: re.Match[str]) -> str:
     extents = [int(extent) for extent in match[2].split(",")]
     uneven = next((extent for extent in extents if extent & (extent - 1) or not extent), None)
     if uneven is not None:
-        why = f"has a block whose extents are not all powers of 2: {uneven} is none"
+        why = f"has a block whose extents are not all powers of 2: {uneven} is not"
         raise UnknownType(match[0], why)
     layout = re.sub(r"\s+", "", match[3] or "")
     return f"tensordesc<{canonical_dtype(match[1])}[{','.join(map(str, extents))}]{layout}>"

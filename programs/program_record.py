@@ -29,7 +29,7 @@ class ProgramTiming(Timing):
     )
     fresh_values: bool | None = Field(
         default=None,
-        description="true: each timed run had input values of its own, which the reference got in "
+        description="true: each timed run had its own input values, which the reference got in "
         "the same turn, and their outputs were compared on the GPU",
     )
 

@@ -57,7 +57,9 @@ class ProofAnswer(Record):
         default=None,
         description="of `unknown` and `possible`, and of `refuted` without a `witness`",
     )
-    line: int | None = Field(default=None, description="of what wraps, or what it depends on")
+    line: int | None = Field(
+        default=None, description="of the value that wraps, or of the value it depends on"
+    )
     expression: str | None = None
     witness: dict[str, Any] | None = Field(
         default=None,

@@ -80,7 +80,7 @@ class CallerBytesFull(CallerQueueFull):
         StoreError.__init__(
             self,
             f"Your results, and what your jobs reserve for theirs, would take more than {limit} "
-            "bytes of the store. They go by themselves: failed compilations after 10 minutes, "
+            "bytes of the store. They expire by themselves: failed compilations after 10 minutes, "
             "launches and batches after a day. Try again then.",
         )
         self.lane = lane
@@ -115,8 +115,9 @@ class NoRoomForRecord(RecordRefused):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"Your results take so much of the store that this one does not fit: {limit} bytes are "
-            "the most. They go by themselves, launches and batches after a day. Post it again then."
+            "Your results take so much of the store that this one does not fit: at most "
+            f"{limit} bytes are allowed. They expire by themselves, launches and batches after a "
+            "day. Post it again then."
         )
 
 
@@ -133,8 +134,8 @@ class GpuTimeSpent(CallerQueueFull):
     def __init__(self, lane: str, limit: float, wait_s: int) -> None:
         StoreError.__init__(
             self,
-            f"Your API key allows {limit:g} GPU seconds an hour, and they are used. "
-            f"There are some again in {wait_s} s.",
+            f"Your API key allows {limit:g} GPU seconds an hour, and they are used up. "
+            f"More are available in {wait_s} s.",
         )
         self.lane = lane
         self.limit = limit

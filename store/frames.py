@@ -143,7 +143,7 @@ class ArrivingBlob:
     async def finish(self) -> str:
         """Return the digest; `frame` is complete then."""
         if self._came_bytes != self.size_bytes:
-            raise ValueError(f"{self._came_bytes} bytes came of {self.size_bytes}")
+            raise ValueError(f"{self._came_bytes} of {self.size_bytes} bytes arrived")
         if self._came_bytes <= IN_LOOP_BYTES:
             self._end()
         else:

@@ -128,7 +128,7 @@ def checked_store_url(url: str) -> str:
     # redis-py takes database 0 for a name, and 12 for 1/2
     if scheme != "unix" and not _DATABASE.fullmatch(urlsplit(url).path):
         raise ValueError(
-            "needs the number of a database, or nothing, behind the port, as in "
+            "needs the number of a database, or nothing, after the port, as in "
             "redis://:password@host:6379/0"
         )
     return url

@@ -77,7 +77,7 @@ def _check_name(name: str, group: str, member: str, at: str, kind: Kind) -> None
         raise RequestRejected(FieldError(at, f"a name longer than {MAX_NAME_CHARS} characters"))
     if group in known and (not member or group in (*GROUPS, ARGUMENTS)):
         if name.endswith("."):
-            raise RequestRejected(FieldError(at, f"names no member behind the dot: {group}.NAME"))
+            raise RequestRejected(FieldError(at, f"names no member after the dot: {group}.NAME"))
         return
     if group in NAMES["launches"] and (not member or group == ARGUMENTS):
         message = "a compilation has no such axis; sweep it over a launch (`base` with `grid`)"
@@ -153,7 +153,7 @@ def _labelled(name: str, written: Any, at: str) -> Axis:
     else:
         raise RequestRejected(FieldError(at, f"must be an object from labels to {_CONTENTS[name]}"))
     if len(labels) > MAX_LABELS:
-        raise RequestRejected(FieldError(at, f"{len(labels)} values; {MAX_LABELS} is the most"))
+        raise RequestRejected(FieldError(at, f"{len(labels)} values; the limit is {MAX_LABELS}"))
     for label, content in zip(labels, contents, strict=True):
         own_at = at + pointer(label)
         if not 0 < len(label) <= MAX_LABEL_CHARS:

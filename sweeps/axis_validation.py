@@ -28,7 +28,7 @@ def check_base(base: Mapping[str, Any], kind: Kind) -> None:
     ]
     named = kernel if isinstance(kernel, dict) else {}
     errors += [
-        FieldError(f"{inner_at}/{name}", "must be a text")
+        FieldError(f"{inner_at}/{name}", "must be a string")
         for name in ("target", "triton")
         if not isinstance(named.get(name), str | None)
     ]

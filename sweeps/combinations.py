@@ -42,7 +42,7 @@ def check_count(combinations: int, where: Sequence[Condition], max_variants: int
     if where and combinations * (terms + STEPS_EACH) > MAX_STEPS:
         message = (
             f"{combinations} combinations, each with conditions of {terms} terms, "
-            f"take more than {MAX_STEPS} steps to look at; make the space or `where` smaller"
+            f"take more than {MAX_STEPS} steps to evaluate; make the space or `where` smaller"
         )
         raise RequestRejected(FieldError("/where", message))
 

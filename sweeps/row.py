@@ -22,7 +22,7 @@ class SweepRow:
 
     index: int
     values: Annotated[
-        dict[str, Any], Field(description="by axis; null where it leaves what the base says")
+        dict[str, Any], Field(description="by axis; null where it keeps the base's value")
     ]
     state: RowState
     compilation_key: str | None = None

@@ -126,7 +126,7 @@ def _like(written: Mapping[str, Any], *, is_autotuned: bool, kind: Kind) -> Mapp
     for name, value in like.items():
         check_value(value, at + pointer(name))
         if not is_scalar(value):
-            message = f"{shown(value)} is not a number, a text, a truth value or null"
+            message = f"{shown(value)} is not a number, string, boolean or null"
             raise RequestRejected(FieldError(at + pointer(name), message))
     return like
 
@@ -192,7 +192,7 @@ def check_space(space: Space) -> None:
             message = f"{axis.name} is an axis already; name it once"
             if space.is_autotuned and axis.name in listed:
                 message = (
-                    f"the configurations of the source say {axis.name}; leave the axis out, or "
+                    f"the configurations of the source set {axis.name}; leave the axis out, or "
                     "list the variants yourself"
                 )
             raise RequestRejected(FieldError(axis.at, message))
@@ -243,7 +243,7 @@ def bounded(combined: Iterator[list[int]], max_variants: int) -> list[list[int]]
     """Return the combinations that are left. Raises RequestRejected for too many, and for none."""
     kept = list(itertools.islice(combined, max_variants + 1))
     if len(kept) > max_variants:
-        message = f"more than {max_variants} variants are left; that is the most of a sweep"
+        message = f"more than {max_variants} variants are left, which is the limit of a sweep"
         raise RequestRejected(FieldError(AT, message))
     if not kept:
         raise RequestRejected(FieldError("/where", "leaves no variant of the space"))

@@ -65,12 +65,12 @@ class SweepRequest(RequestPart):
         default=None, description="of launches on a GPU: how to find winners"
     )
     budget_s: Annotated[float, Field(gt=0, le=MAX_BUDGET_S)] | None = Field(
-        default=None, description="rows that are not over after so many seconds are `pruned`"
+        default=None, description="rows that are not over after this many seconds are `pruned`"
     )
     contract: Annotated[str, Field(max_length=MAX_CHARACTERS)] | None = Field(
         default=None,
-        description="what every launch keeps (docs/reference/proofs.md): each row says whether its "
-        "kernel is proved in bounds and free of overflow",
+        description="what every launch keeps (docs/reference/proofs.md): each row's "
+        "kernel is proved in bounds and free of overflow, or refuted",
     )
     include: list[Name] = Field(
         default_factory=list, max_length=8, description="`instruction_mix`: in each row"

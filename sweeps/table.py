@@ -83,7 +83,7 @@ def _keys(sort: str, axes: Sequence[str]) -> list[tuple[str, bool]]:
     keys = []
     columns = [name for name in sort.split(",") if name]
     if len(columns) > MAX_SORTED:
-        raise WrongQuery("sort", f"{len(columns)} columns to sort by; {MAX_SORTED} is the most")
+        raise WrongQuery("sort", f"{len(columns)} columns to sort by; the limit is {MAX_SORTED}")
     for written in columns:
         name = written.removeprefix("-")
         known = (*SORTABLE, *axes)

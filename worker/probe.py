@@ -23,7 +23,7 @@ def main() -> None:
     """Ask the store once."""
     try:
         if not asyncio.run(is_known(WorkerSettings().redis_url)):
-            sys.exit("The store knows no living worker of this machine.")
+            sys.exit("The store knows no live worker of this machine.")
     except StoreUnavailable as error:
         sys.exit(str(error))
 

@@ -113,7 +113,7 @@ async def _matmuls(service: Service) -> list[Line]:
 
 async def _isolated(service: Service) -> list[Line]:
     alone = [await service.timed_ms(add() | {"isolation": "process"}) for _ in range(6)]
-    return [Line("a process of its own, p50 of 6", statistics.median(alone), "ms")]
+    return [Line("a separate process, p50 of 6", statistics.median(alone), "ms")]
 
 
 async def mixed(service: Service) -> str:

@@ -195,7 +195,7 @@ def beside_eager(label: str, ours: float, beside: dict[str, Any], method: str) -
             apart = 100 * abs(ours / beside[key] - 1)
             note = f"{ours:.2f} us ({method}), {name} {beside[key]:.2f} us, "
             note += f"not gated {beside['plain_us']:.2f} us"
-            what = f"{label}: median beside {name}"
+            what = f"{label}: median compared with {name}"
             lines.append(Line(what, apart, "%", WITHIN_PERCENT, note=note))
     return lines
 

@@ -92,7 +92,7 @@ KINDS = [
     Kind("writes before its start", 4, "out_of_bounds", lambda _: add(BEFORE_START)),
     Kind("illegal access", 1, "illegal_access", lambda _: add(FAR_AWAY)),
     Kind("endless", 1, "timeout", lambda _: endless()),
-    Kind("a process of its own", 1, "passed", lambda _: add(ADD) | {"isolation": "process"}),
+    Kind("a separate process", 1, "passed", lambda _: add(ADD) | {"isolation": "process"}),
 ]
 
 

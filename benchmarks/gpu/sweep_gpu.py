@@ -203,7 +203,7 @@ def beside_autotune(asked: argparse.Namespace, sweep: Body, winner: Body, left_s
         f"winner {reported['winner_us']:.2f} µs by do_bench; "
         f"Triton {reported['triton']} tuned for {reported['tuning_s']:.1f} s"
     )
-    name = "the winner's time beside that of @triton.autotune's best: longer by"
+    name = "the winner's time compared with that of @triton.autotune's best: longer by"
     return Line(name, slower, "%", 2, note=note)
 
 

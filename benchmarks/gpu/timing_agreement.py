@@ -235,9 +235,9 @@ def show_medians(
         own = median - overhead_us
         bar = BAR if one.case in CASES else float("inf")
         for name, reported, other in (
-            ("median_us beside do_bench", median, one.do_bench_us()),
-            ("median_us - overhead_us beside CUPTI", own, cupti := one.cupti_us()),
-            ("median_us beside CUPTI", median, cupti),
+            ("median_us and do_bench", median, one.do_bench_us()),
+            ("median_us - overhead_us and CUPTI", own, cupti := one.cupti_us()),
+            ("median_us and CUPTI", median, cupti),
         ):
             ratio = max(reported / other, other / reported)
             label = f"{one.case.name}: {name} ({reported - other:+.2f} us)"

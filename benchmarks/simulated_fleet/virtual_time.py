@@ -63,7 +63,7 @@ class _Jump(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is None:
-            raise RuntimeError("everybody waits for somebody else, for ever")
+            raise RuntimeError("every task waits for another, for ever")
         if timeout > 0:
             self._loop.jump(timeout)
         return []

@@ -84,7 +84,7 @@ class AnswerBody:
             case "zstd" if zstandard is not None:
                 yield from self._unpacked()
             case _:
-                raise UnexpectedAnswer(f"{self._url} answered in {encoding[:20]!r}, without asking")
+                raise UnexpectedAnswer(f"{self._url} answered in {encoding[:20]!r} unasked")
 
     def _gunzipped(self) -> Iterator[bytes]:
         left = bytes(self._arrived)

@@ -163,7 +163,7 @@ def plain(answer: httpx.Response) -> httpx.Response:
     """Return an answer that is not encoded. Raises UnexpectedAnswer for any other."""
     encoding = answer.headers.get("content-encoding", "identity")
     if encoding != "identity":
-        raise UnexpectedAnswer(f"{_url(answer)} sends events in {encoding[:20]!r}, without asking")
+        raise UnexpectedAnswer(f"{_url(answer)} sends events in {encoding[:20]!r} unasked")
     return answer
 
 

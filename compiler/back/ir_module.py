@@ -59,7 +59,7 @@ def check_lowerable(module: Any, target: Any, language: str) -> None:
     threads = module.get_int_attr(_THREADS_PER_WARP)
     if BY_IR[language].carries_options and "num_warps" not in _attributes(module):
         message = (
-            f"the module does not say {_OF_OPTIONS['num_warps']}, as every TTGIR module does: "
+            f"the module does not set {_OF_OPTIONS['num_warps']}, as every TTGIR module does: "
             'if it is TTIR, post it with "language": "ttir"'
         )
     elif threads is not None and threads != target.warp_size:
@@ -76,12 +76,12 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
     """Return the module's attributes that contradict `order`."""
     language, options = order.language, order.options
     has_options = BY_IR[language].carries_options
-    wins = "the module's holds" if has_options else "the option holds, TTIR has none yet"
+    wins = "the module's applies" if has_options else "the option applies, as TTIR has none yet"
     found = [
         diagnostic(
             "note",
             language,
-            f"the module says {_OF_OPTIONS[name]} = {value}, the options {name} = {options[name]}: "
+            f"the module sets {_OF_OPTIONS[name]} = {value}, the options {name} = {options[name]}: "
             f"{wins}",
         )
         for name, value in _attributes(module).items()

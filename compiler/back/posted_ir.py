@@ -215,7 +215,7 @@ def _buffers(text: str) -> _Repair:
     """Write AMD's buffer accesses as the other versions of Triton do (3.9 added the pointer)."""
     lines = [_buffer_line(line) if _BUFFER.search(line) else line for line in text.split("\n")]
     note = (
-        "amdg.buffer_load and amdg.buffer_store are written otherwise since Triton 3.9: rewritten"
+        "amdg.buffer_load and amdg.buffer_store are written differently since Triton 3.9: rewritten"
     )
     return _Repair("\n".join(lines), (note,))
 

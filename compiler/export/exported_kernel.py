@@ -83,7 +83,7 @@ def kernel_of(facts: Mapping[str, Any]) -> ExportedKernel:
     abi = Abi.from_json(facts["abi"])
     if not _ENTRY.fullmatch(abi.entry):
         message = (
-            f"The kernel's entry is called {abi.entry[:80]!a}, which is no name in other "
+            f"The kernel's entry is called {abi.entry[:80]!a}, which is not a name in other "
             "languages: give it one of letters, digits and underscores."
         )
         raise NotExportable(message)

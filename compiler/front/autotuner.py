@@ -113,7 +113,7 @@ def _only_tuner(layers: Sequence[Any], function: Any) -> Autotuner | None:
 
 def _config(config: Any) -> TunedConfigMessage:
     if not isinstance(config, Config):
-        message = f"@triton.autotune is given a {type(config).__name__} among its configurations"
+        message = f"@triton.autotune has a {type(config).__name__} among its configurations"
         raise Failure("compile_error", "frontend", message)
     given = {str(name): ast_source.encode(value) for name, value in config.kwargs.items()}
     options = {name: getattr(config, name, None) for name in CONFIG_OPTIONS}

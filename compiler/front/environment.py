@@ -25,8 +25,8 @@ from compiler.diagnostic import Assumption, file_in_kernel
 SLUG = "sandbox_violation"
 HINT = (
     "The sandbox forbids this: while a kernel is compiled or run, its source opens no file, uses "
-    "no network, starts no process or thread and sends no signal. Keep it out of what the kernel "
-    "reaches, or write the value it gives into the source."
+    "no network, starts no process or thread and sends no signal. Keep it out of the code that "
+    "the kernel uses, or write the value that it returns into the source."
 )
 _REFUSALS = frozenset({errno.EPERM, errno.EACCES})
 _NO_THREAD = "can't start new thread"

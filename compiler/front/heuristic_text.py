@@ -49,7 +49,7 @@ def plain_expression(function: Any) -> str:
     """
     if type(function) is not types.FunctionType or not place_of(function)[1]:
         kind = type(function).__name__
-        raise NotPlain(f"it is a {kind} whose text is not in the source, no lambda of it")
+        raise NotPlain(f"it is a {kind} whose text is not in the source, not a lambda in it")
     parameter, body = _text_of(function)
     terms = sum(1 for _ in ast.walk(body))
     if terms > MAX_TERMS:
@@ -69,13 +69,13 @@ def _text_of(function: types.FunctionType) -> tuple[str, ast.expr]:
     node = nodes[0]
     named = [*node.args.posonlyargs, *node.args.args]
     if len(named) != 1 or node.args.defaults or node.args.kwonlyargs or node.args.vararg:
-        raise NotPlain("it has other parameters than the one mapping of arguments")
+        raise NotPlain("its only parameter must be the mapping of arguments")
     if isinstance(node, ast.Lambda):
         return named[0].arg, node.body
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     if len(body) == 1 and isinstance(body[0], ast.Return) and body[0].value is not None:
         return named[0].arg, body[0].value
-    raise NotPlain(f"the function {node.name} does more than to return an expression")
+    raise NotPlain(f"the function {node.name} does more than return an expression")
 
 
 def _nodes_of(function: types.FunctionType) -> Iterator[ast.Lambda | ast.FunctionDef]:

@@ -66,7 +66,7 @@ def reader_of(kind: type[_Record]) -> Callable[[Mapping[str, Any]], _Record]:
         try:
             return kind(**given)
         except TypeError as error:
-            message = f"a message that is no {kind.__name__}: {error}"
+            message = f"a message that is not {kind.__name__}: {error}"
             raise ValueError(message) from error
 
     return read

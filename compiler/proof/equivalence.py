@@ -94,7 +94,7 @@ def _difference(one: StoredValues, other: StoredValues) -> str:
     if one.extent != other.extent:
         return f"{one.base} has another extent in each contract"
     if one.tree != other.tree:
-        return "their values are other trees of operations"
+        return "their values are computed by different operations"
     return "" if one.form == other.form else one.doubt or other.doubt
 
 
@@ -145,7 +145,7 @@ def stored_values(prover: Prover) -> StoredValues:
     store = writes[0]
     cases = store.pointer.cases
     if len(cases) != 1 or not isinstance(cases[0].base, str):
-        raise NotComparable("the store is not to one argument")
+        raise NotComparable("the store is not to a single argument")
     base, offset = cases[0].base, cases[0].offset
     extent = prover.contract.extents.get(base)
     if extent is None:

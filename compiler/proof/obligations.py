@@ -84,7 +84,8 @@ class Prover:
         under = Statements()
         for case in access.pointer.cases:
             if not isinstance(case.base, str):
-                return Conclusion("unknown", reason=case.why_unknown or "an address of no argument")
+                reason = case.why_unknown or "an address that belongs to no argument"
+                return Conclusion("unknown", reason=reason)
             extent = self.contract.extents.get(case.base)
             if extent is None:
                 reason = f"the contract does not say how many elements {case.base} has"

@@ -264,7 +264,7 @@ class BitMachine:
         low, high, step = (_element(one) for one in operands[:3])
         carried = list(operands[3:])
         if low.bits is None or high.bits is None or step.bits is None:
-            raise NotModelled("a loop whose ends are no integers")
+            raise NotModelled("a loop whose bounds are not integers")
         is_no_step = Wrap(both(path.condition, simplified(step.bits < 1)))
         by = replace(step, wraps=step.wraps | {is_no_step})
         path = path.under(by=(low, high, by))

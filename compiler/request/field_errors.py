@@ -58,7 +58,7 @@ class _Guesses:
         name = str(place[-1])
         inner = _member_with(self._model, name) if len(place) == 1 else None
         if inner is not None:
-            return f"; it belongs into `{inner}`"
+            return f"; it belongs in `{inner}`"
         meant = did_you_mean(name, _names(self._model, place[:-1]))
         return f".{meant}" if meant else ""
 

@@ -130,7 +130,7 @@ class _ModuleReader:
         """Read how many results have `name`."""
         count = self._cursor.identifier()
         if not (count.isascii() and count.isdecimal() and len(count) <= _COUNT_DIGITS):
-            message = f"{name} names {count[:20]!r} results, which is no number up to 9999"
+            message = f"{name} names {count[:20]!r} results, which is not a number up to 9999"
             raise Untranslatable(message)
         return int(count)
 

@@ -19,7 +19,7 @@ _COLUMN = 68
 MAX_BYTES = 32 << 20
 _SUPPORT = "support_"
 _LINE = "# " + "-" * 94
-_RULE = f"{_LINE}\n# What the kernel stands on; nothing below is of this kernel alone.\n{_LINE}"
+_RULE = f"{_LINE}\n# Helpers of every kernel; nothing below is specific to this one.\n{_LINE}"
 _PARAMETER = re.compile(r'(\w+): "')
 
 

@@ -89,12 +89,12 @@ class _Line:
             match = _TOKEN.match(text, at)
             if match is None or match.lastgroup is None:
                 column = at + len(text[at:]) - len(text[at:].lstrip()) + 1
-                raise self.error(f"{text[column - 1]!r} is no part of a contract", column)
+                raise self.error(f"{text[column - 1]!r} is not part of a contract", column)
             found.append(
                 _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup) + 1)
             )
             if len(found) > MAX_TOKENS:
-                raise self.error(f"has more than {MAX_TOKENS} words and signs", found[-1].column)
+                raise self.error(f"has more than {MAX_TOKENS} words and symbols", found[-1].column)
             at = match.end()
         return found
 
@@ -136,7 +136,7 @@ class _Line:
         if token.kind != "name":
             raise self.error("expected a name")
         if token.text in _KEYWORDS:
-            raise self.error(f"{token.text} has a meaning in contracts, so it names nothing")
+            raise self.error(f"{token.text} has a meaning in contracts, so it cannot be a name")
         self._next += 1
         return ContractName(token.text, Position(self.number, token.column))
 
@@ -223,7 +223,7 @@ class _Statements:
             name = self._once(line, line.name(), "values ")
             line.need(":", "after the buffer")
             low = line.expression()
-            line.need("..", "between the first value and the one behind the last")
+            line.need("..", "between the first value and the value after the last")
             self.values[name] = ValueRange(low, line.expression())
         elif line.keyword("grid"):
             self._grid(line)
@@ -248,15 +248,13 @@ class _Statements:
 
     def _once(self, line: _Line, name: ContractName, word: str) -> ContractName:
         if word + name.text in self._said:
-            raise line.error(
-                f"{word}{name.text} stands in the contract twice", name.position.column
-            )
+            raise line.error(f"{word}{name.text} is in the contract twice", name.position.column)
         self._said.add(word + name.text)
         return name
 
     def _grid(self, line: _Line) -> None:
         if self.grid is not None:
-            raise line.error("the grid stands in the contract twice")
+            raise line.error("the grid is in the contract twice")
         line.need(":", "after grid")
         parts = [line.expression()]
         while line.take(","):

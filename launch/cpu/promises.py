@@ -183,7 +183,7 @@ def _indivisible(
     wrong = firsts[firsts % divisor != 0]
     if not wrong.size:
         return None
-    return f"{_number(wrong[0], lanes.dtype)} is no multiple of {divisor}"
+    return f"{_number(wrong[0], lanes.dtype)} is not a multiple of {divisor}"
 
 
 def _longest(lanes: Array, axis: int, unit: int) -> int:

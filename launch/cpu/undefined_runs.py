@@ -114,7 +114,7 @@ def _finding(
         return finding.undefined_value(kind, f"{_load_words(source, lane)} {told}.", location, True)
     words = {
         "gather": "an index of tl.gather is outside of the tensor, so that a GPU gives any element",
-        "histogram": "tl.histogram gets a number that is none of its bins, and GPUs differ in "
+        "histogram": "tl.histogram gets a number outside of its bins, and GPUs differ in "
         "whether it counts",
     }[source.kind]
     advice = "Clamp it, or select another value there."

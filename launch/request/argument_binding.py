@@ -365,7 +365,7 @@ def _check_scalar(scalar: Scalar, name: str) -> None:
         is_fine = dtype in SCALAR_BYTES and isinstance(value, dict) and value.keys() == {kind}
         is_fine = is_fine and canonical_value(value, _AT + pointer(name)) == value
     if not is_fine:
-        raise _refused(name, f"it is no {shown(dtype)}")
+        raise _refused(name, f"it is not a value of {shown(dtype)}")
 
 
 def _refused(name: str, why: str) -> RequestRejected:

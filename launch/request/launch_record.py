@@ -117,7 +117,7 @@ class Comparison(Record):
     )
     zeros_match: bool = Field(
         default=False,
-        description="true: an output of only zeros would match, too, so the match says little",
+        description="true: an output of only zeros would match, too, so the match proves little",
     )
     first_mismatch: Mismatch | None = None
     mismatch_map: MismatchMap | None = Field(default=None, description="null: all match")

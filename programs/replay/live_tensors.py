@@ -188,4 +188,4 @@ def _octets_of(found: torch.Tensor) -> torch.Tensor:
 
 
 def _unlike(id_: int, said: str, found: str) -> InvalidTape:
-    return InvalidTape(f"/tensors/{id_}", f"the tape says {said}, but it is {found}")
+    return InvalidTape(f"/tensors/{id_}", f"the tape has {said}, but it is {found}")

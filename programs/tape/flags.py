@@ -196,8 +196,8 @@ def _seeded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag
         is_seeded = is_seeded or isinstance(op, Seeding)
         if is_seeded and index in flow.live and drawing_device(op, tape) is not None:
             message = (
-                "outputs depend on numbers that are drawn here, before the call, from a seed of "
-                "the program's own: draw none, or seed as the reference does"
+                "outputs depend on numbers that are drawn here, before the call, from the "
+                "program's own seed: draw none, or seed as the reference does"
             )
             yield _flag("precomputed", message, op.place)
 

@@ -120,7 +120,7 @@ async def _replacing(
         replayed = await trials.candidate(experiment)
         found.append((experiment, replayed))
         if await trials.matches(replayed) and not await others.follow(experiment):
-            return found, "are replaced by copies of what they read" if copies else "are left out"
+            return found, "are replaced by copies of their inputs" if copies else "are left out"
     return found, None
 
 

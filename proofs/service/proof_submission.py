@@ -149,7 +149,7 @@ async def _resolved(
 def _signature(cases: Sequence[ProofCase], constexprs: Mapping[str, Any]) -> dict[str, str]:
     """Return the types of the arguments of the cases. Raises RequestRejected without cases."""
     if not cases:
-        message = "give the kernel's signature, or cases whose arguments say it"
+        message = "give the kernel's signature, or cases, whose arguments give it"
         raise RequestRejected(FieldError("/signature", message))
     arguments = [_arguments(*one) for one in enumerate(cases)]
     found = {}

@@ -120,13 +120,13 @@ class AutotunedSpace:
         """The assumptions of using the configurations, each once."""
         found = [item for one in self._found.values() for item in one.assumptions]
         for name in sorted(self._set_aside):
-            message = f"the heuristic {name} is set aside: an axis of the space says its value"
+            message = f"the heuristic {name} is ignored: an axis of the space gives its value"
             line = next(reading.line for reading in self._readings.values())
             found.append(Assumption(USER_FILE, line, message))
         if self.space.like and any(reading.heuristics for reading in self._readings.values()):
             said = ", ".join(f"{name} = {value}" for name, value in sorted(self.space.like.items()))
             line = next(reading.line for reading in self._readings.values())
-            message = f"heuristics are evaluated for {said}, as `like` says"
+            message = f"heuristics are evaluated for {said}, as in `like`"
             found.append(Assumption(USER_FILE, line, message))
         return list(dict.fromkeys(found))
 
@@ -308,7 +308,7 @@ def _broken(name: str, value: Any, parameter: SpecializedParameter) -> FieldErro
         holds = value == 1 if hint == "equal_to_1" else value % 16 == 0
         if not holds:
             message = (
-                f"{shown(value)} breaks a hint: the base says that {name[:100]} {_MEANINGS[hint]}; "
+                f"{shown(value)} breaks a hint: by the base, {name[:100]} {_MEANINGS[hint]}; "
                 "give another example, or leave the hint out"
             )
             return FieldError(_AT + pointer(name), message)

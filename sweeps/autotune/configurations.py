@@ -69,10 +69,10 @@ def _left_out(reading: AutotuneReading) -> Iterator[str]:
     for index, config in enumerate(reading.configs[:_SHOWN]):
         if config.unsaid:
             names = ", ".join(config.unsaid)
-            yield f"configuration {index} is left out: no request can say its value of {names}"
+            yield f"configuration {index} is left out: no request can hold its value of {names}"
     more = sum(1 for config in reading.configs[_SHOWN:] if config.unsaid)
     if more:
-        yield f"{more} more configurations are left out, for values that no request can say"
+        yield f"{more} more configurations are left out, for values that no request can hold"
     overriding = sum("ir_override" in config.sets_aside for config in reading.configs)
     if overriding:
         yield f"{overriding} configurations are left out: their ir_override names a file elsewhere"
@@ -83,14 +83,14 @@ def _not_done(reading: AutotuneReading) -> Iterator[str]:
     pruning = [hook for hook in PRUNING_HOOKS if hook in reading.hooks]
     if pruning:
         yield (
-            f"prune_configs_by is set aside ({', '.join(pruning)}): all configurations are "
+            f"prune_configs_by is ignored ({', '.join(pruning)}): all configurations are "
             "variants, which it may leave out"
         )
     hooked = sum("pre_hook" in config.sets_aside for config in reading.configs)
     if hooked:
         yield (
-            f"the pre_hook of {hooked} configurations is not run: what it changes of the "
-            "arguments (such as the block shape of a tensor descriptor) stays as it is posted"
+            f"the pre_hook of {hooked} configurations is not run: the arguments that it "
+            "changes (such as the block shape of a tensor descriptor) stay as posted"
         )
     if hooks := [hook for hook in _HOOKS if hook in reading.hooks]:
         yield f"the autotuner's {' and '.join(hooks)} are not run"

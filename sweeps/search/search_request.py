@@ -65,8 +65,8 @@ def read_search(
     search = read(SearchRequest, raw, at)
     if base.get("cases"):
         message = (
-            "a search times one run of each variant; make an axis `arguments` of what the cases "
-            "change, as problem sizes that have a winner each"
+            "a search times one run of each variant; put what the cases change into an axis "
+            "`arguments`: each of its problem sizes has a winner"
         )
         raise RequestRejected(FieldError("/base/cases", message))
     return search

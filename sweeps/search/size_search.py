@@ -120,7 +120,7 @@ class SizeSearch:
         verdict = measurement.verdict
         if not measurement.is_right(has_reference=self._has_reference):
             found = "it could not be launched" if verdict is None else f"the verdict is {verdict}"
-            detail = f"{found}; launch {measurement.launch_id} says more"
+            detail = f"{found}; see launch {measurement.launch_id}"
             return Pruned(reason=Reason.VERDICT, detail=detail)
         if measurement.time_finding is not None:
             detail = f"finding {measurement.time_finding} of launch {measurement.launch_id}"

@@ -51,7 +51,7 @@ class Winner(Record):
     variant: int | None = Field(description="the index of its row")
     values: dict[str, Any] = Field(default_factory=dict, description="by axis")
     compilation_key: str | None = None
-    launch_id: str | None = Field(default=None, description="the launch whose time stands here")
+    launch_id: str | None = Field(default=None, description="the launch that measured the time")
     launch_url: str | None = None
     median_us: float | None = None
     interval_us: tuple[float, float] | None = None
@@ -122,7 +122,7 @@ def winner_of(
     best, others = order[0], order[1:]
     lead = _lead(best, others[0], passes) if others else None
     barred = [one for one in contenders if one.obstacle is not None]
-    unverified = [] if is_verified else ["without a reference nothing says that it is right"]
+    unverified = [] if is_verified else ["without a reference nothing shows that it is right"]
     launch = middle_launch(best.rounds, best.passes)
     time = launch.time
     return Winner(

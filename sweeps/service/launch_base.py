@@ -92,8 +92,8 @@ def _check_arguments(plan: SweepPlan, tried: _Tried) -> None:
     count = times * (variants * own + sum(listed))
     if count > MAX_ARGUMENTS:
         message = (
-            f"its labels, targets and Tritons have {count} arguments together; {MAX_ARGUMENTS} is "
-            "the most"
+            f"its labels, targets and Tritons have {count} arguments together; "
+            f"the limit is {MAX_ARGUMENTS}"
         )
         raise RequestRejected(FieldError(AT, message))
 

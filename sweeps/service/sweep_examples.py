@@ -118,7 +118,7 @@ OVER: dict[str, Any] = {
     ),
 }
 UNDER_WAY: dict[str, Any] = {
-    "under way": _sweep(
+    "running": _sweep(
         "compilations", "running", [_COMPILED, SweepRow(1, _values(1024, 4), "running")]
     ),
 }

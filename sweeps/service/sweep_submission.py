@@ -198,7 +198,7 @@ def _check_size(sweep: PlannedSweep, most_bytes: int) -> None:
         if at != ABSENT
     )
     if total > most_bytes:
-        message = f"its rows would have {total} bytes of values alone; {most_bytes} is the most"
+        message = f"its rows would have {total} bytes of values alone; the limit is {most_bytes}"
         raise RequestRejected(FieldError(AT, message))
 
 

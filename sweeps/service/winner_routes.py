@@ -106,7 +106,7 @@ async def _finished(
 ) -> FoundSweep:
     sweep = await awaited_sweep(state, caller, sweep_id, wait_s)
     if not sweep.is_finished:
-        detail = "The sweep is under way; ask again, or wait with ?wait=S"
+        detail = "The sweep is still running; ask again, or wait with ?wait=S"
         raise ProblemRaised("not_finished", detail, headers={"Retry-After": str(RETRY_AFTER_S)})
     return sweep
 

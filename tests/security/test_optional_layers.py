@@ -116,7 +116,7 @@ async def test_the_report_names_what_holds_for_whom_and_what_is_absent(pool):
         assert "empty_root" not in absent
     else:
         assert layers["empty_root"] == []
-        assert absent["empty_root"] == "this machine gives no namespaces"
+        assert absent["empty_root"] == "this machine allows no namespaces"
 
 
 @needs_root

@@ -257,7 +257,7 @@ class CompileRun:
         at = self.job.stop_after if self.job.stop_after in report.facts else order.language
         facts = report.facts.get(at)
         if facts is None:
-            raise broken_report(order, f"nothing is reported of {at}")
+            raise broken_report(order, f"nothing is reported about {at}")
         self.progress.timings_ms |= {
             name: ms for name, ms in report.timings_ms.items() if not self._is_behind(name)
         }
@@ -293,7 +293,7 @@ def _without(order: Order, left_out: set[str]) -> dict[str, Any]:
 def _no_such_stage(job: CompileJob, progress: Progress) -> CompilationFailed:
     """Return the failure of a job whose last stage Triton does not make of its kernel."""
     message = (
-        f"Triton makes no {job.stop_after} of {progress.kernel}, whose stages so far are "
+        f"Triton makes no {job.stop_after} for {progress.kernel}, whose stages so far are "
         f"{', '.join(progress.stages)}: set another `stop_after`"
     )
     return CompilationFailed("compile_error", message, [diagnostic("error", "request", message)])

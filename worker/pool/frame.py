@@ -98,7 +98,7 @@ def _parse_header(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise FrameError(f"the header is a JSON {type(header).__name__}, not an object")
     if b"\\u" in text and not _is_unicode(header):
-        raise FrameError("the header holds half of a character, which UTF-8 cannot say")
+        raise FrameError("the header holds half of a character, which UTF-8 cannot express")
     return header
 
 

@@ -117,7 +117,7 @@ def _check(descriptor: int, size_bytes: int) -> None:
     try:
         seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
     except OSError:
-        raise NotSealed("a descriptor that is no memory which can be sealed") from None
+        raise NotSealed("a descriptor that is not memory that can be sealed") from None
     if seals & _SEALS != _SEALS:
         raise NotSealed("shared memory that can still be changed")
     found = os.fstat(descriptor).st_size

@@ -106,7 +106,7 @@ def with_optional(
 
     Also which profiles have each, and why others do not.
     """
-    root, why = None, "this machine gives no namespaces"
+    root, why = None, "this machine allows no namespaces"
     if isolated:
         try:
             root = above(empty_root.make())

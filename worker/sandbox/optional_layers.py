@@ -148,7 +148,7 @@ def _try_root(namespace: int) -> None:
 def _try_user(user: int, files: list[str]) -> None:
     become(user)
     if os.getresuid() != (user, user, user):
-        raise OSError(0, "another user came of it")
+        raise OSError(0, "it resulted in another user")
     try:
         os.setuid(0)
     except PermissionError:

@@ -126,12 +126,12 @@ def _beyond_the_top(place: Span) -> str:
     if "/" in place.file:
         top = place.file.split("/")[0]
         return (
-            f"The folder {top} is at the top of what was posted, so these dots lead out of it: "
+            f"The folder {top} is at the top of the posted files, so these dots lead out of it: "
             f'post all files one folder deeper, such as "package/{place.file}", and import '
             f"package.{place.file.removesuffix('.py').replace('/', '.')}."
         )
     return (
-        "`source` is at the top of what was posted, so `from ..x import y` leads out of it: "
+        "`source` is at the top of the posted files, so `from ..x import y` leads out of it: "
         "write one dot, and post the module in `files` under the path from there."
     )
 

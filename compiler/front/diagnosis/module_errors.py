@@ -164,8 +164,8 @@ def _definition_hint(dropped: DroppedStatement) -> str | None:
         return "No environment variable is set while a kernel is compiled: give a default."
     if isinstance(error, TypeError) and (match := _ABSENT.search(str(error))):
         return (
-            f"{match[1] or 'torch'} is not there while a kernel is compiled, so it can tell no "
-            "value: write the value into the source, or pass it in `constexprs`."
+            f"{match[1] or 'torch'} is not there while a kernel is compiled: write the value "
+            "into the source, or pass it in `constexprs`."
         )
     if isinstance(error, ImportError):
         return _import_hint(dropped, error)
@@ -185,9 +185,9 @@ def _import_hint(dropped: DroppedStatement, error: ImportError) -> str | None:
     if missing is None:
         return import_errors.missing_name(error, dropped.span)
     if missing in sys.stdlib_module_names:
-        return f"Python's {missing} is not there while a kernel is compiled: do without it."
+        return f"Python's {missing} does not exist while a kernel is compiled: do not use it."
     if missing in HOST_LIBRARIES:
-        return f"{missing} does not exist here: keep it out of what the kernel needs."
+        return f"{missing} does not exist here: keep it out of the code that the kernel needs."
     return import_errors.missing_module(dropped.span, str(error.name))
 
 
@@ -210,14 +210,14 @@ def _of_triton(message: str) -> str | None:
     if (match := _NO_ARGUMENT_OF_JIT.search(message)) is not None:
         if match[1] in _LAUNCH_OPTIONS:
             return (
-                f"{match[1]} is no argument of triton.jit: give it in the request's `options` "
+                f"{match[1]} is not an argument of triton.jit: give it in the request's `options` "
                 "(in Python: where the kernel is launched, or in a triton.Config)."
             )
         return f"triton.jit takes: {', '.join(_JIT_ARGUMENTS)}."
     if "has no attribute 'arg_names'" in message:
         return (
-            "@triton.jit stands directly above `def`; @triton.autotune and @triton.heuristics "
-            "stand above it."
+            "Put @triton.jit directly above `def`, and @triton.autotune and @triton.heuristics "
+            "above it."
         )
     if "got JITFunction" in message:
         return "Leave one @triton.jit out: the function has it twice."

@@ -30,7 +30,7 @@ def indexed(_: Match, context: RaisedContext) -> Rewording | None:
     base, index = source_text(node.value), source_text(node.slice)
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return Rewording(
-            f"{base} is no dictionary: it cannot be indexed with {index}",
+            f"{base} is not a dictionary: it cannot be indexed with {index}",
             "Give the kernel a parameter for each value, as tl.constexpr where it is a constant.",
         )
     if _is_pointer(node.value, context):
@@ -85,7 +85,7 @@ def dtype(_: Match, context: RaisedContext) -> Rewording | None:
             continue
         shown, name = source_text(argument), replacements.dtype(wanted)
         if isinstance(argument, ast.Name) and argument.id in context.values:
-            message = f'{shown} is "{wanted}", a string and no dtype'
+            message = f'{shown} is "{wanted}", a string, not a dtype'
             name = name or "float32"
             hint = (
                 f'Give it as {{"dtype": "{name}"}} in `constexprs`; '
@@ -175,7 +175,7 @@ def not_callable(_: Match, context: RaisedContext) -> Rewording | None:
     called = source_text(node.func)
     if isinstance(node.func, ast.Attribute) and _is_pointer(node.func.value, context):
         return Rewording(
-            f"{source_text(node.func.value)} is a pointer, which knows no {node.func.attr}",
+            f"{source_text(node.func.value)} is a pointer, which has no {node.func.attr}",
             "Pass the sizes as parameters of the kernel.",
         )
     if isinstance(node.func, ast.Attribute):

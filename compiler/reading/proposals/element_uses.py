@@ -11,7 +11,7 @@ from compiler.reading.proposals.value_kinds import ValueKinds
 _INTEGERS_OF = {
     "range": "is a bound of a loop",
     "static_range": "is a bound of a loop",
-    "cdiv": "stands in tl.cdiv",
+    "cdiv": "is used in tl.cdiv",
 }
 MAX_NAMES = 100
 _SAID = {"int": "an integer", "bool": "a condition"}

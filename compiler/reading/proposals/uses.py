@@ -18,8 +18,8 @@ _DESCRIPTOR_METHODS = frozenset({".load", ".store", ".gather", ".scatter", ".ato
 _INTEGERS_OF = {
     "range": "is a bound of a loop",
     "static_range": "is a bound of a loop",
-    "cdiv": "stands in tl.cdiv",
-    "arange": "stands in tl.arange",
+    "cdiv": "is used in tl.cdiv",
+    "arange": "is used in tl.arange",
     "program_id": "is an axis",
     "next_power_of_2": "is a size",
 }

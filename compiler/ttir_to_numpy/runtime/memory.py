@@ -92,7 +92,7 @@ def elements(what: str, name: str, array: Any, offset: Any) -> Any:
         )
     if rest.any():
         raise IndexError(
-            f"{what}: byte {int(offset[rest != 0][0])} of {name} begins no element of "
+            f"{what}: byte {int(offset[rest != 0][0])} of {name} does not begin an element of "
             f"{array.itemsize} bytes, in program {memory.program}"
         )
     return index

@@ -159,7 +159,7 @@ class _Walk:
                 _compare(tensor, expected[position], op, here)
             self._define(id_, op, given, here)
             if dtype is not None and tensor.dtype != dtype and (position == 0 or given.makes_views):
-                raise InvalidTape(here, f"{op.op} makes {dtype}, the tape says {tensor.dtype}")
+                raise InvalidTape(here, f"{op.op} makes {dtype}, but the tape has {tensor.dtype}")
             if tensor.device not in given.devices:
                 raise InvalidTape(here, f"{op.op} makes no tensor on {tensor.device} here")
 
@@ -174,7 +174,7 @@ class _Walk:
         expected = derive(self._tensors[op.args[0].id], Arguments(op))
         if len(expected) != len(op.outputs):
             made, said = len(expected), len(op.outputs)
-            raise InvalidTape(where, f"{op.op} makes {made} tensors, the tape says {said}")
+            raise InvalidTape(where, f"{op.op} makes {made} tensors, but the tape has {said}")
         return expected
 
     def _define(self, id_: int, op: AtenOp, given: _Given, where: str) -> None:
@@ -237,7 +237,7 @@ def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> 
     if tensor.shape != expected.shape:
         made = list(expected.shape)
         raise InvalidTape(
-            where, f"{op.op} makes the shape {made}, the tape says {list(tensor.shape)}"
+            where, f"{op.op} makes the shape {made}, but the tape has {list(tensor.shape)}"
         )
     if 0 in tensor.shape:
         return
@@ -246,11 +246,11 @@ def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> 
     ):
         said = list(tensor.strides)
         raise InvalidTape(
-            where, f"{op.op} makes the strides {list(expected.strides)}, the tape says {said}"
+            where, f"{op.op} makes the strides {list(expected.strides)}, but the tape has {said}"
         )
     if expected.offset not in (None, tensor.offset):
         raise InvalidTape(
-            where, f"{op.op} begins at element {expected.offset}, the tape says {tensor.offset}"
+            where, f"{op.op} begins at element {expected.offset}, but the tape has {tensor.offset}"
         )
 
 

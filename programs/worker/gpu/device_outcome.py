@@ -297,7 +297,7 @@ def _take_turns(replayed: Replayed, said: dict[str, Any], tape: Tape, reference:
     report = read_report(DeviceReport, said)
     turns = said.get("turns")
     if turns is not None and not isinstance(turns, dict):
-        raise Malformed("the times of a reference are no object")
+        raise Malformed("the times of a reference are not an object")
     replayed.reference_times = None if turns is None else _times(reference, turns)
     if replayed.reference_times is None:
         replayed.reference_untimed = note_of(said)

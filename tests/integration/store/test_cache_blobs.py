@@ -119,7 +119,7 @@ async def test_a_blob_that_is_shorter_or_longer_than_it_says_is_refused(came: by
     blob = ArrivingBlob(5)
     await blob.add(came)
 
-    with pytest.raises(ValueError, match=f"{len(came)} bytes came of 5"):
+    with pytest.raises(ValueError, match=f"{len(came)} of 5 bytes arrived"):
         await blob.finish()
 
 

@@ -28,7 +28,7 @@ async def test_workers_of_other_machines_do_not_count(redis, valkey):
     found = probe(valkey.url)
     assert (found.returncode, found.stderr) == (
         1,
-        "The store knows no living worker of this machine.\n",
+        "The store knows no live worker of this machine.\n",
     )
 
 

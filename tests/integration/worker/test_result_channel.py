@@ -119,14 +119,14 @@ ALL = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL
         (lambda: [unsealed(b"abc")], {"shared": 3}, "can still be changed"),
         (lambda: [unsealed(b"abc", ALL & ~fcntl.F_SEAL_WRITE)], {"shared": 3}, "still be changed"),
         (lambda: [unsealed(b"abc", ALL & ~fcntl.F_SEAL_SHRINK)], {"shared": 3}, "still be changed"),
-        (lambda: [os.open("/dev/zero", os.O_RDONLY)], {"shared": 0}, "no memory which can be"),
+        (lambda: [os.open("/dev/zero", os.O_RDONLY)], {"shared": 0}, "not memory that can be"),
         (lambda: [sealed(b"abc")], {}, "that no frame announced"),
         (lambda: [sealed(b"a"), sealed(b"b")], {"shared": 1}, "that no frame announced"),
         (lambda: [sealed(b"a") for _ in range(9)], {"shared": 1}, "more descriptors than"),
         (lambda: [sealed(b"abc")], {"shared": "3"}, "needs a size"),
         (lambda: [sealed(b"abc")], {"shared": True}, "needs a size"),
         (lambda: [sealed(b"abc")], {"shared": -3}, "needs a size"),
-        (lambda: [sealed(b"abc")], {"shared": 3, "body": b"more"}, "nothing beside it"),
+        (lambda: [sealed(b"abc")], {"shared": 3, "body": b"more"}, "nothing else"),
     ],
 )  # fmt: skip
 async def test_what_a_broken_launcher_sends_is_one_named_error(channel, bring, more, message):

@@ -1,5 +1,5 @@
 # expect: compile_error, line 9, hint parameter for each value
-# says: no dictionary
+# says: not a dictionary
 # with: {"signature": {"x_ptr": "*fp32", "META": "i32"}}
 import triton
 import triton.language as tl

@@ -1,5 +1,5 @@
 # expect: compile_error, line 9, hint {"dtype": "float16"}
-# says: a string and no dtype
+# says: a string, not a dtype
 # with: {"signature": {"x_ptr": "*fp32"}, "constexprs": {"DT": "fp16"}}
 import triton
 import triton.language as tl

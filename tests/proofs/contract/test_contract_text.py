@@ -50,10 +50,10 @@ def test_a_chain_of_comparisons_says_each_of_them() -> None:
     [
         ("x_ptr: n *", 1, 11, "expected a number, a name or '('"),
         ("sizes rows\nx_ptr: (n", 2, 10, "expected ')'"),
-        ("n ! 3", 1, 3, "'!' is no part of a contract"),
+        ("n ! 3", 1, 3, "'!' is not part of a contract"),
         ("n + 3", 1, 6, "expected a comparison"),
         ("grid: 1, 2, 3, 4", 1, 17, "at most three"),
-        ("x: n\nx: m", 2, 1, "stands in the contract twice"),
+        ("x: n\nx: m", 2, 1, "is in the contract twice"),
         ("values x: 0", 1, 12, "expected '..'"),
         ("n <= 99999999999999999999999999", 1, 6, "at most"),
         ("cdiv(n) <= 3", 1, 7, "expected ','"),

@@ -61,7 +61,7 @@ def test_an_axis_of_the_request_takes_a_heuristics_place() -> None:
     assert [v["constexprs.EVEN"] for v in variants(space, {CUDA: reported})] == [False, False]
     tuned = AutotunedSpace(read_space(space, "compilations", 10_000), {CUDA: reported})
     [assumption] = tuned.assumptions
-    assert assumption.message.startswith("the heuristic EVEN is set aside: an axis")
+    assert assumption.message.startswith("the heuristic EVEN is ignored: an axis")
 
 
 def test_conditions_know_what_heuristics_come_to() -> None:
@@ -90,7 +90,7 @@ def test_heuristics_of_compilations_know_the_arguments_that_are_given_as_example
     found = [sweep.plan.values(index)["constexprs.EVEN"] for index in range(len(sweep.plan))]
     assert found == [True, False]
     assert [item.message for item in tuned.assumptions] == [
-        "heuristics are evaluated for M = 5, N = 192, as `like` says"
+        "heuristics are evaluated for M = 5, N = 192, as in `like`"
     ]
 
 
@@ -123,12 +123,12 @@ def test_an_example_of_no_parameter_is_refused() -> None:
         (
             {"signature": {"N": "i32:16"}},
             {"N": 100},
-            "100 breaks a hint: the base says that N is divi",
+            "100 breaks a hint: by the base, N is divi",
         ),
         (
             {"signature": {"N": "i32"}, "hints": {"N": ["equal_to_1"]}},
             {"N": 2},
-            "2 breaks a hint: the base says that N is equal to 1",
+            "2 breaks a hint: by the base, N is equal to 1",
         ),
     ],
 )

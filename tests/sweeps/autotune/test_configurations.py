@@ -56,7 +56,7 @@ def test_what_an_autotuner_does_beside_is_reported() -> None:
     reported = [assumption.message for assumption in found.assumptions]
     assert {assumption.line for assumption in found.assumptions} == {20}
     assert [message.split(":")[0] for message in reported] == [
-        "prune_configs_by is set aside (early_config_prune, perf_model)",
+        "prune_configs_by is ignored (early_config_prune, perf_model)",
         "the pre_hook of 1 configurations is not run",
         "the autotuner's post_hook are not run",
         "reset_to_zero (c) is not needed",
@@ -71,7 +71,7 @@ def test_a_value_that_no_request_can_say_leaves_its_configuration_out() -> None:
     assert [variant["constexprs"]["BM"] for variant in found.variants] == [32]
     [assumption] = found.assumptions
     assert assumption.message == (
-        "configuration 0 is left out: no request can say its value of layout"
+        "configuration 0 is left out: no request can hold its value of layout"
     )
 
 

@@ -79,9 +79,7 @@ def test_a_wrong_kernel_that_is_faster_does_not_win_and_is_not_timed_again():
     assert gpu.stages(0) == gpu.stages(1) == ["round 1"]
     assert search.status(0).pruned.reason == "verdict"
     assert search.status(0).launch.verdict is Verdict.MISMATCH
-    assert search.status(1).pruned.detail == (
-        "the verdict is illegal_access; launch 1/round 1 says more"
-    )
+    assert search.status(1).pruned.detail == ("the verdict is illegal_access; see launch 1/round 1")
 
 
 def test_a_kernel_that_turns_out_wrong_in_the_finals_does_not_win():
@@ -180,7 +178,7 @@ def test_without_a_reference_the_fastest_wins_unverified():
     winner = only(searched(variants(2), gpu, has_reference=False))
 
     assert (winner.variant, winner.verified) == (0, False)
-    assert winner.note == "without a reference nothing says that it is right"
+    assert winner.note == "without a reference nothing shows that it is right"
 
 
 def test_with_a_reference_what_was_not_checked_does_not_win():

@@ -61,7 +61,7 @@ def test_the_configurations_of_the_source_are_the_variants(http: httpx.Client) -
     assert [row["state"] for row in body["rows"]] == ["succeeded"] * 4
     assert len({row["compilation_key"] for row in body["rows"]}) == 4
     reported = [item["message"] for item in body["assumptions"]]
-    assert any(message.startswith("prune_configs_by is set aside") for message in reported)
+    assert any(message.startswith("prune_configs_by is ignored") for message in reported)
 
 
 def test_each_target_has_the_configurations_that_it_would_be_given(http: httpx.Client) -> None:
@@ -101,7 +101,7 @@ def test_compilations_say_heuristics_the_arguments_by_example(http: httpx.Client
     [row] = answer.json()["rows"]
     assert (row["state"], row["values"]["constexprs.BLOCK"]) == ("succeeded", 64)
     reported = [item["message"] for item in answer.json()["assumptions"]]
-    assert "heuristics are evaluated for n = 192, as `like` says" in reported
+    assert "heuristics are evaluated for n = 192, as in `like`" in reported
 
 
 def test_launches_say_heuristics_the_arguments(http: httpx.Client) -> None:
@@ -201,7 +201,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, str, str]] = {
         COMPILATION,
         {"autotune": True, "product": {"constexprs.BLOCK": [32]}},
         "/space/product/constexprs.BLOCK",
-        "the configurations of the source say constexprs.BLOCK",
+        "the configurations of the source set constexprs.BLOCK",
     ),
     "posted IR": (
         {"ir": {"language": "ttir", "text": "module {}"}, "target": "cuda:90"},

@@ -129,7 +129,7 @@ def test_labels_have_no_more_arguments_together_than_a_launch(http: httpx.Client
     assert answer.status_code == 422
     [error] = answer.json()["errors"]
     assert error["pointer"] == "/space"
-    assert "12800 arguments together; 10000 is the most" in error["message"]
+    assert "12800 arguments together; the limit is 10000" in error["message"]
 
 
 def test_arguments_that_cannot_be_are_the_row_of_their_variants(http: httpx.Client) -> None:

@@ -140,7 +140,7 @@ def test_what_cannot_be_decoded_is_no_answer(kind: str) -> None:
 def test_an_encoding_that_was_not_asked_for_is_refused() -> None:
     with (
         client_of(Sent(iter([b"x"])), content_encoding="br, gzip") as client,
-        pytest.raises(UnexpectedAnswer, match="without asking"),
+        pytest.raises(UnexpectedAnswer, match="unasked"),
     ):
         client.targets()
 
@@ -148,7 +148,7 @@ def test_an_encoding_that_was_not_asked_for_is_refused() -> None:
 def test_encoded_events_are_refused() -> None:
     with (
         client_of(Sent(iter([gzip_bomb(8)])), content_encoding="gzip") as client,
-        pytest.raises(UnexpectedAnswer, match="without asking"),
+        pytest.raises(UnexpectedAnswer, match="unasked"),
     ):
         list(client.launches.events("id"))
 

@@ -85,5 +85,5 @@ def test_the_assembly_decides_between_versions() -> None:
 
 
 def test_an_unknown_type_is_refused() -> None:
-    with pytest.raises(ValueError, match="'fp99' is no type"):
+    with pytest.raises(ValueError, match="'fp99' is not a type"):
         abi_of(Target("cuda", 90, 32), [parameter("x", "fp99")], METADATA)

@@ -111,12 +111,12 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a winner that says too little": (
         {"configs": [config({"BM": 64, "BN": 1}), config({"BM": 32, "BN": 2})]},
         {},
-        "the winner does not say all of BM, BN, which its configurations set",
+        "the winner lacks some of BM, BN, which its configurations set",
     ),
     "a type among the values": (
         {"configs": [config({"T": {"dtype": "fp16"}}), config({"T": {"dtype": "bf16"}})]},
         {"winner": variant(9, T={"dtype": "fp16"})},
-        "T is no number, text or truth, and Triton's file is JSON",
+        "T is not a number, string or boolean, and Triton's file is JSON",
     ),
 }
 

@@ -125,12 +125,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "float divisible by 16": (
         {"signature": {"x": "fp32:16"}},
         "/signature/x",
-        "divisible_by_16 says nothing about a parameter of type fp32",
+        "divisible_by_16 does not apply to a parameter of type fp32",
     ),
     "pointer equal to 1": (
         {"signature": {"x": "*fp32:1"}},
         "/signature/x",
-        "equal_to_1 says nothing about a parameter of type *fp32",
+        "equal_to_1 does not apply to a parameter of type *fp32",
     ),
     "both": (
         {"signature": {"n": "i32:1"}, "hints": {"n": ["divisible_by_16"]}},
@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "hint on a tuple": (
         {"signature": {"t": ["i32"]}, "hints": {"t": ["divisible_by_16"]}},
         "/hints/t/0",
-        "divisible_by_16 says nothing about a tuple",
+        "divisible_by_16 does not apply to a tuple",
     ),
     "hint without a type": (
         {"hints": {"x": ["divisible_by_16"]}},

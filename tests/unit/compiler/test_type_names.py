@@ -101,7 +101,7 @@ def test_a_block_whose_extents_are_no_powers_of_2_is_refused_by_extent():
         canonical_type("tensordesc<fp16[64,48]>")
 
     assert str(unknown.value) == (
-        '"tensordesc<fp16[64,48]>" has a block whose extents are not all powers of 2: 48 is none'
+        '"tensordesc<fp16[64,48]>" has a block whose extents are not all powers of 2: 48 is not'
     )
 
 

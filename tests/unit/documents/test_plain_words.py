@@ -71,8 +71,17 @@ PLAIN_PARTS = (
     *("of our", "so many", "in words", "under way", "but for", "anew", "mend"),
 )
 """One of them is in each of `PLAIN`, and is found much sooner than the expression."""
-IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
-"""Packages without any of `PLAIN`; add one when it is."""
+IN_PLAIN_WORDS = (
+    *("adapters", "client", "jobs", "service", "store"),
+    "page/src/operation_texts.json",
+)
+"""Packages and files without any of `PLAIN`; add one when it is."""
+MESSAGES_IN_PLAIN_WORDS = (
+    *("benchmarks", "compiler", "launch", "programs", "proofs", "sweeps", "worker"),
+)
+"""Packages whose strings other than docstrings are without any of it."""
+FRAME_MEMBERS = {"beside"}
+"""Strings that processes of tritond exchange."""
 PROSE_IN_PLAIN_WORDS = (
     *("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs"),
     *("compiler", "launch", "programs", "proofs", "sweeps", "tests", "worker"),
@@ -146,9 +155,38 @@ def test_packages_in_plain_words_stay_so() -> None:
     strange = [
         (str(path.relative_to(ROOT)), match[0], instead)
         for path in texts(IN_PLAIN_WORDS)
-        if path.suffix in {".py", ".lua"}
+        if path.suffix in {".py", ".lua", ".json"}
         for phrase, instead in phrases.items()
         for match in phrase.finditer(path.read_text())
+    ]
+
+    assert strange == []
+
+
+def messages(path: Path) -> list[str]:
+    """Return the strings of a module that are not docstrings."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in docstrings
+    ]
+
+
+def test_messages_in_plain_words_stay_so() -> None:
+    any_phrase = re.compile("|".join(PLAIN), re.IGNORECASE)
+    strange = [
+        (str(path.relative_to(ROOT)), match[0], message)
+        for path in texts(MESSAGES_IN_PLAIN_WORDS)
+        if path.suffix == ".py"
+        and not any(path.is_relative_to(folder) for folder in READ_BY_PROGRAMS)
+        and any(part in path.read_text().lower() for part in PLAIN_PARTS)
+        for message in messages(path)
+        if message not in FRAME_MEMBERS
+        for match in any_phrase.finditer(message)
     ]
 
     assert strange == []
@@ -200,6 +238,13 @@ def test_prose_of_a_module_is_its_comments_and_docstrings(tmp_path: Path) -> Non
     module.write_text('"""A `name`."""\nsaid = "says"  # why\n')
 
     assert prose(module) == "# why\nA  ."
+
+
+def test_messages_of_a_module_are_its_strings(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('"""Text."""\nwhy = f"{one} is no " "number"  # comment\n')
+
+    assert messages(module) == [" is no number"]
 
 
 def test_prose_has_phrases_that_a_line_break_divides(tmp_path: Path) -> None:

@@ -61,5 +61,5 @@ def test_an_order_arrives_as_it_was_sent(order: Order) -> None:
 def test_an_unknown_member_of_an_output_is_named() -> None:
     outputs = {"z": {"dtype": "fp16", "shape": [], "actual": [0, 2], "return": "tensor"}}
 
-    with pytest.raises(ValueError, match=r"no OutputOrder: .*'return'"):
+    with pytest.raises(ValueError, match=r"not OutputOrder: .*'return'"):
         received(COMPARE, outputs=outputs)

@@ -65,7 +65,7 @@ class Packer:
         if argument["kind"] == "descriptor":
             return self._of_descriptor(slot, argument, rest)
         if rest:
-            raise JobFailed("malformed_job", f"{slot.name} is no part of an argument")
+            raise JobFailed("malformed_job", f"{slot.name} is not part of an argument")
         match slot.kind, argument["kind"]:
             case "pointer", "none":
                 return _pointer(0)

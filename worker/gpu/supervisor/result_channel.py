@@ -104,7 +104,7 @@ class ResultChannel:
         if size_bytes is None:
             return received.body
         if received.body or type(size_bytes) is not int or size_bytes < 0:
-            raise frame.FrameError("a shared body needs a size, and nothing beside it")
+            raise frame.FrameError("a shared body needs a size, and nothing else")
         if not self._descriptors:
             raise frame.FrameError("a shared body without its descriptor")
         try:

@@ -125,7 +125,7 @@ def test_what_a_module_says_otherwise_than_the_request_is_reported(
         ("warning", "ttgir"),
     ]
     note, warning = (d["message"] for d in made["diagnostics"])
-    assert note.startswith("the module says ttg.num-warps = 4, the options num_warps = 8")
+    assert note.startswith("the module sets ttg.num-warps = 4, the options num_warps = 8")
     assert warning.startswith("the module was made for cuda:90 and is compiled for cuda:80")
 
 

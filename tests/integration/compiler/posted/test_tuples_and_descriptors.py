@@ -77,5 +77,5 @@ def test_a_stage_that_triton_does_not_make_of_a_kernel_is_refused(post: Post) ->
     ).json()
 
     assert (made["state"], made["problem"]["slug"]) == ("failed", "compile_error")
-    assert made["problem"]["detail"].startswith("Triton makes no ttir of ")
+    assert made["problem"]["detail"].startswith("Triton makes no ttir for ")
     assert list(made["artifacts"]) == ["source"]

@@ -83,7 +83,7 @@ def kernel(lines: list[str], dtype: str, **options: Any) -> Kernel:
 
 
 def fused_in_text(text: str) -> int:
-    return text.split("# What the kernel stands on", maxsplit=1)[0].count("fused(")
+    return text.split("# Helpers of every kernel", maxsplit=1)[0].count("fused(")
 
 
 QUICK = (

@@ -265,7 +265,7 @@ def test_an_address_between_two_elements_is_refused(children: Children) -> None:
     kernel, memory = of_ir(children, ir.encode(), "ttir", "k"), np.arange(4, dtype=np.int32)
 
     kernel.run((1,), memory, 8)
-    with pytest.raises(IndexError, match="byte 6 of arg0 begins no element of 4 bytes"):
+    with pytest.raises(IndexError, match="byte 6 of arg0 does not begin an element of 4 bytes"):
         kernel.run((1,), memory, 6)
 
     assert list(memory) == [2, 1, 2, 3]

@@ -35,7 +35,7 @@ async def test_a_scalar_that_is_no_multiple_of_its_hint_is_a_false_promise(devic
     found = await finding_of(device, "starts_at", offset_of(3), grid=(2,), BLOCK=64)
     assert (found["kind"], found["access"]) == ("false_promise", "read")
     assert (found["line"], found["program"]) == (line_of("start = "), [1, 0, 0])
-    assert "tl.multiple_of(..., 16) does not hold: 3 is no multiple of 16" in found["message"]
+    assert "tl.multiple_of(..., 16) does not hold: 3 is not a multiple of 16" in found["message"]
 
 
 async def test_a_hint_that_holds_is_no_finding(device):
@@ -46,7 +46,7 @@ async def test_the_first_lane_of_contiguous_offsets_counts(device):
     arguments = {"x_ptr": uniform(256), "starts_ptr": starts(16, 17), "out_ptr": out(128)}
     found = await finding_of(device, "looks_up_starts", arguments, grid=(2,), BLOCK=64)
     assert (found["kind"], found["line"]) == ("false_promise", line_of("offsets = tl.max_cont"))
-    assert "17 is no multiple of 16" in found["message"]
+    assert "17 is not a multiple of 16" in found["message"]
 
 
 async def test_offsets_that_wrap_inside_of_a_vector_are_a_false_promise(device):
@@ -75,7 +75,7 @@ async def test_a_hint_of_a_value_that_a_loop_carries_is_checked_in_each_round(de
     arguments = {"x_ptr": uniform(64), "out_ptr": out(16), "step": 4}
     found = await finding_of(device, "carries_an_offset", arguments, BLOCK=16)
     assert (found["kind"], found["line"]) == ("false_promise", line_of("for _ in"))
-    assert "4 is no multiple of 8" in found["message"]
+    assert "4 is not a multiple of 8" in found["message"]
 
 
 def described(start, stride):

@@ -41,7 +41,7 @@ FAKE = """
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_an_entry_that_is_no_name_is_refused(entry: str) -> None:
-    with pytest.raises(NotExportable, match="no name in other languages"):
+    with pytest.raises(NotExportable, match="not a name in other languages"):
         kernel_of(facts(VECTOR_ADD, name=entry))
 
 

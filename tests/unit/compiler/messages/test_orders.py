@@ -55,14 +55,14 @@ def test_an_order_within_an_order_arrives_too() -> None:
 
 
 def test_a_member_that_no_task_knows_is_named() -> None:
-    with pytest.raises(ValueError, match=r"no FrontOrder: .*'num_warps'"):
+    with pytest.raises(ValueError, match=r"not FrontOrder: .*'num_warps'"):
         received(FRONT, num_warps=4)
 
 
 def test_a_member_that_is_missing_is_named() -> None:
     _, task = task_of(orders.DerivedTextOrder, lambda *_: None)
 
-    with pytest.raises(ValueError, match=r"no DerivedTextOrder: .*'sizes'"):
+    with pytest.raises(ValueError, match=r"not DerivedTextOrder: .*'sizes'"):
         task({}, b"", lambda *_: None)
 
 

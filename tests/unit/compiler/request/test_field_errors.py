@@ -57,9 +57,7 @@ def test_a_slip_is_held_against_the_fields_of_the_part_that_it_is_in(data, point
 
 
 def test_a_field_of_a_member_is_named_with_the_member():
-    assert errors({"class": "A"}) == (
-        FieldError("/class", "unknown field; it belongs into `part`"),
-    )
+    assert errors({"class": "A"}) == (FieldError("/class", "unknown field; it belongs in `part`"),)
 
 
 def test_a_field_of_another_part_is_not_what_was_meant():

@@ -140,5 +140,5 @@ def test_reading_what_was_damaged_ends(seed: int) -> None:
 def test_a_count_of_results_that_is_none_is_refused(count: str) -> None:
     text = f'"builtin.module"() ({{\n  %0:{count} = "tt.splat"() : () -> i32\n}}) : () -> ()\n'
 
-    with pytest.raises(Untranslatable, match=r"%0 names .* results, which is no number"):
+    with pytest.raises(Untranslatable, match=r"%0 names .* results, which is not a number"):
         module_of(text)

@@ -64,7 +64,7 @@ SHAPES: dict[str, tuple[dict[str, Any], str, str]] = {
     "source beside the compilation": (
         {"source": "x"},
         "/source",
-        "it belongs into `compilation`",
+        "it belongs in `compilation`",
     ),
     "unknown field of the compilation": (
         {"compilation": COMPILATION | {"spam": 1}},

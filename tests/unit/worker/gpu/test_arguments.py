@@ -118,7 +118,7 @@ def test_without_tensor_maps_a_descriptor_is_a_pointer_with_flags():
     [
         ({}, slot("pointer", "x", 8), "no argument for the kernel's parameter x"),
         ({"x": BUFFER}, slot("scalar", "x", 4), "x is a buffer; the kernel takes a scalar"),
-        ({"x": BUFFER}, slot("pointer", "x.1", 8), "x.1 is no part of an argument"),
+        ({"x": BUFFER}, slot("pointer", "x.1", 8), "x.1 is not part of an argument"),
         ({"x": {"kind": "scalar", "value": {"int": "1"}, "dtype": "i64"}},
          slot("scalar", "x", 4), "x has 8 bytes, not 4"),
         ({"x": {"kind": "tuple", "items": []}}, slot("scalar", "x.0", 4), "no argument"),
