@@ -21,14 +21,15 @@ from compiler.specialization import plain_type
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline
 from jobs.submission import JobClient, JobOrder
-from programs.tape.effects_tasks import EffectsOrder
+from programs.tape.effects_tasks import EffectsOrder, EffectsReport
 from programs.tape.kernel_effects import KernelEffects
 from programs.worker.kernel_jobs import TTIR, KernelUse
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.types import Priority
 from store.stored import read_stored
-from worker.compile.reports import Malformed, Report, read_report
+from worker.compile.message_limits import MessageLimits
+from worker.compile.reports import Malformed
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
 from worker.pool.pool import LazyPool
 
@@ -40,6 +41,8 @@ READ_LIMIT_S = 60.0
 MAX_BODY_BYTES = 16 << 20
 """TTIRs that one child reads, unless one alone is longer."""
 _Names = list[Annotated[str, Field(max_length=4_096)]]
+_ReadAndWritten = Annotated[list[_Names], Field(min_length=2, max_length=2)]
+_read_report = MessageLimits({}).reader(EffectsReport, effects=list[_ReadAndWritten | None])
 logger = logging.getLogger(__name__)
 
 
@@ -169,12 +172,6 @@ class KernelCompiles:
         return await self.client.done_within(self.deadline, order)
 
 
-class _EffectsReport(Report):
-    """The report of a child."""
-
-    effects: list[Annotated[list[_Names], Field(min_length=2, max_length=2)] | None]
-
-
 async def effects_of(
     ttirs: Mapping[str, bytes], readers: LazyPool, deadline: Deadline
 ) -> dict[str, KernelEffects | None]:
@@ -223,7 +220,7 @@ def _reported(
     if result is None:
         return None
     try:
-        reported = read_report(_EffectsReport, dict(result)).effects
+        reported = _read_report(result).effects
     except Malformed:
         return None
     if len(reported) != count:

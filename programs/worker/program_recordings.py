@@ -30,7 +30,15 @@ from programs.program_job import (
 )
 from programs.program_record import ProgramFlag, ProgramProblem
 from programs.program_request import InputsRequest
-from programs.recorder.record_order import MAX_ATTEMPTS, REASONS, SLUGS, RecordOrder
+from programs.recorder.record_order import (
+    MAX_ATTEMPTS,
+    REASONS,
+    SLUGS,
+    RecordOrder,
+    RecordReport,
+    SandboxAttempt,
+    Unrecordable,
+)
 from programs.tape.inputs_tape import inputs_text, makes_equal_inputs
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import (
@@ -46,12 +54,12 @@ from programs.tape.schema import (
 )
 from worker.compile.child_failure import misreported, signal_name, violation_of
 from worker.compile.lru_cache import LRUCache
-from worker.compile.reports import FailureReport, Malformed, Message, Report, read_report
+from worker.compile.message_limits import MessageLimits
+from worker.compile.reports import FailureReport, Malformed, Message, read_report
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool, killed_from_outside
 
 TAPE = "tape"
-_MAX_FILE_CHARS = 256
 TAPE_OVERHEAD = 10
 """The approximate ratio of a parsed tape's size to its text's."""
 _ENTRY_NAMES = {"model": "class", "function": "name", "inputs": "name"}
@@ -103,28 +111,21 @@ async def record_program(
     return ProgramTape(tape, text, order.inputs_seed if report.draws_inputs else None, attempts)
 
 
-class _Unrecordable(Report):
-    """The recorder's reason for refusing a program."""
-
-    reason: Annotated[str, Field(max_length=64)]
-    detail: Message
-    file: Annotated[str, Field(max_length=_MAX_FILE_CHARS)] | None
-    line: Annotated[int, Field(ge=0, le=MAX_LINE)] | None
-
-
-class _Attempt(Report):
-    what: Message
-    file: Annotated[str, Field(max_length=_MAX_FILE_CHARS)]
-    line: Annotated[int, Field(ge=0, le=MAX_LINE)]
-
-
-class _RecordReport(Report):
-    not_recordable: _Unrecordable | None
-    draws_inputs: bool
-    attempts: Annotated[list[_Attempt], Field(max_length=MAX_ATTEMPTS)]
+_File = Annotated[str, Field(max_length=256)]
+_Line = Annotated[int, Field(ge=0, le=MAX_LINE)]
+_LIMITS = MessageLimits({str | None: _File | None, int: _Line, int | None: _Line | None})
+_ATTEMPT: Any = _LIMITS.within(SandboxAttempt, what=Message, file=_File)
+_read_report = _LIMITS.reader(
+    RecordReport,
+    not_recordable=_LIMITS.within(
+        Unrecordable, reason=Annotated[str, Field(max_length=64)], detail=Message
+    )
+    | None,
+    attempts=Annotated[list[_ATTEMPT], Field(max_length=MAX_ATTEMPTS)],
+)
 
 
-def _flag(attempt: _Attempt) -> ProgramFlag:
+def _flag(attempt: SandboxAttempt) -> ProgramFlag:
     message = (
         f"the program tried {attempt.what} while it was recorded, which the sandbox refuses; "
         "it gets its inputs, and needs nothing else"
@@ -134,13 +135,13 @@ def _flag(attempt: _Attempt) -> ProgramFlag:
     )
 
 
-def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, _RecordReport]:
+def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, RecordReport]:
     """Return the tape that was sent, and the report of its recording.
 
     Raises NotRecorded if there is none.
     """
     try:
-        report = read_report(_RecordReport, outcome.result or {})
+        report = _read_report(outcome.result or {})
     except Malformed as error:
         raise NotRecorded(_invalid(str(error), program)) from None
     if report.not_recordable is not None:
@@ -150,7 +151,7 @@ def _sent(outcome: ChildOutcome, program: str) -> tuple[bytes, _RecordReport]:
     return outcome.stages[0].body, report
 
 
-def _refusal(why: _Unrecordable, program: str) -> ProgramProblem:
+def _refusal(why: Unrecordable, program: str) -> ProgramProblem:
     known = REASONS.get(why.reason)
     if known is None:
         return _invalid("an unknown reason", program)

@@ -6,7 +6,7 @@ No user Python runs in the child, but its tape may be forged, so its report is c
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -24,6 +24,7 @@ from programs.replay.replay_order import (
     InsensitiveOutput,
     KernelText,
     ReplayOrder,
+    ReplayReport,
     input_stage,
     op_stage,
     output_stage,
@@ -33,6 +34,7 @@ from programs.replay.replay_order import (
 from programs.tape.schema import MAX_CHANGED_PARAMETERS, MAX_OPS, Tape, changeable, tensors_of
 from programs.worker.replayed import Replayed, SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported
+from worker.compile.message_limits import MessageLimits
 from worker.compile.reports import Count, Malformed, Message, Report, read_report
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.launch_reports import MAX_FINDINGS, TensorFinding
@@ -74,28 +76,18 @@ class ReplaySettings:
     experiment: Experiment | None = None
 
 
-class ReportedInsensitivity(Report):
-    """An output of a reference that something matches which needs no input."""
-
-    position: Count
-    what: Annotated[str, Field(max_length=300)]
-    difference: float
-
-
-class ReportedReplay(Report):
-    """The report of the child that replayed."""
-
-    ending: Literal["finished", "out_of_memory", "crashed"]
-    findings: Annotated[list[TensorFinding], Field(max_length=MAX_FINDINGS)]
-    peak_bytes: Count
-    deterministic: bool | None
-    parameters: Annotated[
-        list[Annotated[str, Field(max_length=64)] | None], Field(max_length=MAX_CHANGED_PARAMETERS)
-    ]
-    op_times_us: list[Annotated[float, Field(ge=0)]] = Field(
-        default_factory=list, max_length=MAX_OPS
-    )
-    insensitive: list[ReportedInsensitivity] = Field(default_factory=list, max_length=MAX_OPS)
+_Digest = Annotated[str, Field(max_length=64)]
+_TimeUs = Annotated[float, Field(ge=0)]
+_LIMITS = MessageLimits({str: Annotated[str, Field(max_length=300)], int: Count})
+_INSENSITIVE: Any = _LIMITS.within(InsensitiveOutput, difference=float)
+read_replay_report = _LIMITS.reader(
+    ReplayReport,
+    may_lack=["op_times_us", "insensitive"],
+    findings=Annotated[list[TensorFinding], Field(max_length=MAX_FINDINGS)],
+    parameters=Annotated[list[_Digest | None], Field(max_length=MAX_CHANGED_PARAMETERS)],
+    op_times_us=Annotated[list[_TimeUs], Field(max_length=MAX_OPS)],
+    insensitive=Annotated[list[_INSENSITIVE], Field(max_length=MAX_OPS)],
+)
 
 
 class ReplayFailure(Report):
@@ -136,7 +128,7 @@ async def replay(
         return replayed
     try:
         if outcome.result is not None:
-            report = read_report(ReportedReplay, outcome.result)
+            report = read_replay_report(outcome.result)
             _take(replayed, report, outcome, program.tape, calls=_calls(settings.experiment))
         elif outcome.failure is not None:
             take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
@@ -224,7 +216,7 @@ def _stages(tape: Tape) -> set[str]:
 
 
 def _take(
-    replayed: Replayed, report: ReportedReplay, outcome: ChildOutcome, tape: Tape, calls: int
+    replayed: Replayed, report: ReplayReport, outcome: ChildOutcome, tape: Tape, calls: int
 ) -> None:
     """Take the report of a replay that was to run `calls` calls. Raises Malformed."""
     replayed.calls += calls_of(tape, _sent(tape, outcome))
@@ -237,7 +229,7 @@ def _take(
     replayed.op_times_us = report.op_times_us
     if any(one.position >= _returned(tape, 0) for one in report.insensitive):
         raise Malformed("it names an output that the program does not return")
-    replayed.insensitive = [InsensitiveOutput(**one.model_dump()) for one in report.insensitive]
+    replayed.insensitive = report.insensitive
     stages = {stage.name: stage.body for stage in outcome.stages}
     for position in range(_returned(tape, 0)):
         if precise_stage(position) in stages:

@@ -16,7 +16,7 @@ from programs.program_record import ProgramProblem
 from programs.replay.replay_order import CALLS
 from programs.tape.schema import Op, Tape, TensorRef, by_path, changeable
 from programs.worker.gpu.program_times import ProgramTimes, note_of, times_of
-from programs.worker.replay_child import ReplayFailure, ReportedReplay, take_failure
+from programs.worker.replay_child import ReplayFailure, read_replay_report, take_failure
 from programs.worker.replayed import (
     Replayed,
     SentTensors,
@@ -68,8 +68,8 @@ class _ModuleState(Report):
     uses_heap: bool | None = None
 
 
-class DeviceReport(ReportedReplay):
-    """A launcher's report of a replay."""
+class DeviceReport(Report):
+    """A launcher's report of a replay: what it adds to the ReplayReport that it also is."""
 
     variants: Annotated[dict[str, Count], Field(max_length=200_000)] = Field(default_factory=dict)
     module_state: Annotated[dict[str, _ModuleState], Field(max_length=4096)] = Field(
@@ -85,8 +85,8 @@ class DeviceReport(ReportedReplay):
     wrong_turns: Annotated[list[_WrongTurn], Field(max_length=16)] = Field(default_factory=list)
 
 
-class DeviceReferenceReport(DeviceReport):
-    """A launcher's report of a reference that ran in its candidate's turn."""
+class ReferenceInputs(Report):
+    """The inputs in a launcher's report of a reference that ran in its candidate's turn."""
 
     inputs_left: Annotated[list[str], Field(max_length=8192)] = Field(default_factory=list)
     """Places (`call:position`) of the inputs that it changed."""
@@ -173,19 +173,19 @@ def _take_both(
 ) -> None:
     """Read the outcome's reports of both. Raises Malformed."""
     said = outcome.result or {}
-    _take_numbers(ours, read_report(DeviceReport, said), tape, said)
+    _take_numbers(ours, tape, said)
     doubt_times(ours)
     if said.get("compared") is None:
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it finished, but nothing was compared")
         return
     beside = read_report(PairedReplayReport, said["compared"])
-    report = read_report(DeviceReferenceReport, beside.reference)
-    _take_numbers(theirs, report, reference, beside.reference)
+    _take_numbers(theirs, reference, beside.reference)
+    names = read_report(ReferenceInputs, beside.reference).inputs_left
     _, _, changed = _by_place(outcome)
     ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
     if theirs.ending is RunEnding.FINISHED:
-        left: dict[TensorIndex, Body | None] = _placed(dict.fromkeys(report.inputs_left))
+        left: dict[TensorIndex, Body | None] = _placed(dict.fromkeys(names))
         theirs.calls += calls_left_on_gpu(reference, {}, left)
     if not theirs.findings and (path := uncompared(ours.calls, theirs.calls)) is not None:
         detail = f"Output {path} is too large to leave the GPU, and the reference returns it at "
@@ -231,26 +231,24 @@ def _take(
 
 def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None:
     said = outcome.result or {}
-    report = read_report(DeviceReport, said)
-    sent = SentTensors(*_by_place(outcome))
-    replayed.calls += calls_of(tape, sent)
-    _take_numbers(replayed, report, tape, said)
-    if report.ending == "finished" and not report.findings and not replayed.is_whole:
+    replayed.calls += calls_of(tape, SentTensors(*_by_place(outcome)))
+    _take_numbers(replayed, tape, said)
+    finished = replayed.ending is RunEnding.FINISHED
+    if finished and not replayed.findings and not replayed.is_whole:
         raise Malformed("it finished, but some outputs are missing")
 
 
-def _take_numbers(
-    replayed: Replayed, report: DeviceReport, tape: Tape, said: Mapping[str, Any]
-) -> None:
+def _take_numbers(replayed: Replayed, tape: Tape, said: Mapping[str, Any]) -> None:
+    report, device = read_replay_report(said), read_report(DeviceReport, said)
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     replayed.state = state_of(tape)
-    replayed.variants = {_number(op): number for op, number in report.variants.items()}
-    replayed.kept = _state_kept(tape, report.changed_storages, elsewhere=report.changed_elsewhere)
-    replayed.module_states = [state.model_dump() for state in report.module_state.values()]
+    replayed.variants = {_number(op): number for op, number in device.variants.items()}
+    replayed.kept = _state_kept(tape, device.changed_storages, elsewhere=device.changed_elsewhere)
+    replayed.module_states = [state.model_dump() for state in device.module_state.values()]
     replayed.times = _times(tape, said)
     replayed.untimed = note_of(said) if replayed.times is None else ""
 
