@@ -10,14 +10,19 @@ from compiler.proof.binding import BoundContract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import TRUE, Formula, at_least, conjuncts, names_of, opposite
+from compiler.proof.signs import read_as_signed
 from compiler.proof.solver import Model
 from compiler.proof.terms import Check, PointerCase, SymbolicAccess
 from compiler.proof.unknowns import Unknowns
 from compiler.proof.witness import is_satisfiable, smallest_witness
-from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.ir import Operation, Value
 
 _MAX_REFUTED = 4
 """Integers of one access whose smallest witnesses are compared."""
+_MAY_BE_UNSIGNED = (
+    "an integer wraps as a signed one, and as an unsigned one it fits: TTIR does not tell which it"
+    " is"
+)
 Verdict = Literal["proved", "refuted", "possible", "unknown"]
 Statements = frozenset[str]
 """Statements of the contract, by their labels."""
@@ -51,6 +56,7 @@ class Prover:
     )
     _checked: dict[tuple[Check, tuple[Formula, ...]], Conclusion] = field(default_factory=dict)
     _reached: dict[tuple[Formula, ...], bool] = field(default_factory=dict)
+    _signed: frozenset[Value] | None = None
 
     @property
     def checked(self) -> list[Conclusion]:
@@ -166,10 +172,33 @@ class Prover:
                 beside += [at_least(case.offset), at_least(extent, case.offset + 1)]
         for goal in check.goals:
             made = self._answer(goal, given, beside)
+            if made.verdict == "refuted" and self.may_be_unsigned(check):
+                made = self._broken_as_either(check, given)
             if made.verdict != "proved":
                 return Conclusion(made.verdict, reason=made.reason, model=made.model, check=check)
             under |= made.under
         return Conclusion("proved", under, check=check)
+
+    def may_be_unsigned(self, check: Check) -> bool:
+        """Return whether an integer that is checked may be an unsigned one: TTIR does not tell."""
+        if check.kind != "overflow" or check.operation.regions:
+            return False
+        if self._signed is None:
+            self._signed = read_as_signed(self.evaluator.structure)
+        return not self._signed.intersection(check.operation.results)
+
+    def _broken_as_either(self, check: Check, given: tuple[Formula, ...]) -> Conclusion:
+        """Return the sizes at which an integer fits neither a signed nor an unsigned one.
+
+        What a buffer of unsigned integers holds may look negative: only a run tells that apart.
+        """
+        made = Conclusion("unknown", reason=_MAY_BE_UNSIGNED)
+        half = 1 << (check.bits - 1)
+        for beyond in (at_least(check.result, 2 * half), at_least(-half - 1, check.result)):
+            broken = self.broken([beyond, *given], _MAY_BE_UNSIGNED)
+            if broken.verdict == "refuted":
+                return broken
+        return made
 
     def _answer(
         self, goal: Formula, given: tuple[Formula, ...], beside: Sequence[Formula]

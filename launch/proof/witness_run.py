@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -152,7 +153,8 @@ class WitnessRun:
         """Return what a wrapped integer did, "" where no integer in question wrapped."""
         expected = check.result.value(model)
         name, number = check.operation.name, check.operation.number
-        seen = WrappedInteger(number, name, expected, check.bits)
+        readings = self._readings(model, check)
+        seen = WrappedInteger(number, name, expected, check.bits, readings)
         is_watched = check.kind == "overflow"
         watched = self._refuted_operations() if is_watched else frozenset[int]()
         ran = replay(self.order, self.text, launch, watched=watched, watch=seen)
@@ -173,6 +175,16 @@ class WitnessRun:
         if not wrapped or offset in live:
             return "", None
         return f"uses {touched[0].argument}[{wrapped[0]:,}] in place of [{offset:,}]", wrapped[0]
+
+    def _readings(self, model: Model, check: Check) -> Literal["signed", "some", "every"]:
+        """Return in which readings an integer must wrap.
+
+        Without a number that looks negative, what was expected fits neither reading.
+        """
+        if not self.proof.prover.may_be_unsigned(check):
+            return "signed"
+        read = (*self.proof.prover.evaluator.loaded, *self.proof.contract.arguments)
+        return "every" if any(model[text] < 0 for text in read) else "some"
 
     def _refuted_operations(self) -> frozenset[int]:
         """Return the operations whose integers wrap: one translation shows all of them."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,13 +29,15 @@ class WrappedInteger:
     """Watches the operation `number` for `expected`, which does not fit its `bits`.
 
     Called with the values of watched operations. Floats tell exact results from wrapped ones, which
-    are `2 ** bits` or more away.
+    are `2 ** bits` or more away. Where operands may be unsigned, what counts is a wrap in `some`
+    reading of them, or in `every` one: signed and unsigned.
     """
 
     number: int
     operation: str
     expected: int
     bits: int
+    readings: Literal["signed", "some", "every"] = "signed"
     _is_computed: bool = field(default=False, init=False)
     _wraps: bool = field(default=False, init=False)
 
@@ -53,9 +56,20 @@ class WrappedInteger:
         exact = _EXACT.get(self.operation)
         if exact is None:
             return
-        result, *operands = (np.asarray(one, np.float64) for one in values)
-        self._wraps |= bool((np.abs(exact(*operands) - result) >= _half(self.bits)).any())
+        readings = [self._readings(np.asarray(one, np.float64)) for one in values]
+        wraps = [
+            np.abs(exact(*operands) - result) >= _half(self.bits)
+            for result, *operands in itertools.product(*readings)
+        ]
+        combine = np.logical_or if self.readings == "some" else np.logical_and
+        self._wraps |= bool(combine.reduce(wraps).any())
         self._is_computed |= bool((_integers(values[0]) == self._wrapped()).any())
+
+    def _readings(self, signed: Array) -> list[Array]:
+        """Return what bits may be: a signed integer, and an unsigned one that it may be, too."""
+        if self.readings == "signed":
+            return [signed]
+        return [signed, np.where(signed < 0, signed + 2.0 * _half(self.bits), signed)]
 
     def _look_at_loop(self, low: int, high: int, step: int) -> None:
         if step > 0 and low < high:
