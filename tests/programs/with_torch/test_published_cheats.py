@@ -45,7 +45,8 @@ class ModelNew(torch.nn.Module):
 """  # fmt: skip
 WIDE = {"rtol": 1e-2, "atol": 1e-2}
 TO_SCALE = WIDE | {"atol_scale": "rms"}
-SOFTMAX = ("torch.softmax(x, 1)", "torch.randn(8, 8192)")
+# of x itself, about one draw in 30 has an element above the wide tolerance
+SOFTMAX = ("torch.softmax(x / 2, 1)", "torch.randn(8, 8192)")
 LAZY = """class Lazy(torch.Tensor):
     @staticmethod
     def of(make, like):
