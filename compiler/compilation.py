@@ -145,7 +145,8 @@ class Compilation(Record):
     needs: list[str] = Field(
         default_factory=list,
         description="the modules to post in `files`: those that the kernel lacks "
-        "(`missing_module`), or without which its decorators were left out",
+        "(`missing_module`), or without which its decorators were left out, or its functions "
+        "taken from Triton",
     )
     problem: Problem | None
 

@@ -14,7 +14,9 @@ import triton.language as tl
 from triton._utils import canonicalize_dtype
 
 from compiler.back import triton_api
+from compiler.diagnostic import Failure
 from compiler.front.ast_source import CompleteSpecialization, specialize
+from compiler.front.borrowed_functions import BorrowedFunction, borrow
 from compiler.front.jit_function import load_kernel
 from compiler.messages.orders import CacheKeyOrder
 from compiler.messages.reports import CacheKeyReport
@@ -66,6 +68,7 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
     del send
     front = order.front
     loaded, function = load_kernel(front, body.decode())
+    _check_own(borrow(loaded, function))
     specialization = specialize(function, front, loaded)
     signature = {
         parameter.name: jit_type_text(
@@ -82,6 +85,17 @@ def cache_key(order: CacheKeyOrder, body: bytes, send: Send) -> CacheKeyReport:
         for some in islice(_without_some(attrs, unsure), MAX_HASHES)
     ]
     return CacheKeyReport(name=function.__name__, source_hashes=hashes)
+
+
+def _check_own(borrowed: Sequence[BorrowedFunction]) -> None:
+    """Raise `Failure` for a kernel whose functions are in modules that were not posted."""
+    if not borrowed:
+        return
+    modules = list(dict.fromkeys(module for each in borrowed for module in each.modules))
+    message = f"the kernel's text is not complete: it needs {' and '.join(modules)}"
+    missing = Failure("missing_module", "frontend", message)
+    missing.needs = modules
+    raise missing
 
 
 def _without_some(attrs: dict[_Path, Any], unsure: Sequence[_Path]) -> Iterator[dict[_Path, Any]]:

@@ -77,7 +77,9 @@ def chain_of(
         path = last.error.path if isinstance(last.error, ImportError) else raised_in
         there = [other for other in others if other.path == path]
         rest = [other for other in there if all(other is not known for known, _ in chain)]
-        cause = next((other for other in rest if wanted in other.names), None)
+        named = (other for other in rest if wanted in other.names)
+        # a star import may have brought any name
+        cause = next(named, next((other for other in rest if wanted and "*" in other.names), None))
         if cause is None:
             break
         chain.append((cause, wanted))

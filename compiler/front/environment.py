@@ -318,6 +318,11 @@ def noticing_memory(assumptions: Assumptions) -> Iterator[None]:
         sys.settrace(outer)
 
 
+def is_missing(name: str, missing: Collection[str]) -> bool:
+    """Return whether a name is among `missing`, or may be one of a star import that is."""
+    return name in missing or "*" in missing
+
+
 def is_lacking(error: BaseException, missing: Collection[str]) -> bool:
     """Return whether an error comes from a missing package, GPU, file or variable.
 
@@ -335,7 +340,7 @@ def _lacks(error: BaseException, missing: Collection[str]) -> bool:
         return _raised_in(error) == argparse.__name__  # a required argument is not given
     if isinstance(error, NameError):
         match = _UNDEFINED.search(str(error))
-        return match is not None and match[1] in missing
+        return match is not None and is_missing(match[1], missing)
     if isinstance(error, AttributeError):
         return getattr(error, "name", None) in missing or _inherits_what_is_not_here(error.obj)
     if isinstance(error, RuntimeError):

@@ -17,6 +17,7 @@ from compiler.back.back import spent_ms
 from compiler.diagnostic import USER_FILE, Failure
 from compiler.front import ast_source, triton_knobs
 from compiler.front.ast_source import CompleteSpecialization, specialize
+from compiler.front.borrowed_functions import borrow, doubting
 from compiler.front.code_reach import MAX_REACHED, reach_of_value
 from compiler.front.diagnosis import front_errors, module_errors
 from compiler.front.jit_function import asking_for_modules, find
@@ -115,11 +116,21 @@ def _front(
     with asking_for_modules(loaded):
         triton_knobs.check(texts)
         function = find(loaded, order.kernel)
+        # a caller that names the modules it lacks has all others
+        borrowed = borrow(loaded, function) if order.module is None else []
         specialization = specialize(function, order, loaded)
-    with asking_for_modules(loaded, function), _unknown_defaults(function, specialization):
+    with (
+        doubting(borrowed, loaded),
+        asking_for_modules(loaded, function),
+        _unknown_defaults(function, specialization),
+    ):
         made = _lower(function, specialization, order, send, loaded, hidden)
         altered = triton_knobs.check(texts)  # code may have run while the kernel was compiled
-    assumptions = loaded.assumptions_of(function, order.kernel)
+    assumptions = [
+        *loaded.assumptions_of(function, order.kernel),
+        *(each.assumption for each in borrowed),
+    ]
+    lacked = loaded.modules_lacked_by(function) if order.module is None else []
     return FrontReport(
         kernel=function.__name__,
         language=triton_api.language_of(function).ir,
@@ -133,7 +144,7 @@ def _front(
         + module_errors.of_assumptions(loaded, assumptions)
         + front_errors.of_warnings(caught),
         assumptions=assumptions,
-        needs=loaded.modules_lacked_by(function) if order.module is None else [],
+        needs=list(dict.fromkeys([*lacked, *(m for each in borrowed for m in each.modules)])),
     )
 
 

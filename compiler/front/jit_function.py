@@ -6,7 +6,7 @@ The task `parameters` executes the source, as `front` does, where its text alone
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
@@ -14,17 +14,18 @@ from typing import Any
 import triton.language as tl
 
 from compiler.back import triton_api
-from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Failure, diagnostic
+from compiler.diagnostic import KERNEL_FOLDER, USER_FILE, Assumption, Failure, diagnostic
 from compiler.front import ast_source
 from compiler.front.code_reach import MAX_REACHED, reach_of_value
 from compiler.front.diagnosis import module_errors
 from compiler.front.module import Loaded, load
+from compiler.front.module_execution import StatementFailed, future_flags
 from compiler.front.stubs import driver_stub
 from compiler.messages.orders import Execution, ParametersOrder
 from compiler.messages.reports import AskedParameter, ParametersReport
 from compiler.messages.wire import Send
 from compiler.reading.jit_decorator import Aliases
-from compiler.reading.read_source import nested_kernels
+from compiler.reading.nested_kernels import NestedKernel, nested_kernels
 from compiler.rejection import suggestion
 
 
@@ -61,7 +62,8 @@ def _may_lack_a_name(loaded: Loaded, kernel: Any) -> bool:
     reach = reach_of_value(kernel, MAX_REACHED)
     functions = (one for one in reach.objects.values() if isinstance(one, FunctionType))
     used = reach.missing.union(*(function.__code__.co_names for function in functions))
-    return reach.sees_all or not used.isdisjoint(loaded.execution.missing)
+    missing = loaded.execution.missing
+    return reach.sees_all or "*" in missing or not used.isdisjoint(missing)
 
 
 def find(loaded: Loaded, name: str | None) -> Any:
@@ -81,6 +83,8 @@ def _found(loaded: Loaded, name: str | None, functions: dict[str, Any]) -> Any:
         return _only(functions, loaded)
     named = unwrap(vars(loaded.module).get(name))
     found = named if isinstance(named, triton_api.JITFunction) else _inner(loaded, name)
+    if found is None:
+        found = _of_text(loaded, [each for each in _nested_kernels() if each.name == name])
     if found is not None:
         return found
     for dropped in loaded.dropped:
@@ -111,17 +115,49 @@ def _unknown(message: str, loaded: Loaded, hint: str | None = None) -> Failure:
     return Failure("unknown_kernel", "frontend", message, [found, *notes])
 
 
-def _hint_on_nested_kernels() -> str | None:
-    """Return advice on kernels that exist only once a function of the source is called."""
+def _nested_kernels() -> list[NestedKernel]:
+    """Return the kernels that exist only once a function or a class of the source is run."""
+    tree = _source_tree()
+    return nested_kernels(tree, Aliases(tree))
+
+
+def _source_tree() -> ast.Module:
+    """Return the posted source, empty if it is not Python."""
     try:
-        tree = ast.parse("".join(linecache.getlines(KERNEL_FOLDER + USER_FILE)))
+        return ast.parse("".join(linecache.getlines(KERNEL_FOLDER + USER_FILE)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    nested = nested_kernels(tree, Aliases(tree))
+        return ast.Module([], [])
+
+
+def _hint_on(nested: Sequence[NestedKernel]) -> str | None:
     if not nested:
         return None
-    name, where = next(iter(nested.items()))
-    return f"{name} is defined inside of {where}: move it to the top level of the source."
+    first = nested[0]
+    return (
+        f"{first.name} is defined inside of {first.where}: move it to the top level of the source."
+    )
+
+
+def _of_text(loaded: Loaded, nested: Sequence[NestedKernel]) -> Any:
+    """Return the only one of `nested` as its text defines it, None if that needs more."""
+    statements = nested[0].statements() if len(nested) == 1 else None
+    if statements is None or loaded.execution is None:
+        return None
+    kernel = nested[0]
+    namespace = vars(loaded.module)
+    if kernel.node.name in namespace:
+        return None  # something else of the module has this name
+    try:
+        loaded.execution.run_more(loaded.module, statements, future_flags(_source_tree()))
+    except StatementFailed as failed:
+        raise module_errors.of_definition(failed.dropped, kernel.name, loaded.dropped) from failed
+    function = unwrap(namespace.get(kernel.node.name))
+    if not isinstance(function, triton_api.JITFunction):
+        return None
+    message = f"{kernel.name} is inside of {kernel.where}, and is compiled as it is written there"
+    assumption = Assumption(USER_FILE, kernel.node.lineno, message)
+    loaded.execution.assume_of(function, assumption)
+    return function
 
 
 def jit_functions(namespace: dict[str, Any]) -> dict[str, Any]:
@@ -159,8 +195,11 @@ def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
     if len(kernels) == 1:
         return next(iter(kernels.values()))
     if not kernels:
+        nested = _nested_kernels()
+        if (found := _of_text(loaded, nested)) is not None:
+            return found
         message = "running the source made no @triton.jit function"
-        raise _unknown(message, loaded, _hint_on_nested_kernels())
+        raise _unknown(message, loaded, _hint_on(nested))
     names = ", ".join(value.__name__ for value in kernels.values())
     message = f"the source has several kernels: {names}. Name one in `kernel`."
     raise Failure("ambiguous_kernel", "frontend", message)

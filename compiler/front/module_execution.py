@@ -8,6 +8,7 @@ ends the module, as in Python.
 import __future__
 
 import ast
+import builtins
 import copy
 import faulthandler
 import linecache
@@ -32,6 +33,7 @@ from compiler.front.environment import (
     StandInUsed,
     executing_line,
     is_lacking,
+    is_missing,
 )
 from compiler.front.stubs import triton_modules
 from compiler.front.stubs.torch_stub import StandIns
@@ -121,14 +123,30 @@ class ModuleExecution:
         tree = ast.parse(text, path)
         tried = self._is_tried()
         self._tried[path] = [_body_of(node) for node in _tries(tree.body)]
-        flags = _future_flags(tree)
+        flags = future_flags(tree)
         module.__doc__ = ast.get_docstring(tree, clean=False)
         asks = self.assumptions.asks
         is_posted = path == KERNEL_FOLDER + USER_FILE
         self._run_all(tree.body, _ExecutionScope(module, path, flags, tried, is_posted))
         self.assumptions.asks = asks  # taint_analysis its own statements, not the importer's
 
-    def _run_all(self, body: list[ast.stmt], scope: _ExecutionScope) -> None:
+    @unnoted()
+    def run_more(self, module: types.ModuleType, body: Sequence[ast.stmt], flags: int) -> None:
+        """Run statements from within the posted source at its top level.
+
+        Raises `StatementFailed`.
+        """
+        path = KERNEL_FOLDER + USER_FILE
+        self._run_all(body, _ExecutionScope(module, path, flags, tried=False, is_posted=True))
+
+    def assume_of(self, value: Any, assumption: Assumption) -> None:
+        """Note an assumption that an object, and all that reads it, depends on."""
+        taint = Taint(KERNEL_FOLDER + assumption.file, assumption.line, assumption.message)
+        self.assumptions.add(assumption)
+        self.assumed.mark(value, taint)
+        self.assumptions_of[taint] = [assumption]
+
+    def _run_all(self, body: Sequence[ast.stmt], scope: _ExecutionScope) -> None:
         for statement in _one_import_each(body):
             if isinstance(statement, ast.If):
                 self._run_if(statement, scope)
@@ -237,7 +255,8 @@ class ModuleExecution:
 
     def _lacks_a_name(self, expression: ast.expr, namespace: dict[str, Any]) -> bool:
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-        return not (names & self.missing).issubset(namespace)
+        names -= vars(builtins).keys()
+        return any(is_missing(name, self.missing) for name in names.difference(namespace))
 
     def _untuned(
         self,
@@ -295,7 +314,7 @@ class ModuleExecution:
             root = root.func if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return False
-        return root.id not in namespace and root.id in self.missing
+        return root.id not in namespace and is_missing(root.id, self.missing)
 
     def _run_if(self, statement: ast.If, scope: _ExecutionScope) -> None:
         """Run an `if` part by part, so that what is lacking in it takes only itself away."""
@@ -495,7 +514,7 @@ def _body_of(node: ast.Try) -> tuple[int, int]:
     return node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
 
 
-def _one_import_each(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _one_import_each(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Split imports of several things, so that a missing one does not take the others with it."""
     for statement in body:
         if isinstance(statement, ast.Import) and len(statement.names) > 1:
@@ -515,7 +534,8 @@ def _apart(statement: ast.stmt) -> list[ast.ImportFrom]:
     return [ast.copy_location(part, statement) for part in parts]
 
 
-def _future_flags(tree: ast.Module) -> int:
+def future_flags(tree: ast.Module) -> int:
+    """Return the compiler's flags for the `__future__` imports of a module."""
     imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
     names = {alias.name for node in imports if node.module == "__future__" for alias in node.names}
 

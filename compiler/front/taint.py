@@ -28,7 +28,7 @@ from compiler.front.code_reach import (
     UserCall,
     identity,
 )
-from compiler.front.environment import Assumptions, StandIn
+from compiler.front.environment import Assumptions, StandIn, is_missing
 from compiler.reading.scopes import children, stored
 
 _MAX_COUNT = 20_000
@@ -212,6 +212,10 @@ class TaintAnalysis:
             if not name.startswith("__"):
                 self._names[identity(namespace), name] = taint
 
+    def mark(self, value: Any, taint: Taint) -> None:
+        """Taint an object."""
+        self._objects[identity(value)] = value, taint
+
     def all_of_kernel(self, kernel: Any, namespace: Namespace, name: str | None) -> set[Taint]:
         """Return the sources of all taints of the kernel and of the values that it reads."""
         if not self._names and not self._objects:
@@ -253,7 +257,8 @@ class TaintAnalysis:
         `ran` are the calls that were made by running it.
         """
         asked = executed.asked
-        lacked = sorted(reach.missing.intersection(missing)) if reach.catches else []
+        all_lacked = (name for name in reach.missing if is_missing(name, missing))
+        lacked = sorted(all_lacked) if reach.catches else []
         if lacked:
             asked = asked or f"{lacked[0]} is missing"
         if reach.compares and self._passes_on and _compared(executed.code, ran):

@@ -17,6 +17,7 @@ from compiler.messages.reports import ReadReport
 from compiler.reading import posted_files, syntax_errors
 from compiler.reading.facts import JitFunction, facts
 from compiler.reading.jit_decorator import Aliases, module_level
+from compiler.reading.nested_kernels import is_static, nested_kernels
 from compiler.reading.proposals.propose import Proposals
 from compiler.reading.scopes import stored
 from compiler.rejection import closest, suggestion
@@ -45,14 +46,17 @@ def read_source(order: ReadOrder, body: bytes, send: object = None) -> ReadRepor
     if order.inspect:
         names += posted_files.jit_functions(source.tree, order.files, folder)
     numbers = {name: index for index, name in enumerate(dict.fromkeys(names))}
-    stated = {f.name: facts(f, numbers, source.aliases) for f in source.functions}
+    functions = [*source.functions, *(_nested(source) if order.inspect else ())]
+    stated = {f.name: facts(f, numbers, source.aliases) for f in functions}
     counts = Counter(names)
     for name, known in stated.items():
-        known["certain"] = counts[name] == 1 or _is_defined_plainly(name, source.tree)
+        known["certain"] = counts[name] == 1 or (
+            counts[name] > 1 and _is_defined_plainly(name, source.tree)
+        )
     kernel = None
     if order.inspect:
         helpers = posted_files.helpers(source.tree, order.files, folder)
-        proposals = Proposals(source.tree, source.functions, source.aliases, helpers)
+        proposals = Proposals(source.tree, functions, source.aliases, helpers)
         launched = _launched(source.tree)
         called = {name for known in stated.values() for name in known["calls"]}
         for name, known in stated.items():
@@ -99,6 +103,17 @@ def _jit_functions(tree: ast.Module, aliases: Aliases) -> list[JitFunction]:
     return jitted
 
 
+def _nested(source: _Source) -> Iterator[JitFunction]:
+    """Yield the jit functions of classes and functions that are compiled by their text alone."""
+    nested = nested_kernels(source.tree, source.aliases)
+    counts = Counter([*(each.name for each in nested), *(f.name for f in source.functions)])
+    for each in nested:
+        decorator = source.aliases.decorator_of(each.node)
+        is_whole = counts[each.name] == 1 and each.statements() is not None
+        if decorator is not None and is_whole:
+            yield JitFunction(each.name, each.node, decorator)
+
+
 def _jitted_by_call(
     name: str, value: ast.expr, plain: dict[str, ast.FunctionDef], aliases: Aliases
 ) -> JitFunction | None:
@@ -139,7 +154,7 @@ def _may_be_bound(name: str | None, source: _Source) -> bool:
     """Return whether running the source may bind `name` (None: any name) to a jit function."""
     if any("jit" in line for line in source.lines) and _DYNAMIC & _words(source.tree):
         return True
-    nested = nested_kernels(source.tree, source.aliases)
+    nested = {each.name for each in nested_kernels(source.tree, source.aliases)}
     if name is None:
         return bool(nested) or any(map(_may_make_kernel, module_level(source.tree.body)))
     if name in nested:
@@ -187,9 +202,10 @@ def _launched(tree: ast.Module) -> dict[str, int]:
     for node in ast.walk(tree):
         match node:
             case (
-                ast.Call(func=ast.Subscript(value=ast.Name(id=name)))
-                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="warmup"))
+                ast.Call(func=ast.Subscript(value=ast.Name() | ast.Attribute() as launched))
+                | ast.Call(func=ast.Attribute(value=ast.Name() as launched, attr="warmup"))
             ):
+                name = ast.unparse(launched)
                 lines[name] = min(node.lineno, lines.get(name, node.lineno))
     return lines
 
@@ -252,38 +268,11 @@ def _unknown_kernel(
         message = (
             f"there is no kernel {name!r}: no function in the source is decorated with @triton.jit"
         )
-    inner = ", ".join(nested_kernels(tree, aliases))
+    inner = ", ".join(dict.fromkeys(each.name for each in nested_kernels(tree, aliases)))
     message += f" (inside functions and classes there are: {inner})" if inner else ""
     hint = None if known else "A kernel is a function (`def`) with @triton.jit above it."
     found = diagnostic("error", "request", message, hint=hint)
     return Failure("unknown_kernel", "request", message, [found])
-
-
-def nested_kernels(tree: ast.Module, aliases: Aliases) -> dict[str, str]:
-    """Return the jit functions that are not names of the module, each with its enclosing function.
-
-    One of a class is named `Class.kernel` or `Class.Inner.kernel`, one of a function `kernel`.
-    """
-    found: dict[str, str] = {}
-    for node in module_level(tree.body):
-        if isinstance(node, ast.ClassDef):
-            found |= dict.fromkeys(_of_class(node, node.name, aliases), f"class {node.name}")
-        elif isinstance(node, ast.FunctionDef):
-            inside = [inner for inner in ast.walk(node) if inner is not node]
-            found |= {
-                inner.name: f"function {node.name}"
-                for inner in inside
-                if isinstance(inner, ast.FunctionDef) and aliases.decorator_of(inner)
-            }
-    return found
-
-
-def _of_class(owner: ast.ClassDef, dotted: str, aliases: Aliases) -> Iterator[str]:
-    for node in owner.body:
-        if isinstance(node, ast.ClassDef):
-            yield from _of_class(node, f"{dotted}.{node.name}", aliases)
-        elif isinstance(node, ast.FunctionDef) and aliases.decorator_of(node) and _is_static(node):
-            yield f"{dotted}.{node.name}"
 
 
 def _method(
@@ -295,7 +284,7 @@ def _method(
         for node in owner.body:
             if isinstance(node, ast.FunctionDef) and aliases.decorator_of(node):
                 dotted = f"{owner.name}.{node.name}"
-                if not _is_static(node) and name in {None, node.name, dotted}:
+                if not is_static(node) and name in {None, node.name, dotted}:
                     return dotted, node
     return None
 
@@ -307,13 +296,6 @@ def _is_method(dotted: str, node: ast.FunctionDef, lines: Sequence[str]) -> Fail
     shown = excerpt(lines, span)
     found = diagnostic("error", "request", message, hint=hint, span=span, excerpt=shown)
     return Failure("unknown_kernel", "request", message, [found])
-
-
-def _is_static(function: ast.FunctionDef) -> bool:
-    """Return whether a jit function of a class takes no `self`: a class binds none to it."""
-    is_marked = any(ast.unparse(node) == "staticmethod" for node in function.decorator_list)
-    first = next(iter((*function.args.posonlyargs, *function.args.args)), None)
-    return is_marked or first is None or first.arg != "self"
 
 
 def _plain_functions(tree: ast.Module, aliases: Aliases) -> dict[str, ast.FunctionDef]:

@@ -33,6 +33,7 @@ _KEYWORDS: dict[str, tuple[Any, str]] = {
     "cache_modifier": (".cg", "is a cache modifier"),
     "input_precision": ("tf32", "is a precision"),
 }
+_BIT_OPERATORS = (ast.LShift, ast.RShift, ast.BitXor, ast.BitAnd, ast.BitOr)
 _OPTIONS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 
 
@@ -51,10 +52,11 @@ class ConstexprValues:
             for node in ast.walk(unit):
                 match node:
                     case (
-                        ast.Call(func=ast.Subscript(value=ast.Name(id=launched)))
-                        | ast.Call(func=ast.Attribute(value=ast.Name(id=launched), attr="warmup"))
+                        ast.Call(func=ast.Subscript(value=ast.Name() | ast.Attribute() as launched))
+                        | ast.Call(func=ast.Attribute(value=ast.Name() as launched, attr="warmup"))
                     ):
-                        self._launches.setdefault(launched, []).append((node, assigned))
+                        name = ast.unparse(launched)
+                        self._launches.setdefault(name, []).append((node, assigned))
                     case ast.Assign(targets=[ast.Name(id=name)], value=value):
                         part = value.body if isinstance(value, ast.IfExp) else value
                         assigned.setdefault(name, []).append(part)
@@ -74,9 +76,10 @@ class ConstexprValues:
             for parameter in facts["parameters"]
             if parameter["default"] is not None
         }
+        of_bits = {name: use for node in function.nodes for name, use in _of_bits(node, function)}
         launched = self._of_launches(facts["name"], function)
         tuned = self._of_built_configs(function) | _of_configs(facts, function)
-        return examples | launched | defaults | tuned
+        return examples | of_bits | launched | defaults | tuned
 
     def proposal(
         self, parameter: dict[str, Any], known: dict[str, Found], shape: Clue | None, tiles: int
@@ -127,7 +130,7 @@ class ConstexprValues:
         """Return the literals that launches in the same file pass."""
         made: dict[str, Found] = {}
         for call, assigned in self._launches.get(kernel, ()):
-            given = dict(zip(function.positional, call.args, strict=False))
+            given = dict(zip(function.positional, _without_stars(call.args), strict=False))
             given |= {word.arg: word.value for word in call.keywords if word.arg}
             for name, node in given.items():
                 values = assigned.get(node.id, []) if isinstance(node, ast.Name) else [node]
@@ -138,6 +141,21 @@ class ConstexprValues:
     def _literals(self, nodes: list[ast.expr]) -> list[Any]:
         found = (constants.constant_json(node, self._aliases) or {} for node in nodes)
         return [value["literal"] for value in found if value.get("literal") is not None]
+
+
+def _without_stars(arguments: list[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the positional arguments of a call, up to a `*items` of unknown length."""
+    for argument in arguments:
+        if not isinstance(argument, ast.Starred):
+            yield argument
+            continue
+        parts = argument.value
+        if isinstance(parts, ast.IfExp):
+            sizes = [len(p.elts) for p in (parts.body, parts.orelse) if isinstance(p, ast.Tuple)]
+            parts = parts.body if len(sizes) == 2 and sizes[0] == sizes[1] else argument
+        if not isinstance(parts, ast.Tuple | ast.List):
+            return
+        yield from _without_stars(parts.elts)
 
 
 def _of_configs(facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
@@ -175,6 +193,19 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
             yield from _examples(parts, False, "is a condition")
         case ast.Call() if function.callee(node) in {"static_range", "range"}:
             yield from _examples(node.args, _int(_UNROLLED), "is a bound of a loop")
+
+
+def _of_bits(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
+    """Yield the types that operands of shifts, `^`, `&` and `|` are cast to: integers."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, _BIT_OPERATORS):
+        return
+    for operand in (node.left, node.right):
+        known = function.values.get(operand.id, []) if isinstance(operand, ast.Name) else [operand]
+        for value in known:
+            match value:
+                case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Name(id=name)]):
+                    reason = "is a type that operands of bits are cast to"
+                    yield name, _example({"dtype": "i32"}, value.lineno, reason)
 
 
 def _examples(nodes: Iterable[ast.AST], value: Any, reason: str) -> Iterator[tuple[str, Found]]:

@@ -136,6 +136,8 @@ class _Values:
             return found
         if name in _SHAPED and call.args:
             return self.of(call.args[0], depth)
+        if name.removeprefix(".") in _SHAPED and isinstance(call.func, ast.Attribute):
+            return self.of(call.func.value, depth)
         return None
 
     def _of_dtype(self, dtype: ast.expr | None, depth: int) -> Elements:

@@ -108,3 +108,10 @@ def test_a_kernel_that_depends_on_what_is_not_here_has_no_hash(children: Childre
 
     assert last is not None
     assert (last["kind"], last.get("slug")) == ("failure", "compile_error")
+
+
+def test_a_kernel_with_functions_of_a_missing_module_has_no_key(children: Children) -> None:
+    last = hashed(children, "from pkg.ops import exp2\n", "exp2(x)").last
+
+    assert last is not None
+    assert (last["kind"], last["slug"], last["needs"]) == ("failure", "missing_module", ["pkg.ops"])

@@ -260,3 +260,34 @@ def test_operands_of_dot_are_fp16_unless_something_else_is_said() -> None:
     assert through == {"q": "*fp16", "k": "*fp16", "v": "*fp16"}
     assert {cast["b"], scaled["a"], scaled["b"], used["a"], used["b"]} == {"*fp32"}
     assert stored == {"a": "*bf16", "b": "*bf16"}
+
+
+def test_operands_of_dot_are_followed_through_methods_that_keep_the_type() -> None:
+    found = types_of(
+        "a, b",
+        "low = tl.load(b)",
+        "tl.static_assert(low.dtype == tl.int8)",
+        "tl.dot(tl.load(a), tl.join(low.to(tl.bfloat16), low.to(tl.bfloat16)).reshape(16, 16))",
+    )
+
+    assert found == {"a": "*bf16", "b": "*i8"}
+
+
+def test_a_type_that_operands_of_bits_are_cast_to_is_an_integer() -> None:
+    found = proposals_of(
+        HEAD + "def k(x, T: tl.constexpr, F: tl.constexpr):\n"
+        "    shifts = tl.arange(0, 16).to(T)\n"
+        "    y = tl.load(x).to(F)\n"
+        "    tl.store(x, tl.load(x).to(T) << shifts)\n"
+    )
+
+    assert [found[name]["values"] for name in "TF"] == [[{"dtype": "i32"}], [{"dtype": "fp32"}]]
+
+
+def test_arguments_after_unpacked_ones_are_counted_or_not_guessed() -> None:
+    kernel = HEAD + "def k(x, y, z, N: tl.constexpr):\n    tl.store(x, N)\n\n\n"
+    known = f"{kernel}k[(1,)](x, *((1, 2) if x else (3, 4)), 8)\n"
+    unknown = f"{kernel}k[(1,)](x, *sizes, 8, 16)\n"
+
+    assert proposals_of(known)["N"]["values"] == [{"int": "8"}]
+    assert proposals_of(unknown)["N"]["values"] == [{"int": "64"}]
