@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from compiler.proof.access_reader import accesses_of, lanes
 from compiler.proof.ending import MayNotEnd, ends, refuse_while_loops
-from compiler.proof.fusion import SUMS, Form, Fusions, product_of
+from compiler.proof.fusion import Form, Fusions, is_sum, product_of
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import (
     TRUE,
@@ -229,9 +229,8 @@ class _TreeReader:
             raise NotComparable(fusion.doubt)
         self.doubt = self.doubt or fusion.doubt
         # of two products, the compiler fuses the first with their sum
-        is_sum = operation.name in SUMS
         if operation.name in _COMMUTING and not (
-            is_sum and all(product_of(one) is not None for one in operation.operands)
+            is_sum(operation) and all(product_of(one) is not None for one in operation.operands)
         ):
             parts.sort(key=repr)
         attributes = (*sorted(operation.attributes.items()), *fusion.uses)

@@ -4,6 +4,8 @@ It fuses a product with its sum into one operation, which rounds once, only wher
 basic block of the machine's code. The block depends on what is computed between them, and on the
 other uses of the product. So a product is fused alike in two kernels if nothing that may end a
 block is between it and its uses, and it has as many of them; or if the kernels have one form.
+A function of libdevice is compiled with the kernel: it may end with a product, and begin with a
+sum.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compiler.proof.structure import Structure
-from compiler.proof.terms import Path, line_of
+from compiler.proof.terms import Path, bits_of_element, line_of
 from compiler.ttir_to_numpy.ir import Operation, Value, inside
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
 Form = tuple[object, ...]
-SUMS = frozenset({"arith.addf", "arith.subf"})
-_PASSED = frozenset({"arith.negf", "tt.splat"})
+_SUMS = frozenset({"arith.addf", "arith.subf", "arith.remf"})
+"""Operations that a product may be fused with; a remainder subtracts its quotient's product."""
+_PRODUCTS = frozenset({"arith.mulf", "math.fma"})
+"""Operations that are products, or become one: a fused product with a sum of -0.0."""
+_PASSED = frozenset({"arith.extf", "arith.negf", "tt.splat"})
 """Operations between a product and its sum that leave it a product."""
 _ONE_BLOCK = frozenset(
     {
@@ -29,6 +34,11 @@ _ONE_BLOCK = frozenset(
     }
 )  # fmt: skip
 """Operations besides those of `arith` that end no basic block; functions of libdevice may."""
+_FUNCTIONS_OF_F64 = frozenset({"math.exp", "math.exp2"})
+"""Operations that are functions of libdevice for f64 alone."""
+_DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"})
+"""A division of 64 bits ends a block: the compiler first tries whether 32 bits are enough."""
+_MAX_BITS_OF_DIVISION = 32
 
 
 @dataclass(frozen=True)
@@ -61,13 +71,13 @@ class Fusions:
             for _, arguments in operation.successors:
                 for argument in arguments:
                     self._users.setdefault(argument, []).append(operation)
-            if not operation.name.startswith("arith.") and operation.name not in _ONE_BLOCK:
+            if _may_end_block(operation):
                 self._ends.append(operation.number)
 
     def of(self, total: Operation) -> Fusion:
         """Return how the products of a sum are fused with it."""
         products = [one for one in map(product_of, total.operands) if one is not None]
-        if total.name not in SUMS or not products:
+        if not is_sum(total) or not products:
             return Fusion(())
         shape = shape_of(total.results[0].type)
         shapes = {tuple(shape_of(one.results[0].type)) for one in products} - {tuple(shape)}
@@ -126,11 +136,33 @@ class Fusions:
 
 
 def product_of(value: Value) -> Operation | None:
-    """Return the product that a value is, in every lane, None for another value."""
+    """Return the product that a value is, or may be, in every lane, None for another value."""
     operation = value.made_by
     while operation is not None and operation.name in _PASSED:
         operation = operation.operands[0].made_by
-    return operation if operation is not None and operation.name == "arith.mulf" else None
+    if operation is None:
+        return None
+    return operation if operation.name in _PRODUCTS or _is_function(operation) else None
+
+
+def is_sum(operation: Operation) -> bool:
+    """Return whether the compiler may fuse a product with an operation that uses it."""
+    return operation.name in _SUMS or _is_function(operation)
+
+
+def _is_function(operation: Operation) -> bool:
+    """Return whether an operation is, or may be, a function of libdevice."""
+    name = operation.name
+    if name in _FUNCTIONS_OF_F64:
+        return element_of(operation.results[0].type) == "f64"
+    return name == "tt.extern_elementwise" or (name.startswith("math.") and name not in _ONE_BLOCK)
+
+
+def _may_end_block(operation: Operation) -> bool:
+    if operation.name in _DIVISIONS:
+        return bits_of_element(element_of(operation.results[0].type)) > _MAX_BITS_OF_DIVISION
+    is_in_block = operation.name.startswith("arith.") or operation.name in _ONE_BLOCK
+    return not is_in_block or _is_function(operation)
 
 
 def _form_of(

@@ -69,8 +69,8 @@ def test_a_loop_over_the_grid_stores_the_same_as_one_tile_a_program() -> None:
 @pytest.mark.parametrize(
     ("source", "value", "words"),
     [
-        (FLAT, SUM.replace("y + o,", "y + o + 1,"), "other trees"),
-        (FLAT, SUM.replace("* 2.0", "* 3.0"), "other trees"),
+        (FLAT, SUM.replace("y + o,", "y + o + 1,"), "different operations"),
+        (FLAT, SUM.replace("* 2.0", "* 3.0"), "different operations"),
         (FLAT.replace("o < n", "o < n - 1"), SUM, "every element is stored"),
         (FLAT, SUM.replace("mask=m)", "mask=o < n - 1)", 1), "may be masked"),
         (FLAT, "tl.load(out + o, mask=m)", "is loaded and stored"),
@@ -280,6 +280,36 @@ def test_a_product_apart_from_its_sum_is_not_compared_with_one_next_to_it(
     assert found.verdict == "unknown"
     assert "fused" in found.reason
     assert equivalent(apart, apart).verdict == "proved"
+
+
+WIDE = TYPES | {"x": "*fp64", "y": "*fp64", "out": "*fp64"}
+LIBDEVICE = "tl.extra.cuda.libdevice"
+
+
+@pytest.mark.parametrize(
+    ("product", "function", "types"),
+    [
+        ("a * b", "tl.exp({})", WIDE),
+        ("a * b", "tl.exp2({})", WIDE),
+        ("a * b", "({}.to(tl.int64) // (n.to(tl.int64) + 1)).to(tl.float32)", TYPES),
+        ("a * b", "({}.to(tl.int64) % (n.to(tl.int64) + 1)).to(tl.float32)", TYPES),
+        (f"{LIBDEVICE}.exp10(a)", f"{LIBDEVICE}.tanh({{}})", TYPES),
+        (f"{LIBDEVICE}.exp(a)", f"{LIBDEVICE}.tanh({{}})", TYPES),
+        ("tl.fma(a, b, -0.0)", f"{LIBDEVICE}.tanh({{}})", TYPES),
+    ],
+)
+def test_a_product_before_what_may_branch_is_not_compared_with_one_after_it(
+    product: str, function: str, types: dict[str, Any]
+) -> None:
+    """The sums of `p` are in two blocks, so `p` stays where it is: in one of them, or before."""
+    loaded, called = f"a = {X}\n    b = {Y}", f"q = {function.format('b')}"
+    rest = f"s = p + q\n    s = p + {function.format('s')}"
+    first = prover(APART, "\n    ".join([loaded, f"p = {product}", called, rest]), types=types)
+    later = prover(APART, "\n    ".join([loaded, called, f"p = {product}", rest]), types=types)
+    found = equivalent(first, later)
+    assert found.verdict == "unknown"
+    assert "fused" in found.reason
+    assert equivalent(first, first).verdict == "proved"
 
 
 def test_a_product_with_another_use_is_not_compared_with_one_that_has_none() -> None:
