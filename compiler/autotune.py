@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from compiler.diagnostic import Assumption
+from compiler.messages.autotuning import HeuristicReport, TunedConfigMessage
 
 
-class TunedConfig(BaseModel):
+class TunedConfig(BaseModel, TunedConfigMessage):
     """One `triton.Config`, values as a request may write them, in the order of its mapping.
 
     `values` are those of its mapping, `options` Triton's own (`num_warps`, ...). `unsaid` are
@@ -20,13 +21,8 @@ class TunedConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    values: dict[str, Any]
-    options: dict[str, Any]
-    unsaid: list[str]
-    sets_aside: list[str]
 
-
-class Heuristic(BaseModel):
+class Heuristic(BaseModel, HeuristicReport):
     """One value that `@triton.heuristics` sets: by `expression` over arguments, else `why_not`.
 
     `outside`: it stands above the autotuner, and does not see what that chooses. `line` is 0 where
@@ -34,12 +30,6 @@ class Heuristic(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True)
-
-    name: str
-    line: int
-    expression: str | None
-    why_not: str | None
-    outside: bool
 
 
 class AutotuneReading(BaseModel):

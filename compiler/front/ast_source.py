@@ -73,13 +73,17 @@ ATTRIBUTES = {
 
 @dataclass(frozen=True)
 class CompleteSpecialization:
-    """A complete specialization; `filled` are defaults used, `parameters` the run-time ones."""
+    """A complete specialization; `filled` are the defaults that it uses."""
 
     signature: dict[str, Any]
     constexprs: dict[Path, Any]
     attrs: dict[Path, list[list[Any]]]
     filled: dict[str, Any]
-    parameters: list[dict[str, Any]]
+
+    @property
+    def runtime_types(self) -> dict[str, Any]:
+        """The types of the parameters that are no constexprs, by name."""
+        return {name: kind for name, kind in self.signature.items() if kind != "constexpr"}
 
 
 def specialize(function: Any, order: FrontOrder, loaded: Loaded) -> CompleteSpecialization:
@@ -101,13 +105,11 @@ def specialize(function: Any, order: FrontOrder, loaded: Loaded) -> CompleteSpec
             signature[names[path[0]]] = "constexpr"
     attrs = {_path(key, names): [ATTRIBUTES[hint] for hint in hints[key]] for key in hints}
     ordered = {name: signature[name] for name in names}
-    parameters = [{"name": n, "type": _lists(t)} for n, t in ordered.items() if t != "constexpr"]
     return CompleteSpecialization(
         ordered,
         dict(sorted(constexprs.items())),
         dict(sorted((path, attributes) for path, attributes in attrs.items() if attributes)),
         filled,
-        parameters,
     )
 
 
@@ -179,7 +181,3 @@ def _value(value: Any, loaded: Loaded) -> Any:
 
 def _tuples(kind: Any) -> Any:
     return tuple(_tuples(item) for item in kind) if isinstance(kind, list) else kind
-
-
-def _lists(kind: Any) -> Any:
-    return [_lists(item) for item in kind] if isinstance(kind, tuple) else kind

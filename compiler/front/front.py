@@ -135,7 +135,6 @@ def _front(
         kernel=function.__name__,
         language=triton_api.language_of(function).ir,
         locations=made.locations,
-        parameters=specialization.parameters,
         constexprs={
             name: ast_source.encode(value) for name, value in specialization.filled.items()
         },

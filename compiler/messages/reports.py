@@ -4,7 +4,8 @@ The worker reads it again with bounds (`worker/compile/reports.py`): a child tha
 report anything.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.diagnostic import Assumption, Diagnostic
@@ -55,26 +56,25 @@ class ParametersReport:
 
     kernel: str
     line: int
-    parameters: list[AskedParameter]
+    parameters: Sequence[AskedParameter]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontReport:
     """The front end's result for a kernel, except for its stages.
 
-    `language` is what the back end begins with, `parameters` are those of the run time,
-    `constexprs` the defaults that were used, `needs` modules that would change assumptions.
+    `language` is what the back end begins with, `constexprs` are the defaults that were used, and
+    `needs` modules that would change assumptions.
     """
 
     kernel: str
     language: str
     locations: BlockLocations
-    parameters: list[dict[str, Any]]
     constexprs: dict[str, Any]
     timings_ms: dict[str, float]
     notes: list[Diagnostic]
     assumptions: list[Assumption]
-    needs: list[str]
+    needs: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,12 @@
 Standard library only.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from compiler.messages.orders import Execution, Order
 
+Hint = Literal["divisible_by_16", "equal_to_1", "pointer_range_32"]
 MAX_LAUNCHES = 64
 """Launches that a report contains: the first of each kernel."""
 MAX_STOP_CHARS = 300
@@ -34,7 +34,7 @@ class LaunchedParameter:
 
     name: str
     type: str
-    hints: list[str]
+    hints: list[Hint]
     value: Any = None
     is_guess: bool = False
 
@@ -47,7 +47,7 @@ class KernelLaunch:
     file: str
     line: int
     parameters: list[LaunchedParameter]
-    options: Mapping[str, Any]
+    options: dict[str, int]
     other_lines: list[int]
 
 

@@ -27,7 +27,7 @@ from programs.worker.replayed import (
     is_side_effect,
     returns_tensors,
 )
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import Malformed
 from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, weak_comparison
 from worker.launch.large_body import body_of
 from worker.launch.launch_reports import ComparedOutput, CompareReport
@@ -80,7 +80,7 @@ async def compare_outputs(pool: Pool, order: CompareOrder, parts: Sequence[Body]
         reason = outcome.detail or (outcome.failure or {}).get("message", "")
         raise NotCompared(f"The outputs could not be compared ({reason}). Post the program again.")
     try:
-        return read_report(CompareReport, outcome.result)
+        return CompareReport.read(outcome.result)
     except Malformed as error:
         raise NotCompared(f"The result of the comparison is invalid: {error}") from error
 

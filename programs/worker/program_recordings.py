@@ -55,7 +55,7 @@ from programs.tape.schema import (
 from worker.compile.child_failure import misreported, signal_name, violation_of
 from worker.compile.lru_cache import LRUCache
 from worker.compile.message_limits import MessageLimits
-from worker.compile.reports import FailureReport, Malformed, Message, read_report
+from worker.compile.reports import FailureReport, Malformed, Message
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool, killed_from_outside
 
@@ -201,7 +201,7 @@ def _named(outcome: ChildOutcome, order: RecordOrder, timeout_s: float) -> tuple
 
 def _of_failure(failure: dict[str, Any]) -> tuple[str, str]:
     try:
-        found = read_report(FailureReport, failure)
+        found = FailureReport.read(failure)
     except Malformed as error:
         return "invalid_tape", misreported(str(error))
     if found.slug == "memory_exceeded":

@@ -35,7 +35,7 @@ from programs.tape.schema import MAX_CHANGED_PARAMETERS, MAX_OPS, Tape, changeab
 from programs.worker.replayed import Replayed, SentTensors, TensorIndex, calls_of, state_of
 from worker.compile.child_failure import misreported
 from worker.compile.message_limits import MessageLimits
-from worker.compile.reports import Count, Malformed, Message, Report, read_report
+from worker.compile.reports import Count, Malformed, Message, Report
 from worker.launch.kernel_ir import KernelIr
 from worker.launch.launch_reports import MAX_FINDINGS, TensorFinding
 from worker.pool.child_outcome import ChildOutcome, Ending
@@ -131,7 +131,7 @@ async def replay(
             report = read_replay_report(outcome.result)
             _take(replayed, report, outcome, program.tape, calls=_calls(settings.experiment))
         elif outcome.failure is not None:
-            take_failure(replayed, read_report(ReplayFailure, outcome.failure), program.role)
+            take_failure(replayed, ReplayFailure.read(outcome.failure), program.role)
         else:
             _take_ending(replayed, outcome, timeout_s, program.role)
     except Malformed as error:

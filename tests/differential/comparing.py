@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.differential.direct import MAX_CPU_S, Direct
 from tests.integration.compiler.children import Children
-from worker.compile.reports import FailureReport, FrontReport, read_report
+from worker.compile.front_report import read_front_report
+from worker.compile.reports import FailureReport
 
 SIGNATURE = {"x_ptr": "*fp32"}
 
@@ -93,9 +94,9 @@ class Comparison:
         if ended.last is None:
             return f"compiler_crashed: {ended.stderr[-300:]}", []
         if ended.last["kind"] != "result":
-            failure = read_report(FailureReport, ended.last)
+            failure = FailureReport.read(ended.last)
             return f"{failure.slug}: {failure.message}", []
-        report = read_report(FrontReport, ended.last)
+        report = read_front_report(ended.last)
         stages = {name: data.decode() for name, data in ended.stages.items()}
         return stages, report.assumptions
 

@@ -4,27 +4,34 @@ The worker's own process only moves texts and checks the report.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from compiler.autotune import AutotuneReading, Heuristic, TunedConfig
 from compiler.constexpr import canonical_value, written_value
-from compiler.messages.autotuning import MAX_CONFIGS, AutotuneOrder
+from compiler.messages.autotuning import (
+    MAX_CONFIGS,
+    AutotuneOrder,
+    AutotuneReport,
+    HeuristicReport,
+    TunedConfigMessage,
+)
 from compiler.messages.orders import ReadOrder
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
 from worker.compile.child_task import ChildRun, carry_out, read_run
+from worker.compile.message_limits import MessageLimits
 from worker.compile.reports import (
-    AssumptionFromChild,
+    Assumptions,
     Count,
     FailureReport,
     FunctionName,
+    Hash,
     Malformed,
     Message,
     ReadReport,
-    Report,
     is_small,
 )
 from worker.pool.child_outcome import ChildOutcome
@@ -69,7 +76,7 @@ async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading 
         target=parse_target(asked.target),
     )
     outcome = await carry_out(pool, order, asked.source.encode(), deadline_s=DEADLINE_S)
-    run = read_run(outcome, AutotuneReport)
+    run = read_run(outcome, read_autotune_report)
     if run.report is None:
         return UnreadAutotuner(outcome, run.failure)
     if run.report.config_count > MAX_CONFIGS:
@@ -87,44 +94,25 @@ async def read_autotuner(pool: Pool, asked: AutotunedSource) -> AutotuneReading 
 async def _read(pool: Pool, asked: AutotunedSource) -> ChildRun[ReadReport]:
     order = ReadOrder(kernel=asked.kernel, module=asked.module, files=asked.files)
     outcome = await carry_out(pool, order, asked.source.encode(), deadline_s=DEADLINE_S)
-    return read_run(outcome, ReadReport)
+    return read_run(outcome, ReadReport.read)
 
 
-class _ReportedConfig(Report):
-    """One `triton.Config`, values as tagged JSON."""
-
-    values: _Values
-    options: _Values
-    unsaid: _Names
-    sets_aside: _Names
-
-
-class _ReportedHeuristic(Report):
-    """One entry of `@triton.heuristics`."""
-
-    name: _Name
-    line: Count
-    expression: Annotated[str, Field(max_length=1000)] | None
-    why_not: Message | None
-    outside: bool
-
-
-class AutotuneReport(Report):
-    """The report of a front child that read a kernel's decorators."""
-
-    kernel: FunctionName
-    line: Count
-    parameters: Annotated[list[_Name], Field(max_length=4096)]
-    is_autotuned: bool
-    configs: Annotated[list[_ReportedConfig], Field(max_length=MAX_CONFIGS)]
-    config_count: Count
-    key: _Names
-    reset_to_zero: _Names
-    restore_value: _Names
-    hooks: _Names
-    heuristics: Annotated[list[_ReportedHeuristic], Field(max_length=256)]
-    source_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
+_LIMITS = MessageLimits({str: _Name, int: Count, list[str]: _Names, dict[str, Any]: _Values})
+_CONFIG: Any = _LIMITS.within(TunedConfigMessage)
+_HEURISTIC: Any = _LIMITS.within(
+    HeuristicReport,
+    expression=Annotated[str, Field(max_length=1000)] | None,
+    why_not=Message | None,
+)
+read_autotune_report = _LIMITS.reader(
+    AutotuneReport,
+    kernel=FunctionName,
+    parameters=Annotated[list[_Name], Field(max_length=4096)],
+    configs=Annotated[list[_CONFIG], Field(max_length=MAX_CONFIGS)],
+    heuristics=Annotated[list[_HEURISTIC], Field(max_length=256)],
+    source_hash=Hash,
+    assumptions=Assumptions,
+)
 
 
 def as_reading(report: AutotuneReport, target: str) -> AutotuneReading:
@@ -143,13 +131,13 @@ def as_reading(report: AutotuneReport, target: str) -> AutotuneReading:
         reset_to_zero=report.reset_to_zero,
         restore_value=report.restore_value,
         hooks=report.hooks,
-        heuristics=[Heuristic(**item.model_dump()) for item in report.heuristics],
+        heuristics=[Heuristic(**asdict(item)) for item in report.heuristics],
         source_hash=report.source_hash,
         assumptions=report.assumptions,
     )
 
 
-def _config(config: _ReportedConfig) -> TunedConfig:
+def _config(config: TunedConfigMessage) -> TunedConfig:
     values: dict[str, Any] = {}
     unsaid = list(config.unsaid)
     for name, value in config.values.items():

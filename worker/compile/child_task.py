@@ -2,13 +2,14 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from compiler.diagnostic import Diagnostic
 from compiler.job import CompileJob
 from compiler.messages.orders import LogOrder, Order
+from compiler.messages.reports import LogReport
 from compiler.messages.wire import header_of
 from compiler.stages import BINARY
 from compiler.toolchain import Toolchain
@@ -22,14 +23,13 @@ from worker.compile.child_failure import (
     stage_under_way,
     warnings_of,
 )
+from worker.compile.message_limits import MessageLimits
 from worker.compile.progress import Progress
 from worker.compile.reports import (
     BackReport,
+    Diagnostics,
     FailureReport,
-    LogReport,
     Malformed,
-    Report,
-    read_report,
 )
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
@@ -41,7 +41,10 @@ MAX_LOG_IR_CHARS = 4 << 20
 
 logger = logging.getLogger(__name__)
 
-_Report = TypeVar("_Report", bound=Report)
+_Report = TypeVar("_Report")
+Reader = Callable[[Mapping[str, Any]], _Report]
+"""Reads the report of a child. Raises Malformed."""
+_read_log = MessageLimits({list[Diagnostic]: Diagnostics}).reader(LogReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class ChildTasks:
     on_stage: OnStage
     limit: TimeLimit
 
-    async def run(self, order: Order, body: bytes, model: type[_Report]) -> _Report:
+    async def run(self, order: Order, body: bytes, read: Reader[_Report]) -> _Report:
         """Have a child carry out `order`, return its report, and add its stages to the progress.
 
         Raises CompilationFailed if there is no report.
@@ -107,7 +110,7 @@ class ChildTasks:
         self.progress.stdout += outcome.stdout.decode(errors="replace")
         try:
             self.progress.stages |= _read_stages(order, outcome)
-            run = read_run(outcome, model)
+            run = read_run(outcome, read)
         except Malformed as error:
             raise broken_report(order, str(error)) from None
         logged = await self._read_log(order, run)
@@ -132,14 +135,14 @@ class ChildTasks:
         ttgir = self.progress.stages.get("ttgir", b"").decode()
         searched = ttgir if len(ttgir) <= MAX_LOG_IR_CHARS else ""
         log = LogOrder(stage=stage, files=self.job.texts, ir=searched)
-        read = await carry_out(self.pool, log, run.outcome.stderr, deadline_s=LOG_DEADLINE_S)
+        ended = await carry_out(self.pool, log, run.outcome.stderr, deadline_s=LOG_DEADLINE_S)
         try:
-            found = read_run(read, LogReport).report
+            found = read_run(ended, _read_log).report
         except Malformed as error:
             logger.warning("the log of %s was not read: %s", self.job.key, error)
             return []
         if found is None:
-            logger.warning("the log of %s was not read: %s", self.job.key, read.detail)
+            logger.warning("the log of %s was not read: %s", self.job.key, ended.detail)
             return []
         return found.diagnostics
 
@@ -170,12 +173,12 @@ async def carry_out(
     return outcome
 
 
-def read_run(outcome: ChildOutcome, model: type[_Report]) -> ChildRun[_Report]:
-    """Return the validated report of a child; a result must be a `model`. Raises Malformed."""
+def read_run(outcome: ChildOutcome, read: Reader[_Report]) -> ChildRun[_Report]:
+    """Return the validated report of a child; `read` reads a result. Raises Malformed."""
     return ChildRun(
         outcome,
-        None if outcome.result is None else read_report(model, outcome.result),
-        None if outcome.failure is None else read_report(FailureReport, outcome.failure),
+        None if outcome.result is None else read(outcome.result),
+        None if outcome.failure is None else FailureReport.read(outcome.failure),
     )
 
 

@@ -14,6 +14,7 @@ from compiler.job import CompileJob
 from compiler.key import back_key, front_key, posted_ir_key
 from compiler.languages import BY_IR, EXECUTED
 from compiler.messages.orders import BackOrder, FrontOrder, IrBounds, Order, PostedOrder
+from compiler.messages.reports import FrontReport
 from compiler.messages.wire import members_of
 from compiler.parameter_binding import (
     Binding,
@@ -30,12 +31,12 @@ from store.blobs import Blobs
 from store.compilations import Derived
 from worker.compile.child_failure import broken_report
 from worker.compile.child_task import ChildTasks, TimeLimit
+from worker.compile.front_report import read_front_report
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
     OPTION_ASKED,
     BackReport,
-    FrontReport,
     KernelFacts,
     PostedReport,
     ReadReport,
@@ -194,7 +195,7 @@ class CompileRun:
         progress = self.progress
         stdout = progress.stdout
         try:
-            report = await self.tasks.run(order, text.encode(), FrontReport)
+            report = await self.tasks.run(order, text.encode(), read_front_report)
         except CompilationFailed as failure:
             if failure.slug != OPTION_ASKED:
                 raise
@@ -210,7 +211,7 @@ class CompileRun:
         ir = self.progress.stages[BY_IR[front.language].lowered_from]
         order = BackOrder(
             language=front.language,
-            locations=front.locations.as_message(),
+            locations=front.locations,
             options=self.job.options,
             target=self.job.target,
             stop_after=self.job.stop_after,
@@ -220,7 +221,7 @@ class CompileRun:
         key = back_key(ir=ir, **_back_inputs(order, "canonicalize"), **self.sharing.key_inputs)
         report = await self.results.back(key, order.stages, BackReport)
         if report is None:
-            report = await self.tasks.run(order, ir, BackReport)
+            report = await self.tasks.run(order, ir, BackReport.read)
             self.results.keep_back(key, order.stages, report)
         self._take(order, report)
 
@@ -242,7 +243,7 @@ class CompileRun:
         )
         report = await self.results.back(key, order.stages, PostedReport)
         if report is None:
-            report = await self.tasks.run(order, text, PostedReport)
+            report = await self.tasks.run(order, text, PostedReport.read)
             self.results.keep_back(key, order.stages, report)
         self.progress.kernel = report.kernel
         self.progress.diagnostics += report.notes

@@ -7,7 +7,9 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
 
 from compiler.autotune import AutotuneReading
 from compiler.cached_tuning import NotCacheable, autotune_cache_order
@@ -31,6 +33,7 @@ from compiler.messages.orders import (
     PassesOrder,
     TritonCacheOrder,
 )
+from compiler.messages.reports import CacheKeyReport, FrontReport
 from compiler.problem import failure_problem
 from compiler.stages import COMPILED, MAPPED
 from compiler.target import parse_target
@@ -38,17 +41,18 @@ from store.blobs import Blobs
 from store.compilations import Derived
 from store.jobs.types import KEPT_S
 from worker.compile.autotune_reading import AutotunedSource, read_autotuner
-from worker.compile.child_task import TimeLimit, carry_out
+from worker.compile.child_task import Reader, TimeLimit, carry_out
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import SUCCESS_KEPT_S, success_kept_s
+from worker.compile.front_report import read_front_report
+from worker.compile.message_limits import MessageLimits
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import (
-    CacheKeyReport,
     DerivationFailureReport,
-    FrontReport,
+    FunctionName,
+    Hash,
     Malformed,
     Report,
-    read_report,
 )
 from worker.compile.source_reader import read_source
 from worker.consumer import Attempt
@@ -59,7 +63,11 @@ DEADLINE_S = 120.0
 MADE = "made"
 """The name of the one blob of a derivation."""
 _NEEDS_OF_EXPORT = {"c": "cubin", "cuda-inline": "ptx", "rust": "cubin", "python": "cubin"}
-_Report = TypeVar("_Report", bound=Report)
+_Report = TypeVar("_Report")
+read_cache_key = MessageLimits({str: FunctionName}).reader(
+    CacheKeyReport,
+    source_hashes=Annotated[list[Hash], Field(min_length=1, max_length=16)],
+)
 _ASSEMBLY = "amdgcn"
 """Counted in any case; the other kind of assembly, SASS, is not an artifact."""
 _OF_NO_DIFF = frozenset({"artifacts", "stdout", "timings_ms", "abi", "metadata", "assumptions"})
@@ -143,7 +151,7 @@ class _Derivation:
             order = replace(order, language=request.ir.language, canonicalize=canonicalize)
         else:
             front, text = await self._source(request)
-            order = replace(order, language=front.language, locations=front.locations.as_message())
+            order = replace(order, language=front.language, locations=front.locations)
         return await self._made(order, {"ir": text})
 
     async def layouts(self) -> bytes:
@@ -193,7 +201,7 @@ class _Derivation:
             raise DerivationFailed("not_derivable", detail)
         front, text = await self._front_order(request)
         hashed = CacheKeyOrder(front=front)
-        _, key = await self._run(hashed, text, CacheKeyReport)
+        _, key = await self._run(hashed, text, read_cache_key)
         parts = await self._artifacts([stage for stage in COMPILED if self._has(stage)])
         order = TritonCacheOrder(
             name=key.name,
@@ -221,7 +229,7 @@ class _Derivation:
         progress = Progress()
         tasks = self.context.tasks_of(request, progress, self.limit)
         try:
-            front = await tasks.run(replace(order, stop_after="source"), text, FrontReport)
+            front = await tasks.run(replace(order, stop_after="source"), text, read_front_report)
         except CompilationFailed as failure:
             raise DerivationFailed("derivation_failed", str(failure)) from failure
         return front, progress.stages["source"]
@@ -249,7 +257,7 @@ class _Derivation:
 
     async def _all_made(self, order: Order, parts: dict[str, bytes]) -> dict[str, bytes]:
         """Return the bodies that the task sent; one has the task's name."""
-        outcome, _ = await self._run(order, b"".join(parts.values()), Report)
+        outcome, _ = await self._run(order, b"".join(parts.values()), Report.read)
         made = {stage.name: stage.body for stage in outcome.stages}
         if order.task not in made:
             detail = f"The child made {', '.join(made) or 'nothing'}, not {order.task}."
@@ -257,7 +265,7 @@ class _Derivation:
         return made
 
     async def _run(
-        self, order: Order, body: bytes, model: type[_Report]
+        self, order: Order, body: bytes, read: Reader[_Report]
     ) -> tuple[ChildOutcome, _Report]:
         outcome = await carry_out(
             self.context.pool,
@@ -268,14 +276,14 @@ class _Derivation:
         )
         try:
             if outcome.result is not None:
-                return outcome, read_report(model, outcome.result)
+                return outcome, read(outcome.result)
             raise self._failed(outcome)
         except Malformed as error:
             raise DerivationFailed("derivation_failed", f"The report is invalid: {error}") from None
 
     def _failed(self, outcome: ChildOutcome) -> DerivationFailed:
         if outcome.failure is not None:
-            failure = read_report(DerivationFailureReport, outcome.failure)
+            failure = DerivationFailureReport.read(outcome.failure)
             is_ours = failure.slug != "not_derivable"
             return DerivationFailed(
                 "derivation_failed" if is_ours else failure.slug, failure.message

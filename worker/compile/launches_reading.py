@@ -4,7 +4,7 @@ The worker's own process only moves texts and checks the report.
 """
 
 import logging
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
@@ -21,49 +21,46 @@ from compiler.messages.script_launches import (
     MAX_LAUNCHES,
     MAX_LINES,
     MAX_STOP_CHARS,
+    Hint,
+    KernelLaunch,
+    LaunchedParameter,
     LaunchesOrder,
+    LaunchesReport,
 )
 from compiler.rejection import RequestRejected
 from compiler.target import parse_target
 from compiler.type_name import UnknownType, canonical_type
 from worker.compile.child_task import carry_out, read_run
-from worker.compile.reports import Count, FunctionName, Malformed, Report, is_small
+from worker.compile.message_limits import MessageLimits
+from worker.compile.reports import Count, FunctionName, Malformed, is_small
 from worker.pool.pool import Pool
 
 _log = logging.getLogger(__name__)
 _DEADLINE_S = 15.0
 _TARGET = "cuda:90"
 """The machine that a script finds where the inspection names none."""
-Hint = Literal["divisible_by_16", "equal_to_1", "pointer_range_32"]
 _Name = Annotated[str, Field(max_length=256)]
 
 
-class ReportedParameter(Report):
-    """An argument of a launch; `value` is tagged JSON."""
-
-    name: _Name
-    type: _Name
-    hints: Annotated[list[Hint], Field(max_length=4)]
-    value: Annotated[Any, AfterValidator(is_small)]
-    is_guess: bool
-
-
-class ReportedLaunch(Report):
-    """The first launch of a kernel."""
-
-    kernel: FunctionName
-    file: Annotated[str, Field(max_length=1024)]
-    line: Count
-    parameters: Annotated[list[ReportedParameter], Field(max_length=4096)]
-    options: Annotated[dict[_Name, int], Field(max_length=16)]
-    other_lines: Annotated[list[Count], Field(max_length=MAX_LINES)]
-
-
-class LaunchesReport(Report):
-    """The report of a front child that ran a source as a script."""
-
-    launches: Annotated[list[ReportedLaunch], Field(max_length=MAX_LAUNCHES)]
-    stop: Annotated[str | None, Field(max_length=MAX_STOP_CHARS)]
+_LIMITS = MessageLimits({str: _Name, int: Count})
+_PARAMETER: Any = _LIMITS.within(
+    LaunchedParameter,
+    hints=Annotated[list[Hint], Field(max_length=4)],
+    value=Annotated[Any, AfterValidator(is_small)],
+)
+_LAUNCH: Any = _LIMITS.within(
+    KernelLaunch,
+    kernel=FunctionName,
+    file=Annotated[str, Field(max_length=1024)],
+    parameters=Annotated[list[_PARAMETER], Field(max_length=4096)],
+    options=Annotated[dict[_Name, int], Field(max_length=16)],
+    other_lines=Annotated[list[Count], Field(max_length=MAX_LINES)],
+)
+_read_launches = _LIMITS.reader(
+    LaunchesReport,
+    launches=Annotated[list[_LAUNCH], Field(max_length=MAX_LAUNCHES)],
+    stop=Annotated[str | None, Field(max_length=MAX_STOP_CHARS)],
+)
 
 
 async def with_launches(
@@ -85,7 +82,7 @@ async def with_launches(
     )
     outcome = await carry_out(pool, order, job.source.encode(), deadline_s=_DEADLINE_S)
     try:
-        report = read_run(outcome, LaunchesReport).report
+        report = read_run(outcome, _read_launches).report
     except Malformed as error:  # such as a constexpr that is too long for any request
         _log.info("nothing is known of the launches of a source: %s", error)
         return kernels
@@ -108,7 +105,7 @@ def _without_launch(kernel: InspectedKernel, stop: str | None) -> InspectedKerne
     return kernel.model_copy(update={"warnings": [*kernel.warnings, warning]})
 
 
-def _launched(kernel: InspectedKernel, launch: ReportedLaunch) -> InspectedKernel:
+def _launched(kernel: InspectedKernel, launch: KernelLaunch) -> InspectedKernel:
     passed = {parameter.name: parameter for parameter in launch.parameters}
     parameters = []
     for parameter in kernel.parameters:
@@ -127,7 +124,7 @@ def _launched(kernel: InspectedKernel, launch: ReportedLaunch) -> InspectedKerne
     return known.model_copy(update=derived)
 
 
-def _proposal(passed: ReportedParameter, launch: ReportedLaunch) -> Proposal | None:
+def _proposal(passed: LaunchedParameter, launch: KernelLaunch) -> Proposal | None:
     """Return what a launch passes as a proposal; None if no request could contain it."""
     values, kind = [], passed.type
     try:

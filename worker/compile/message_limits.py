@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import pydantic
 from pydantic import AfterValidator, create_model
 
-from worker.compile.reports import Report, read_report
+from worker.compile.reports import Report
 
 _Record = TypeVar("_Record")
 
@@ -34,7 +34,7 @@ class MessageLimits:
         What is returned raises Malformed.
         """
         model, written = self._model(record, may_lack, limits), _written_as(record)
-        return lambda members: written(read_report(model, members))
+        return lambda members: written(model.read(members))
 
     def within(self, record: type[Any], /, *, may_lack: Sequence[str] = (), **limits: Any) -> Any:
         """Return the type of a member that holds such records; arguments are as for `reader`."""

@@ -7,7 +7,7 @@ clipped, and anything else that is too large is refused.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +23,7 @@ from pydantic_core import core_schema
 from compiler.diagnostic import MESSAGE_CHARS, Assumption, Diagnostic, clipped
 from compiler.inspection import InspectedKernel
 from compiler.json_number import MAX_EXACT
-from compiler.languages import FrontIr, PythonLanguage
+from compiler.languages import PythonLanguage
 from compiler.messages import reports as messages
 from compiler.request.compile_request import MAX_FILES, MAX_MODULE_CHARS
 from compiler.type_name import is_parameter_type
@@ -33,7 +33,6 @@ OPTION_ASKED = "option_asked"
 """The slug of a front child that needs all options; the compilation does not fail by it."""
 MAX_VALUE_BYTES = 128 << 10
 """The limit for constexprs or metadata, as JSON."""
-MAX_HASHES = 16
 
 ModuleNames = Annotated[
     list[Annotated[str, Field(max_length=MAX_MODULE_CHARS)]], Field(max_length=MAX_FILES)
@@ -132,6 +131,7 @@ class FromObject:
 
 
 Name = Annotated[str, Field(max_length=4096)]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 FunctionName = Annotated[str, Field(pattern=r"^[^\W\d]\w*$", max_length=200)]  # names files, too
 Count = Annotated[int, Field(ge=0, le=MAX_EXACT)]
 Number = Annotated[int, Field(ge=1, le=MAX_EXACT)]
@@ -139,7 +139,10 @@ Ms = Annotated[float, Field(ge=0, le=MAX_MS)]
 Timings = Annotated[dict[Annotated[str, Field(max_length=64)], Ms], Field(max_length=64)]
 Message = Annotated[str, AfterValidator(_message)]
 Diagnostics = Annotated[list[Annotated[Diagnostic, FromObject()]], AfterValidator(kept_diagnostics)]
-AssumptionFromChild = Annotated[Assumption, FromObject(), AfterValidator(_bounded_assumption)]
+Assumptions = Annotated[
+    list[Annotated[Assumption, FromObject(), AfterValidator(_bounded_assumption)]],
+    Field(max_length=100),
+]
 Values = Annotated[dict[Name, Any], AfterValidator(is_small)]
 
 
@@ -173,17 +176,19 @@ class Report(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
+    @classmethod
+    def read(cls, header: Mapping[str, Any]) -> Self:
+        """Return the report in `header`. Raises Malformed."""
+        try:
+            return cls.model_validate(header)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))[:MESSAGE_CHARS]  # has names of the child's
+            raise Malformed(f"{where}: {first['msg']}") from None
 
-class AskedParameter(Report):
+
+class AskedParameter(Report, messages.AskedParameter):
     """Triton's view of one parameter."""
-
-    name: str
-    annotation: str | None
-    constexpr: bool
-    const: bool
-    default: dict[str, Any] | None
-    do_not_specialize: bool
-    do_not_specialize_on_alignment: bool
 
 
 class ParameterFacts(AskedParameter):
@@ -237,36 +242,10 @@ class InspectReport(Report):
     facts: InspectedFacts
 
 
-class ParametersReport(Report):
+class ParametersReport(Report, messages.ParametersReport):
     """The report of a front child that read the parameters of a kernel's function."""
 
-    kernel: str
-    line: int
-    parameters: list[AskedParameter]
-
-
-class BlockLocations(Report):
-    """The locations of all block arguments: texts, and their indices for each block."""
-
-    table: list[str]
-    blocks: list[list[Count]]
-
-    def as_message(self) -> messages.BlockLocations:
-        """Return them as a back child takes them."""
-        return messages.BlockLocations(table=self.table, blocks=self.blocks)
-
-
-class FrontReport(Report):
-    """The report of a front child, which ran user code. The back end begins with `language`."""
-
-    kernel: Name
-    language: FrontIr
-    locations: BlockLocations
-    constexprs: Values
-    notes: Diagnostics
-    assumptions: Annotated[list[AssumptionFromChild], Field(max_length=100)]
-    needs: ModuleNames = Field(default_factory=list)
-    timings_ms: Timings
+    parameters: Sequence[AskedParameter]
 
 
 class Metadata(Report):
@@ -352,31 +331,3 @@ class DerivationFailureReport(Report):
 
     slug: FailureSlug | Literal["not_derivable"]
     message: Message
-
-
-class CacheKeyReport(Report):
-    """The report of a child that hashed the kernel as Triton does; `name` becomes file names."""
-
-    name: FunctionName
-    source_hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
-        min_length=1, max_length=MAX_HASHES
-    )
-
-
-class LogReport(Report):
-    """The report of a child that read another child's log."""
-
-    diagnostics: Diagnostics
-
-
-_Report = TypeVar("_Report", bound=Report)
-
-
-def read_report(model: type[_Report], header: Mapping[str, Any]) -> _Report:
-    """Return `header` as `model`. Raises Malformed."""
-    try:
-        return model.model_validate(header)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))[:MESSAGE_CHARS]  # it has names that a child chose
-        raise Malformed(f"{where}: {first['msg']}") from None

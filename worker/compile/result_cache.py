@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 from compiler.job import CompileJob
 from compiler.languages import BY_IR
 from compiler.messages.orders import FrontOrder
+from compiler.messages.reports import FrontReport
+from compiler.messages.wire import members_of
 from store.blobs import Blobs
 from store.compilations import Derived
 from store.records import Hit
 from store.stored import read_stored
 from worker.compile.progress import Progress, Reusable
-from worker.compile.reports import BackReport, FrontReport
+from worker.compile.reports import BackReport
 from worker.pool.child_outcome import SentStage
 
 _ASKS = {"asks": True}
@@ -96,7 +98,7 @@ class ResultCache:
     def keep_front(self, key: str, report: FrontReport) -> None:
         """Keep the front end's result, and what the source printed, for other jobs."""
         self.progress.made_ms |= report.timings_ms
-        value = report.model_dump(mode="json") | {"stdout": self.progress.stdout}
+        value = members_of(report) | {"stdout": self.progress.stdout}
         self._keep(self.fronts, key, FrontOrder.stages, json.dumps(value).encode())
 
     def keep_reads_hidden(self, key: str) -> None:

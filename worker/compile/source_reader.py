@@ -30,7 +30,7 @@ async def read_source(
     key = _key_of(job)
     report = None if refresh else known.get(key)
     if report is None:
-        report = await tasks.run(_order_of(job), (job.source or "").encode(), ReadReport)
+        report = await tasks.run(_order_of(job), (job.source or "").encode(), ReadReport.read)
         known.put(key, report, size_bytes(report))
     progress.kernel = report.kernel
     progress.timings_ms["cut"] = report.ms  # the name that the API gave it
@@ -64,4 +64,4 @@ async def inspect_source(pool: Pool, job: InspectJob) -> ChildRun[InspectReport]
     """Return the facts about all kernels of a source. Raises Malformed."""
     order = ReadOrder(module=job.module, files=job.files, inspect=True)
     outcome = await carry_out(pool, order, job.source.encode(), deadline_s=INSPECT_DEADLINE_S)
-    return read_run(outcome, InspectReport)
+    return read_run(outcome, InspectReport.read)

@@ -14,7 +14,7 @@ from launch.request.launch_record import Comparison, Output
 from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
 from launch.request.tolerance import default_tolerance
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import Malformed
 from worker.launch.large_body import body_of, is_large
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.reference import Expected
@@ -131,7 +131,7 @@ def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | N
         reason = outcome.detail or (outcome.failure or {}).get("message", "")
         raise NotCompared(f"The outputs could not be compared ({reason}). Launch again.")
     try:
-        report = read_report(CompareReport, outcome.result)
+        report = CompareReport.read(outcome.result)
     except Malformed as error:
         raise NotCompared(f"The result of the comparison is invalid: {error}") from error
     outputs = {

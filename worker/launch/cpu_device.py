@@ -23,7 +23,7 @@ from worker.compile.build_record import build_record
 from worker.compile.child_failure import misreported, violation_of
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import Malformed
 from worker.launch.kernel_ir import IrFailed, KernelIr, KernelIrs
 from worker.launch.kernel_source import advice_of, problem_of
 from worker.launch.large_body import body_of
@@ -188,7 +188,7 @@ def result_of(
         if outcome.result is not None:
             _take_report(result, read_run_report(outcome.result), outcome, run)
         elif outcome.failure is not None:
-            _take_failure(result, read_report(LaunchFailure, outcome.failure))
+            _take_failure(result, LaunchFailure.read(outcome.failure))
         else:
             _take_ending(result, outcome, timeout_s, order)
     except Malformed as error:

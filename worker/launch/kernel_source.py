@@ -122,7 +122,7 @@ async def _executed_facts(reading: ReadReport, job: CompileJob, tasks: ChildTask
         absent=job.absent,
         target=job.target,
     )
-    report = await tasks.run(order, (job.source or "").encode(), ParametersReport)
+    report = await tasks.run(order, (job.source or "").encode(), ParametersReport.read)
     known = facts_of(reading)
     by_text = {item.name: item.model_dump() for item in known.parameters} if known else {}
     nowhere = {"line": report.line, "column": 1, "set_by": None, "example": None}

@@ -20,7 +20,7 @@ from launch.request.bound_arguments import Buffer
 from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
 from store.workers import Workers
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import Malformed
 from worker.launch.large_body import body_of
 from worker.launch.launch_children import TORCH, Children, ChildSlot
 from worker.launch.launch_reports import LaunchFailure, read_reference_report
@@ -189,7 +189,7 @@ class References:
     async def _failed(self, outcome: ChildOutcome) -> Expected:
         if outcome.failure is None:
             return no_reference(f"the reference did not return ({outcome.detail})")
-        failure = read_report(LaunchFailure, outcome.failure)
+        failure = LaunchFailure.read(outcome.failure)
         advice = await _torch(self._registry) if failure.slug == _NEEDS_TORCH else ""
         if failure.slug == "memory_exceeded":
             return no_reference(

@@ -24,7 +24,7 @@ from launch.request.case import Case
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult
 from launch.request.verdict import GOOD, WRONG_CONFIGURATION, Verdict
-from worker.compile.autotune_reading import AutotuneReport, as_reading
+from worker.compile.autotune_reading import as_reading, read_autotune_report
 from worker.compile.child_task import TimeLimit
 from worker.compile.progress import CompilationFailed, Progress
 from worker.launch.cases.case_context import CaseContext
@@ -90,7 +90,7 @@ class TunedLaunch:
         limit = TimeLimit(time.limit_s(job.timeout_s))
         async with self.context.child_slot():
             tasks = self.context.compiling.tasks_of(job, Progress(), limit)
-            report = await tasks.run(order, (job.source or "").encode(), AutotuneReport)
+            report = await tasks.run(order, (job.source or "").encode(), read_autotune_report)
         return as_reading(report, job.target_name)
 
     async def _side_effect(self, first: Case, reading: AutotuneReading) -> Finding | None:

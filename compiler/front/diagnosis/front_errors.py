@@ -91,8 +91,7 @@ def _failure(
     specialization: CompleteSpecialization,
 ) -> Failure:
     own = shown.function is function
-    names = [parameter["name"] for parameter in specialization.parameters]
-    types = {n: specialization.signature[n] for n in names} if own else {}
+    types = specialization.runtime_types if own else {}
     values = {k[0]: v for k, v in specialization.constexprs.items() if len(k) == 1} if own else {}
     by_name = {function.arg_names[index]: value for index, value in values.items()}
     context = RaisedContext(message, shown.node, shown.function, by_name, types, operands(root))

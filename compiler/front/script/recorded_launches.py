@@ -29,6 +29,7 @@ from compiler.messages.script_launches import (
     MAX_LAUNCHES,
     MAX_LINES,
     MAX_STOP_CHARS,
+    Hint,
     KernelLaunch,
     LaunchedParameter,
     LaunchesOrder,
@@ -38,7 +39,10 @@ from compiler.messages.wire import Send
 
 _MAX_CPU_S = 5.0
 """The CPU time of a script: a launch comes early, and an inspection waits for it."""
-_HINTS = {("tt.divisibility", 16): "divisible_by_16", ("tt.pointer_range", 32): "pointer_range_32"}
+_HINTS: dict[tuple[str, int], Hint] = {
+    ("tt.divisibility", 16): "divisible_by_16",
+    ("tt.pointer_range", 32): "pointer_range_32",
+}
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 

@@ -28,7 +28,7 @@ from programs.worker.replayed import (
     uncompared_change,
 )
 from worker.compile.child_failure import misreported
-from worker.compile.reports import Count, Malformed, Report, read_report
+from worker.compile.reports import Count, Malformed, Report
 from worker.gpu.launcher.fault import JobFailed
 from worker.gpu.launcher.launcher_order import BESIDE
 from worker.gpu.supervisor.launcher_protocol import LaunchEnding, LaunchOutcome
@@ -179,9 +179,9 @@ def _take_both(
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it finished, but nothing was compared")
         return
-    beside = read_report(PairedReplayReport, said["compared"])
+    beside = PairedReplayReport.read(said["compared"])
     _take_numbers(theirs, reference, beside.reference)
-    names = read_report(ReferenceInputs, beside.reference).inputs_left
+    names = ReferenceInputs.read(beside.reference).inputs_left
     _, _, changed = _by_place(outcome)
     ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
     if theirs.ending is RunEnding.FINISHED:
@@ -216,12 +216,12 @@ def _take(
         case LaunchEnding.OK:
             _take_report(replayed, outcome, tape)
         case LaunchEnding.FAULT:
-            _take_fault(replayed, read_report(FaultReport, outcome.fault or {}), tape)
+            _take_fault(replayed, FaultReport.read(outcome.fault or {}), tape)
         case LaunchEnding.DEADLINE:
             message = f"The replay did not end within timeout_s = {timeout_s:g} s."
             replayed.end(RunEnding.TIMEOUT, Finding(kind="timeout", message=message))
         case LaunchEnding.FAILURE:
-            _take_failure(replayed, read_report(ReplayFailure, outcome.failure or {}), role)
+            _take_failure(replayed, ReplayFailure.read(outcome.failure or {}), role)
         case _:
             op = _last_op(outcome, tape)
             message = f"The launcher of the program ended unexpectedly ({outcome.detail})"
@@ -239,7 +239,7 @@ def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None
 
 
 def _take_numbers(replayed: Replayed, tape: Tape, said: Mapping[str, Any]) -> None:
-    report, device = read_replay_report(said), read_report(DeviceReport, said)
+    report, device = read_replay_report(said), DeviceReport.read(said)
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
@@ -292,7 +292,7 @@ def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
 
 def _take_turns(replayed: Replayed, said: dict[str, Any], tape: Tape, reference: Tape) -> None:
     """Read the times of a reference, and the turns whose outputs differ. Raises Malformed."""
-    report = read_report(DeviceReport, said)
+    report = DeviceReport.read(said)
     turns = said.get("turns")
     if turns is not None and not isinstance(turns, dict):
         raise Malformed("the times of a reference are not an object")

@@ -15,8 +15,7 @@ from compiler.messages.autotuning import AutotuneOrder
 from compiler.messages.wire import header_of
 from compiler.target import Target
 from tests.integration.compiler.children import Children
-from worker.compile.autotune_reading import AutotuneReport, as_reading
-from worker.compile.reports import read_report
+from worker.compile.autotune_reading import as_reading, read_autotune_report
 
 HERE = Path(__file__).parent
 SOURCE = '''import itertools
@@ -82,7 +81,7 @@ def cached(
     body = SOURCE.encode()
     asked = AutotuneOrder(kernel="scale", target=target)
     reported = children.run(header_of(asked), body).result
-    reading = as_reading(read_report(AutotuneReport, reported), str(target))
+    reading = as_reading(read_autotune_report(reported), str(target))
     order = autotune_cache_order(reading, results, {})
     ended = children.run(json.loads(json.dumps(header_of(order))), b"")
     assert ended.result

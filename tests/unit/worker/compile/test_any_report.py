@@ -14,7 +14,7 @@ from tests.unit.compiler.request.test_ir_requests import ir_job
 from tests.unit.compiler.vector_add import TOOLCHAIN
 from worker.compile.build_record import build_record
 from worker.compile.progress import Progress
-from worker.compile.reports import Malformed, PostedReport, read_report
+from worker.compile.reports import Malformed, PostedReport
 
 NUMBERS = st.none() | st.integers(-2, 3) | st.integers(0, 2**53 - 1)
 TYPES = st.sampled_from(["i32", "*fp32", "tensordesc<fp16[2,2]>", "fp32", "u1"]) | st.text()
@@ -40,7 +40,7 @@ PARAMETERS = st.lists(
 def reported(metadata: dict[str, Any], resources: Any, parameters: Any) -> PostedReport:
     lowered = {"metadata": {"num_warps": None, "shared": None} | metadata, "resources": resources}
     report = {"facts": {"ptx": lowered}, "timings_ms": {}, "kernel": "k", "notes": []}
-    return read_report(PostedReport, report | {"parameters": parameters})
+    return PostedReport.read(report | {"parameters": parameters})
 
 
 def recorded(report: PostedReport, target: str) -> Any:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from worker.compile.autotune_reading import AutotuneReport, as_reading
-from worker.compile.reports import Malformed, read_report
+from worker.compile.autotune_reading import as_reading, read_autotune_report
+from worker.compile.reports import Malformed
 
 CONFIG: dict[str, Any] = {"values": {"BLOCK": 64}, "options": {}, "unsaid": [], "sets_aside": []}
 REPORT: dict[str, Any] = {
@@ -31,7 +31,7 @@ def nested(depth: int) -> Any:
 
 
 def test_what_is_in_bounds_is_believed() -> None:
-    reading = as_reading(read_report(AutotuneReport, REPORT), "cuda:90")
+    reading = as_reading(read_autotune_report(REPORT), "cuda:90")
 
     assert reading.kernel == "scale"
     assert reading.configs[0].values == {"BLOCK": 64}
@@ -50,4 +50,4 @@ BROKEN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("said", BROKEN.values(), ids=BROKEN)
 def test_what_is_out_of_bounds_is_refused(said: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
-        as_reading(read_report(AutotuneReport, REPORT | said), "cuda:90")
+        as_reading(read_autotune_report(REPORT | said), "cuda:90")

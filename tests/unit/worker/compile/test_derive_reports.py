@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from worker.compile.reports import CacheKeyReport, Malformed, read_report
+from worker.compile.derive import read_cache_key
+from worker.compile.reports import Malformed
 
 HASH = "0" * 64
 
 
 @pytest.mark.parametrize("name", ["add_kernel", "größe", "_k1"])
 def test_a_function_has_the_name_of_one(name: str) -> None:
-    report = read_report(CacheKeyReport, {"name": name, "source_hashes": [HASH]})
+    report = read_cache_key({"name": name, "source_hashes": [HASH]})
 
     assert report.name == name
 
@@ -19,7 +20,7 @@ def test_a_function_has_the_name_of_one(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "a b", "a\n", "1a", "a" * 201])
 def test_no_other_name_is_taken(name: str) -> None:
     with pytest.raises(Malformed, match="name"):
-        read_report(CacheKeyReport, {"name": name, "source_hashes": [HASH]})
+        read_cache_key({"name": name, "source_hashes": [HASH]})
 
 
 @pytest.mark.parametrize(
@@ -27,4 +28,4 @@ def test_no_other_name_is_taken(name: str) -> None:
 )
 def test_no_other_hashes_are_taken(hashes: list[str]) -> None:
     with pytest.raises(Malformed, match="source_hashes"):
-        read_report(CacheKeyReport, {"name": "k", "source_hashes": hashes})
+        read_cache_key({"name": "k", "source_hashes": hashes})

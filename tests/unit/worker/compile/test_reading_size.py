@@ -9,7 +9,7 @@ import pytest
 
 from compiler.messages.orders import ReadOrder
 from compiler.reading.read_source import read_source
-from worker.compile.reports import ReadReport, read_report
+from worker.compile.reports import ReadReport
 from worker.compile.source_reader import size_bytes
 
 KERNEL = """import triton
@@ -38,7 +38,7 @@ def test_a_reading_counts_what_it_takes(source: str) -> None:
     gc.collect()
     tracemalloc.start()
     try:
-        found = read_report(ReadReport, json.loads(report))
+        found = ReadReport.read(json.loads(report))
         gc.collect()
         taken_bytes, _ = tracemalloc.get_traced_memory()
     finally:

@@ -25,14 +25,10 @@ def test_what_is_read_is_sent(kind: type[Any], model: type[read.Report]) -> None
 
 def test_every_report_that_is_read_is_one_that_is_sent() -> None:
     assert [name for name, _, _ in PAIRS] == [
-        "BlockLocations",
         "ReadReport",
         "AskedParameter",
         "ParametersReport",
-        "FrontReport",
         "Lowered",
         "BackReport",
         "PostedReport",
-        "CacheKeyReport",
-        "LogReport",
     ]

@@ -12,7 +12,7 @@ from launch.request.argument_binding import bind_arguments
 from launch.request.bound_arguments import BoundArguments, NoValue, Scalar
 from launch.request.grid import parse_grid
 from launch.request.hint_check import HintViolated
-from worker.compile.reports import KernelFacts, read_report
+from worker.compile.reports import KernelFacts
 from worker.launch.run import PreparedRun, inputs_of
 from worker.launch.run_binding import bind, bind_ir, select, with_uploads
 
@@ -38,7 +38,7 @@ KERNEL = [
 
 def known(parameters: list[dict[str, Any]]) -> KernelFacts:
     facts = {"name": "kernel", "line": 1, "parameters": parameters, "sure": True}
-    return read_report(KernelFacts, facts)
+    return KernelFacts.read(facts)
 
 
 def job(**written: Any) -> CompileJob:

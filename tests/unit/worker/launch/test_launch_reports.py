@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from worker.compile.reports import Malformed, read_report
+from worker.compile.reports import Malformed
 from worker.launch.launch_reports import (
     MAX_FINDINGS,
     LaunchFailure,
@@ -65,7 +65,7 @@ def test_a_malformed_report_of_a_run_is_refused(changes: dict[str, Any]) -> None
 @pytest.mark.parametrize("slug", ["worker_lost", "cancelled", "internal_error", "passed", None])
 def test_a_child_cannot_claim_what_only_others_know(slug: str | None) -> None:
     with pytest.raises(Malformed):
-        read_report(LaunchFailure, {"slug": slug, "message": "", "diagnostics": []})
+        LaunchFailure.read({"slug": slug, "message": "", "diagnostics": []})
 
 
 @pytest.mark.parametrize(
