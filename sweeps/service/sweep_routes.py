@@ -1,10 +1,16 @@
-"""Sweeps: POST, GET, DELETE and their events. A sweep belongs to its caller."""
+"""Sweeps: POST, GET, DELETE and their events. A sweep belongs to its caller.
+
+An answer is the page of a sweep's table that the query asks for, as JSON or CSV.
+"""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
 
+import orjson
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
@@ -15,7 +21,7 @@ from service.compilations.answer import RETRY_AFTER_S, server_timing
 from service.compilations.retrieval import cancelled_record
 from service.file_digests import with_texts
 from service.gather_limited import gather_limited
-from service.http.answer_parts import parts_response
+from service.http.answer_parts import AnswerRoom, parts_response
 from service.http.body import read_body
 from service.http.event_data import FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, body_of, events_of, examples_of, wait_parameter
@@ -34,13 +40,12 @@ from service.lists.own_list import Collection, Summary, list_route, with_synonym
 from service.lists.summaries import Members, read_summary, summary_of
 from service.routes.events import RESUMED, event_stream
 from service.state import ServiceState, state_of
-from store.byte_limits import MAX_ID_BYTES, MAX_LIST_READ_BYTES
+from store.byte_limits import MAX_ANSWER_BYTES, MAX_ID_BYTES, MAX_LIST_READ_BYTES
 from store.jobs.types import Cancellation, Standing, interest_of_batch, kind_of
 from store.stored import read_stored
 from sweeps.row import SweepRow
 from sweeps.service.find_sweep import FoundSweep, find_sweep
 from sweeps.service.refused_work import refused_of
-from sweeps.service.sweep_answer import sweep_csv, sweep_json
 from sweeps.service.sweep_examples import CANCELLED, CSV, OVER, UNDER_WAY
 from sweeps.service.sweep_submission import submit_sweep
 from sweeps.stored_sweeps import Sweeps
@@ -54,8 +59,10 @@ from sweeps.sweep_request import (
     SweepRequest,
     kind_of_base,
 )
-from sweeps.table import TableQuery, WrongQuery, check_states
+from sweeps.table import Page, TableQuery, WrongQuery, as_csv, check_states, page_of
 
+_HEAD_BYTES = 64
+"""For what surrounds the rows of an answer."""
 SCOPE_OF_KIND = {"compilations": "compile", "launches": "launch"}
 EXAMPLES = {
     "block sizes and warps": EXAMPLE,
@@ -298,3 +305,70 @@ async def _withdraw(state: ServiceState, caller: Caller, sweep_id: str, job_id: 
         case _:
             raise ValueError(f"no row of a sweep waits for what is in the lane of {kind}")
     await state.jobs.withdraw(job_id, interest_of_batch(sweep_id), record)
+
+
+async def sweep_json(state: ServiceState, sweep: FoundSweep, query: TableQuery) -> Sequence[bytes]:
+    """Return the sweep with the rows that are asked for and fit, in parts.
+
+    Raises ProblemRaised (422).
+    """
+    return await state.threads.run(_json, sweep, query)
+
+
+async def sweep_csv(state: ServiceState, sweep: FoundSweep, query: TableQuery) -> bytes:
+    """Return the rows that are asked for as a table. Raises ProblemRaised: 422, or 413."""
+    return await state.threads.run(_csv, sweep, query)
+
+
+def _json(sweep: FoundSweep, query: TableQuery) -> Sequence[bytes]:
+    page, rows = _page(sweep, query), sweep.rows
+    pruned = Counter(row["pruned"]["reason"] for row in rows if row["pruned"])
+    end: Mapping[str, Any] = sweep.end.model_dump(mode="json")
+    axes = [{"name": axis.name, "values": axis.values} for axis in sweep.plan.axes]
+    answer = {
+        "id": sweep.job.id,
+        "url": sweep_url(sweep.job.id),
+        "state": sweep.end.state,
+        "kind": sweep.plan.kind,
+        "axes": axes,
+        "counts": dict(Counter(row["state"] for row in rows)),
+        "total": len(rows),
+        "matched": page.matched,
+        "winners": end["winners"],
+        "search": end["search"],
+        "budget_ended": end["budget_ended"],
+        "pruned": dict(pruned),
+        "assumptions": [asdict(item) for item in sweep.job.assumptions],
+        "note": end["note"],
+        "problem": end["problem"],
+    }
+    room, written = AnswerRoom(MAX_ANSWER_BYTES), list[bytes]()
+    room.take(len(orjson.dumps(answer)) + _HEAD_BYTES)
+    for row in page.rows:
+        part = orjson.dumps(row)
+        if not room.take(len(part) + 1):
+            break
+        written += [part, b","]
+    count = len(written) // 2
+    is_cut = count < len(page.rows)
+    answer["next_offset"] = query.offset + count if is_cut else None
+    return [orjson.dumps(answer)[:-1] + b',"rows":[', *written[:-1], b"]}"]
+
+
+def _csv(sweep: FoundSweep, query: TableQuery) -> bytes:
+    axes = [axis.name for axis in sweep.plan.axes]
+    table = as_csv(_page(sweep, query).rows, axes).encode()
+    if len(table) > MAX_ANSWER_BYTES:
+        detail = (
+            f"These rows have more than {MAX_ANSWER_BYTES} bytes as CSV; ask for fewer with "
+            "`limit` and `offset`"
+        )
+        raise ProblemRaised("too_large", detail, limit=MAX_ANSWER_BYTES)
+    return table
+
+
+def _page(sweep: FoundSweep, query: TableQuery) -> Page:
+    try:
+        return page_of(sweep.rows, query, [axis.name for axis in sweep.plan.axes])
+    except WrongQuery as wrong:
+        raise ProblemRaised("invalid_request", str(wrong), parameter=wrong.parameter) from None

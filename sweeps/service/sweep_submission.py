@@ -1,13 +1,18 @@
 """From the body of a sweep to its job: expanded, checked as far as the base goes, and queued.
 
 Errors of the request are reported immediately; errors of one variant are in its row later.
+Before a sweep is planned, workers read what the autotuners of its sources try: each reading is an
+inspection, kept and shared as those are.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import orjson
 
+from compiler.autotune import AutotuneReading
+from compiler.inspection import Inspection, InspectRequest, inspect_job
 from compiler.rejection import FieldError, RequestRejected, did_you_mean, shown
 from compiler.request import limits
 from compiler.request.compile_request import CompileRequest
@@ -17,19 +22,22 @@ from compiler.wanted import Unwanted
 from jobs.submission import JobOrder
 from launch.request.request_part import read
 from service.caller import Caller
+from service.compilations.derivations import inspect
 from service.file_digests import keep_texts
+from service.gather_limited import gather_limited
 from service.http.problems import ProblemRaised
 from service.provers import check_prover
 from service.state import ServiceState
 from service.toolchains import ToolchainSet
 from store.errors import QueueFull
 from store.own_lists import Listing
-from sweeps.autotune.autotuned_space import AutotunedSpace, contexts_of
+from store.stored import read_stored
+from sweeps.autotune.autotuned_space import AutotuneContext, AutotunedSpace, contexts_of
+from sweeps.autotune.configurations import AT as CONFIGURATIONS_AT
 from sweeps.axis_validation import check_axes, check_base, check_sources
 from sweeps.combinations import max_combinations
 from sweeps.error_location import BASE, COMPILATION, placed
 from sweeps.search.search_request import read_search
-from sweeps.service.autotuners import read_autotuners
 from sweeps.service.launch_base import LaunchBase, resolve_launch_base
 from sweeps.service.refused_work import MeasuredWork, RefusedWork
 from sweeps.space import AT, PlannedSweep, Space, planned, read_space
@@ -41,6 +49,10 @@ from sweeps.sweep_request import SweepRequest, check_contract, check_included
 from sweeps.table import WrongQuery, check_sort
 from sweeps.variant import Kind
 from sweeps.where import read_where
+
+MAX_READING_S = 60.0
+MAX_READINGS_AT_ONCE = 4
+_INSPECTED = ("module", "files", "absent", "kernel")
 
 
 async def submit_sweep(
@@ -277,3 +289,71 @@ async def _enqueue(state: ServiceState, job: SweepJob) -> None:
     except QueueFull:
         await state.store(Sweeps).forget(job.id, job.caller)
         raise
+
+
+async def read_autotuners(
+    state: ServiceState,
+    caller: Caller,
+    base: Mapping[str, Any],
+    kind: Kind,
+    contexts: Sequence[AutotuneContext],
+) -> dict[AutotuneContext, AutotuneReading]:
+    """Return the reading of each context.
+
+    Raises RequestRejected for a source that cannot be read, ProblemRaised (409) where no worker has
+    read it in time, QueueFull, StoreUnavailable.
+    """
+    inner = base.get("compilation") if kind == "launches" else base
+    compilation: Mapping[str, Any] = inner if isinstance(inner, dict) else {}
+    at = BASE + (COMPILATION if kind == "launches" else "")
+    offered = await state.toolchains.current()
+
+    async def read_one(context: AutotuneContext) -> AutotuneReading:
+        return await _read_one(state, caller, compilation, context, offered, at)
+
+    # the first wrong one raises
+    readings = await gather_limited(MAX_READINGS_AT_ONCE, contexts, read_one)
+    return dict(zip(contexts, readings, strict=True))
+
+
+async def _read_one(
+    state: ServiceState,
+    caller: Caller,
+    compilation: Mapping[str, Any],
+    context: AutotuneContext,
+    offered: ToolchainSet,
+    at: str,
+) -> AutotuneReading:
+    asked = {name: compilation[name] for name in _INSPECTED if compilation.get(name)}
+    asked |= {"source": context.source, "target": context.target}
+    try:
+        request = read(InspectRequest, asked, "")
+        limits.check(request, state.settings.request_limits)
+        job = inspect_job(request, offered.choose(context.triton), caller.namespace)
+    except RequestRejected as rejected:
+        errors = (FieldError(at + error.pointer, error.message) for error in rejected.errors)
+        raise type(rejected)(*errors) from None
+    _, record = await inspect(state, job, caller, MAX_READING_S)
+    if record is None:
+        detail = f"No worker has read the autotuner within {MAX_READING_S:g} s; post it again"
+        raise ProblemRaised("not_finished", detail)
+    found = read_stored(Inspection, record)
+    if found.autotune is None:
+        error = FieldError(CONFIGURATIONS_AT, _why(found, context))
+        if found.problem is not None and found.problem.needs:
+            raise _needing(error, found.problem.needs)
+        raise RequestRejected(error)
+    return found.autotune
+
+
+def _needing(error: FieldError, needs: Sequence[str]) -> ProblemRaised:
+    """Return the problem of a base whose modules were not all posted."""
+    detail = f"{error.pointer}: {error.message}"
+    return ProblemRaised("invalid_request", detail, errors=[error], needs=[*needs])
+
+
+def _why(found: Inspection, context: AutotuneContext) -> str:
+    said = found.problem.detail if found.problem is not None else "nothing was found"
+    lines = [f"line {item.line}: {item.message}" for item in found.diagnostics if item.line]
+    where = f" ({lines[0]})" if lines and lines[0] not in said else ""
+    return f"the autotuner cannot be read for {context.target}: {said}{where}"

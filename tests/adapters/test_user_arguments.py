@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapters.compiler_explorer.inferred_request import infer
+from adapters.compiler_explorer.compiling import infer
 from adapters.compiler_explorer.user_arguments import (
     MAX_CHARS,
     ArgumentsRefused,

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from service.http.problems import ProblemRaised
-from sweeps.service import sweep_answer
-from sweeps.service.sweep_answer import sweep_csv, sweep_json
+from sweeps.service import sweep_routes
+from sweeps.service.sweep_routes import sweep_csv, sweep_json
 from sweeps.sweep_record import SweepEnd
 from sweeps.table import TableQuery
 
@@ -45,7 +45,7 @@ async def test_rows_that_fit_are_all_there() -> None:
 async def test_an_answer_ends_early_and_has_the_offset_of_the_next_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sweep_answer, "MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(sweep_routes, "MAX_ANSWER_BYTES", 10_000)
     indices, offset = [], 0
     while offset is not None:
         size_bytes, answer = await answer_of(offset=offset)
@@ -58,7 +58,7 @@ async def test_an_answer_ends_early_and_has_the_offset_of_the_next_row(
 
 
 async def test_a_table_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_answer, "MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(sweep_routes, "MAX_ANSWER_BYTES", 10_000)
 
     with pytest.raises(ProblemRaised, match="ask for fewer with `limit`"):
         await sweep_csv(STATE, SWEEP, TableQuery())

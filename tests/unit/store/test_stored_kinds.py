@@ -41,7 +41,7 @@ WRITTEN_ALWAYS = {LaunchJob: {"allocations", "arguments", "source"}}
 """Members with defaults that other members of the same record need."""
 READ_OTHERWISE = {
     "adapters.compiler_explorer.compiling": "answers of the service that it is a part of",
-    "adapters.evaluators.flashinfer_tasks": "an id that a client sends",
+    "adapters.evaluators.flashinfer_bench_routes": "an id that a client sends",
     "service.routes.lessons": "a file of this package",
     "worker.launch.gpu.profile_lines": "what a child of this worker sent",
 }
