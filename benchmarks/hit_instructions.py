@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from service import lifespan
+from service import application
 from service.caller import ANONYMOUS
 from service.compilations.answer import Answer
 from service.compilations.response_cache import request_digest
@@ -71,7 +71,7 @@ def instructions(redis_url: str) -> int:
 
 
 async def hits(redis_url: str) -> None:
-    lifespan.FLUSH_S = 1e6  # what is written every few seconds is no part of a hit
+    application.FLUSH_S = 1e6  # what is written every few seconds is no part of a hit
     app = composed_app(ServiceSettings(redis_url=redis_url))
     async with app.router.lifespan_context(app):
         state = app.state.service

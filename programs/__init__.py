@@ -13,7 +13,7 @@ Start here. The path of a program, from POST to verdict:
 5. `tape/read_tape.py` reads the tape. User code ran in its writer's process, so it may be forged.
 6. `worker/program_kernels.py` has ordinary jobs compile the kernels that the tape launches.
 7. `worker/replay_child.py` replays the tape on the CPU device: in another child,
-   `replay/replay.py` runs its ops on real tensors, and never imports user code. On a GPU,
+   `replay/replay_tasks.py` runs its ops on real tensors, and never imports user code. On a GPU,
    `worker/gpu/program_replays.py` has the GPU's launcher do the same (`gpu/device_replay.py`).
 8. `worker/program_comparison.py` compares both calls with those of the reference, and returns the
    verdict by the rules of `launch/request/verdict.py`.

@@ -1,6 +1,6 @@
 """State shared by the routes of one process: stores, caches, settings and counters.
 
-`service.lifespan` makes it once. There is no logic here.
+`service.application` makes it once. There is no logic here.
 """
 
 from __future__ import annotations

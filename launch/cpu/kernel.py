@@ -1,8 +1,13 @@
-"""Makes a run form callable: compiles its text with the functions that it uses."""
+"""Makes a run form callable: compiles its text with the functions that it uses.
+
+Only loops without a number wait (`scf.while`); a function that has or calls one becomes a
+generator. The text is the compiler's own, never the user's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from types import CodeType, MappingProxyType
 from typing import Any
@@ -25,11 +30,9 @@ from launch.cpu import tensor_ops
 from launch.cpu.control_flow import Branch, Paths, Rounds, chosen, loop
 from launch.cpu.descriptors import BlockPointer, DescriptorAccesses, TensorDescriptor
 from launch.cpu.device_print_assert import DevicePrints
-from launch.cpu.lanes import check_extent, elementwise, map_elementwise, map_packs
 from launch.cpu.pointer import Pointer
 from launch.cpu.programs import ProgramInstances
 from launch.cpu.promises import Promises
-from launch.cpu.turn_text import text_in_turns
 from launch.cpu.undefined_lanes import UndefinedLanes
 
 _UNEVEN = 8
@@ -190,3 +193,156 @@ def _memory(memory: Any) -> Mapping[str, Any]:
 
 def _prints(prints: DevicePrints) -> Mapping[str, Any]:
     return {"check": prints.check, "show": prints.show, "assume": prints.assume}
+
+
+def elementwise(programs: ProgramInstances, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` for tensors whose last axis is the programs."""
+
+    def over_lanes(*tensors: Array) -> Any:
+        arrays = np.broadcast_arrays(*tensors)
+        shape = arrays[0].shape
+        with programs.lanes(shape):
+            made = function(*[array.reshape(-1) for array in arrays])
+        rows = made if isinstance(made, tuple) else (made,)
+        shaped = tuple(np.broadcast_to(row, (arrays[0].size,)).reshape(shape) for row in rows)
+        return shaped if isinstance(made, tuple) else shaped[0]
+
+    if programs.count == 1:
+        return over_lanes
+
+    def over_lanes_of_all(*tensors: Array) -> Any:
+        """Broadcast to every program if some are inactive, since lanes may then differ."""
+        if programs.active is None:
+            return over_lanes(*tensors)
+        wide = [np.broadcast_to(t, (*t.shape[:-1], programs.count)) for t in tensors]
+        return over_lanes(*wide)
+
+    return over_lanes_of_all
+
+
+def map_packs(
+    programs: ProgramInstances, function: Callable[..., Any], pack: int, *tensors: Array
+) -> Any:
+    """Return the results of `function` for each `pack` neighbours of all tensors."""
+    arrays = np.broadcast_arrays(*tensors)
+    shape = arrays[0].shape
+    rows = [array.reshape(shape[0], -1, pack) for array in arrays]
+    each = [row[:, :, place] for row in rows for place in range(pack)]
+    made = map_elementwise(programs, function, *each)
+    made = made if isinstance(made, tuple) else (made,)
+    found = tuple(
+        np.stack(made[first : first + pack], -1).reshape(-1, *shape[1:])
+        for first in range(0, len(made), pack)
+    )
+    return found if len(found) > 1 else found[0]
+
+
+def map_elementwise(
+    programs: ProgramInstances, function: Callable[..., Any], *tensors: Array
+) -> Any:
+    """Return the results of `function` for each element of tensors with the leading axis first."""
+    made = elementwise(programs, function)(*[np.moveaxis(tensor, 0, -1) for tensor in tensors])
+    if isinstance(made, tuple):
+        return tuple(np.moveaxis(row, -1, 0) for row in made)
+    return np.moveaxis(made, -1, 0)
+
+
+def check_extent(
+    programs: ProgramInstances, value: Any, shape: tuple[int, ...], made_by: str
+) -> None:
+    """Raise `AssertionError` unless `value` has `shape` after a leading axis of programs or of 1.
+
+    Pointers may be narrower: each access broadcasts them to the shape of its tile.
+    """
+    if isinstance(value, Pointer):
+        parts = [part.shape for part in (value.across, value.along) if part is not None]
+        for part in parts:
+            if part[0] not in (1, programs.count):
+                raise AssertionError(f"{made_by}: a pointer of {part} for {programs.count}")
+            np.broadcast_shapes(part[1:], shape)
+        return
+    found = np.shape(value)
+    if found[:1] not in ((1,), (programs.count,)) or found[1:] != shape:
+        raise AssertionError(f"{made_by}: {found}, but the part of one program is {shape}")
+
+
+def text_in_turns(text: str) -> ast.Module:
+    """Return the text's tree, whose functions yield after each decision of a loop to go on."""
+    module = ast.parse(text)
+    functions = {
+        statement.name: statement
+        for statement in module.body
+        if isinstance(statement, ast.FunctionDef)
+    }
+    passed = {name for function in functions.values() for name in _passed(function)}
+    waiting: set[str] = set()
+    while True:
+        further = {
+            name
+            for name, function in functions.items()
+            if name not in waiting | passed
+            and any(_waits(node) or _called(node) in waiting for node in _own(function))
+        }
+        if not further:
+            break
+        waiting |= further
+    for name in waiting:
+        _Turning(waiting).generic_visit(functions[name])
+    return ast.fix_missing_locations(module)
+
+
+def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, except those of functions in it."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, ast.FunctionDef | ast.Lambda):
+            yield node
+            pending += ast.iter_child_nodes(node)
+
+
+def _called(node: ast.AST) -> str | None:
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return node.func.id if is_call else None  # type: ignore[attr-defined]
+
+
+def _passed(function: ast.FunctionDef) -> set[str]:
+    """Return the names that a function uses as values, or in functions that it defines."""
+    names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    counts = [_called(node) for node in _own(function)]
+    loads = [node.id for node in ast.walk(function) if isinstance(node, ast.Name)]
+    return {name for name in names if loads.count(name) > counts.count(name)}
+
+
+def _waits(node: ast.AST) -> bool:
+    """Return True for `if not rounds.go_on(...):`."""
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.UnaryOp)
+        and isinstance(node.test.operand, ast.Call)
+        and isinstance(node.test.operand.func, ast.Attribute)
+        and node.test.operand.func.attr == "go_on"
+    )
+
+
+class _Turning(ast.NodeTransformer):
+    def __init__(self, waiting: set[str]) -> None:
+        self._waiting = waiting
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        if not _waits(node):
+            return node
+        return [node, ast.copy_location(ast.Expr(ast.Yield(None)), node)]
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if _called(node) not in self._waiting:
+            return node
+        return ast.copy_location(ast.YieldFrom(node), node)

@@ -1,18 +1,20 @@
 """Routes of programs: POST, GET, DELETE, tapes and events. A program belongs to its caller."""
 
+import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from programs.program_record import Program
+from programs.program_record import Program, ProgramKernel
 from programs.program_request import (
     EXAMPLE,
     FUNCTION_EXAMPLE,
     TIMED_EXAMPLE,
     WARMING_EXAMPLE,
 )
-from programs.receipt import Receipt
+from programs.receipt import Receipt, receipt_of, receipt_payload, signed_bytes
 from programs.service.program_examples import (
     ANSWERS,
     CANCELLED,
@@ -21,15 +23,167 @@ from programs.service.program_examples import (
     TAPE_TEXT,
     UNDER_WAY,
 )
-from programs.service.program_files import WhichTape, receipt_answer, tape_answer
 from programs.service.program_submission import PROGRAMS
+from programs.stored_programs import StoredProgram
+from programs.tape.flow import KernelsEffects
 from programs.tape.json_schema import TAPE_SCHEMA
+from programs.tape.kernel_effects import NO_EFFECTS, KernelEffects, united_effects
+from programs.tape.read_tape import read_tape
+from programs.tape.schema import InvalidTape, Tape
+from programs.tape.tape_text import tape_text
+from service import VERSION
 from service.http.event_data import CaseEvent, FinishedEvent, QueuedEvent, StartedEvent
 from service.http.openapi import answer_of, header
+from service.http.problems import ProblemRaised
+from service.http.validators import Caching, validated
 from service.lists.own_list import Summary
 from service.lists.summaries import Members, owned
+from service.receipt_key import ReceiptKey
+from service.routes.artifacts import blob_response
 from service.routes.owned_job_routes import SCOPE, OwnedRoutes, RouteText, add_owned_routes
-from service.state import state_of
+from service.state import ServiceState, state_of
+from store.frames import digested
+from store.stored import read_stored
+
+WhichTape = Literal["candidate", "reference"]
+PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Accept, Accept-Encoding"}
+MAX_TAPE_BYTES = 2 << 20
+"""Limit of a tape shown as text: parsing takes a second per 4 MB, in this process."""
+_TEXT = "text/plain"
+_WEIGHT = re.compile(r"q=(0(?:\.\d{1,3})?|1(?:\.0{1,3})?)")
+
+
+async def tape_answer(
+    request: Request, state: ServiceState, program_id: str, stored: StoredProgram, which: WhichTape
+) -> Response:
+    """Return the tape of the program, or of its reference.
+
+    Raises ProblemRaised: 409 while it may still be recorded, 404 if it was not recorded, 410 if it
+    has left the cache.
+    """
+    digest = stored.tapes.get(which)
+    if digest is None:
+        raise await _missing(state, program_id, which)
+    if prefers_text(request.headers.get("accept", "")):
+        data = await state.blobs.get(digest)
+        if data is not None and len(data) > MAX_TAPE_BYTES:
+            raise _unavailable(f"it has {len(data)} bytes, more than {MAX_TAPE_BYTES}")
+        if data is not None:
+            result = await state.jobs.result(program_id)
+            record = None if result is None else result.record
+            # in a thread: both may be long
+            text = await state.threads.run(_readable, data, record, which)
+            headers = PRIVATE | {"ETag": f'"{await digested(text)}"'}
+            return Response(text, headers=headers, media_type=_TEXT)
+    elif response := await blob_response(request, state, digest, "application/json", PRIVATE):
+        response.headers["Vary"] = PRIVATE["Vary"]
+        return response
+    raise ProblemRaised("evicted", "The tape has left the cache; post the program again")
+
+
+async def _missing(state: ServiceState, program_id: str, which: WhichTape) -> ProblemRaised:
+    if await state.jobs.state(program_id) is not None:
+        detail = f"The {which} is not recorded yet. Ask again, or wait for the program"
+        return ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
+    if which == "reference":
+        detail = "There is no tape of a reference: none was posted, or it was not recorded"
+        return ProblemRaised("not_found", detail)
+    detail = "The program was not recorded: see its `problem`"
+    return ProblemRaised("not_found", detail)
+
+
+def prefers_text(accept: str) -> bool:
+    """Return True if `Accept` prefers plain text to JSON (RFC 9110, 12.5.1)."""
+    weights = dict(map(_weighed, accept.split(",")))
+    return weights.get(_TEXT, 0.0) > weights.get("application/json", 0.0)
+
+
+def _weighed(part: str) -> tuple[str, float]:
+    name, _, parameters = part.partition(";")
+    weight = _WEIGHT.search(parameters)
+    return name.strip().lower(), float(weight[1]) if weight else 1.0
+
+
+def _readable(data: bytes, record: bytes | None, which: WhichTape) -> bytes:
+    """Return a tape as text; `record` is its program's, None before that has finished."""
+    try:
+        tape = read_tape(data)
+    except InvalidTape as forged:  # recorded by a version of tritond with other checks
+        raise _unavailable(str(forged)) from None
+    kernels = () if record is None else _compiled(read_stored(Program, record), which)
+    return tape_text(tape, _effects(tape, kernels)).encode()
+
+
+def _compiled(program: Program, which: WhichTape) -> Sequence[ProgramKernel]:
+    if which == "candidate":
+        return program.kernels
+    return program.reference.kernels if program.reference is not None else ()
+
+
+def _effects(tape: Tape, kernels: Sequence[ProgramKernel]) -> KernelsEffects:
+    """Return the effects of those kernels of a tape that were compiled.
+
+    Kernels that were defined at the same line, for instance by a factory, share their effects.
+    """
+    at: dict[tuple[str, str | None, int | None], KernelEffects | None] = {}
+    for kernel in kernels:
+        if kernel.problem is None:
+            place = (kernel.name, kernel.file, kernel.line)
+            at[place] = united_effects(at.get(place, NO_EFFECTS), _of(kernel))
+    places = {name: (one.name, one.file, one.line) for name, one in tape.kernels.items()}
+    return {name: at[place] for name, place in places.items() if place in at}
+
+
+def _of(kernel: ProgramKernel) -> KernelEffects | None:
+    if kernel.reads is None or kernel.writes is None:
+        return None
+    return KernelEffects(frozenset(kernel.reads), frozenset(kernel.writes))
+
+
+def _unavailable(why: str) -> ProblemRaised:
+    detail = f"This tape cannot be shown as text ({why}). Request it as application/json"
+    return ProblemRaised("not_found", detail)
+
+
+async def receipt_answer(
+    request: Request, state: ServiceState, program_id: str, stored: StoredProgram
+) -> Response:
+    """Return the receipt of a program.
+
+    Raises ProblemRaised: 409 before the program has ended, 404 if nothing ran or the service has
+    no key, 410 if a part of the receipt has left the cache.
+    """
+    key = state.receipt_key
+    if key is None:
+        detail = "This service signs no receipts: its operator can set TRITOND_RECEIPT_KEY_FILE"
+        raise ProblemRaised("not_found", detail)
+    result = await state.jobs.result(program_id)
+    if result is None:
+        if await state.jobs.state(program_id) is not None:
+            detail = "The program has not ended. Ask again, or wait for the program"
+            raise ProblemRaised("not_finished", detail, headers={"Retry-After": "1"})
+        raise ProblemRaised("not_found", "The program has expired; post it again")
+    if stored.receipt is None:
+        detail = "There is no receipt, since the program was not judged: see its `problem`"
+        raise ProblemRaised("not_found", detail)
+    work = await state.blobs.get(stored.receipt)
+    if work is None:
+        raise ProblemRaised("evicted", "The receipt has left the cache; post the program again")
+    tapes = {
+        whose: (digest, await state.blobs.get(digest)) for whose, digest in stored.tapes.items()
+    }
+    # in a thread: all of it may be long
+    text = await state.threads.run(_signed, key, result.record, work, tapes)
+    return await validated(request, text, Caching.FINAL, {})
+
+
+def _signed(
+    key: ReceiptKey, record: bytes, work: bytes, tapes: dict[str, tuple[str, bytes | None]]
+) -> bytes:
+    payload = receipt_payload(record, work, tapes, VERSION)
+    receipt = receipt_of(payload, key.id, key.sign(signed_bytes(payload)))
+    return receipt.model_dump_json().encode()
+
 
 Which = Literal["candidate", "reference"]
 MAX_CHARS = 100

@@ -10,8 +10,7 @@ from typing import Any
 from compiler.front import tasks
 from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.cpu.grid_run import run_grid
-from launch.cpu.tuned_run import tuning_findings
-from launch.cpu.undefined_runs import undefined_values
+from launch.cpu.run_kernel import tuning_findings, undefined_values
 from launch.messages import Finding, RunOrder, TuningOrder
 from tests.differential.races.kernel import RandomKernel, kernel_of
 from tests.differential.small_launches import (

@@ -10,7 +10,7 @@ from compiler.diff import stage_text
 from compiler.export.ptx import read_entry
 from compiler.front.diagnosis import wording
 from compiler.instructions import instruction_mix
-from compiler.lines import assembly, llvm_ir, mlir, sass
+from compiler.lines import assembly, line_map, mlir, sass
 from compiler.ttir_to_numpy import generic_form
 from launch.checks import precision_causes
 from programs.tape.kernel_effects import kernel_effects
@@ -102,7 +102,7 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ),
     ),
     "lines of LLVM IR": (
-        llvm_ir.map_llvm_ir,
+        line_map.map_llvm_ir,
         (
             "define x\n",
             "  %1 = a !dbg !1\n",

@@ -21,7 +21,7 @@ UNPICKLES = re.compile(
 )
 LOADED = """
 import json, sys
-import service.application, service.lifespan, service.server
+import service.application, service.application, service.server
 paths = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
 print(json.dumps([path for path in paths if path]))
 """

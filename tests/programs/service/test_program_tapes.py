@@ -14,7 +14,7 @@ from compiler.problem import failure_problem
 from programs.program_record import ProgramKernel
 from programs.program_request import EXAMPLE
 from programs.service.program_examples import TAPE, TAPE_TEXT
-from programs.service.program_files import MAX_TAPE_BYTES
+from programs.service.program_routes import MAX_TAPE_BYTES
 from tests.programs.service.conftest import PROGRAMS, ScriptedRecorder
 
 OF_REFERENCE = TAPE | {"torch": "2.13.0+reference"}

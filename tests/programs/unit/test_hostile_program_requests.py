@@ -12,7 +12,7 @@ from compiler.request.limits import RequestLimits
 from programs.program_job import ProgramJob
 from programs.program_kind import PROGRAM
 from programs.program_request import EXAMPLE, ProgramRequest
-from programs.service.checked_request import check_program
+from programs.service.program_submission import check_program
 from service.http.body import parse_body
 from service.http.problems import ProblemRaised, problem_of_rejection
 from tests.programs.unit.queued_programs import queued

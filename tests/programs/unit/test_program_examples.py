@@ -9,7 +9,7 @@ import pytest
 from programs.program_record import Program
 from programs.program_request import ProgramRequest
 from programs.service.program_examples import TAPE
-from programs.service.program_files import prefers_text
+from programs.service.program_routes import prefers_text
 from programs.tape.read_tape import read_tape
 from tests.unit.service.applications import document
 

@@ -9,7 +9,7 @@ from compiler.rejection import RequestRejected
 from compiler.request.limits import RequestLimits, RequestTooLarge
 from programs.program_job import CANDIDATE, REFERENCE, ProgramEntry, entries_of
 from programs.program_request import EXAMPLE, FUNCTION_EXAMPLE, ProgramRequest
-from programs.service.checked_request import check_program
+from programs.service.program_submission import check_program
 from service.http.body import parse_body
 
 LIMITS = RequestLimits()

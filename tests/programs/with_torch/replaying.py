@@ -12,8 +12,8 @@ import torch
 from compiler.target import Target
 from programs.replay.live_tensors import in_order
 from programs.replay.operators import DTYPES
-from programs.replay.replay import replay
 from programs.replay.replay_order import KernelText, ReplayOrder, ReplayReport
+from programs.replay.replay_tasks import replay
 from tests.programs.with_torch.eager_recording import SEED
 
 GIB = 1 << 30

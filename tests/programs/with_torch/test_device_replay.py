@@ -146,7 +146,7 @@ def test_a_variable_of_a_kernels_module_is_reported_and_whether_it_changed(
     gpu.kernel("scale", counting)
     gpu.driver.variables[b"runs"] = (ctypes.addressof(runs), 4)
     importlib.import_module("programs.gpu.device_launches")
-    module = sys.modules["programs.gpu.module_variables"]
+    module = sys.modules["programs.gpu.device_launches"]
     variables = ModuleGlobals((ModuleGlobal("runs", 4, False),), 0, uses_heap=False)
     monkeypatch.setattr(module, "read_globals", lambda _: variables)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.secret_files import InvalidSecretFile, read_secret_files
+from service.command import InvalidSecretFile, read_secret_files
 
 
 def test_a_file_takes_the_place_of_its_variable(tmp_path: Path) -> None:

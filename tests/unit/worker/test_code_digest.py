@@ -23,7 +23,7 @@ from worker.code_digest import (
 RUNS_NO_COMPILATION = [
     "compiler/proof/linear.py",
     "launch/cpu/run_kernel.py",
-    "programs/replay/replay.py",
+    "programs/replay/replay_tasks.py",
     "worker/launch/do_launch.py",
 ]
 

@@ -1,6 +1,6 @@
 """Uniform numbers of a seed, as numbers that a kernel can make them of. Knows no CUDA.
 
-They are those of `launch.buffers.random_values`, which can be made on a GPU bit for bit: integers,
+They are those of `launch.buffers.initial_values`, which can be made on a GPU bit for bit: integers,
 and float64 products and sums, rounded once to the stored type.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.lines.llvm_ir import map_llvm_ir
+from compiler.lines.line_map import map_llvm_ir
 from compiler.lines.source_location import SourceLine
 
 LLIR = """\

@@ -7,9 +7,8 @@ import pytest
 
 from compiler.rejection import RequestRejected
 from compiler.request.compile_request import CompileRequest
-from compiler.request.resolution import resolve
+from compiler.request.resolution import read_jit_data, resolve
 from compiler.request.signature import parse_specialization
-from compiler.request.specialization_data import read_jit_data
 from tests.unit.compiler.vector_add import TOOLCHAIN, VECTOR_ADD, key
 
 HOOKED: dict[str, Any] = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from launch.buffers import random_values
+from launch.buffers import initial_values
 from launch.buffers.element_types import STORED, cast
-from launch.buffers.random_values import random_elements
+from launch.buffers.initial_values import random_elements
 
 finite = st.floats(-1e6, 1e6)
 integers = st.integers(-(2**63), 2**64)
@@ -51,7 +51,7 @@ def same_bits(one, other):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(inits, st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 100))
 def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
-    monkeypatch.setattr(random_values, "PIECE", 7)
+    monkeypatch.setattr(initial_values, "PIECE", 7)
     described = {**init, "seed": seed}
 
     assert same_bits(
@@ -63,9 +63,9 @@ def test_pieces_are_of_one_stream(monkeypatch, init, seed, dtype, count):
 @given(inits, st.integers(0, 2**64 - 1), st.sampled_from(sorted(STORED)), st.integers(0, 900),
        st.integers(1, 9))  # fmt: skip
 def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, init, seed, dtype, count, threads):
-    monkeypatch.setattr(random_values, "PIECE", 7)
-    monkeypatch.setattr(random_values, "SPAN", 50)
-    monkeypatch.setattr(random_values, "_threads", lambda: threads)
+    monkeypatch.setattr(initial_values, "PIECE", 7)
+    monkeypatch.setattr(initial_values, "SPAN", 50)
+    monkeypatch.setattr(initial_values, "_threads", lambda: threads)
     described = {**init, "seed": seed}
 
     assert same_bits(
@@ -75,9 +75,9 @@ def test_threads_begin_in_the_middle_of_the_stream(monkeypatch, init, seed, dtyp
 
 @pytest.mark.parametrize("high", [2, 10, 2**31 + 7, 2**32, 2**32 + 1, 2**62 + 2**61, 2**63])
 def test_integers_that_throw_draws_away_are_shared_all_the_same(monkeypatch, high):
-    monkeypatch.setattr(random_values, "_threads", lambda: 5)
+    monkeypatch.setattr(initial_values, "_threads", lambda: 5)
     init = {"kind": "randint", "seed": 3, "low": 0, "high": high}
-    count = 3 * random_values.SPAN + 17
+    count = 3 * initial_values.SPAN + 17
 
     assert same_bits(random_elements(init, count, "i64"), gather_limited(init, count, "i64"))
 
@@ -98,28 +98,28 @@ def test_an_unknown_distribution_is_refused(init, count):
 
 @pytest.mark.parametrize("kind", ["uniform", "normal"])
 def test_large_ones_are_made_on_several_threads(monkeypatch, kind):
-    monkeypatch.setattr(random_values, "_threads", lambda: 3)
+    monkeypatch.setattr(initial_values, "_threads", lambda: 3)
     ran = set()
-    cast_of = random_values.cast
+    cast_of = initial_values.cast
 
     def noted(values, name):
         ran.add(threading.current_thread())
         return cast_of(values, name)
 
-    monkeypatch.setattr(random_values, "cast", noted)
-    monkeypatch.setattr(random_values, "cast", noted)
+    monkeypatch.setattr(initial_values, "cast", noted)
+    monkeypatch.setattr(initial_values, "cast", noted)
     init = {"kind": kind, "seed": 9}
-    made = random_elements(init, 3 * random_values.SPAN + 1, "fp32")
+    made = random_elements(init, 3 * initial_values.SPAN + 1, "fp32")
 
     assert ran - {threading.main_thread()}
     assert same_bits(made, gather_limited(init, made.size, "fp32"))
 
 
 def test_threads_that_are_out_of_step_leave_it_to_one(monkeypatch):
-    monkeypatch.setattr(random_values, "_threads", lambda: 3)
-    monkeypatch.setattr(random_values, "_firsts", lambda _: None)
+    monkeypatch.setattr(initial_values, "_threads", lambda: 3)
+    monkeypatch.setattr(initial_values, "_firsts", lambda _: None)
     init = {"kind": "normal", "seed": 9}
-    made = random_elements(init, 2 * random_values.SPAN, "fp32")
+    made = random_elements(init, 2 * initial_values.SPAN, "fp32")
 
     assert same_bits(made, gather_limited(init, made.size, "fp32"))
 
@@ -130,11 +130,11 @@ def test_behind_walls_one_thread_makes_the_same(monkeypatch, why):
         raise RuntimeError("can't start new thread") if why == "no thread" else PermissionError
 
     if why == "no thread":
-        monkeypatch.setattr(random_values, "_threads", lambda: 2)
+        monkeypatch.setattr(initial_values, "_threads", lambda: 2)
         monkeypatch.setattr(threading.Thread, "start", refuse)
     else:
         monkeypatch.setattr(os, "sched_getaffinity", refuse)
     init = {"kind": "uniform", "seed": 9}
-    count = 2 * random_values.SPAN
+    count = 2 * initial_values.SPAN
 
     assert same_bits(random_elements(init, count, "bf16"), gather_limited(init, count, "bf16"))
