@@ -5,19 +5,16 @@ the file are skipped: the service has Triton, and reports missing modules.
 """
 
 import ast
-import re
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from tritonc.packages.module_sources import read_text
+from tritonc.packages.module_sources import MAX_LEVELS, parsed, read_text
 from tritonc.service_errors import TritoncError
 
 MAX_FILES = 512  # in one request
 MAX_BYTES = 4 << 20  # in total
-MAX_LEVELS, MAX_NAME_CHARS = 64, 200
-_DEEP_NAME = re.compile(r"(?<![\w.])(?:\w++[\s\\]*+\.[\s\\]*+)" f"{{{MAX_LEVELS}}}")
+MAX_NAME_CHARS = 200
 _NEVER_LOCAL = sys.stdlib_module_names | {"triton"}
 
 
@@ -78,7 +75,7 @@ def _imported(
 
     `at` is the path of the text for the service, and `folder` its folder on this machine.
     """
-    for node in ast.walk(_parsed(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _absolute(alias.name.split("."), roots)
@@ -117,14 +114,3 @@ def _found(words: list[str], root: Path) -> Iterator[tuple[PurePosixPath, Path]]
         if (root / written).is_file():
             yield written, root / written
             return
-
-
-def _parsed(text: str) -> ast.AST:
-    """Return the syntax tree; invalid Python imports nothing, and the service reports it."""
-    if _DEEP_NAME.search(text):
-        return ast.Module([], [])  # no file has such a name, and parsing it takes quadratic memory
-    try:
-        with warnings.catch_warnings(action="ignore"):  # about the user's own string literals
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])

@@ -5,12 +5,12 @@ instruction. The text is not executed.
 """
 
 import ast
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.packages.module_sources import parsed
 
 MAX_TEXT_CHARS = 160
 
@@ -60,13 +60,7 @@ class SourceLines:
 def _statement_starts(text: str) -> dict[int, int]:
     """Return the first line of the statement by each further line; for blocks that of the head."""
     starts: dict[int, int] = {}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes in the user's string literals
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return starts
-    for node in ast.walk(tree):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.stmt):
             body = getattr(node, "body", None)
             end = body[0].lineno - 1 if body else node.end_lineno or node.lineno

@@ -1,7 +1,10 @@
 """The texts of modules by their dotted names: from folders, or from a running process."""
 
+import ast
 import linecache
+import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -13,6 +16,10 @@ from typing import Protocol
 from tritonc.local_file import bounded_bytes, text_of
 from tritonc.packages.module_place import INIT, LIBRARIES, ModulePlace, place_of
 
+MAX_LEVELS = 64
+"""The most dots in the name of a module that a file can have."""
+_DEEP_NAME = re.compile(r"(?<![\w.])(?:\w++[\s\\]*+\.[\s\\]*+)" f"{{{MAX_LEVELS}}}")
+
 ReadText = Callable[[Path], str]
 """Returns the text of a file. Raises OSError."""
 
@@ -20,6 +27,20 @@ ReadText = Callable[[Path], str]
 def read_text(path: Path) -> str:
     """Return the text of a Python file. Raises OSError, also for invalid encodings."""
     return text_of(bounded_bytes(path), str(path))
+
+
+def parsed(text: str) -> ast.AST:
+    """Return the syntax tree, an empty one for invalid Python, which the service reports.
+
+    Also for names of more than MAX_LEVELS: no file has one, and parsing takes quadratic memory.
+    """
+    if _DEEP_NAME.search(text):
+        return ast.Module([], [])
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about the user's own string literals
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 @dataclass(frozen=True, slots=True)

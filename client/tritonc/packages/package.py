@@ -5,7 +5,6 @@ and names the modules that the kernel needs; these are sent, or listed as absent
 """
 
 import ast
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tritonc.packages.module_sources import (
     ModuleText,
     ReadText,
     parents_of,
+    parsed,
     read_text,
 )
 
@@ -242,12 +242,9 @@ def _imported_names(text: str, module: str) -> set[str]:
     """
     if len(text) > _MAX_CHARS:
         return set()
-    try:
-        with warnings.catch_warnings(action="ignore"):  # about the user's own string literals
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    return {name for node in ast.walk(tree) for name in _names(node, module.split(".")[:-1])}
+    return {
+        name for node in ast.walk(parsed(text)) for name in _names(node, module.split(".")[:-1])
+    }
 
 
 def _names(node: ast.AST, package: list[str]) -> Iterator[str]:

@@ -51,9 +51,9 @@ def many_cells() -> None:
 
 
 def large_sources() -> None:
-    for number in range(20):
-        Path(f"k{number}.py").write_text("#" * (4 << 20))
-    kernels = (f"[kernels.k{number}]\nsource = 'k{number}.py'\n" for number in range(20))
+    for number in range(17):
+        Path(f"k{number}.py").write_text(("#" * 127 + "\n") * (4 << 13))
+    kernels = (f"[kernels.k{number}]\nsource = 'k{number}.py'\n" for number in range(17))
     FILE.write_text("[matrix]\ntargets = ['cuda:90']\n" + "".join(kernels))
 
 
@@ -122,10 +122,10 @@ def test_an_import_that_no_file_can_have_is_left_to_the_service(
 
 def test_one_file_may_have_many_kernels(service: GateService) -> None:
     """It is read once, so it counts once."""
-    SOURCE.write_text("#" * (1 << 20) + "\n" + KERNEL)
+    SOURCE.write_text(("#" * 127 + "\n") * (3 << 13) + KERNEL)
     kernels = (
         f"[kernels.k{n}]\nsource = 'double.py'\nkernel = 'double'\nsignature = '*fp32'\n"
-        for n in range(100)
+        for n in range(22)
     )
     FILE.write_text("[matrix]\ntargets = ['cuda:90']\n" + "".join(kernels))
 
