@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from compiler.proof.access_reader import accesses_of, lanes
 from compiler.proof.ending import MayNotEnd, ends, refuse_while_loops
-from compiler.proof.fusion import Form, Fusions, is_sum, product_of
+from compiler.proof.fusion import Build, Form, Fusions, is_sum, product_of
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import (
     TRUE,
@@ -67,13 +67,13 @@ class StoredValues:
     """The form of the kernel, where in `doubt` only an equal one stores equal values."""
 
 
-def equivalent(a: Prover, b: Prover) -> Conclusion:
+def equivalent(a: Prover, b: Prover, build: Build) -> Conclusion:
     """Compare two kernels: "proved" or "unknown". Raises ProofLimitReached."""
     try:
-        one, other = stored_values(a), stored_values(b)
+        one, other = stored_values(a, build), stored_values(b, build)
     except (NotComparable, MayNotEnd, Unsupported) as error:
         return Conclusion("unknown", reason=str(error))
-    reason = _difference(one, other)
+    reason = _difference(one, other, build)
     under = one.under | other.under
     if not reason:
         try:
@@ -87,7 +87,7 @@ def equivalent(a: Prover, b: Prover) -> Conclusion:
     return Conclusion("proved", under)
 
 
-def _difference(one: StoredValues, other: StoredValues) -> str:
+def _difference(one: StoredValues, other: StoredValues, build: Build) -> str:
     """Return why two kernels may store other values, "" if they do not."""
     if one.base != other.base:
         return f"one stores {one.base}, the other {other.base}"
@@ -95,7 +95,8 @@ def _difference(one: StoredValues, other: StoredValues) -> str:
         return f"{one.base} has another extent in each contract"
     if one.tree != other.tree:
         return "their values are computed by different operations"
-    return "" if one.form == other.form else one.doubt or other.doubt
+    is_alike = build.is_alike or not build.branches_at_masks
+    return "" if is_alike and one.form == other.form else one.doubt or other.doubt
 
 
 def _stores(prover: Prover, values: StoredValues) -> Statements:
@@ -132,7 +133,7 @@ def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: Symbol
     return is_satisfiable([*a.reaching(one), *beside], sizes, a.linear.effort)
 
 
-def stored_values(prover: Prover) -> StoredValues:
+def stored_values(prover: Prover, build: Build) -> StoredValues:
     """Return what a kernel stores.
 
     Raises NotComparable, MayNotEnd, Unsupported, ProofLimitReached.
@@ -156,7 +157,7 @@ def stored_values(prover: Prover) -> StoredValues:
     if inside.verdict != "proved":
         raise NotComparable(f"the store to {base} is not proved to stay in bounds")
     given = [one for one in (store.path, store.mask) if one != TRUE]
-    fusions = Fusions(prover.evaluator.structure)
+    fusions = Fusions(prover.evaluator.structure, build)
     reader = _TreeReader(prover, base, offset, given, fusions)
     value = store.operation.operands[1]
     tree = reader.tree(value, lanes(prover.unknowns, shape_of(value.type)))

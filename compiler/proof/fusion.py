@@ -6,6 +6,9 @@ other uses of the product. So a product is fused alike in two kernels if nothing
 block is between it and its uses, and it has as many of them; or if the kernels have one form.
 A function of libdevice is compiled with the kernel: it may end with a product, and begin with a
 sum.
+
+For AMD, a masked access is a branch, and so may be a function. Which of them are merged depends on
+the size of tiles, on hints of arguments and on the number of warps, so these must be the same, too.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass, field
 
 from compiler.proof.structure import Structure
 from compiler.proof.terms import Path, bits_of_element, line_of
+from compiler.proof.triton_operations import masked_operands
 from compiler.ttir_to_numpy.ir import Operation, Value, inside
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
@@ -39,6 +43,21 @@ _FUNCTIONS_OF_F64 = frozenset({"math.exp", "math.exp2"})
 _DIVISIONS = frozenset({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"})
 """A division of 64 bits ends a block: the compiler first tries whether 32 bits are enough."""
 _MAX_BITS_OF_DIVISION = 32
+_FUNCTIONS_FOR_AMD = frozenset({"math.exp", "math.exp2", "math.rsqrt", "math.sqrt"})
+_NAME_OF_FUNCTION = "sym_name"
+
+
+@dataclass(frozen=True)
+class Build:
+    """The way to compile two kernels: for a backend of Triton, and with the same options or not."""
+
+    backend: str
+    is_alike: bool
+
+    @property
+    def branches_at_masks(self) -> bool:
+        """True if a masked access may end a basic block; for NVIDIA it is one instruction."""
+        return self.backend != "cuda"
 
 
 @dataclass(frozen=True)
@@ -59,6 +78,7 @@ class Fusions:
     """The products and sums of one kernel."""
 
     structure: Structure
+    build: Build
     _users: dict[Value, list[Operation]] = field(default_factory=dict)
     _ends: list[int] = field(default_factory=list)
     """The numbers of the operations that may end a basic block."""
@@ -71,7 +91,7 @@ class Fusions:
             for _, arguments in operation.successors:
                 for argument in arguments:
                     self._users.setdefault(argument, []).append(operation)
-            if _may_end_block(operation):
+            if self._may_end_block(operation):
                 self._ends.append(operation.number)
 
     def of(self, total: Operation) -> Fusion:
@@ -98,15 +118,26 @@ class Fusions:
     def form(self) -> Form:
         """Return the operations of the kernel, equal in two kernels that are compiled alike.
 
-        A kernel without branches has the same basic blocks for tiles of another size.
+        A kernel without branches has the same basic blocks for tiles of another size, if masks are
+        no branches either.
         """
         structure = self.structure
         operations = sorted(inside(structure.function), key=lambda one: one.number)
-        is_straight = not any(structure.paths.get(one) or one.successors for one in operations)
+        is_straight = not self.build.branches_at_masks and not any(
+            structure.paths.get(one) or one.successors for one in operations
+        )
+        attributes = sorted(structure.function.attributes.items())
+        hints = [one for one in attributes if one[0] != _NAME_OF_FUNCTION and not is_straight]
         names: dict[Value, object] = {
             one: one.path or one.name or number for number, one in enumerate(structure.parameters)
         }
-        return tuple(_form_of(one, structure, names, is_straight=is_straight) for one in operations)
+        made = (_form_of(one, structure, names, is_straight=is_straight) for one in operations)
+        return (tuple(hints), *made)
+
+    def _may_end_block(self, operation: Operation) -> bool:
+        is_masked = masked_operands(operation)[0] is not None
+        is_for_amd = is_masked or operation.name in _FUNCTIONS_FOR_AMD
+        return (self.build.branches_at_masks and is_for_amd) or _may_end_block(operation)
 
     def _users_of(self, value: Value) -> Iterator[Operation]:
         pending = [value]

@@ -20,6 +20,8 @@ class OtherKernel:
     contract: str
     constants: Mapping[str, int]
     parameters: Sequence[str] | None = None
+    has_same_options: bool = False
+    """Both are compiled with the same options, also those that change no value by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)

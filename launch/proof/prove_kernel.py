@@ -16,6 +16,7 @@ from compiler.proof import solver
 from compiler.proof.binding import AXES, SizeLimits
 from compiler.proof.contract import ContractError
 from compiler.proof.equivalence import equivalent
+from compiler.proof.fusion import Build
 from compiler.proof.obligations import Conclusion
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
 from compiler.proof.prove import AccessProof, KernelProof, prove, prover_of
@@ -114,7 +115,8 @@ def _compared(
         )
         for text, one in ((first, order), (second, other))
     ]
-    found = equivalent(*provers)
+    build = Build(order.target.backend, other.has_same_options)
+    found = equivalent(provers[0], provers[1], build)
     efforts = [prover.linear.effort for prover in provers]
     return ProofReport(
         accesses=_NO_ACCESSES,

@@ -333,6 +333,7 @@ class _ProofRun:
                 parameters=parameters_of(beside),
                 contract=contract,
                 constants=known,
+                has_same_options=compilation.options == beside.options,
             )
             text += await self._ttir(beside)
         order = ProveOrder(
@@ -393,9 +394,9 @@ class _ProofRun:
         if beside is not None and job.other is not None:
             digest = beside.artifacts[_TTIR].digest
             other = [digest, parameters_of(beside), job.other.contract, constants_of(beside)]
-            other.append(self._difference)  # kernels that differ are not re-checked
             # re-checks run both kernels, with their own options, unless these differ
             other += [self._difference, fuses(job.compile_job)]
+            other.append(compilation.options == beside.options)
         parts = [
             ("ttir", compilation.artifacts[_TTIR].digest),
             ("parameters", parameters_of(compilation)),

@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
+from compiler.proof import equivalence
 from compiler.proof.binding import SizeLimits
-from compiler.proof.equivalence import equivalent
-from compiler.proof.obligations import Prover
+from compiler.proof.fusion import Build
+from compiler.proof.obligations import Conclusion, Prover
 from compiler.proof.proof_limits import Unsupported
 from compiler.proof.prove import prover_of
 from compiler.proof.structure import name_arguments
@@ -46,6 +47,13 @@ def prover(
     module = module_of(generic_form(text, TARGET, "ttir")[0])
     name_arguments(module, names or list(types))
     return prover_of(module, read_contract(contract), constants, SizeLimits(size=2**20))
+
+
+def equivalent(
+    one: Prover, other: Prover, backend: str = "cuda", *, is_alike: bool = False
+) -> Conclusion:
+    """Return whether two kernels store the same, compiled with other options unless `is_alike`."""
+    return equivalence.equivalent(one, other, Build(backend, is_alike))
 
 
 def test_another_block_and_swapped_operands_store_the_same() -> None:
@@ -333,3 +341,42 @@ def test_a_product_of_scalars_and_one_of_tiles_are_compared_for_equal_tiles_only
     first = prover(SCALED, value, types=OF_SCALED)
     assert equivalent(first, prover(SCALED, value, types=OF_SCALED)).verdict == "proved"
     assert equivalent(first, prover(SCALED, value, 64, types=OF_SCALED)).verdict == "unknown"
+
+
+LOADED_FIRST = f"""a = {X}
+    b = {Y}
+    p = a * b
+    s = p + a"""
+LOADED_BETWEEN = f"""a = {X}
+    p = a * 2.0
+    b = {Y}
+    s = p + b"""
+
+
+def test_a_masked_load_between_a_product_and_its_sum_is_a_branch_for_amd() -> None:
+    first, small = prover(APART, LOADED_BETWEEN), prover(APART, LOADED_BETWEEN, 64)
+    assert equivalent(first, small).verdict == "proved"
+    found = equivalent(first, small, "hip", is_alike=True)
+    assert found.verdict == "unknown"
+    assert "fused" in found.reason
+
+
+def test_a_function_between_a_product_and_its_sum_may_be_a_branch_for_amd() -> None:
+    value = f"a = {X}\n    p = a * {Y}\n    s = p + tl.exp(a)"
+    first, small = prover(APART, value), prover(APART, value, 64)
+    assert equivalent(first, small).verdict == "proved"
+    assert equivalent(first, small, "hip", is_alike=True).verdict == "unknown"
+
+
+@pytest.mark.parametrize("is_alike", [True, False])
+def test_a_kernel_for_amd_with_a_load_in_a_sum_equals_one_that_is_compiled_alike(
+    *, is_alike: bool
+) -> None:
+    first = prover(APART, LOADED_BETWEEN)
+    found = equivalent(first, prover(APART, LOADED_BETWEEN), "hip", is_alike=is_alike)
+    assert (found.verdict == "proved") == is_alike
+
+
+def test_kernels_for_amd_that_load_before_a_product_are_compared() -> None:
+    first, small = prover(APART, LOADED_FIRST), prover(APART, LOADED_FIRST, 64)
+    assert equivalent(first, small, "hip").verdict == "proved"
