@@ -13,8 +13,9 @@ from compiler.ttir_to_numpy.refusal import Untranslatable
 MAX_DEPTH = 60
 """Regions inside of regions; Python's own parser ends at 100 levels of indentation."""
 _START = '"builtin.module"'
-_NAMED = re.compile(r'^(#loc\w*) = loc\("([A-Za-z_]\w*)"\(', re.MULTILINE | re.ASCII)
-_NAME = re.compile(r'"([A-Za-z_]\w*)"\(', re.ASCII)
+_NAMED = re.compile(r'^(#loc\w*) = loc\("([A-Za-z_][\w.]*)"\(', re.MULTILINE | re.ASCII)
+_NAME = re.compile(r'"([A-Za-z_][\w.]*)"\(', re.ASCII)
+"""The name in a location, `"n"(#loc)`; `"t.0"(#loc)` of an item of a tuple."""
 _PRINTED = re.compile(r"%([A-Za-z_]\w*?)(?:_\d+)?(?:#\d+)?", re.ASCII)
 _LAYOUT_ALIAS = re.compile(r"^(#(?!loc\d*\b)\w+) = (#.+)$", re.MULTILINE | re.ASCII)
 """`#blocked = #ttg.blocked<{sizePerThread = [1], ...}>`, above the module."""
@@ -195,7 +196,9 @@ class _ModuleReader:
             key = cursor.identifier()
             cursor.needs(":")
             type_ = cursor.type()
-            block.arguments.append(self._defined(key, self._location(), type_))
+            location = self._location()
+            block.arguments.append(self._defined(key, location, type_))
+            block.arguments[-1].path = self._path_of(location)
             cursor.takes(",")
 
     def _location(self) -> str:
@@ -221,12 +224,16 @@ class _ModuleReader:
         value.name, value.type = self._name_of(key, location), type_
         return value
 
+    def _path_of(self, location: str) -> str:
+        """Return the path in the location of a parameter, "" where it has none."""
+        match = _NAME.match(location)
+        return match[1] if match else self._names.get(location, "")
+
     def _name_of(self, key: str, location: str) -> str:
         """Return the user's name of a value: the one in its location, else MLIR's."""
-        if location in self._names:
-            return self._names[location]
-        if match := _NAME.match(location):
-            return match[1]
+        path = self._path_of(location)
+        if path and "." not in path:
+            return path
         match = _PRINTED.fullmatch(key)
         return match[1] if match and not _UNNAMED.fullmatch(match[1]) else ""
 

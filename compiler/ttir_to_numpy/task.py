@@ -6,6 +6,7 @@ from compiler.messages.orders import NumpyOrder
 from compiler.messages.wire import Send
 from compiler.target import Target
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
+from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.module_text import TranslatedKernel, module_text
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
@@ -32,6 +33,15 @@ def numpy(order: NumpyOrder, body: bytes, send: Send) -> None:
         message = "its structure is nested too deeply"
         raise Untranslatable(message).failure() from None
     send({"kind": "stage", "stage": "numpy", "ms": 0.0}, made.encode())
+
+
+def read_ir(text: str, target: Target, stage: str) -> Operation:
+    """Return the module `text`, with MLIR's names of values.
+
+    Raises `Failure` where it has no kernel, `Untranslatable` where it cannot be read.
+    """
+    generic, _ = generic_form(text, target, stage)
+    return module_of(generic)
 
 
 def generic_form(text: str, target: Target, stage: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from compiler.messages.orders import IrBounds
 from compiler.target import Target
 from compiler.ttir_to_numpy.batched_codegen import RunForm, run_form
 from compiler.ttir_to_numpy.generic_form import loop_names, module_of
+from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.module_text import TranslatedKernel
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.task import generic_form
@@ -27,12 +28,30 @@ def translated(order: RunOrder, text: str, watched: frozenset[int] = frozenset()
 
     Raises `Failure`: `needs_gpu` with the line that NumPy cannot run, or `out_of_resources`.
     """
+    return _translated(order, text, watched).form
+
+
+def translated_module(order: RunOrder, text: str) -> Operation:
+    """Return the module of the IR `text` as its run form has it: with fused products.
+
+    Raises as `translated` does, which shares its work.
+    """
+    return _translated(order, text, frozenset()).module
+
+
+@dataclass(frozen=True)
+class _Translated:
+    form: RunForm
+    module: Operation
+
+
+def _translated(order: RunOrder, text: str, watched: frozenset[int]) -> _Translated:
     stepping = order.trace is not None and order.trace.values
     files, parameters = tuple(order.files), tuple(order.parameters)
     what = _Translation(
         text, order.stage, order.target, files, parameters, stepping, order.fp_fusion, watched
     )
-    return _form_of(what, order.ir_bounds)
+    return _form_and_module(what, order.ir_bounds)
 
 
 @dataclass(frozen=True)
@@ -50,7 +69,7 @@ class _Translation:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
+def _form_and_module(what: _Translation, bounds: IrBounds) -> _Translated:
     ir_module.check_size(what.text, what.stage, bounds)
     try:
         generic, symbol = generic_form(what.text, what.target, what.stage)
@@ -61,11 +80,12 @@ def _form_of(what: _Translation, bounds: IrBounds) -> RunForm:
         kernel = TranslatedKernel(symbol, what.stage, what.parameters, is_cuda, what.fp_fusion)
         files = dict.fromkeys(what.files, "")
         module = module_of(generic, loop_names(what.text))
-        return run_form(module, kernel, files, stepping=what.stepping, watched=what.watched)
+        form = run_form(module, kernel, files, stepping=what.stepping, watched=what.watched)
     except Untranslatable as refusal:
         raise needs_gpu(refusal) from None
     except RecursionError:
         raise needs_gpu(Untranslatable("a kernel that is nested so deeply")) from None
+    return _Translated(form, module)
 
 
 def needs_gpu(refusal: Untranslatable) -> Failure:

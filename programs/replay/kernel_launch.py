@@ -21,13 +21,14 @@ from launch.checks.checked_memory import TooManyAccesses
 from launch.checks.kernel_run import KernelRun, RunOptions
 from launch.checks.tuning import TunedKernel, finding_of, joined, tuning_side_effect, what_to_write
 from launch.cpu.grid_run import run_grid
-from launch.cpu.translation import needs_gpu, translated
+from launch.cpu.translation import needs_gpu, translated, translated_module
 from launch.messages import Finding, RunOrder
 from programs.replay.live_tensors import LiveTensors
 from programs.replay.operators import DTYPES
 from programs.replay.replay_order import KernelText, ReplayOrder
+from programs.replay.value_flow import kernel_effects
 from programs.replay.written_storages import LaunchReport, Written, WrittenStorages, kernels_by_op
-from programs.tape.kernel_effects import KernelEffects, kernel_effects
+from programs.tape.kernel_effects import KernelEffects
 from programs.tape.overload_effects import (
     makes_views,
     overwritten_tensors,
@@ -252,8 +253,10 @@ class KernelLaunches:
     def _form(self, name: str, kernel: KernelText) -> RunForm:
         if name not in self._forms:
             text = part(self._body, kernel.ir).decode()
-            self._forms[name] = translated(self._run_order(kernel, {}, (1, 1, 1)), text)
-            self._effects[name] = effects = kernel_effects(text)
+            order = self._run_order(kernel, {}, (1, 1, 1))
+            self._forms[name] = translated(order, text)
+            module = translated_module(order, text)
+            self._effects[name] = effects = kernel_effects(module, kernel.parameters)
             self._written[name] = _written(kernel, effects)
         return self._forms[name]
 

@@ -7,7 +7,7 @@ reads the effects of kernels from their TTIR: the child that made it ran user co
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -18,16 +18,18 @@ from compiler.job import CompileJob
 from compiler.messages.wire import header_of
 from compiler.problem import Problem, failure_problem
 from compiler.specialization import plain_type
+from compiler.target import Target, parse_target
 from jobs.core_kinds import COMPILATION
 from jobs.deadline import Deadline
 from jobs.submission import JobClient, JobOrder
-from programs.tape.effects_tasks import EffectsOrder, EffectsReport
+from programs.tape.effects_messages import EffectsOrder, EffectsReport
 from programs.tape.kernel_effects import KernelEffects
 from programs.worker.kernel_jobs import TTIR, KernelUse
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.jobs.types import Priority
 from store.stored import read_stored
+from worker.compile.lru_cache import LRUCache
 from worker.compile.message_limits import MessageLimits
 from worker.compile.reports import Malformed
 from worker.launch.kernel_ir import KernelIr, fuses, runtime_paths
@@ -81,6 +83,8 @@ class KernelCompiles:
     deadline: Deadline
     readers: LazyPool
     """Children that read TTIRs."""
+    known: LRUCache[KernelEffects] = field(default_factory=LRUCache)
+    """The effects of TTIRs that were read before, by caller and text."""
     for_gpu: bool = False
     """True to fetch cubins for a GPU, not IR for the CPU device."""
 
@@ -104,8 +108,26 @@ class KernelCompiles:
     async def _with_effects(self, built: Mapping[str, BuiltKernel]) -> dict[str, BuiltKernel]:
         """Return the kernels with what they do to their parameters."""
         texts = {one.ttir: one.ttir.encode() for one in built.values() if one.ttir}
-        effects = await effects_of(texts, self.readers, self.deadline)
+        effects: dict[str, KernelEffects | None] = {
+            text: self.known.get(self._key(text)) for text in texts
+        }
+        unread = {text: data for text, data in texts.items() if effects[text] is None}
+        if unread:
+            # a program is compiled for one target
+            target = next(one.compilation.target for one in built.values() if one.ttir in unread)
+            effects |= await effects_of(unread, self.readers, self.deadline, parse_target(target))
+            for text in unread:
+                self._keep(text, effects[text])
         return {key: replace(one, effects=effects.get(one.ttir)) for key, one in built.items()}
+
+    def _keep(self, ttir: str, effects: KernelEffects | None) -> None:
+        if effects is not None:
+            names = effects.reads | effects.writes
+            self.known.put(self._key(ttir), effects, len(ttir) + sum(map(len, names)))
+
+    def _key(self, ttir: str) -> str:
+        """Return the key of a TTIR's effects: no caller may learn what another one compiled."""
+        return f"{self.caller}\n{ttir}"
 
     async def _compiled(self, use: KernelUse) -> BuiltKernel:
         job = use.job
@@ -173,7 +195,7 @@ class KernelCompiles:
 
 
 async def effects_of(
-    ttirs: Mapping[str, bytes], readers: LazyPool, deadline: Deadline
+    ttirs: Mapping[str, bytes], readers: LazyPool, deadline: Deadline, target: Target
 ) -> dict[str, KernelEffects | None]:
     """Return what each of the kernels does to its parameters, by the key of its TTIR.
 
@@ -184,7 +206,7 @@ async def effects_of(
     for keys in _batches(ttirs):
         pool = await readers.started()
         deadline.check()
-        order = EffectsOrder(sizes_bytes=[len(ttirs[key]) for key in keys])
+        order = EffectsOrder(sizes_bytes=[len(ttirs[key]) for key in keys], target=target)
         outcome = await pool.run(
             order.profile,
             header_of(order),

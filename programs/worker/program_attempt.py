@@ -234,6 +234,7 @@ class ProgramAttempt:
             priority=Priority(self.job.priority),
             deadline=self.deadline,
             readers=context.children.readers,
+            known=context.children.effects,
             for_gpu=self.runs_on is not None,
         )
 

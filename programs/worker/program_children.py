@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from programs.replay.replay_order import MAX_OUTPUT_BYTES
+from programs.tape.kernel_effects import KernelEffects
 from programs.tape.schema import MAX_TAPE_BYTES
+from worker.compile.lru_cache import LRUCache
 from worker.launch.launch_children import TORCH_ENVIRONMENT, is_torch_here
 from worker.pool.child_outcome import Caps
 from worker.pool.idle_time import IdleTime
@@ -25,7 +27,7 @@ ENVIRONMENT = TORCH_ENVIRONMENT | {
 NVML is asked for GPUs: by default, torch's check for one would start the driver and a thread.
 """
 RECORDER_TASKS = "programs.recorder.record_tasks"
-EFFECTS_TASKS = "programs.tape.effects_tasks"
+EFFECTS_TASKS = "programs.replay.effects_tasks"
 REPLAY_TASKS = "programs.replay.replay_tasks"
 MAX_EFFECTS_BYTES = 8 << 20
 """Limit of the report about the kernels that one child reads."""
@@ -41,6 +43,8 @@ class ProgramChildren:
     replay: LazyPool
     readers: LazyPool
     """Children that read TTIRs. Their zygote has no torch."""
+    effects: LRUCache[KernelEffects]
+    """The effects of kernels that they read."""
     tensor_bytes: int
     """Limit of the memory of all tensors of a program in its replay."""
 
@@ -74,6 +78,7 @@ def program_children(
         recorder=lazy(RECORDER_TASKS, {"record": 1}, MAX_TAPE_BYTES),
         replay=lazy(REPLAY_TASKS, {"back": 1}, MAX_OUTPUT_BYTES),
         readers=reading_children(toolchain, on_outdated, idle),
+        effects=LRUCache(),
         tensor_bytes=toolchain.limits["back"].memory_bytes * 3 // 4,
     )
 

@@ -13,7 +13,6 @@ from compiler.instructions import instruction_mix
 from compiler.lines import assembly, line_map, mlir, sass
 from compiler.ttir_to_numpy import generic_form
 from launch.checks import precision_causes
-from programs.tape.kernel_effects import kernel_effects
 
 OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "MLIR's log": (
@@ -207,23 +206,5 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "messages of Triton": (
         wording.cleaned,
         ("constexpr[1]", "<[1], fp32>", "fp32[constexpr[", "tl.", "<class '", " (/a", "tensor("),
-    ),
-    "effects of kernels": (
-        lambda text: kernel_effects(f"tt.func public @k(%a: !tt.ptr<f32>) {{\n{text}"),
-        (
-            "%1 = tt.load %a : !tt.ptr<f32> loc(#loc1)\n",
-            "tt.store %a, %1 : !tt.ptr<f32>\n",
-            "%1:2 = tt.call @k(%a) : (f32) -> f32\n",
-            "tt.func private @k(%a: !tt.ptr<f32>, ",
-            "tt.func private @k(%a: f32) {\n",
-            "%1 = scf.for %k = %a to %a step %a iter_args(%b = %a) -> (f32) : i32 {\n",
-            "iter_args(%b = %a, ",
-            "^bb0(%b: f32, ",
-            "scf.yield %a#1, ",
-            "} else {\n",
-            'loc("a"(',
-            '"\\',
-            "}\n",
-        ),
     ),
 }

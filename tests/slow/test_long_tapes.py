@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from compiler.ttir_to_numpy.generic_form import module_of
+from compiler.ttir_to_numpy.ir import Operation
+from programs.replay.value_flow import kernel_effects
 from programs.tape import json_fields
 from programs.tape.flags import flags_of
-from programs.tape.kernel_effects import kernel_effects
+from programs.tape.kernel_effects import KernelEffects
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import InvalidTape, Tape
 from tests.programs.unit.tape_maker import TapeMaker, t
@@ -79,20 +82,36 @@ def test_a_wide_op_takes_no_longer_for_each_of_its_tensors(tape: Any) -> None:
     assert spent_s(lambda: read_tape(many)) < spent_s(lambda: read_tape(few)) * MAX_GROWTH
 
 
-def test_the_time_to_read_ttir_grows_with_its_length() -> None:
-    """A chain of values through nested loops: the reader visits each value once."""
+def test_the_time_to_read_effects_grows_with_the_ttir() -> None:
+    """A chain of values through loops: the reader visits each value once."""
 
-    def seconds(loops: int) -> float:
-        lines = ["tt.func public @k(%x: !tt.ptr<f32>) {"]
-        before = "%x"
+    def module(loops: int) -> Operation:
+        lines, before = [], "%x"
         for number in range(loops):
-            carried = f"iter_args(%p{number} = {before}) -> (!tt.ptr<f32>)"
-            lines.append(f"%r{number} = scf.for %i = %a to %b step %c {carried} {{")
-            before = f"%p{number}"
-        lines += [f"scf.yield %p{number} : !tt.ptr<f32>\n}}" for number in reversed(range(loops))]
+            operands = f"(%n, %n, %n, {before}) : (i32, i32, i32, !tt.ptr<f32>) -> !tt.ptr<f32>"
+            of_loop, types = operands.split(" : ")
+            lines += [
+                f'%r{number} = "scf.for"{of_loop} ({{',
+                "^bb0(%i: i32, %p: !tt.ptr<f32>):",
+                '"scf.yield"(%p) : (!tt.ptr<f32>) -> ()',
+                f"}}) : {types}",
+            ]
+            before = f"%r{number}"
+        store = f'"tt.store"({before}, %n) : (!tt.ptr<f32>, i32) -> ()'
+        return module_of(
+            "\n".join([
+                '"builtin.module"() ({',
+                '"tt.func"() <{sym_name = "k"}> ({',
+                '^bb0(%x: !tt.ptr<f32> loc("x"(#loc)), %n: i32):',
+                *lines, store, '"tt.return"() : () -> ()',
+                "}) : () -> ()", "}) : () -> ()",
+            ])
+        )  # fmt: skip
+
+    def seconds(read: Operation) -> float:
         start = time.process_time()
-        kernel_effects("\n".join([*lines, "tt.store %r0, %x : !tt.ptr<f32>", "}"]))
+        assert kernel_effects(read) == KernelEffects(frozenset(), frozenset({"x"}))
         return time.process_time() - start
 
-    times = [min(seconds(loops) for _ in range(3)) for loops in (2000, 16000)]
+    times = [min(seconds(read) for _ in range(3)) for read in (module(2000), module(16000))]
     assert times[1] < 8 * 4 * times[0] + 0.05

@@ -1,8 +1,8 @@
 """The profiles: what a child of each kind may call, reach and use.
 
-`parse` runs no user code (sources, logs, comparisons, effects of kernels), `front` and `record` do:
-none of them may open, start or reach anything. `prove` reads IR from its own memory and starts
-nothing. `back` never sees user code, but needs the toolchain's files and ptxas.
+`parse` runs no user code (sources, logs, comparisons), `front` and `record` do: none of them may
+open, start or reach anything. `prove` reads IR from its own memory (proofs, effects of kernels) and
+starts nothing. `back` never sees user code, but needs the toolchain's files and ptxas.
 """
 
 import hashlib

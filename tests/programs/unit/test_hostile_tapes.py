@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from programs.tape.allowed_overloads import ALLOWED
 from programs.tape.flags import flags_of
-from programs.tape.kernel_effects import kernel_effects
 from programs.tape.overload_effects import argument_tensors
 from programs.tape.read_tape import read_tape
 from programs.tape.schema import ELEMENT_BYTES, AtenOp, InvalidTape, Tape, tensors_of
@@ -173,16 +172,3 @@ def test_a_tape_is_read_or_refused_by_name(raw: bytes) -> None:
 def test_bytes_that_are_no_tape_are_refused_by_name(raw: bytes) -> None:
     with pytest.raises(InvalidTape):
         read_tape(raw)
-
-
-TOKENS = st.sampled_from(
-    ["%a", "%b#1", "%x:2", " = ", "scf.for", "scf.while", "scf.yield", "scf.if", "iter_args(", "{",
-     "}", "} else {", "\n", "tt.func public @k(%x: !tt.ptr<f32>)", "tt.call @k(%a)", "tt.store ",
-     "tt.load ", "^bb0(%p: i32):", "tt.return", "cf.br ", '"', "loc(", "(", ")", ", ", "%"]
-)  # fmt: skip
-
-
-@EVERY
-@given(st.lists(TOKENS, max_size=60).map("".join))
-def test_any_text_is_read_as_ttir(text: str) -> None:
-    kernel_effects(text)

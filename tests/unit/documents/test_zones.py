@@ -37,7 +37,7 @@ ENTRIES = {
     ),
     "child without": (
         *ZYGOTE, "launch.proof_tasks", "programs.replay.replay_tasks",
-        "programs.tape.effects_tasks",
+        "programs.replay.effects_tasks",
     ),
     "launcher": (
         "worker.gpu.launcher.launcher", "worker.gpu.tools.tool_runner",
