@@ -23,12 +23,16 @@ from compiler.ttir_to_numpy.ir import Operation, Value, inside
 from compiler.ttir_to_numpy.mlir_types import element_of, shape_of
 
 Form = tuple[object, ...]
-_SUMS = frozenset({"arith.addf", "arith.subf", "arith.remf"})
+_SUMS = frozenset({"arith.addf", "arith.subf", "arith.remf", "math.fma"})
 """Operations that a product may be fused with; a remainder subtracts its quotient's product."""
-_PRODUCTS = frozenset({"arith.mulf", "math.fma"})
-"""Operations that are products, or become one: a fused product with a sum of -0.0."""
-_PASSED = frozenset({"arith.extf", "arith.negf", "tt.splat"})
-"""Operations between a product and its sum that leave it a product."""
+_PRODUCTS = frozenset({"arith.divf", "arith.mulf", "math.fma"})
+"""Operations that are products, or become one: `x / 2.0`, and a fused one with a sum of -0.0."""
+_SCALINGS = frozenset({"arith.divf", "arith.mulf"})
+"""Operations that become a sum or a negation where an operand is constant: 2.0, 0.5 or -1.0."""
+_PASSED = frozenset(
+    {"arith.extf", "arith.negf", "arith.truncf", "tt.bitcast", "tt.fp_to_fp", "tt.splat"}
+)
+"""Operations between a product and its sum that leave it a product, or may be moved behind it."""
 _ONE_BLOCK = frozenset(
     {
         "math.absf", "math.exp", "math.exp2", "math.fma", "math.rsqrt", "math.sqrt",
@@ -178,7 +182,16 @@ def product_of(value: Value) -> Operation | None:
 
 def is_sum(operation: Operation) -> bool:
     """Return whether the compiler may fuse a product with an operation that uses it."""
+    if operation.name in _SCALINGS:
+        return any(map(_is_constant, operation.operands))
     return operation.name in _SUMS or _is_function(operation)
+
+
+def _is_constant(value: Value) -> bool:
+    operation = value.made_by
+    while operation is not None and operation.name == "tt.splat":
+        operation = operation.operands[0].made_by
+    return operation is not None and operation.name == "arith.constant"
 
 
 def _is_function(operation: Operation) -> bool:

@@ -291,7 +291,7 @@ def test_a_product_apart_from_its_sum_is_not_compared_with_one_next_to_it(
 
 
 WIDE = TYPES | {"x": "*fp64", "y": "*fp64", "out": "*fp64"}
-LIBDEVICE = "tl.extra.cuda.libdevice"
+LIBDEVICE, BITS = "tl.extra.cuda.libdevice", "tl.int32, bitcast=True"
 
 
 @pytest.mark.parametrize(
@@ -304,6 +304,9 @@ LIBDEVICE = "tl.extra.cuda.libdevice"
         (f"{LIBDEVICE}.exp10(a)", f"{LIBDEVICE}.tanh({{}})", TYPES),
         (f"{LIBDEVICE}.exp(a)", f"{LIBDEVICE}.tanh({{}})", TYPES),
         ("tl.fma(a, b, -0.0)", f"{LIBDEVICE}.tanh({{}})", TYPES),
+        ("a / 2.0", f"{LIBDEVICE}.tanh({{}})", TYPES),
+        ("(a.to(tl.float64) * b).to(tl.float32)", f"{LIBDEVICE}.tanh({{}})", TYPES),
+        (f"(a * b).to({BITS}).to(tl.float32, bitcast=True)", f"{LIBDEVICE}.tanh({{}})", TYPES),
     ],
 )
 def test_a_product_before_what_may_branch_is_not_compared_with_one_after_it(
@@ -318,6 +321,17 @@ def test_a_product_before_what_may_branch_is_not_compared_with_one_after_it(
     assert found.verdict == "unknown"
     assert "fused" in found.reason
     assert equivalent(first, first).verdict == "proved"
+
+
+@pytest.mark.parametrize("use", ["p * 2.0", "p * -1.0 + a", "tl.fma(p, 1.0, a)", "p % b"])
+def test_a_product_is_fused_with_what_becomes_a_sum(use: str) -> None:
+    """The compiler makes `p + p` of `p * 2.0`, and fuses that."""
+    between = "tl.debug_barrier()"
+    head, rest = f"b = {Y}\n    a = {X}", f"s = {use}"
+    apart = prover(APART, f"{head}\n    p = a * b\n    {between}\n    {rest}")
+    near = prover(APART, f"{head}\n    {between}\n    p = a * b\n    {rest}")
+    assert equivalent(apart, near).verdict == "unknown"
+    assert equivalent(near, near).verdict == "proved"
 
 
 def test_a_product_with_another_use_is_not_compared_with_one_that_has_none() -> None:
