@@ -44,6 +44,7 @@ class ProofRecheck(Record):
     bits: Literal["agrees", "timeout", "not_modelled"] = Field(
         description="whether the search for a violation by bit-vectors ended without one"
     )
+    summary: str = Field(default="", description="both in words, also that nothing was re-checked")
 
 
 class ProofAnswer(Record):

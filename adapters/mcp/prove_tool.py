@@ -88,9 +88,11 @@ def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
         return ""
     least = min(item["runs"] for item in seen)
     agreeing = sum(item["bits"] == "agrees" for item in seen)
+    unseen = sum(not item["runs"] and item["bits"] != "agrees" for item in seen)
+    gap = f"; {unseen} of {len(seen)} proofs were not re-checked" if unseen else ""
     return (
         f"re-checked: at least {least} runs reached each proved access, "
-        f"bit-vectors agree with {agreeing} of {len(seen)} proofs"
+        f"bit-vectors agree with {agreeing} of {len(seen)} proofs{gap}"
     )
 
 

@@ -21,6 +21,7 @@ _LOADED = re.compile(r"the values of (\w+), loaded")
 _MAX_RUNS = 12
 """Runs of equal values of a buffer that are shown."""
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
+_OF_A_PAIR = "store the same"
 
 
 def _held(witness: Mapping[str, Any]) -> Iterator[str]:
@@ -70,7 +71,7 @@ class ProofAnswer:
         """Return the answer, of a refutation with indented lines below it."""
         if self.verdict == "proved":
             own = ", ".join(text for text in self.proved_under if not _is_of_all(text))
-            return f"proved for all sizes ({own})" if own else "proved for all sizes"
+            return f"proved for all sizes{f' ({own})' if own else ''}{self._recheck_gap()}"
         if self.verdict != "refuted" or self.replay is None:
             return f"{self.verdict}: {self.reason or 'no reason given'}"
         sizes = self.replay.get("sizes") or {}
@@ -84,6 +85,13 @@ class ProofAnswer:
             f"REFUTED: {what}{where}, first at {named or 'any sizes'}\n"
             f"{'':19}replayed on the CPU device: {self.replay.get('message')}{self._fix_text()}"
         )
+
+    def _recheck_gap(self) -> str:
+        """Return that no run re-checked a proof, "" where one did."""
+        if self.rechecked is None or self.rechecked.get("runs"):
+            return ""
+        is_agreed = self.rechecked.get("bits") == "agrees"
+        return "; re-checked by bit-vectors alone" if is_agreed else "; not re-checked"
 
     def _fix_text(self) -> str:
         """Return the change that proves it, "" where none is known."""
@@ -142,6 +150,8 @@ class Proof:
     contract: str | None = None
     is_inferred: bool = False
     accesses: tuple[ProvedAccess, ...] = ()
+    equivalent: ProofAnswer | None = None
+    """Of two kernels: `proved` if they store the same."""
     cache: str | None = None
     solver_ms: float | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
@@ -153,7 +163,18 @@ class Proof:
     def from_json(cls, body: Mapping[str, Any]) -> "Proof":
         """Parse a proof. Raises KeyError or TypeError if it is malformed."""
         accesses = tuple(map(ProvedAccess.from_json, body.get("accesses") or ()))
-        return read_members(cls, body, accesses=accesses, problem=Problem.of(body), raw=body)
+        pair = body.get("equivalent")
+        equivalent = None if pair is None else ProofAnswer.from_json(pair)
+        problem = Problem.of(body)
+        return read_members(
+            cls, body, accesses=accesses, equivalent=equivalent, problem=problem, raw=body
+        )
+
+    def _answers(self) -> Iterator[ProofAnswer]:
+        for access in self.accesses:
+            yield from access.answers.values()
+        if self.equivalent is not None:
+            yield self.equivalent
 
     def unproved(self) -> Iterator[tuple[ProvedAccess, str, ProofAnswer]]:
         """Yield what is not proved: an access, the check, and its answer."""
@@ -169,8 +190,7 @@ class Proof:
 
     def rechecks(self) -> str:
         """Return what the re-checks of all proofs saw, "" without any."""
-        answers = [answer for access in self.accesses for answer in access.answers.values()]
-        seen = [answer.rechecked for answer in answers if answer.rechecked is not None]
+        seen = [one.rechecked for one in self._answers() if one.rechecked is not None]
         if not seen:
             return ""
         runs = sorted(int(item.get("runs") or 0) for item in seen)
@@ -200,14 +220,16 @@ class Proof:
             yield f"{file}:{access.line}  {self._text_of(access)}"
             for check, answer in access.answers.items():
                 yield f"  {_TITLES[check]:15}  {answer.sentence(check)}"
+        if self.equivalent is not None:
+            yield f"{name}  two kernels"
+            yield f"  {_OF_A_PAIR:15}  {self.equivalent.sentence(_OF_A_PAIR)}"
         yield from self._hints()
         if self.reason:
             yield f"{name}: not read: {self.reason}"
         if rechecks := self.rechecks():
             yield f"re-checked: {rechecks}"
         if self.verdict is not None:
-            answers = [answer for access in self.accesses for answer in access.answers.values()]
-            under = (text for answer in answers for text in answer.proved_under)
+            under = (text for answer in self._answers() for text in answer.proved_under)
             limits = [text for text in dict.fromkeys(under) if text.startswith(_LIMITS)]
             is_proved = self.verdict == PROVED and limits
             bounds = " and ".join(text.removeprefix(f"{_LIMITS} are ") for text in limits)

@@ -83,7 +83,9 @@ export function recheckedText(accesses: Access[]): string {
   const [least, most] = [Math.min(...seen.map(({ runs }) => runs)), Math.max(...seen.map(({ runs }) => runs))];
   const agreeing = seen.filter(({ bits }) => bits === "agrees").length;
   const share = agreeing === seen.length ? "" : ` with ${agreeing} of ${seen.length} proofs`;
-  return `Re-checked: ${least === most ? least : `${least} to ${most}`} runs, bit-vectors agree${share}.`;
+  const unseen = seen.filter(({ runs, bits }) => !runs && bits !== "agrees").length;
+  const gap = unseen ? ` ${unseen} of ${seen.length} proofs were not re-checked.` : "";
+  return `Re-checked: ${least === most ? least : `${least} to ${most}`} runs, bit-vectors agree${share}.${gap}`;
 }
 
 /** Return a launch and its further cases, as a proof infers a contract from them. */

@@ -19,6 +19,12 @@ from store.byte_limits import MAX_WITNESSES_BYTES
 MAX_WRITTEN = 4_096
 """Elements of a buffer whose contents a witness's launch lists."""
 _WORST_FIRST: tuple[Verdict, ...] = ("refuted", "unknown", "possible")
+_NO_RUN = "no launch reached it, or the CPU device cannot run the kernel"
+_BY_BITS = {
+    "agrees": "bit-vectors agree",
+    "timeout": "bit-vectors reached the limit of their effort",
+    "not_modelled": "bit-vectors do not model it",
+}
 _FLOATS = frozenset({"fp16", "bf16", "fp32", "fp64"})
 
 
@@ -140,7 +146,15 @@ def _answer(said: AnswerReport, witnesses: _Witnesses, guess: Guess) -> ProofAns
 
 def _rechecked(said: AnswerReport) -> ProofRecheck | None:
     seen = said.rechecked
-    return None if seen is None else ProofRecheck(runs=seen.runs, bits=seen.bits)
+    if seen is None:
+        return None
+    words = _BY_BITS[seen.bits]
+    if seen.runs:
+        words = f"{seen.runs:,} run{'s' if seen.runs > 1 else ''} agree; {words}"
+    else:
+        by = " by running" if seen.bits == "agrees" else ""
+        words = f"not re-checked{by}: {_NO_RUN}; {words}"
+    return ProofRecheck(runs=seen.runs, bits=seen.bits, summary=words)
 
 
 def _replay(witness: WitnessReport) -> ProofReplay:

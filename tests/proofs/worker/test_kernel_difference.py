@@ -6,7 +6,7 @@ import pytest
 
 from compiler.compilation import Compilation, amended, new_compilation
 from compiler.job import CompileJob
-from launch.proof.proof_messages import AnswerReport
+from launch.proof.proof_messages import AnswerReport, Rechecked
 from proofs.worker.kernel_difference import difference_of
 from proofs.worker.proof_answers import comparison_of
 from tests.proofs.worker.test_witnesses import job_of
@@ -57,3 +57,27 @@ def test_two_kernels_compared_under_a_guess_are_not_compared_for_all_sizes() -> 
     job = amended(job_of(""), contract="only n = B\nx_ptr: n\n")
     found = comparison_of(proved, job, "")
     assert (found.verdict, found.proved_under) == ("unknown", ["n = B"])
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"), [(0, "not re-checked: no launch reached it"), (7, "7 runs agree")]
+)
+def test_an_equality_that_nothing_re_checked_is_answered_with_that(runs: int, words: str) -> None:
+    answer = AnswerReport(
+        verdict="proved", proved_under=[], reason="", line=None, expression="",
+        rechecked=Rechecked(runs=runs, bits="not_modelled"),
+    )  # fmt: skip
+    found = comparison_of(answer, job_of("source"), "")
+    assert found.rechecked is not None
+    assert found.rechecked.summary.startswith(words)
+
+
+def test_what_only_bit_vectors_re_checked_is_answered_with_that() -> None:
+    seen = Rechecked(runs=0, bits="agrees")
+    answer = AnswerReport(
+        verdict="proved", proved_under=[], reason="", line=None, expression="", rechecked=seen
+    )
+    found = comparison_of(answer, job_of("source"), "").rechecked
+    assert found is not None
+    assert found.summary.startswith("not re-checked by running")
+    assert found.summary.endswith("bit-vectors agree")

@@ -85,3 +85,30 @@ def test_a_buffer_whose_values_are_not_known_has_a_hint() -> None:
     assert hint in Proof.from_json(body).render()
     told = body | {"contract": "values i_ptr: 0 .. n\n"}
     assert "hint" not in Proof.from_json(told).render()
+
+
+def test_the_text_of_a_proof_names_what_was_not_re_checked() -> None:
+    seen = {"runs": 60, "bits": "agrees"}, {"runs": 0, "bits": "timeout"}
+    answers = {
+        check: {"verdict": "proved", "rechecked": one}
+        for check, one in zip(("bounds", "overflow"), seen, strict=True)
+    }
+    access = {"kind": "store", "line": 9, "argument": "x_ptr", **answers}
+    body = {"id": "1", "state": "completed", "verdict": "proved", "accesses": [access]}
+    lines = Proof.from_json(body).render().splitlines()
+    assert "  in bounds        proved for all sizes" in lines
+    assert "  32-bit overflow  proved for all sizes; not re-checked" in lines
+    assert "re-checked: 0 to 60 runs, bit-vectors agree with 1 of 2 proofs" in lines
+
+
+def test_the_text_of_two_kernels_that_store_the_same_tells_whether_they_ran() -> None:
+    def text_of(runs: int, bits: str = "not_modelled") -> str:
+        answer = {"verdict": "proved", "rechecked": {"runs": runs, "bits": bits}}
+        body = {"id": "1", "state": "completed", "verdict": "proved", "equivalent": answer}
+        return Proof.from_json(body).render()
+
+    assert "store the same   proved for all sizes; not re-checked\n" in text_of(0)
+    assert "store the same   proved for all sizes; re-checked by bit-vectors" in text_of(
+        0, "agrees"
+    )
+    assert "store the same   proved for all sizes\n" in text_of(7)
