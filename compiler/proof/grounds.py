@@ -25,8 +25,8 @@ def derived(formula: Formula, *sources: Ground) -> Ground:
     """Return a formula that follows from others."""
     return Ground(
         formula,
-        frozenset[str]().union(*(source.labels for source in sources)),
-        frozenset[Need]().union(*(source.needs for source in sources)),
+        frozenset[str]().union(*[source.labels for source in sources if source.labels]),
+        frozenset[Need]().union(*[source.needs for source in sources if source.needs]),
     )
 
 

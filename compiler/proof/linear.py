@@ -27,7 +27,7 @@ from compiler.proof.logic import (
 )
 from compiler.proof.polynomial import Polynomial, name
 from compiler.proof.premises import Premises
-from compiler.proof.products import Inequalities, Multiplier, products_in
+from compiler.proof.products import Inequalities, MadeProducts, Multiplier, products_in
 from compiler.proof.proof_limits import MAX_PLACES
 from compiler.proof.solver import Effort, LinearQuestion
 from compiler.proof.unknowns import Conditions, Need, Unknowns
@@ -86,6 +86,7 @@ class LinearProver:
     statements: Premises = field(init=False)
     _places: dict[_PlaceKey, _Place] = field(default_factory=dict)
     _always: dict[Need, Evidence | None] = field(default_factory=dict)
+    _made: MadeProducts = field(default_factory=MadeProducts)
 
     def __post_init__(self) -> None:
         self.statements = Premises(self.unknowns, self.facts)
@@ -238,7 +239,7 @@ class LinearProver:
                 if isinstance(part.formula, AtLeastZero):
                     units.setdefault(part.formula.polynomial, part)
         multiplier = Multiplier(
-            self.unknowns.interval, self.unknowns.quotients, self.statements.natural
+            self.unknowns.interval, self.unknowns.quotients, self.statements.natural, self._made
         )
         names = {text for unit in units for text in unit.names}
         digits = multiplier.digits(units, names)

@@ -38,9 +38,10 @@ FALSE: Formula = Compound("or", ())
 
 def at_least(a: Polynomial | int, b: Polynomial | int = 0) -> Formula:
     """Return `a >= b`, with its coefficients divided by what they share."""
-    difference = lift(a) - b
-    if difference.constant is not None:
-        return TRUE if difference.constant >= 0 else FALSE
+    difference = lift(a) if b == 0 else lift(a) - b
+    constant = difference.constant
+    if constant is not None:
+        return TRUE if constant >= 0 else FALSE
     shared = math.gcd(*(c for m, c in difference.terms.items() if m))
     if shared > 1:
         # integers: 2 x >= 3 is x >= 2

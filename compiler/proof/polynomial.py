@@ -57,7 +57,10 @@ class Polynomial:
         return Polynomial({monomial: -factor for monomial, factor in self.terms.items()})
 
     def __sub__(self, other: Polynomial | int) -> Polynomial:
-        return self + -lift(other)
+        made = dict(self.terms)
+        for monomial, factor in lift(other).terms.items():
+            made[monomial] = made.get(monomial, 0) - factor
+        return Polynomial(made)
 
     def __mul__(self, other: Polynomial | int) -> Polynomial:
         other = lift(other)

@@ -12,7 +12,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.proof.grounds import Ground, derived
 from compiler.proof.logic import AtLeastZero, Formula, at_least, polynomials
@@ -23,10 +23,43 @@ Inequalities = dict[Polynomial, Ground]
 """Polynomials that are at least 0, each with the reason why."""
 
 MAX_PRODUCTS = 500
+MAX_MADE = 20_000
+"""Products that are kept, so that another place need not make them again."""
 _MAX_DIRECTED_TERMS = 6
 _MAX_FACTOR_TERMS = 12
 _MAX_FACTOR_DEGREE = 2
 _MAX_PRODUCT_DEGREE = 3
+
+
+@dataclass(frozen=True)
+class MadeProducts:
+    """Products of polynomials, which many places of one kernel need."""
+
+    _formulas: dict[tuple[Polynomial, Polynomial], Formula] = field(default_factory=dict)
+    _monomials: dict[tuple[Polynomial, Polynomial], frozenset[Monomial]] = field(
+        default_factory=dict
+    )
+
+    def formula(self, a: Polynomial, b: Polynomial) -> Formula:
+        """Return that `a * b` is at least 0, divided by what its coefficients share."""
+        key = a, b
+        made = self._formulas.get(key)
+        if made is None:
+            if len(self._formulas) >= MAX_MADE:
+                self._formulas.clear()
+            made = self._formulas[key] = at_least(a * b)
+        return made
+
+    def monomials(self, a: Polynomial, b: Polynomial) -> frozenset[Monomial]:
+        """Return the monomials of more than one factor that `a * b` may bring."""
+        key = a, b
+        made = self._monomials.get(key)
+        if made is None:
+            if len(self._monomials) >= MAX_MADE:
+                self._monomials.clear()
+            products = (tuple(sorted(m + n)) for m in a.terms for n in b.terms)
+            made = self._monomials[key] = frozenset(one for one in products if len(one) > 1)
+        return made
 
 
 @dataclass(frozen=True)
@@ -37,6 +70,7 @@ class Multiplier:
     quotients: Mapping[str, tuple[Polynomial, Polynomial]]
     natural: Callable[[str], Ground]
     """Returns why a name is at least 0."""
+    products: MadeProducts = field(default_factory=MadeProducts)
 
     def digits(self, units: Mapping[Polynomial, Ground], names: AbstractSet[str]) -> Inequalities:
         """Return the bounds of digits: a // b <= e - 1 where a <= b * e - 1."""
@@ -83,25 +117,30 @@ class Multiplier:
         """Add products of two inequalities to `made`: those without new monomials first."""
         letters = {one for monomial in wanted for one in monomial}
         factors = [
-            (unit, why)
+            (unit, unit.degree, why)
             for unit, why in units.items()
             if unit.degree <= _MAX_FACTOR_DEGREE
             and len(unit.terms) <= _MAX_FACTOR_TERMS
             and unit.names & letters
         ]
         known = set(wanted)
+        multiplied = set[int]()
         for spare in (0, 1):
-            for (a, of_a), (b, of_b) in itertools.combinations_with_replacement(factors, 2):
+            pairs = itertools.combinations_with_replacement(factors, 2)
+            for number, ((a, degree, of_a), (b, other, of_b)) in enumerate(pairs):
                 if len(made) >= MAX_PRODUCTS:
                     return made
-                if a.degree + b.degree > _MAX_PRODUCT_DEGREE or not _stays(a, b, known, spare):
+                if degree + other > _MAX_PRODUCT_DEGREE or number in multiplied:
                     continue
-                product = product_of(of_a, of_b)
-                if not isinstance(product.formula, AtLeastZero):
+                if len(self.products.monomials(a, b) - known) > spare:
                     continue
-                polynomial = _polynomial(product.formula)
+                multiplied.add(number)
+                formula = self.products.formula(a, b)
+                if not isinstance(formula, AtLeastZero):
+                    continue
+                polynomial = formula.polynomial
                 if polynomial not in made and polynomial not in units:
-                    made[polynomial] = product
+                    made[polynomial] = derived(formula, of_a, of_b)
             if spare == 0:
                 known |= {m for product in made for m in product.terms if len(m) > 1}
         return made
@@ -133,21 +172,9 @@ def product_of(a: Ground, b: Ground) -> Ground:
 
 def _polynomial(formula: Formula) -> Polynomial:
     """Return the polynomial of an inequality; 0 for what always holds."""
+    if isinstance(formula, AtLeastZero):
+        return formula.polynomial
     return next(polynomials(formula), lift(0))
-
-
-def _stays(a: Polynomial, b: Polynomial, known: AbstractSet[Monomial], spare: int) -> bool:
-    """Return whether `a * b` brings at most `spare` monomials that are not known."""
-    new: set[Monomial] = set()
-    for m in a.terms:
-        for n in b.terms:
-            if len(m) + len(n) > 1:
-                product = tuple(sorted(m + n)) if m and n else m or n
-                if len(product) > 1 and product not in known and product not in new:
-                    new.add(product)
-                    if len(new) > spare:
-                        return False
-    return True
 
 
 def products_in(polynomials: Iterable[Polynomial]) -> set[Monomial]:

@@ -53,9 +53,8 @@ class Effort:
     def note(self, solver: z3.Solver) -> None:
         """Count one question. Raises as `check` does."""
         self.questions += 1
-        statistics = solver.statistics()
-        if "rlimit count" in statistics.keys():  # noqa: SIM118 - no dict
-            count = int(statistics.get_key_value("rlimit count"))
+        count = _effort_so_far(solver.statistics())
+        if count is not None:
             self.spent += 0 if self._before is None else max(count - self._before, 0)
             self._before = count
         self.check()
@@ -70,6 +69,15 @@ class Effort:
 
 def _has_reached_memory_limit() -> bool:
     return bool(z3core.Z3_get_estimated_alloc_size() > MAX_SOLVER_MIB << 20)
+
+
+def _effort_so_far(statistics: z3.Statistics) -> int | None:
+    """Return z3's count of its effort; None before it has one."""
+    context, counts = statistics.ctx.ref(), statistics.stats
+    for number in reversed(range(len(statistics))):  # it is one of the last of 50
+        if z3core.Z3_stats_get_key(context, counts, number) == "rlimit count":
+            return int(statistics[number][1])
+    return None
 
 
 @dataclass
@@ -125,6 +133,20 @@ class Script:
         return "\n".join(new)
 
 
+_GUARDS: list[z3.BoolRef] = []
+"""The truth values `a0`, `a1`, ... that guard assertions. They are kept, as each takes a while."""
+_NUMBERS: dict[int, int] = {}
+"""The number of each guard, by z3's number of it."""
+
+
+def _guards(size: int) -> list[z3.BoolRef]:
+    for number in range(len(_GUARDS), size):
+        guard = z3.Bool(f"a{number}")
+        _GUARDS.append(guard)
+        _NUMBERS[guard.get_id()] = number
+    return _GUARDS[:size]
+
+
 @dataclass
 class LinearQuestion:
     """Assertions, each with a number; a question adds some that are denied, and takes them back."""
@@ -133,7 +155,6 @@ class LinearQuestion:
     script: Script = field(default_factory=Script)
     _solver: z3.Solver = field(default_factory=lambda: z3.SolverFor("QF_LIA"))
     _assertions: list[str] = field(default_factory=list)
-    _guards: list[z3.BoolRef] = field(default_factory=list)
 
     def add(self, formula: Formula) -> None:
         """Assert a formula; its number is how many were asserted before."""
@@ -146,7 +167,6 @@ class LinearQuestion:
         self.effort.check()
         self._solver.set("rlimit", QUERY_EFFORT)
         self._solver.from_string("\n".join([self.script.declarations(), *self._assertions]))
-        self._guards = [z3.Bool(f"a{number}") for number in range(len(self._assertions))]
 
     def refutes(
         self, denied: Sequence[Formula], groups: Sequence[frozenset[int]] = ()
@@ -175,14 +195,18 @@ class LinearQuestion:
             self._solver.pop()
 
     def _core(self, left_out: frozenset[int]) -> frozenset[int] | None:
-        guards = self._guards
-        if left_out:
-            guards = [one for number, one in enumerate(guards) if number not in left_out]
-        answer = self._solver.check(*guards)
+        size = len(self._assertions)
+        guards = [one for number, one in enumerate(_guards(size)) if number not in left_out]
+        # Solver.check looks at the sort of each guard, which takes longer than most answers
+        terms = (z3.Ast * len(guards))(*(one.as_ast() for one in guards))
+        context = self._solver.ctx.ref()
+        answer = z3core.Z3_solver_check_assumptions(
+            context, self._solver.solver, len(guards), terms
+        )
         self.effort.note(self._solver)
-        if answer != z3.unsat:
+        if answer != z3.Z3_L_FALSE:
             return None
-        return frozenset(int(str(one)[1:]) for one in self._solver.unsat_core())
+        return frozenset(_NUMBERS[one.get_id()] for one in self._solver.unsat_core())
 
 
 @dataclass

@@ -105,10 +105,12 @@ def find_violations(
     checks: Collection[str] = ("bounds", "overflow"),
     effort: int = EFFORT,
     most_turns: int = MAX_TURNS,
+    wanted: Sequence[Collection[str]] | None = None,
 ) -> list[RecheckedAccess]:
     """Return the answers about every access of a module in generic form.
 
-    Loops are unrolled `most_turns` times.
+    Loops are unrolled `most_turns` times. `wanted` has the checks of each access that are asked
+    about, of all `checks`; None for all. A kernel with another number of accesses has all asked.
 
     Raises NotModelled where the kernel or the contract cannot be read.
     """
@@ -121,10 +123,13 @@ def find_violations(
     bound = read_contract(contract, typed, constants, most_size, most_elements)
     written = written_buffers(kernel, parameters)
     machines = [BitMachine(kernel, bound, written, tag, most_turns=most_turns) for tag in ("", "'")]
+    if wanted is None or len(wanted) != len(operations):
+        wanted = [checks] * len(operations)
+    asked = {one: frozenset(checks) & set(of) for one, of in zip(operations, wanted, strict=True)}
     machines[0].execute(parameters)
-    if "races" in checks:
+    if any("races" in one for one in asked.values()):
         machines[1].execute(parameters)
-    return _Questions(bound, machines, operations, checks, effort).answers()
+    return _Questions(bound, machines, asked, effort).answers()
 
 
 class _Questions:
@@ -132,12 +137,11 @@ class _Questions:
         self,
         contract: SizeContract,
         machines: Sequence[BitMachine],
-        operations: Sequence[ReadOperation],
-        checks: Collection[str],
+        asked: Mapping[ReadOperation, frozenset[str]],
         effort: int,
     ) -> None:
         self._contract, self._machines = contract, machines
-        self._operations, self._checks, self._effort = operations, checks, effort
+        self._operations, self._wanted, self._effort = list(asked), asked, effort
         self._touched: dict[tuple[ReadOperation, str], list[_Touched]] = {}
         self._known: dict[tuple[int, int], _Known] = {}
         self._spent = 0
@@ -145,9 +149,9 @@ class _Questions:
     def answers(self) -> list[RecheckedAccess]:
         found = []
         left = len(self._operations)
-        asked = [one for one in ("bounds", "overflow") if one in self._checks]
-        agreeing = self._agreeing_at_once(asked) if asked else frozenset()
+        agreeing = self._agreeing_at_once() if any(map(self._of_address, self._operations)) else ()
         for operation in self._operations:
+            asked = self._of_address(operation)
             answers: dict[str, CheckedAnswer] = {}
             rest = self._effort - self._spent
             share = min(2 * rest // left, rest * 2 // 3) if left > 1 else rest
@@ -155,17 +159,24 @@ class _Questions:
                 answers = dict.fromkeys(asked, CheckedAnswer("agrees"))
             elif asked:
                 answers = self._addresses(operation, asked, share)
-            if "races" in self._checks and _writes(operation):
+            if "races" in self._wanted[operation] and _writes(operation):
                 answers["race"] = self._race(operation, share)
             found.append(RecheckedAccess(operation.name, answers))
             left -= 1
         return found
 
-    def _agreeing_at_once(self, asked: Sequence[str]) -> frozenset[ReadOperation]:
+    def _of_address(self, operation: ReadOperation) -> list[str]:
+        """Return what is asked about an address."""
+        return [one for one in ("bounds", "overflow") if one in self._wanted[operation]]
+
+    def _agreeing_at_once(self) -> frozenset[ReadOperation]:
         """Ask one question about all addresses, which is often as easy as one about each."""
         violations: list[z3.BoolRef] = []
         operations = set[ReadOperation]()
         for operation in self._operations:
+            asked = self._of_address(operation)
+            if not asked:
+                continue
             try:
                 runs = self._runs(operation, self._machines[0])
             except (NotModelled, RecursionError, KeyError):

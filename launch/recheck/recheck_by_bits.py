@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection, Sequence
 
 import z3
 
@@ -48,8 +49,17 @@ def recheck_bits(order: BitsOrder, body: bytes, _: Send) -> RecheckReport:
     return bits_report(order, body, EFFORT, MAX_TURNS)
 
 
-def bits_report(order: BitsOrder, body: bytes, effort: int, most_turns: int) -> RecheckReport:
-    """Look for such sizes with an effort in z3's units, and this number of turns of each loop."""
+def bits_report(
+    order: BitsOrder,
+    body: bytes,
+    effort: int,
+    most_turns: int,
+    wanted: Sequence[Collection[str]] | None = None,
+) -> RecheckReport:
+    """Look for such sizes with an effort in z3's units, and this number of turns of each loop.
+
+    `wanted` has the checks that are asked about, of each access; None for all.
+    """
     started = time.process_time()
     if order.other is not None:
         unread = CheckRecheck(outcome="not_modelled")
@@ -70,6 +80,7 @@ def bits_report(order: BitsOrder, body: bytes, effort: int, most_turns: int) -> 
             order.checks,
             effort,
             most_turns,
+            wanted,
         )
     except (NotModelled, Failure, RecursionError) as refused:
         return RecheckReport(refused=str(refused) or "nested too deeply", ms=_ms_since(started))

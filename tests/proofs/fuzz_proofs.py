@@ -16,6 +16,7 @@ long or too much memory counts as a timeout, and is named.
 
 import argparse
 import ctypes
+import gc
 import json
 import os
 import random
@@ -99,6 +100,7 @@ def tried_known(effort: Effort, kernel: KernelToProve) -> Tried:
 
 def tried(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> Tried:
     """Prove a kernel and re-check it; return counts, and the text of a contradiction or ""."""
+    gc.collect()  # the last kernel's terms, which count as memory of this proof
     solver.prepare()
     signal.signal(signal.SIGALRM, _give_up)
     # again each second, since what is raised while an object is deleted is lost

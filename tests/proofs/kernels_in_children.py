@@ -5,6 +5,7 @@ memory and is replaced after some kernels, or as soon as one was given up; a chi
 answer is killed.
 """
 
+import gc
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,7 @@ def _work(connection: Connection, each: Callable[[Any], Any]) -> None:
     most = _MAX_MIB << 20
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    gc.freeze()  # modules need no look when terms are collected
     while True:
         item = connection.recv()
         if item is None:

@@ -50,6 +50,21 @@ def test_a_true_proof_agrees() -> None:
     assert counts["bounds: bit-vectors agrees"] == counts["overflow: bit-vectors agrees"] == 1
 
 
+def test_of_integers_that_may_wrap_bit_vectors_are_not_asked() -> None:
+    kernel = replace(PRODUCT, contract="y_ptr: n * m\n", limits=SizeLimits(15))
+    counts: Counter[str] = Counter()
+    assert rechecked_proof.rechecked_proof(kernel, Effort(1, is_narrow=True), counts) == []
+    assert counts == {"kernels with nothing proved": 1}
+    assert verdicts(kernel)["bounds"] == "proved"
+
+
+def test_a_proof_of_integers_that_may_wrap_is_left_to_runs() -> None:
+    kernel = replace(PRODUCT, limits=SizeLimits(2**31 - 1, 2**36))
+    counts: Counter[str] = Counter()
+    assert rechecked_proof.rechecked_proof(kernel, Effort(1), counts) == []
+    assert counts["kernels with a proof"] == counts["bounds: bit-vectors not asked"] == 1
+
+
 def test_a_product_wraps_at_small_sizes_in_a_narrow_world() -> None:
     assert verdicts(PRODUCT)["overflow"] == "proved"
     with narrow_world():

@@ -1,9 +1,11 @@
 """Runs the re-check by bit-vectors in this process."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from launch.recheck.recheck_by_bits import recheck_bits
+from compiler.recheck.find_violations import EFFORT
+from compiler.recheck.machine import MAX_TURNS
+from launch.recheck import recheck_by_bits
 from launch.recheck.recheck_messages import BitsOrder, RecheckedKernel, RecheckReport
 from tests.proofs.compiled_ttir import TARGET, ttir_of
 
@@ -15,6 +17,7 @@ def bits_report(
     constants: dict[str, Any] | None = None,
     checks: Sequence[str] = ("bounds", "overflow"),
     limits: tuple[int, int] = (2**30, 2**36),
+    wanted: Sequence[Collection[str]] | None = None,
 ) -> RecheckReport:
     """Return what is seen of a TTIR; `limits` are of sizes and of elements."""
     kernel = RecheckedKernel(
@@ -30,7 +33,7 @@ def bits_report(
         most_size=limits[0],
         most_elements=limits[1],
     )
-    return recheck_bits(order, text.encode(), lambda *_: None)
+    return recheck_by_bits.bits_report(order, text.encode(), EFFORT, MAX_TURNS, wanted)
 
 
 def rechecked(

@@ -215,3 +215,28 @@ def test_parameters_that_are_not_the_kernel_s_are_refused() -> None:
 
 def test_a_text_that_is_no_module_is_refused() -> None:
     assert bits_report("module of nothing", [], "").refused == "a module that MLIR cannot parse"
+
+
+def test_only_what_is_wanted_of_each_access_is_asked() -> None:
+    body = """def kernel(x_ptr, y_ptr, n):
+    tl.store(y_ptr, tl.load(x_ptr + n))
+"""
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}
+    text = ttir_of(body, signature, {})
+    checks = ["bounds", "overflow", "races"]
+    contract = "x_ptr: n\ny_ptr: 1\ngrid: n\n"
+    whole = bits_report(text, list(signature), contract, checks=checks)
+    assert outcomes(whole, "bounds") == ["violated", "agrees"]
+    assert outcomes(whole, "race") == ["violated"]
+    some = [["overflow"], ["bounds"]]
+    part = bits_report(text, list(signature), contract, checks=checks, wanted=some)
+    assert [set(one.checks) for one in part.accesses] == [{"overflow"}, {"bounds"}]
+    assert outcomes(part, "overflow") == outcomes(part, "bounds") == ["agrees"]
+
+
+def test_a_kernel_with_another_number_of_accesses_has_all_asked() -> None:
+    body = "def kernel(x_ptr, n):\n    tl.store(x_ptr + n, 1.0)\n"
+    signature = {"x_ptr": "*fp32", "n": "i32"}
+    text = ttir_of(body, signature, {})
+    report = bits_report(text, list(signature), "x_ptr: n\n", wanted=[])
+    assert outcomes(report, "bounds") == ["violated"]
