@@ -1,16 +1,30 @@
-"""Examples of answers in the OpenAPI document: files of `service/examples`, by name."""
+"""Reads examples in the OpenAPI document: JSON files in folders `examples` next to routes."""
 
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, TypeVar
 
 import orjson
+from pydantic import BaseModel
 
-_FOLDER: Final = Path(__file__).parent.parent / "examples"
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
-@cache
-def example(name: str) -> Any:
-    """Return the example, None if there is no such file."""
-    file = _FOLDER / f"{name}.json"
-    return orjson.loads(file.read_bytes()) if file.exists() else None
+def example(file: Path) -> Any:
+    """Return the example in `file`."""
+    return orjson.loads(file.read_bytes())
+
+
+def _answer(record: BaseModel) -> Any:
+    return record.model_dump(mode="json")
+
+
+def answers(
+    file: Path, model: type[_Model], answer: Callable[[_Model], Any] = _answer
+) -> dict[str, Any]:
+    """Return the answers in `file`, by title, as `answer` writes their records.
+
+    The file leaves out members with defaults, which the record adds. Raises ValidationError.
+    """
+    records = {title: model.model_validate(item) for title, item in example(file).items()}
+    return {title: answer(record) for title, record in records.items()}

@@ -6,6 +6,7 @@ A worker makes them on demand, so a request waits as a POST does: 202 until the 
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -31,6 +32,7 @@ router = APIRouter(prefix="/v1/compilations/{key}", tags=["artifacts"])
 _UNFINISHED: dict[int | str, dict[str, Any]] = {202: {"description": "Not ready yet; ask again"}}
 _EXPORTED = [kind.media_type for name, kind in KINDS.items() if name.startswith(EXPORTS)]
 _OPENAPI: dict[str, Any] = {"parameters": [wait_parameter()]}
+_EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def _add_route(what: str, kind: DerivationKind) -> None:
@@ -39,10 +41,10 @@ def _add_route(what: str, kind: DerivationKind) -> None:
     async def get(request: Request, key: str) -> Response:
         return await _answer_derived(request, key, what)
 
-    is_json, sample = kind.media_type == JSON, example(what)
+    is_json, file = kind.media_type == JSON, _EXAMPLES / f"{what}.json"
     answered = {} if is_json else bytes_as(kind.media_type)
-    if sample is not None:
-        answered = {200: {"content": {JSON: {"example": sample}}}}
+    if file.exists():
+        answered = {200: {"content": {JSON: {"example": example(file)}}}}
     router.add_api_route(
         f"/artifacts/{what}" if what in BY_NAME else f"/{what}",
         get,
