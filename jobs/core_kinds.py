@@ -21,13 +21,15 @@ from launch.request.launch_request import LaunchRequest
 from store.jobs.types import compile_lane, derive_lane, inspect_lane
 
 
-def _compilation(one: Unhandled[CompileJob]) -> Compilation:
-    if one.job is not None:
-        return amended(new_compilation(one.job, None, one.state), problem=one.problem)
+def _compilation(unhandled: Unhandled[CompileJob]) -> Compilation:
+    if unhandled.job is not None:
+        return amended(
+            new_compilation(unhandled.job, None, unhandled.state), problem=unhandled.problem
+        )
     return Compilation(
-        key=one.id,
-        url=compilation_url(one.id),
-        state=one.state,
+        key=unhandled.id,
+        url=compilation_url(unhandled.id),
+        state=unhandled.state,
         kernel=None,
         target="",
         stop_after="",
@@ -41,25 +43,30 @@ def _compilation(one: Unhandled[CompileJob]) -> Compilation:
         timings_ms=None,
         diagnostics=[],
         stdout="",
-        problem=one.problem,
+        problem=unhandled.problem,
     )
 
 
-def _inspection(one: Unhandled[InspectJob]) -> Inspection:
+def _inspection(unhandled: Unhandled[InspectJob]) -> Inspection:
     # neither this nor a derivation has a URL to ask again at
-    return Inspection(state="failed", problem=one.problem)
+    return Inspection(state="failed", problem=unhandled.problem)
 
 
-def _derivation(one: Unhandled[DeriveJob]) -> Derivation:
-    what = "" if one.job is None else one.job.what
-    return Derivation(state="failed", what=what, problem=one.problem)
+def _derivation(unhandled: Unhandled[DeriveJob]) -> Derivation:
+    what = "" if unhandled.job is None else unhandled.job.what
+    return Derivation(state="failed", what=what, problem=unhandled.problem)
 
 
-def _launch(one: Unhandled[LaunchJob]) -> Launch:
-    launch = Launch(id=one.id, url=launch_url(one.id), state=one.state, problem=one.problem)
-    if one.job is None:
+def _launch(unhandled: Unhandled[LaunchJob]) -> Launch:
+    launch = Launch(
+        id=unhandled.id,
+        url=launch_url(unhandled.id),
+        state=unhandled.state,
+        problem=unhandled.problem,
+    )
+    if unhandled.job is None:
         return launch
-    return amended(launch, device=one.job.device, queue_position=one.queue_position)
+    return amended(launch, device=unhandled.job.device, queue_position=unhandled.queue_position)
 
 
 COMPILATION: Final = JobKind(

@@ -269,8 +269,8 @@ class _Open:
 
     @property
     def connection(self) -> Connection | None:
-        found: Connection | None = self.state.get(CONNECTION)
-        return found
+        connection: Connection | None = self.state.get(CONNECTION)
+        return connection
 
 
 class OpenRequests:

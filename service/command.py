@@ -72,10 +72,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tritond {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    one = commands.add_parser("up", help="run everything on this machine, with an embedded Valkey")
-    _add_address(one)
-    one.add_argument("--data", type=_data_folder, default=".tritond", help="default: ./.tritond")
-    one.set_defaults(run=_up)
+    command = commands.add_parser(
+        "up", help="run everything on this machine, with an embedded Valkey"
+    )
+    _add_address(command)
+    command.add_argument(
+        "--data", type=_data_folder, default=".tritond", help="default: ./.tritond"
+    )
+    command.set_defaults(run=_up)
     api = commands.add_parser("api", help="run the HTTP service, on TRITOND_REDIS_URL")
     _add_address(api)
     api.set_defaults(run=_api)
@@ -216,13 +220,13 @@ async def _sweep_blobs(arguments: argparse.Namespace) -> None:
     bucket = Bucket(settings.blobs_url)
     async with connect(settings.cache_url or settings.redis_url) as cache:
         older_than_s = arguments.older_than_days * 24 * 3600
-        found = await find_forgotten(Blobs(cache, bucket=bucket), bucket, older_than_s)
+        forgotten = await find_forgotten(Blobs(cache, bucket=bucket), bucket, older_than_s)
         if not arguments.dry_run:
-            await delete_forgotten(bucket, found, even_all=arguments.all)
+            await delete_forgotten(bucket, forgotten, even_all=arguments.all)
     done = "would be deleted" if arguments.dry_run else "deleted"
     print(  # noqa: T201
-        f"{found.objects} objects, {found.marked} of them in use; "
-        f"{len(found.digests)} {done}, of {found.size_bytes} bytes"
+        f"{forgotten.objects} objects, {forgotten.marked} of them in use; "
+        f"{len(forgotten.digests)} {done}, of {forgotten.size_bytes} bytes"
     )
 
 
@@ -391,11 +395,11 @@ def _unknown_key(key_id: str) -> str:
 
 async def _list_keys() -> None:
     async with _store() as redis:
-        found = await ApiKeys(redis).list()
+        listed = await ApiKeys(redis).list()
         last: dict[str, str] = {}
         for day in await UsageAccounts(redis).of_all():  # newest first
             last.setdefault(day.caller, day.day)
-    rows = [_COLUMNS, *(_row(key, last.get(key.id, "")) for key in found)]
+    rows = [_COLUMNS, *(_row(key, last.get(key.id, "")) for key in listed)]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -181,17 +181,17 @@ def _is_named(file: Any) -> bool:
 
 def _digests(files: Mapping[str, Any], at: str, most: int) -> dict[str, str]:
     """Return the digests by path. Raises RequestRejected for malformed ones, and too many."""
-    found = {path: file["digest"] for path, file in files.items() if _is_named(file)}
+    digests = {path: file["digest"] for path, file in files.items() if _is_named(file)}
     if len(files) > most:
         raise RequestRejected(FieldError(at, f"{len(files)} files; the limit is {most}"))
     errors = [
         FieldError(at + pointer(path, "digest"), 'must be "sha256:" and 64 hexadecimal digits')
-        for path, digest in found.items()
+        for path, digest in digests.items()
         if not isinstance(digest, str) or not _DIGEST.fullmatch(digest)
     ]
     if errors:
         raise RequestRejected(*errors)
-    return found
+    return digests
 
 
 def _with_files(body: Any, texts: Mapping[str, Any], at: str = "") -> Any:

@@ -63,9 +63,9 @@ class KeyedPost:
         if self.key is None:
             return await make(secrets.token_hex(16))
         job_id = await self._first_use(self.key)
-        found = await find(job_id)
-        if found is not None:
-            return found
+        made = await find(job_id)
+        if made is not None:
+            return made
         try:
             return await make(job_id)
         except _REFUSALS:

@@ -84,8 +84,8 @@ class ServiceState:
 
     def store(self, kind: type[FeatureStore]) -> FeatureStore:
         """Return what a feature keeps, by the class that its `Feature.stores` lists."""
-        found: FeatureStore = self.stores[kind]
-        return found
+        store: FeatureStore = self.stores[kind]
+        return store
 
     @property
     def client(self) -> JobClient:

@@ -152,8 +152,8 @@ class ApiKeys:
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.hmget(keys.API_KEYS, names)
         pipeline.hmget(keys.API_KEY_DATES, names)
-        found: Any = await pipeline.execute()
-        for name, value, dates in zip(names, *found, strict=True):
+        answers: Any = await pipeline.execute()
+        for name, value, dates in zip(names, *answers, strict=True):
             if value is not None:
                 key = _parse(name.encode(), value, dates)
                 return None if key.is_expired() else key
@@ -178,9 +178,10 @@ class ApiKeys:
         pipeline = self._redis.pipeline(transaction=False)
         pipeline.hgetall(keys.API_KEYS)
         pipeline.hgetall(keys.API_KEY_DATES)
-        found, dates = await pipeline.execute()
+        fields, dates = await pipeline.execute()
         return {
-            field.decode(): _parse(field, value, dates.get(field)) for field, value in found.items()
+            field.decode(): _parse(field, value, dates.get(field))
+            for field, value in fields.items()
         }
 
     async def any(self) -> bool:

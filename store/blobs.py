@@ -77,9 +77,9 @@ class Blobs:
         """
         if not parts:
             return []
-        found = [await packed(part) for part in parts]
-        await self._put(dict(found))
-        return [digest for digest, _ in found]
+        blobs = [await packed(part) for part in parts]
+        await self._put(dict(blobs))
+        return [digest for digest, _ in blobs]
 
     async def _put(self, frames: Mapping[str, bytes | bytearray]) -> None:
         """Store frames by digest: the large ones in the bucket, then the others and markers."""
@@ -182,11 +182,11 @@ class Blobs:
             return piece if await self.cache.exists(name) else None
         if len(piece) < SENT_BYTES:
             return piece
-        found = BytesIO()
+        content = BytesIO()
         while piece:
-            await asyncio.to_thread(found.write, piece)
-            piece = await self._piece(name, found.tell())
-        return found.getvalue()
+            await asyncio.to_thread(content.write, piece)
+            piece = await self._piece(name, content.tell())
+        return content.getvalue()
 
     async def _piece(self, name: str, at: int) -> bytes:
         return cast("bytes", await self.cache.getrange(name, at, at + SENT_BYTES - 1))

@@ -177,13 +177,13 @@ class Bucket:
 
         try:
             async with self._request() as limit:
-                found = await obstore.get_async(self._store, path_of(digest))
-                size_bytes = found.meta["size"]
+                response = await obstore.get_async(self._store, path_of(digest))
+                size_bytes = response.meta["size"]
                 if size_bytes <= most_bytes:
                     _extend(limit, size_bytes)
                     frame = bytearray()
                     # a server may send more than it announced
-                    async for part in found.stream(min_chunk_size=_READ_BYTES):
+                    async for part in response.stream(min_chunk_size=_READ_BYTES):
                         frame += part
                         size_bytes = max(size_bytes, len(frame))
                         if size_bytes > most_bytes:

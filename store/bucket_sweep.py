@@ -40,32 +40,32 @@ async def find_forgotten(blobs: Blobs, bucket: Bucket, older_than_s: float) -> F
 
     A new object may be waiting for its marker. Raises StoreUnavailable.
     """
-    found, oldest = Forgotten(), time.time() - older_than_s
+    forgotten, oldest = Forgotten(), time.time() - older_than_s
     async for stored in bucket.list():
         named = {digest: each for each in stored if (digest := _digest_of(each.path))}
         pipeline = blobs.cache.pipeline(transaction=False)
         for digest in named:
             pipeline.getrange(BLOB + digest, 0, len(MARKER) - 1)
         for each, begins in zip(named.items(), await pipeline.execute(), strict=True):
-            digest, one = each
-            found.objects += 1
+            digest, blob = each
+            forgotten.objects += 1
             if begins == MARKER:
-                found.marked += 1
-            elif one.written_s < oldest:
-                found.digests.append(digest)
-                found.size_bytes += one.size_bytes
-    return found
+                forgotten.marked += 1
+            elif blob.written_s < oldest:
+                forgotten.digests.append(digest)
+                forgotten.size_bytes += blob.size_bytes
+    return forgotten
 
 
-async def delete_forgotten(bucket: Bucket, found: Forgotten, *, even_all: bool) -> None:
+async def delete_forgotten(bucket: Bucket, forgotten: Forgotten, *, even_all: bool) -> None:
     """Delete what was found. Raises NothingMarked and StoreUnavailable.
 
     A blob that is put again at this moment may be deleted too, and is a miss when it is read.
     """
-    if found.digests and not found.marked and not even_all:
-        raise NothingMarked(found.objects)
-    for start in range(0, len(found.digests), DELETED_AT_ONCE):
-        await bucket.delete(found.digests[start : start + DELETED_AT_ONCE])
+    if forgotten.digests and not forgotten.marked and not even_all:
+        raise NothingMarked(forgotten.objects)
+    for start in range(0, len(forgotten.digests), DELETED_AT_ONCE):
+        await bucket.delete(forgotten.digests[start : start + DELETED_AT_ONCE])
 
 
 def _digest_of(path: str) -> str | None:

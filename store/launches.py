@@ -93,8 +93,8 @@ class Idempotency:
         first: Any = await self._redis.set(
             _name(caller, key), value, nx=True, get=True, ex=KEY_LIFE_S
         )
-        found = read_stored(_KeptUse, first or value)
-        return FirstUse(found.launch_id, found.body_digest)
+        use = read_stored(_KeptUse, first or value)
+        return FirstUse(use.launch_id, use.body_digest)
 
     async def replace(self, caller: str, key: str, job_id: str, body_digest: str) -> None:
         """Make `key` the name of another job, as its own was joined to that one."""

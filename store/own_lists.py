@@ -74,13 +74,13 @@ class OwnLists:
         page: list[Listed] = []
         start = 0
         while len(page) < count:
-            found: Any = await self._redis.zrevrangebyscore(
+            members: Any = await self._redis.zrevrangebyscore(
                 name, newest, "-inf", start=start, num=count, withscores=True
             )
-            listed = [Listed(member.decode(), int(score)) for member, score in found]
+            listed = [Listed(member.decode(), int(score)) for member, score in members]
             page += [job for job in listed if after is None or _is_behind(job, after)]
             start += count
-            if len(found) < count:
+            if len(members) < count:
                 break
         return page[:count]
 

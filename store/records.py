@@ -118,11 +118,11 @@ class Records:
         if key.split() != [key]:  # a blank would end the name in the script
             self.misses[Miss.NO_RECORD] += 1
             return None
-        status, *found = await self._reads.read(name, include)
+        status, *parts = await self._reads.read(name, include)
         if status != b"hit":
             self.misses[Miss(status.decode())] += 1
             return None
-        return await self._whole(found, limit_bytes)
+        return await self._whole(parts, limit_bytes)
 
     async def read(self, key: str) -> bytes | None:
         """Return the record, None when it or any of its blobs is missing."""
@@ -136,8 +136,8 @@ class Records:
             pipeline.hget(self._prefix + key, "record")
         return cast("list[bytes | None]", await pipeline.execute())
 
-    async def _whole(self, found: Sequence[bytes], limit_bytes: int | None) -> Hit | None:
-        read, record, named, *frames = found
+    async def _whole(self, parts: Sequence[bytes], limit_bytes: int | None) -> Hit | None:
+        read, record, named, *frames = parts
         if limit_bytes is not None:
             size_bytes = sum(map(kept_content_bytes, frames))
             if size_bytes > limit_bytes:
@@ -169,8 +169,8 @@ class Records:
             frames = await asyncio.gather(*map(self._blobs.frame_of, kept, digests))
         except BucketUnavailable:
             return Miss.BUCKET_AWAY
-        found = [frame for frame in frames if frame is not None]
-        return found if len(found) == len(frames) else Miss.NO_BLOB
+        present = [frame for frame in frames if frame is not None]
+        return present if len(present) == len(frames) else Miss.NO_BLOB
 
     def note_use(self, key: str) -> None:
         """Note a hit answered from a process's own memory, so that the key is not evicted."""

@@ -83,13 +83,13 @@ class _Master:
         """
         reasons, sentinels = [], self._sentinel.sentinels
         for item in tuple(sentinels):
-            found = await self._ask_one(item)
-            if not isinstance(found, str):
+            answer = await self._ask_one(item)
+            if not isinstance(answer, str):
                 sentinels.remove(item)
                 sentinels.insert(0, item)  # the next connection asks it first
-                return found
+                return answer
             where = item.connection_pool.connection_kwargs
-            reasons.append(f"{where['host']}:{where['port']} {found}")
+            reasons.append(f"{where['host']}:{where['port']} {answer}")
         raise NoMaster(f"no Sentinel names a master {self._name!r}: {'; '.join(reasons)}.")
 
     async def _ask_one(self, sentinel: Redis) -> tuple[str, int] | str:

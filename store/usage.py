@@ -99,10 +99,10 @@ class UsageAccounts:
         pipeline = self._redis.pipeline(transaction=False)
         for day in days:
             pipeline.hmget(keys.USAGE + day, [f"{what} {caller}" for what in NAMES])
-        found: Any = await pipeline.execute()
+        replies: Any = await pipeline.execute()
         return [
             DayOfCaller(day, caller, _used(dict(zip(NAMES, amounts, strict=True))))
-            for day, amounts in zip(days, found, strict=True)
+            for day, amounts in zip(days, replies, strict=True)
             if any(amounts)
         ]
 

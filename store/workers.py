@@ -123,11 +123,11 @@ class Workers:
         ids = sorted(member.decode() for member in members)
         if not ids:
             return []
-        found: Any = await self._redis.mget([keys.WORKER + worker_id for worker_id in ids])
-        gone = [worker_id for worker_id, value in zip(ids, found, strict=True) if value is None]
+        values: Any = await self._redis.mget([keys.WORKER + worker_id for worker_id in ids])
+        gone = [worker_id for worker_id, value in zip(ids, values, strict=True) if value is None]
         if gone:
             await self._redis.srem(keys.WORKERS, *gone)
-        return [worker for value in found if value is not None and (worker := _parse(value))]
+        return [worker for value in values if value is not None and (worker := _parse(value))]
 
     async def known_devices(self) -> Sequence[str]:
         """Return every device class that a worker ever had, as "<target> <model>"."""
@@ -192,8 +192,8 @@ class Toolchains:
 
     async def tried(self, what: str) -> Sequence[str] | None:
         """Return the targets that `what` was found to compile for, None if that is unknown."""
-        found: Any = await self._redis.get(keys.TARGETS_TRIED + what)
-        return None if found is None else found.decode().split()
+        targets: Any = await self._redis.get(keys.TARGETS_TRIED + what)
+        return None if targets is None else targets.decode().split()
 
     async def note_tried(self, what: str, targets: Sequence[str]) -> None:
         """Keep what trials of `what` found out, for `TRIED_LIFE_S`."""
@@ -210,13 +210,13 @@ class Toolchains:
 
     async def ids(self) -> Sequence[str]:
         """Return the ids of all known toolchains."""
-        found: Any = await self._redis.hkeys(keys.TOOLCHAINS)
-        return [toolchain_id.decode() for toolchain_id in found]
+        ids: Any = await self._redis.hkeys(keys.TOOLCHAINS)
+        return [toolchain_id.decode() for toolchain_id in ids]
 
     async def default(self) -> str | None:
         """Return the id of the default toolchain, None before any worker was ever there."""
-        found: Any = await self._redis.get(keys.DEFAULT_TOOLCHAIN)
-        return None if found is None else found.decode()
+        toolchain_id: Any = await self._redis.get(keys.DEFAULT_TOOLCHAIN)
+        return None if toolchain_id is None else toolchain_id.decode()
 
     async def set_default(self, toolchain_id: str) -> bool:
         """Make a known toolchain the default; False when it is unknown."""

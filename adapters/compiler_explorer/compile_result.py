@@ -119,12 +119,12 @@ def sources_of(rows: Sequence[Mapping[str, Any]], stage: str) -> dict[int, Sourc
     A line that stems from several source lines gets the one with the fewest lines, which is the
     innermost.
     """
-    found: dict[int, SourcePlace] = {}
+    places: dict[int, SourcePlace] = {}
     for row in sorted(rows, key=lambda row: len(row.get(stage, ()))):
         file = None if row["file"] == USER_FILE else row["file"]
         for number in row.get(stage, ()):
-            found.setdefault(number, SourcePlace(file=file, line=row["line"]))
-    return found
+            places.setdefault(number, SourcePlace(file=file, line=row["line"]))
+    return places
 
 
 def _code(text: str, stage: str, filters: Mapping[str, Any]) -> Iterable[str | None]:

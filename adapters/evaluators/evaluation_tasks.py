@@ -56,8 +56,8 @@ class Evaluations:
 
         Raises StoreUnavailable.
         """
-        found: Any = await self._redis.get(_name(caller, kind, task_id))
-        return None if found is None else bytes(found)
+        stored: Any = await self._redis.get(_name(caller, kind, task_id))
+        return None if stored is None else bytes(stored)
 
 
 def _name(caller: str, kind: str, task_id: str) -> str:

@@ -90,8 +90,10 @@ class TraceSet:
 
     def workload(self, uuid: str) -> Workload | None:
         """Return the workload with this uuid, None if there is none."""
-        found = (each for group in self.workloads.values() for each in group if each.uuid == uuid)
-        return next(found, None)
+        matching = (
+            each for group in self.workloads.values() for each in group if each.uuid == uuid
+        )
+        return next(matching, None)
 
 
 def read_trace_set(folder: str | None) -> TraceSet:

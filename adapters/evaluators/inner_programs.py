@@ -59,9 +59,9 @@ async def _awaited(request: Request, url: str, wait_s: float) -> Any:
         answer = await ask_itself(request, "GET", url, query={"wait": min(left_s, longest_s)})
         if answer.is_problem:
             raise answer.raised
-        found = answer.json
-        if found["state"] in FINISHED or left_s <= longest_s or not longest_s:
-            return found
+        program = answer.json
+        if program["state"] in FINISHED or left_s <= longest_s or not longest_s:
+            return program
 
 
 async def _hung_up(request: Request) -> None:

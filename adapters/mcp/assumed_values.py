@@ -36,8 +36,8 @@ def completed_of(
     Without `with_hints`, nothing is assumed of sizes and strides, as for a proof. Parameters in
     `swept` get their values elsewhere.
     """
-    given = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {}), *swept}
-    assumed = [item for item in kernel.get("assumed") or () if item["parameter"] not in given]
+    specified = {*(asked.get("signature") or {}), *(asked.get("constexprs") or {}), *swept}
+    assumed = [item for item in kernel.get("assumed") or () if item["parameter"] not in specified]
     if not assumed:
         return None
     proposals = {item["name"]: item["proposal"] or {} for item in kernel["parameters"]}

@@ -69,17 +69,17 @@ def _value(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
 
 
-def _instructions(found: Mapping[str, Any] | None) -> Iterator[str]:
-    if found is None or found["delta"] is None:
+def _instructions(instructions: Mapping[str, Any] | None) -> Iterator[str]:
+    if instructions is None or instructions["delta"] is None:
         return
-    a, b, delta = found["a"], found["b"], found["delta"]
+    a, b, delta = instructions["a"], instructions["b"], instructions["delta"]
     yield f"instructions: {a['total']} -> {b['total']}"
     for kind in delta["by_class"]:
         yield f"  {kind}: {a['by_class'][kind]} -> {b['by_class'][kind]}"
     opcodes = islice(delta["by_opcode"].items(), _MAX_OPCODES)
     if shown := ", ".join(f"{name} {more:+d}" for name, more in opcodes):
         yield f"  by opcode: {shown}"
-    for row in found["by_line"][:_MAX_LINES]:
+    for row in instructions["by_line"][:_MAX_LINES]:
         lines = dict.fromkeys(at for at in (row["a_line"], row["b_line"]) if at)
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
         yield f"  {row['file'] or 'no line'}:{' -> '.join(map(str, lines))}: {counts}"

@@ -53,8 +53,8 @@ async def targets(request: Request, _arguments: TargetsArguments) -> ToolAnswer:
         + ", ".join(item["targets"])
         for item in there.json["toolchains"]
     ]
-    found = [] if devices.is_problem else devices.json["devices"]
-    named = [f"{item['count']} x {item['model']} ({item['target']})" for item in found]
+    offered = [] if devices.is_problem else devices.json["devices"]
+    named = [f"{item['count']} x {item['model']} ({item['target']})" for item in offered]
     lines.append(f"GPUs for launches: {', '.join(named) or 'none; the CPU device runs kernels'}")
     return answer(*lines, next_step="inspect a source, or compile it for one of the targets")
 
@@ -122,9 +122,9 @@ async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolA
     assumes: tuple[str, ...] = ()
     problem = made.json["problem"]
     if problem is not None and problem["slug"] in LACKING:
-        found = await completed(request, asked)
-        if found is not None:
-            asked, assumes = found[0], (found[1],)
+        completion = await completed(request, asked)
+        if completion is not None:
+            asked, assumes = completion[0], (completion[1],)
             made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
             if made.is_problem:
                 return refused(made.json)
@@ -200,15 +200,17 @@ async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
     """Explain a source line, a failed compilation, or the findings of a launch."""
     if len(arguments.key) != _KEY_CHARS:
         return await run_answer(request, arguments.key)
-    found = await _compilation(request, arguments.key)
-    if isinstance(found, ToolAnswer):
-        return found
-    head = _head(found)
-    if found["problem"] is not None:
-        return _failed(found, "compile")
+    compilation = await _compilation(request, arguments.key)
+    if isinstance(compilation, ToolAnswer):
+        return compilation
+    head = _head(compilation)
+    if compilation["problem"] is not None:
+        return _failed(compilation, "compile")
     if arguments.line is None:
-        return await explain_kernel(request, found, head, _resources(found), _facts(found))
-    stage = arguments.stage or _assembly_stage(found)
+        return await explain_kernel(
+            request, compilation, head, _resources(compilation), _facts(compilation)
+        )
+    stage = arguments.stage or _assembly_stage(compilation)
     return await _explain_line(request, arguments.key, arguments.line, stage)
 
 
@@ -268,10 +270,14 @@ def wait_s(request: Request) -> float:
 
 
 async def explain_kernel(
-    request: Request, found: Mapping[str, Any], head: str, resources: str, facts: Mapping[str, Any]
+    request: Request,
+    compilation: Mapping[str, Any],
+    head: str,
+    resources: str,
+    facts: Mapping[str, Any],
 ) -> ToolAnswer:
     """Return the answer on a compilation that succeeded, as far as its stages show it."""
-    key = found["key"]
+    key = compilation["key"]
     counts = await _derived(request, key, "instructions")
     explained = await _derived(request, key, "explanation")
     findings = list(_findings(explained))
@@ -280,7 +286,7 @@ async def explain_kernel(
         "sweep options.num_warps, options.num_stages, options.maxnreg or smaller blocks; compare "
         "two keys; or name a line of the source to see its output"
     )
-    warnings = diagnosed(found["diagnostics"])
+    warnings = diagnosed(compilation["diagnostics"])
     return answer(
         head, resources, *warnings, next_step=step, text=text, findings=findings or None, **facts
     )
@@ -292,8 +298,8 @@ async def _derived(request: Request, key: str, what: str) -> dict[str, Any]:
     asked = await ask_itself(request, "GET", path, query={"wait": host_of(request).max_wait_s})
     if asked.is_problem or asked.status == HTTPStatus.ACCEPTED:
         return {}
-    found: dict[str, Any] = asked.json
-    return found
+    document: dict[str, Any] = asked.json
+    return document
 
 
 def _costly_lines(counts: Mapping[str, Any]) -> Iterator[str]:

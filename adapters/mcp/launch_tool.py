@@ -29,9 +29,9 @@ _MAX_FINDINGS = 5
 
 async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
     """Launch a kernel, on the CPU device unless a target is given, and return the verdict."""
-    given = arguments.model_dump(exclude_none=True)
+    members = arguments.model_dump(exclude_none=True)
     body: dict[str, Any] = {
-        "compilation": {name: given[name] for name in _OF_COMPILATION if name in given},
+        "compilation": {name: members[name] for name in _OF_COMPILATION if name in members},
         "device": {"target": arguments.target} if arguments.target else "cpu",
         "grid": short_forms.grid(arguments.grid),
         "arguments": {
@@ -39,7 +39,7 @@ async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
         },
     }
     if arguments.reference is not None:
-        tolerances = {name: given[name] for name in ("rtol", "atol") if name in given}
+        tolerances = {name: members[name] for name in ("rtol", "atol") if name in members}
         body["reference"] = {"source": arguments.reference, **tolerances}
     if arguments.checks:
         body["checks"] = arguments.checks
@@ -177,14 +177,14 @@ def _step(ran: Mapping[str, Any], findings: list[Any], noun: str) -> str:
 
 async def program(request: Request, arguments: ProgramArguments) -> ToolAnswer:
     """Run host code that launches kernels, and its reference, and return the verdict."""
-    given = arguments.model_dump(exclude_none=True)
+    members = arguments.model_dump(exclude_none=True)
     body: dict[str, Any] = {
         "source": arguments.source,
         "device": {"target": arguments.target} if arguments.target else "cpu",
     }
     if arguments.reference is not None:
         body["reference"] = {"source": arguments.reference}
-    if tolerance := {name: given[name] for name in ("rtol", "atol") if name in given}:
+    if tolerance := {name: members[name] for name in ("rtol", "atol") if name in members}:
         body["tolerance"] = tolerance
     if arguments.time:
         body["timing"] = {}

@@ -220,14 +220,14 @@ async def _read_resource(
         raise MCPError(types.INVALID_PARAMS, str(error)) from None
 
 
-async def _answered(request: Request, name: str, given: Mapping[str, Any]) -> ToolAnswer:
+async def _answered(request: Request, name: str, values: Mapping[str, Any]) -> ToolAnswer:
     tool = _TOOLS.get(name)
     if tool is None:
         meant = did_you_mean(name, _TOOLS)
         step = f"use one of {', '.join(_TOOLS)}"
         return answer(f"There is no tool {name[:80]!r}.{meant}", next_step=step, is_refusal=True)
     try:
-        arguments = parse_value(dict(given), tool.arguments)
+        arguments = parse_value(dict(values), tool.arguments)
     except RequestRejected as error:
         problem = problem_of(problem_of_rejection(error), None)
         return refused(problem.model_dump())
@@ -296,14 +296,14 @@ def listed_prompts() -> list[types.Prompt]:
     ]
 
 
-def prompt(name: str, given: Mapping[str, str]) -> types.GetPromptResult:
+def prompt(name: str, values: Mapping[str, str]) -> types.GetPromptResult:
     """Return the text of a prompt. Raises ValueError for an unknown name or a missing argument."""
     loop = _LOOPS.get(name)
     if loop is None:
         raise ValueError(f"There is no prompt {name[:80]!r}.{did_you_mean(name, _LOOPS)}")
-    missing = [argument for argument in loop.arguments if argument not in given]
+    missing = [argument for argument in loop.arguments if argument not in values]
     if missing:
         raise ValueError(f"The prompt {name} needs the argument {missing[0]!r}.")
-    text = _ARGUMENT.sub(lambda match: given[match[1]], loop.text)
+    text = _ARGUMENT.sub(lambda match: values[match[1]], loop.text)
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
     return types.GetPromptResult(description=loop.description, messages=[message])

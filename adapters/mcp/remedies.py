@@ -108,8 +108,8 @@ def _constexprs_of(error: Mapping[str, Any], compilation: Mapping[str, Any]) -> 
 
 def _by_argument(problem: Mapping[str, Any], again: str) -> str:
     slug, argument = problem["slug"], _ARGUMENT_OF.get(problem["slug"])
-    found = _QUOTED.findall(problem["detail"])
-    name = problem.get("parameter") or (found[0] if found else None)
+    quoted = _QUOTED.findall(problem["detail"])
+    name = problem.get("parameter") or (quoted[0] if quoted else None)
     match slug:
         case "missing_constexpr" if name:
             return f'add "{name}" with its value to the argument `constexprs`'

@@ -23,8 +23,8 @@ async def sweep(request: Request, arguments: SweepArguments) -> ToolAnswer:
 
     Types and values that neither the arguments nor the axes give are assumed.
     """
-    given = arguments.model_dump(exclude_none=True)
-    base = {name: given[name] for name in given if name not in {"space", "where", "sort"}}
+    members = arguments.model_dump(exclude_none=True)
+    base = {name: members[name] for name in members if name not in {"space", "where", "sort"}}
     axes = short_forms.axes(arguments.space)
     assumes = ""
     if (kernel := await chosen_kernel(request, base)) is not None:
@@ -42,16 +42,20 @@ async def sweep(request: Request, arguments: SweepArguments) -> ToolAnswer:
 
 def sweep_answer(asked: Any, assumes: str = "") -> ToolAnswer:
     """Return the answer for a sweep, with the rows that were asked for."""
-    found = asked.json
-    counts = ", ".join(f"{count} {state}" for state, count in found["counts"].items())
-    head = f"sweep {found['id']}: {found['state']}, {counts}"
-    facts = {"state": found["state"], "key": found["id"], "rows": list(map(_row, found["rows"]))}
-    if found["state"] in {"queued", "running"}:
-        step = f"explain with the key {found['id']}; the sweep continues"
+    document = asked.json
+    counts = ", ".join(f"{count} {state}" for state, count in document["counts"].items())
+    head = f"sweep {document['id']}: {document['state']}, {counts}"
+    facts = {
+        "state": document["state"],
+        "key": document["id"],
+        "rows": list(map(_row, document["rows"])),
+    }
+    if document["state"] in {"queued", "running"}:
+        step = f"explain with the key {document['id']}; the sweep continues"
         return answer(head, assumes, next_step=step, **facts)
-    text = "\n".join(map(_line, found["rows"]))
-    problem = next((row["problem"] for row in found["rows"]), None)
-    if not found["counts"].get("succeeded") and problem is not None:
+    text = "\n".join(map(_line, document["rows"]))
+    problem = next((row["problem"] for row in document["rows"]), None)
+    if not document["counts"].get("succeeded") and problem is not None:
         step = remedy(problem, {}, "sweep")
         facts |= {name: problem[name] for name in ("fault", "slug", "line")}
     else:

@@ -103,12 +103,16 @@ class Diff:
 
     def instruction_counts(self) -> Iterator[tuple[str, str]]:
         """Yield the total and per-class instruction counts that differ."""
-        found = self.instructions
-        if found is None or found["delta"] is None or not found["delta"]["by_class"]:
+        instructions = self.instructions
+        if (
+            instructions is None
+            or instructions["delta"] is None
+            or not instructions["delta"]["by_class"]
+        ):
             return
-        yield "instructions", _counts(found["a"]["total"], found["b"]["total"])
-        for kind in found["delta"]["by_class"]:
-            counts = (found[side]["by_class"].get(kind, 0) for side in ("a", "b"))
+        yield "instructions", _counts(instructions["a"]["total"], instructions["b"]["total"])
+        for kind in instructions["delta"]["by_class"]:
+            counts = (instructions[side]["by_class"].get(kind, 0) for side in ("a", "b"))
             yield kind, _counts(*counts)
 
     def first_differing(self) -> StageDiff | None:

@@ -188,10 +188,10 @@ def is_redirected(request: Request, answer: httpx.Response) -> bool:
     return request.may_redirect and redirects
 
 
-def matches_redirect(found: httpx.Response, redirect: httpx.Response) -> bool:
+def matches_redirect(fetched: httpx.Response, redirect: httpx.Response) -> bool:
     """Return True if the object storage answered the bytes that the service named."""
-    digest = f"sha256:{hashlib.sha256(found.content).hexdigest()}"
-    return found.is_success and digest == redirect.headers[DIGEST]
+    digest = f"sha256:{hashlib.sha256(fetched.content).hexdigest()}"
+    return fetched.is_success and digest == redirect.headers[DIGEST]
 
 
 def read(reader: Callable[[Any], Result], answer: httpx.Response) -> Result:

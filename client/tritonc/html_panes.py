@@ -71,15 +71,15 @@ def pane(title: str, text: str, sources: Mapping[int, Sequence[int]], *, is_open
 def accesses(trace: Mapping[str, Any]) -> str:
     """Return the loads and stores of a trace, in order, as a table."""
     columns = ("step", "program", "line", "op", "argument", "indices", "mask")
-    found = trace.get("accesses") or []
+    listed = trace.get("accesses") or []
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     rows = "".join(
-        _row(access.get(column) for column in columns) for access in found[:MAX_ACCESSES]
+        _row(access.get(column) for column in columns) for access in listed[:MAX_ACCESSES]
     )
     body = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    if len(found) > MAX_ACCESSES or trace.get("truncated"):
-        body += f"<p>Only the first {min(len(found), MAX_ACCESSES)} are shown.</p>"
-    return _folded(f"trace ({len(found)} accesses)", body, is_open=True)
+    if len(listed) > MAX_ACCESSES or trace.get("truncated"):
+        body += f"<p>Only the first {min(len(listed), MAX_ACCESSES)} are shown.</p>"
+    return _folded(f"trace ({len(listed)} accesses)", body, is_open=True)
 
 
 def _text(text: str) -> str:

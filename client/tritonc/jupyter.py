@@ -89,9 +89,9 @@ def tritonc(line: str, cell: str | None = None) -> Shown | Sweep:
     if words and words[0] in _PRINTING:
         return _printed([words[0], STANDARD, *words[1:]], cell)
     try:
-        given = _parse(line)
-        with Client(given.url) as client:
-            return _RUNS[given.command](given, cell, client)
+        args = _parse(line)
+        with Client(args.url) as client:
+            return _RUNS[args.command](args, cell, client)
     except CompileFailed as error:
         return _said(error.render(CELL), is_good=False)
     except (TritoncError, ArgumentTypeError, InvalidURL, OSError, ValueError) as error:
@@ -126,14 +126,14 @@ def _parse(line: str) -> Namespace:
     errors = io.StringIO()
     try:
         with redirect_stderr(errors):
-            given = command_parser().parse_args(words)
+            args = command_parser().parse_args(words)
     except SystemExit:
         raise ArgumentTypeError(errors.getvalue().strip() or _USAGE) from None
-    if given.command == "launch" and (given.source or given.save):
+    if args.command == "launch" and (args.source or args.save):
         raise ArgumentTypeError(
             "the cell is the source, and nothing can be saved; leave out FILE and --save"
         )
-    return given
+    return args
 
 
 def _with_path(before: str, word: str) -> str:
@@ -197,11 +197,11 @@ def _summary(compilation: Compilation) -> str:
 
 def _sources(lines: Sequence[Mapping[str, Any]], stage: str) -> dict[int, list[int]]:
     """Return the lines of the cell by the line of `stage` that stems from them."""
-    found: dict[int, list[int]] = {}
+    lines_of: dict[int, list[int]] = {}
     for row in lines:
         for number in row.get(stage, ()) if row["file"] == POSTED_SOURCE else ():
-            found.setdefault(number, []).append(row["line"])
-    return found
+            lines_of.setdefault(number, []).append(row["line"])
+    return lines_of
 
 
 def _launch(args: Namespace, cell: str, client: Client) -> Shown:

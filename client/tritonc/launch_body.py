@@ -111,23 +111,23 @@ def launch_request(
     nor JSON, and OSError for a jit function whose file cannot be read.
     """
     uploads: dict[str, Upload] = {}
-    given: dict[str, Any] = dict(members)
+    rest: dict[str, Any] = dict(members)
     if is_jit(source):
         package = package or package_of(source)
-        source, arguments, grid = _of_jit(source, arguments, grid, given)
+        source, arguments, grid = _of_jit(source, arguments, grid, rest)
     elif callable(grid) or isinstance(grid, int):
         raise TypeError("a grid must be a list of numbers and expressions, such as [97]")
-    arguments = _with_outputs(arguments, given.get("returns") or {})
-    compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
-    compilation = _compilation(source, compiled, given.get("device"))
+    arguments = _with_outputs(arguments, rest.get("returns") or {})
+    compiled = {name: rest.pop(name, None) for name in KernelMembers.__annotations__}
+    compilation = _compilation(source, compiled, rest.get("device"))
     body = {
         **compilation,
         "arguments": arguments_json(arguments, uploads),
         "grid": list(grid),
-        "reference": reference_json(given.pop("reference", None)),
-        "cases": [_case(case, uploads) for case in given.pop("cases", None) or ()] or None,
-        "return": given.pop("returns", None) or None,
-        **given,
+        "reference": reference_json(rest.pop("reference", None)),
+        "cases": [_case(case, uploads) for case in rest.pop("cases", None) or ()] or None,
+        "return": rest.pop("returns", None) or None,
+        **rest,
     }
     written = {name: member for name, member in body.items() if member is not None}
     written = dict(with_modules(written, package))
@@ -135,10 +135,10 @@ def launch_request(
 
 
 def _of_jit(
-    function: Any, arguments: Any, grid: Any, given: dict[str, Any]
+    function: Any, arguments: Any, grid: Any, members: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], list[int | str]]:
-    """Return source, arguments and grid; compile settings are taken out of `given`."""
-    compiled = {name: given.pop(name, None) for name in KernelMembers.__annotations__}
+    """Return source, arguments and grid; compile settings are taken out of `members`."""
+    compiled = {name: members.pop(name, None) for name in KernelMembers.__annotations__}
     jit = jit_launch(function, arguments, compiled["constexprs"], compiled["options"])
     compiled |= {"constexprs": jit.constexprs or None, "options": jit.options or None}
     source = jit.source | {n: member for n, member in compiled.items() if member is not None}
@@ -146,12 +146,12 @@ def _of_jit(
 
 
 def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dict[str, Any]:
-    given = {name: member for name, member in members.items() if member is not None}
+    present = {name: member for name, member in members.items() if member is not None}
     default = {} if (target := _target(device)) is None else {"target": target}
     if isinstance(source, str):
-        return {"compilation": members_json({"source": source, **default, **given})}
-    if given:
-        names = ", ".join(given)
+        return {"compilation": members_json({"source": source, **default, **present})}
+    if present:
+        names = ", ".join(present)
         raise TypeError(f"{names}: only allowed with a source; a compilation has them already")
     if isinstance(source, Compilation):
         return {"compilation_key": source.key}

@@ -98,8 +98,8 @@ def _absolute(words: list[str], roots: list[Path]) -> Iterator[tuple[PurePosixPa
     if words[0] in _NEVER_LOCAL:
         return
     for root in roots:
-        if found := list(_found(words, root)):
-            yield from found
+        if modules := list(_found(words, root)):
+            yield from modules
             return
 
 

@@ -190,7 +190,7 @@ class Proof:
 
     def rechecks(self) -> str:
         """Return what the re-checks of all proofs saw, "" without any."""
-        seen = [one.rechecked for one in self._answers() if one.rechecked is not None]
+        seen = [answer.rechecked for answer in self._answers() if answer.rechecked is not None]
         if not seen:
             return ""
         runs = sorted(int(item.get("runs") or 0) for item in seen)

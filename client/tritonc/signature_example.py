@@ -112,9 +112,9 @@ def _buffer(
 
 def _scalar(argument: Any, fact: Mapping[str, Any]) -> str:
     has_dtype = _has_value(argument) and argument.get("dtype") is not None
-    given = dtype_of(str(argument["dtype"])) if has_dtype else None
+    written = dtype_of(str(argument["dtype"])) if has_dtype else None
     value = argument["value"] if _has_value(argument) else argument
-    fixed = annotated(fact.get("annotation")) or given
+    fixed = annotated(fact.get("annotation")) or written
     if fixed is not None and fixed.startswith("*"):
         raise ValueError(f"it is annotated {fact['annotation']}, and {value!r} is not a buffer")
     match value:

@@ -59,7 +59,7 @@ def is_written(text: str, path: Path | None) -> bool:
 
 
 def completed(
-    given: Mapping[str, Any],
+    flags: Mapping[str, Any],
     kernel: Mapping[str, Any],
     *,
     text: str = "",
@@ -69,7 +69,7 @@ def completed(
 ) -> CompletedMembers:
     """Return the members of a request for an inspected kernel, completed.
 
-    `given` takes precedence. `text` and `path` are those of its file. Without `with_types` only
+    `flags` takes precedence. `text` and `path` are those of its file. Without `with_types` only
     constexprs are added, as for a launch, whose arguments give the types. Without `with_hints`,
     nothing is assumed of sizes and strides, as for a proof. Raises InvalidSignatureSource.
     """
@@ -77,10 +77,10 @@ def completed(
     if not with_types:
         written.pop("signature", None)
         written.pop("hints", None)
-    merged = _over(written, {name: given.get(name) for name in MEMBERS})
+    merged = _over(written, {name: flags.get(name) for name in MEMBERS})
     inferred = _inferred(kernel, merged, with_types=with_types, with_hints=with_hints)
     both = _over(inferred, merged)
-    rest = {name: member for name, member in given.items() if name not in MEMBERS}
+    rest = {name: member for name, member in flags.items() if name not in MEMBERS}
     return CompletedMembers({**rest, **both}, _sentence(kernel, inferred))
 
 
@@ -139,15 +139,15 @@ def template(kernel: Mapping[str, Any]) -> str:
 
 def _inferred(
     kernel: Mapping[str, Any],
-    given: Mapping[str, Any],
+    flags: Mapping[str, Any],
     *,
     with_types: bool,
     with_hints: bool = True,
 ) -> dict[str, Any]:
     """Return the members that proposals add to those given."""
-    if isinstance(given.get("signature"), str):
+    if isinstance(flags.get("signature"), str):
         with_types = False
-    known = {name for member in ("signature", "constexprs") for name in _named(given, member)}
+    known = {name for member in ("signature", "constexprs") for name in _named(flags, member)}
     made: dict[str, Any] = {"signature": {}, "constexprs": {}, "options": {}}
     is_tuned = False
     for parameter in kernel["parameters"]:
@@ -163,7 +163,7 @@ def _inferred(
         elif with_types and (proposal.get("passed") or not _is_none(parameter["default"])):
             made["signature"][name] = hinted_type(proposal, with_assumed=with_hints)
     if kernel.get("launch"):
-        own = _named(given, "options")
+        own = _named(flags, "options")
         options = kernel["launch"]["options"]
         made["options"] = {name: value for name, value in options.items() if name not in own}
     elif is_tuned:
@@ -171,7 +171,7 @@ def _inferred(
         made["options"] = {
             name: value["literal"]
             for name, value in options.items()
-            if value and value.get("literal") is not None and name not in _named(given, "options")
+            if value and value.get("literal") is not None and name not in _named(flags, "options")
         }
     return {name: member for name, member in made.items() if member}
 

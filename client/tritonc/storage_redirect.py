@@ -53,10 +53,10 @@ def _addresses(host: str, scheme: str) -> list[_Address]:
     if scheme == "https":
         return []
     try:
-        found = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)
+        resolved = socket.getaddrinfo(name, None, proto=socket.IPPROTO_TCP)
     except (OSError, UnicodeError):
         return []  # then it cannot be asked either
-    return [_plain(ip_address(str(item[4][0]).partition("%")[0])) for item in found]
+    return [_plain(ip_address(str(item[4][0]).partition("%")[0])) for item in resolved]
 
 
 def _plain(address: _Address) -> _Address:

@@ -91,8 +91,8 @@ async def batch_answer(
 async def _items(state: ServiceState, batch: StoredBatch) -> list[AnsweredItem]:
     url_of = compilation_url if batch.kind == COMPILATIONS else state.owned[batch.kind].url_of
     open_ = [i for i, planned in enumerate(batch.items) if planned.id and i not in batch.ended]
-    found = await state.jobs.states([batch.items[index].id or "" for index in open_])
-    living = dict(zip(open_, found, strict=True))
+    states = await state.jobs.states([batch.items[index].id or "" for index in open_])
+    living = dict(zip(open_, states, strict=True))
     items = []
     for index, planned in enumerate(batch.items):
         ended = batch.ended.get(index)

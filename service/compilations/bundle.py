@@ -138,10 +138,10 @@ async def exports(
 ) -> list[Derivation | Refusal | None]:
     """Return the export for Triton's cache of each; None for one that is not there in time."""
 
-    async def one(compilation: Compilation) -> Derivation | Refusal | None:
+    async def export(compilation: Compilation) -> Derivation | Refusal | None:
         return await outcome_of(asked, lambda again: derived(again, compilation, _TRITON_CACHE))
 
-    return await gather_limited(AT_ONCE, compilations, one)
+    return await gather_limited(AT_ONCE, compilations, export)
 
 
 async def outcome_of(

@@ -116,10 +116,10 @@ async def compared(
     Machine code is compared as disassembly, which each compilation's own toolchain makes.
     """
     disassembled = await asyncio.gather(*(_disassembled(asked, c) for c in (first, second)))
-    for found in disassembled:
-        if found is not None and (found.outcome is None or _is_evicted(found.outcome)):
-            return found
-    digests = [_digest_of(found) for found in disassembled]
+    for text in disassembled:
+        if text is not None and (text.outcome is None or _is_evicted(text.outcome)):
+            return text
+    digests = [_digest_of(text) for text in disassembled]
     state, id_ = asked.state, diff_key_of(first, second, digests, stages)
     if kept := await _kept(asked, id_):
         return kept
@@ -150,14 +150,14 @@ def _is_evicted(outcome: Derivation) -> bool:
     return outcome.problem is not None and outcome.problem.slug == "evicted"
 
 
-def _digest_of(found: Found | None) -> str | None:
+def _digest_of(derived: Found | None) -> str | None:
     """Return the digest of a disassembly, None if there is none."""
-    if found is None or found.outcome is None:
+    if derived is None or derived.outcome is None:
         return None
-    problem = found.outcome.problem
+    problem = derived.outcome.problem
     if problem is not None and problem.slug != "not_derivable":
         raise ProblemRaised(problem.slug, problem.detail)
-    return found.outcome.digest
+    return derived.outcome.digest
 
 
 async def _submitted(asked: DerivationRequest, job: DeriveJob) -> Found:

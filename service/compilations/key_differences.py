@@ -82,7 +82,7 @@ def differences_of(job: CompileJob, payloads: Sequence[bytes]) -> KeyDifferences
     if not others:
         message = "You have no other compilation to compare it with."
         return KeyDifferences(key=job.key, nearest=None, differs=[], compared=0, message=message)
-    nearest, theirs = min(others, key=lambda one: len(_differing(parts, one[1])))
+    nearest, theirs = min(others, key=lambda other: len(_differing(parts, other[1])))
     names = _differing(parts, theirs)
     differs = [_difference(name, parts, theirs) for name in names[:MAX_DIFFERENCES]]
     return KeyDifferences(

@@ -65,9 +65,9 @@ class BodiesInFlight:
     ) -> None:
         """Drop the slowest large bodies, then small ones. One pass, as there may be thousands."""
         now_s = self.clock()
-        found = [body for body in bodies if not body.is_small_and_quick(now_s)]
-        found.sort(key=lambda body: (body.size_bytes <= SMALL_BYTES, body.bytes_per_s(now_s)))
-        for body in found:
+        candidates = [body for body in bodies if not body.is_small_and_quick(now_s)]
+        candidates.sort(key=lambda body: (body.size_bytes <= SMALL_BYTES, body.bytes_per_s(now_s)))
+        for body in candidates:
             if not is_too_much():
                 break
             body.drop(reason)

@@ -295,9 +295,9 @@ def discriminate(part: Any, schemas: Mapping[str, Any]) -> None:
         named = [alternative.get("$ref") for alternative in alternatives]
         if len(named) < 2 or None in named:
             continue
-        found = _told_apart({ref: schemas[ref.removeprefix(COMPONENTS)] for ref in named})
-        if found is not None:
-            member, mapping = found
+        discriminator = _told_apart({ref: schemas[ref.removeprefix(COMPONENTS)] for ref in named})
+        if discriminator is not None:
+            member, mapping = discriminator
             union.pop("anyOf", None)
             union["oneOf"] = alternatives
             union["discriminator"] = {"propertyName": member, "mapping": mapping}
@@ -342,7 +342,7 @@ def hoist_events(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
 
 def schemas_named(part: Any, schemas: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the schemas that `part` names, and of those that these name."""
-    found: set[str] = set()
+    reached: set[str] = set()
     left = [part]
     while left:
         for item in _parts(left.pop()):
@@ -351,10 +351,10 @@ def schemas_named(part: Any, schemas: Mapping[str, Any]) -> frozenset[str]:
                 if not isinstance(target, str) or not target.startswith(COMPONENTS):
                     continue
                 name = target.removeprefix(COMPONENTS)
-                if name not in found and name in schemas:
-                    found.add(name)
+                if name not in reached and name in schemas:
+                    reached.add(name)
                     left.append(schemas[name])
-    return frozenset(found)
+    return frozenset(reached)
 
 
 def _properties(schema: Any) -> Mapping[str, Any]:

@@ -229,15 +229,15 @@ async def _reference_jobs(
     state: ServiceState, resolved: Resolved, caller: Caller
 ) -> dict[str, CompileJob]:
     """Return the kernels that references name, each checked against its cases' arguments."""
-    found: dict[str, _Compiled] = {}
+    compiled: dict[str, _Compiled] = {}
     for case, origin in resolved.located:
         key = case.reference.compilation_key if case.reference is not None else None
         if key is None:
             continue
         at = f"{origin.reference_at}/compilation_key"
-        if key not in found:
-            found[key] = await _read_compiled(state, key, at, caller)
-        hints = found[key].hints_of(case.bound.arguments)
+        if key not in compiled:
+            compiled[key] = await _read_compiled(state, key, at, caller)
+        hints = compiled[key].hints_of(case.bound.arguments)
         taken = {name: item for name, item in case.bound.arguments.items() if name in hints}
         try:
             check_hints(hints, BoundArguments(allocations=case.bound.allocations, arguments=taken))
@@ -245,7 +245,7 @@ async def _reference_jobs(
             reasons = "; ".join(f"{error.pointer}: {error.message}" for error in rejected.errors)
             message = f"its kernel cannot take the arguments: {reasons}"
             raise type(rejected)(FieldError(at, message)) from None
-    return {key: compiled.job for key, compiled in found.items()}
+    return {key: compiled.job for key, compiled in compiled.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +255,9 @@ class _Compiled:
     job: CompileJob
     hints: dict[str, SpecializedParameter]
 
-    def hints_of(self, given: Container[str]) -> dict[str, SpecializedParameter]:
+    def hints_of(self, arguments: Container[str]) -> dict[str, SpecializedParameter]:
         """Return the hints by the names that a launch gives its arguments."""
-        return self.hints if self.job.ir is None else as_given(self.hints, given)
+        return self.hints if self.job.ir is None else as_given(self.hints, arguments)
 
 
 async def _read_compiled(state: ServiceState, key: str, at: str, caller: Caller) -> _Compiled:

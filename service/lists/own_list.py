@@ -129,9 +129,9 @@ async def _page(
         if not listed:
             return {"items": items, "next": None}
         wanted = [job for job in listed if job.id.startswith(prefix)]
-        found = await collection.summaries(state, [job.id for job in wanted]) if wanted else []
+        summaries = await collection.summaries(state, [job.id for job in wanted]) if wanted else []
         gone = []
-        for job, summary in zip(wanted, found, strict=False):
+        for job, summary in zip(wanted, summaries, strict=False):
             if summary is None:
                 gone.append(job.id)
             elif not states or summary["state"] in states:
@@ -140,7 +140,7 @@ async def _page(
             if len(items) == limit:
                 break
         await state.lists.remove(collection.name, caller, gone)
-        if len(items) == limit or len(found) < len(wanted):
+        if len(items) == limit or len(summaries) < len(wanted):
             assert after is not None
             return {"items": items, "next": _cursor(after)}
         after = listed[-1]

@@ -67,10 +67,10 @@ def read_summary(read: Read, stored: bytes) -> Summary | None:
 async def _launches(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
     standings = await state.jobs.standings(ids, MAX_LIST_READ_BYTES)
     kernels = await state.launches.kernels(ids[: len(standings)])
-    found = [summary_of(standing, _launch_of_record, _launch_of_job) for standing in standings]
+    summaries = [summary_of(standing, _launch_of_record, _launch_of_job) for standing in standings]
     return [
         None if summary is None else {**summary, "kernel": summary["kernel"] or kernel}
-        for summary, kernel in zip(found, kernels, strict=True)
+        for summary, kernel in zip(summaries, kernels, strict=True)
     ]
 
 

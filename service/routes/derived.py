@@ -98,13 +98,13 @@ async def answer_derivation(
     wait = requested_wait(request, state.settings.max_wait_s)
     deadline = Deadline(wait.seconds)
     for refresh in (False, True):
-        compilations, found = await find(DerivationRequest(state, caller, deadline, refresh))
+        compilations, derived = await find(DerivationRequest(state, caller, deadline, refresh))
         headers = _headers(compilations[0], what) | wait.headers
-        headers["Cache-Status"] = CACHE_STATUS[found.cache]
+        headers["Cache-Status"] = CACHE_STATUS[derived.cache]
         headers["Server-Timing"] = server_timing(started)
-        if found.outcome is None:
-            return await _answer_unfinished(state, found.job_id, request, headers)
-        response = await _answer_finished(request, state, found.outcome, headers)
+        if derived.outcome is None:
+            return await _answer_unfinished(state, derived.job_id, request, headers)
+        response = await _answer_finished(request, state, derived.outcome, headers)
         if response is not None:
             return response
     gone = [await forget_evicted(state, compilation.key) for compilation in compilations]

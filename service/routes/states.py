@@ -48,13 +48,13 @@ async def get_state(request: Request, digest: str) -> Response:
     """Answer the bytes that were stored; they never change. The first 32 digits are enough."""
     state = state_of(request)
     caller = await state.callers.identify(request, "compile")
-    found = None
+    page_state = None
     if DIGEST.fullmatch(digest) or _SHORT.fullmatch(digest):
-        found = await state.page_states.get(caller.namespace, digest)
-    if found is None:
+        page_state = await state.page_states.get(caller.namespace, digest)
+    if page_state is None:
         detail = f"There is no state {digest[:100]}; it was never stored here, or was evicted"
         raise ProblemRaised("not_found", detail)
     headers = KEPT | {"ETag": f'"{digest}"'}
     if is_current(request.headers.get("if-none-match", ""), headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    return Response(found, headers=headers, media_type="application/json")
+    return Response(page_state, headers=headers, media_type="application/json")

@@ -61,15 +61,15 @@ class JobConsumer:
 
         If the connection breaks before the answer is here, the job waits for its lease to end.
         """
-        more, *found = await self._ask(lanes, is_reserved=False)
+        more, *claims = await self._ask(lanes, is_reserved=False)
         self._more = bool(more)
         self._tokens = [keys.WAKE + lane for lane in lanes]
-        return _claim(found[0]) if found else None
+        return _claim(claims[0]) if claims else None
 
     async def claim_reserved(self, lanes: Sequence[str]) -> Claim | None:
         """Take the next interactive job of a caller who has none running in its lane."""
-        _, *found = await self._ask(lanes, is_reserved=True)
-        return _claim(found[0]) if found else None
+        _, *claims = await self._ask(lanes, is_reserved=True)
+        return _claim(claims[0]) if claims else None
 
     async def _ask(self, lanes: Sequence[str], *, is_reserved: bool) -> list[Any]:
         limits = self._limits
@@ -99,8 +99,8 @@ class JobConsumer:
 
     async def timeout_ms(self, job_id: str) -> int:
         """Return the longest time that any waiting caller allows the job to run."""
-        found = await self._redis.hget(keys.JOB + job_id, "timeout_ms")
-        return int(found or 0)
+        timeout = await self._redis.hget(keys.JOB + job_id, "timeout_ms")
+        return int(timeout or 0)
 
     async def renew(self, job_id: str, token: int) -> Heartbeat:
         """Begin the lease again. Beat at least three times per `Limits.lease_ms`."""
@@ -196,8 +196,8 @@ def _claim(answer: Sequence[bytes | None]) -> Claim:
     )
 
 
-def _text(found: bytes | None) -> str:
-    return (found or b"").decode(errors="replace")
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode(errors="replace")
 
 
 async def reap_for_all(

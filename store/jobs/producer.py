@@ -192,8 +192,8 @@ class JobProducer:
         pipeline = self._redis.pipeline(transaction=False)
         for job_id in job_ids:
             pipeline.hmget(keys.RESULT + job_id, "record", "reusable")
-        found = await pipeline.execute()
-        return [None if record is None else Result(record, r == b"1") for record, r in found]
+        replies = await pipeline.execute()
+        return [None if record is None else Result(record, r == b"1") for record, r in replies]
 
     async def sizes(self, job_ids: Sequence[str]) -> list[int]:
         """Return the bytes of each job's record, 0 where none is kept, in one round trip."""
@@ -207,8 +207,8 @@ class JobProducer:
         pipeline = self._redis.pipeline(transaction=False)
         for job_id in job_ids:
             pipeline.hget(keys.JOB + job_id, "state")
-        found = await pipeline.execute()
-        return [None if state is None else State(state.decode()) for state in found]
+        replies = await pipeline.execute()
+        return [None if state is None else State(state.decode()) for state in replies]
 
     async def standings(self, job_ids: Sequence[str], limit_bytes: int) -> list[Standing]:
         """Return what is kept of the first of the jobs that take `limit_bytes`, at least of one.
@@ -229,10 +229,10 @@ class JobProducer:
             # in this order: a job that ends in between has its result by then
             pipeline.hmget(keys.JOB + job_id, "state", "payload")
             pipeline.hmget(keys.RESULT + job_id, "record", "payload")
-        found = await pipeline.execute()
+        replies = await pipeline.execute()
         return [
             Standing(state and state.decode(), record, kept if record else payload)
-            for (state, payload), (record, kept) in zip(found[::2], found[1::2], strict=True)
+            for (state, payload), (record, kept) in zip(replies[::2], replies[1::2], strict=True)
         ]
 
     async def forget(self, job_id: str) -> None:

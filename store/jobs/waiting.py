@@ -117,10 +117,12 @@ class ResultWaiter:
             pipeline.exists(keys.JOB + job_id, keys.BATCH + job_id)
             pipeline.hmget(keys.RESULT + job_id, "record", "reusable")
         try:
-            found = await pipeline.execute()
+            replies = await pipeline.execute()
         except StoreUnavailable:
             return  # read again within a second; the waiters have their own time limits
-        for job_id, lives, (record, reusable) in zip(job_ids, found[::2], found[1::2], strict=True):
+        for job_id, lives, (record, reusable) in zip(
+            job_ids, replies[::2], replies[1::2], strict=True
+        ):
             if record is not None:
                 self._resolve(job_id, Result(record, reusable == b"1"))
             elif not lives:

@@ -179,9 +179,9 @@ class AsyncConnection:
             location = redirect.headers["Location"]
             if is_followed(location, self._http.base_url):
                 async with self._storage.stream("GET", location) as started:
-                    found = await _whole(started, request)
-                if matches_redirect(found, redirect):
-                    return found
+                    fetched = await _whole(started, request)
+                if matches_redirect(fetched, redirect):
+                    return fetched
         except (httpx.RequestError, httpx.InvalidURL, KeyError, UnexpectedAnswer):
             pass
         self._may_redirect = False

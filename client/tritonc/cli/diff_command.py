@@ -254,13 +254,13 @@ def _report(diff: Diff, wanted: Sequence[str], names: Sequence[str], terminal: T
 
 def _lines(diff: Diff, names: Sequence[str]) -> Iterator[str]:
     """Yield opcodes, and lines of the files `names`, whose instruction counts differ."""
-    found = diff.instructions or {}
-    opcodes = (found.get("delta") or {}).get("by_opcode") or {}
+    instructions = diff.instructions or {}
+    opcodes = (instructions.get("delta") or {}).get("by_opcode") or {}
     if opcodes:
         changes = [f"{name} {more:+d}" for name, more in islice(opcodes.items(), MAX_OPCODES)]
         more = f", and {len(opcodes) - MAX_OPCODES} more" if len(opcodes) > MAX_OPCODES else ""
         yield f"opcodes: {', '.join(changes)}{more}"
-    rows = found.get("by_line") or []
+    rows = instructions.get("by_line") or []
     for row in rows[:MAX_LINES]:
         counts = ", ".join(f"{kind} {more:+d}" for kind, more in row["delta"]["by_class"].items())
         yield f"{_place(row, names)}: {counts}"

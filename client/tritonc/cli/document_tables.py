@@ -148,8 +148,8 @@ def _place(row: Document) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> list[list[str]]:
-    found = sorted(counts.items(), key=lambda pair: -pair[1])
-    return [[name, str(count)] for name, count in found if count]
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
+    return [[name, str(count)] for name, count in ordered if count]
 
 
 def _named(counts: Mapping[str, int]) -> str:

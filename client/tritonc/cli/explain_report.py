@@ -42,7 +42,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         "lines": [asdict(mix) for mix in explanation.costly_lines()],
         "now": dict(explanation.numbers.metrics),
         "trials": [_trial_json(trial, best) for trial in explanation.trials],
-        **explanation.found,
+        **explanation.document,
     }
 
 
@@ -160,10 +160,10 @@ def _findings(explanation: Explanation) -> Iterator[str]:
     yield from _shown(explanation, explanation.conversions, "lines with conversions")
 
 
-def _shown(explanation: Explanation, found: Sequence[CostFinding], noun: str) -> Iterator[str]:
-    for item in found[:MAX_FINDINGS]:
+def _shown(explanation: Explanation, findings: Sequence[CostFinding], noun: str) -> Iterator[str]:
+    for item in findings[:MAX_FINDINGS]:
         yield f"{_at(explanation, item.place)}: {item.message}"
-    yield from _more(len(found), noun)
+    yield from _more(len(findings), noun)
 
 
 def _more(count: int, noun: str) -> Iterator[str]:

@@ -44,10 +44,10 @@ def files_with_kernels(word: str) -> list[Path]:
     folder = path if path.is_dir() else _package(word)
     if folder is None:
         raise ArgumentTypeError(f"{word}: no such file, folder or installed package")
-    found = sorted(folder.rglob("*.py"))
-    if len(found) > MAX_FILES:
-        raise ArgumentTypeError(f"{word} has {len(found)} files; name at most {MAX_FILES}")
-    return [file for file in found if b"triton.jit" in file.read_bytes()]
+    files = sorted(folder.rglob("*.py"))
+    if len(files) > MAX_FILES:
+        raise ArgumentTypeError(f"{word} has {len(files)} files; name at most {MAX_FILES}")
+    return [file for file in files if b"triton.jit" in file.read_bytes()]
 
 
 def _package(name: str) -> Path | None:
@@ -81,8 +81,8 @@ def _file_kernel(
     posted: PostedFile, kernel: Mapping[str, Any], target: str, client: Client, say: Say
 ) -> FileKernel:
     inferred: list[str] = []
-    asked, given = Namespace(**_UNFLAGGED), {"kernel": kernel["name"]}
-    members = specialized(posted, asked, given, target, client, inferred.append)
+    asked, named = Namespace(**_UNFLAGGED), {"kernel": kernel["name"]}
+    members = specialized(posted, asked, named, target, client, inferred.append)
     for line in inferred:
         say(line)
     signature = members.get("signature") or {}

@@ -181,15 +181,17 @@ def _write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> Non
             f"{path} exists; name another file, as in: tritonc gate new.toml --init ..."
         )
     targets = list(map(target_name, args.target)) or [DEFAULT_TARGET]
-    found: list[FoundKernel] = []
+    kernels_of_files: list[FoundKernel] = []
     for name in (str(file) for word in args.init for file in files_with_kernels(word)):
         source = Path(os.path.relpath(name, path.parent)).as_posix()
         kernels = file_kernels(name, targets[0], client, terminal.say)
-        found += [FoundKernel(source, k.name, _members(k, terminal), _guesses(k)) for k in kernels]
-    if not found:
+        kernels_of_files += [
+            FoundKernel(source, k.name, _members(k, terminal), _guesses(k)) for k in kernels
+        ]
+    if not kernels_of_files:
         raise ArgumentTypeError(f"{', '.join(args.init)}: there is no @triton.jit")
-    path.write_text(gate_file_text(found, targets, args.triton), encoding="utf-8")
-    count = f"{len(found)} kernel{'' if len(found) == 1 else 's'}"
+    path.write_text(gate_file_text(kernels_of_files, targets, args.triton), encoding="utf-8")
+    count = f"{len(kernels_of_files)} kernel{'' if len(kernels_of_files) == 1 else 's'}"
     next_step = "" if args.update_baseline else "; `tritonc gate --update-baseline` comes next"
     terminal.say(f"wrote {path} with {count}{next_step}")
 

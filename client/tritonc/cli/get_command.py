@@ -125,19 +125,19 @@ def add_command(commands: Any) -> None:
 
 def _list_own(args: Namespace, client: Client, terminal: Terminal) -> bool:
     """Write the newest jobs of one kind, or of all kinds together."""
-    found: list[tuple[str, ListItem]] = []
+    listed: list[tuple[str, ListItem]] = []
     for kind in (args.kind,) if args.kind else KINDS:
         try:
-            found += [(kind, item) for item in _newest(client, kind, args)]
+            listed += [(kind, item) for item in _newest(client, kind, args)]
         except ProblemError as error:
             if args.kind or error.slug != "forbidden":
                 raise  # of all kinds, those that the API key may see
-    found.sort(key=lambda each: each[1].created_at, reverse=True)
-    found = found[: args.limit]
+    listed.sort(key=lambda each: each[1].created_at, reverse=True)
+    listed = listed[: args.limit]
     if args.json:
-        write_json({"items": [{"collection": kind} | asdict(item) for kind, item in found]})
-    elif found:
-        terminal.draw(table(_COLUMNS, (_row(kind, item) for kind, item in found)))
+        write_json({"items": [{"collection": kind} | asdict(item) for kind, item in listed]})
+    elif listed:
+        terminal.draw(table(_COLUMNS, (_row(kind, item) for kind, item in listed)))
     else:
         terminal.say("no such jobs; the service lists them as long as it keeps their results")
     return True

@@ -33,10 +33,15 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
 def add_targets(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the targets of a command that accepts several."""
     text = "cuda:90, h100, ...; several with commas or repeated --target; see `tritonc targets`"
-    one: dict[str, Any] = {"action": "append", "default": [], "dest": "targets", "type": _targets}
+    settings: dict[str, Any] = {
+        "action": "append",
+        "default": [],
+        "dest": "targets",
+        "type": _targets,
+    }
     # each flag takes one word, so that FILE may follow it
     flag: Any = parser.add_argument(
-        "--target", **one, required=required, metavar="TARGET", help=text
+        "--target", **settings, required=required, metavar="TARGET", help=text
     )
     flag.completer = targets  # argcomplete calls it for candidates
 

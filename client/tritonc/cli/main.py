@@ -79,17 +79,17 @@ def main(
     parser, terminal = command_parser(), Terminal(environment)
     if ASKED in environment:
         complete(parser)
-    given = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
-    if given.version:
+    args = parser.parse_args(joined(sys.argv[1:] if argv is None else argv))
+    if args.version:
         version = {"tritonc": __version__}
-        write_json(version) if given.json else terminal.text(f"tritonc {__version__}")
+        write_json(version) if args.json else terminal.text(f"tritonc {__version__}")
         return Exit.DONE
-    if given.command is None:
+    if args.command is None:
         terminal.say(parser.format_help())
         return Exit.WRONG_REQUEST
-    url = given.url or environment.get(URL_VARIABLE) or DEFAULT_URL
+    url = args.url or environment.get(URL_VARIABLE) or DEFAULT_URL
     try:
-        return _run(given, url, environment, terminal, transport)
+        return _run(args, url, environment, terminal, transport)
     except BrokenPipeError:
         # the reader has closed the pipe, as in `tritonc targets | head`; flush nothing more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -126,8 +126,8 @@ def read_program(path: str, args: Namespace, text: str | None = None) -> PostedF
     """
     text = read_python(path) if text is None else text
     named = {name: read_python(file) for name, file in args.file}
-    found = {} if args.no_local_imports else local_imports(Path(path), text)
-    return PostedFile(name_of(path), text, None, None, found | named)
+    imported = {} if args.no_local_imports else local_imports(Path(path), text)
+    return PostedFile(name_of(path), text, None, None, imported | named)
 
 
 def specialized(
@@ -258,8 +258,8 @@ def parameters_of(
     inspection: Mapping[str, Any], kernel: str | None
 ) -> dict[str, Mapping[str, Any]]:
     """Return the parameters of the kernel by name; nothing if the kernel is ambiguous."""
-    found = chosen_kernel(inspection, kernel)
-    return {fact["name"]: fact for fact in found["parameters"]} if found else {}
+    facts = chosen_kernel(inspection, kernel)
+    return {fact["name"]: fact for fact in facts["parameters"]} if facts else {}
 
 
 def _language(path: str, text: str) -> str:

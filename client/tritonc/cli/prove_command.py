@@ -222,14 +222,14 @@ def placed(error: ProblemError | ProofFailed, contract: str, path: str) -> Excep
     texts = [str(error)]
     if isinstance(error, ProblemError):
         texts = [each.message for each in error.errors if each.pointer == "/contract"]
-    found = next(filter(None, map(_PLACE.search, texts)), None)
-    if found is None or not contract:
+    match = next(filter(None, map(_PLACE.search, texts)), None)
+    if match is None or not contract:
         return error
-    line, column = int(found[1]), int(found[2])
+    line, column = int(match[1]), int(match[2])
     lines = contract.splitlines()
     text = lines[line - 1] if 0 < line <= len(lines) else ""
     shown = f"\n  {text}\n  {' ' * (column - 1)}^" if text else ""
-    return ArgumentTypeError(f"{path}:{line}:{column}: {found[3]}{shown}")
+    return ArgumentTypeError(f"{path}:{line}:{column}: {match[3]}{shown}")
 
 
 def cases_of(request: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -75,13 +75,13 @@ class RecentKeys:
             return self._last()
         if not is_prefix(word):
             return word
-        found = [key for key in self.known() if key.startswith(word)]
-        if not found:
+        matching = [key for key in self.known() if key.startswith(word)]
+        if not matching:
             return word
-        if len(found) > 1:
-            listed = ", ".join(key[: len(word) + 8] for key in found[-4:])
+        if len(matching) > 1:
+            listed = ", ".join(key[: len(word) + 8] for key in matching[-4:])
             raise ArgumentTypeError(f"{word}: several recent keys start with this: {listed}")
-        return found[0]
+        return matching[0]
 
     def _last(self) -> str:
         known = self.known()
@@ -122,15 +122,15 @@ def whole_key(word: str, recent: RecentKeys, client: Client) -> str:
     key = recent.resolved(word)
     if not is_prefix(key):
         return key
-    found = [each for kind in KINDS for each in _listed(client, kind, key)]
-    if not found:
+    matching = [each for kind in KINDS for each in _listed(client, kind, key)]
+    if not matching:
         message = f"{word}: none of your results starts with this; "
         message += "`tritonc list` shows those that are kept"
         raise ArgumentTypeError(message)
-    if len(found) > 1:
-        listed = ", ".join(each[: len(word) + 8] for each in found[:_MAX_SHOWN])
+    if len(matching) > 1:
+        listed = ", ".join(each[: len(word) + 8] for each in matching[:_MAX_SHOWN])
         raise ArgumentTypeError(f"{word}: several of your results start with this: {listed}")
-    return found[0]
+    return matching[0]
 
 
 def _listed(client: Client, kind: str, prefix: str) -> list[str]:

@@ -49,7 +49,7 @@ class Explanation:
     narrow: tuple[CostFinding, ...]
     uncoalesced: tuple[CostFinding, ...]
     conversions: tuple[CostFinding, ...]
-    found: Mapping[str, Any]
+    document: Mapping[str, Any]
     """The findings as the service answers them."""
 
     @property
@@ -71,10 +71,10 @@ class Explanation:
     def classes(self) -> list[tuple[str, int]]:
         """Return the instructions by class, most first."""
         prefix = f"{CLASSES}."
-        found = {n.removeprefix(prefix): int(c) for n, c in self.numbers.metrics.items() if c}
+        counts = {n.removeprefix(prefix): int(c) for n, c in self.numbers.metrics.items() if c}
         named = {n.removeprefix(prefix) for n in self.numbers.metrics if n.startswith(prefix)}
         return sorted(
-            ((n, c) for n, c in found.items() if n in named), key=lambda pair: (-pair[1], pair[0])
+            ((n, c) for n, c in counts.items() if n in named), key=lambda pair: (-pair[1], pair[0])
         )
 
     def register_limit(self) -> tuple[int, str] | None:
@@ -105,18 +105,18 @@ def explained(
         numbers = measuring.with_instructions({cell: first})[cell]
         tried = list(proposals(cell, numbers))[:MAX_TRIED]
         measured = measuring.compilations([item.cell for item in tried], {})
-        found = client.explain(compilation.key, wait_s=wait_s)
+        document = client.explain(compilation.key, wait_s=wait_s)
         return Explanation(
             compilation,
             cell,
             numbers,
             _trials(tried, measured, numbers),
-            findings(found["matrix_products"]),
-            found["tma"]["message"],
-            findings(found["not_vectorised"]),
-            findings(found.get("uncoalesced", [])),
-            findings(found["layout_conversions"]),
-            found,
+            findings(document["matrix_products"]),
+            document["tma"]["message"],
+            findings(document["not_vectorised"]),
+            findings(document.get("uncoalesced", [])),
+            findings(document["layout_conversions"]),
+            document,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UnexpectedAnswer(f"an answer on {cell.title} is malformed: {error!r}") from error

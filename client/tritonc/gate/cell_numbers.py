@@ -81,11 +81,11 @@ class CellNumbers:
 
         Raises KeyError or TypeError if the answer is malformed.
         """
-        found = {"instructions": _count(document["total"])}
-        found |= {f"{CLASSES}.{n}": c for n, c in _counts(document["by_class"])}
-        found |= {f"{OPCODES}.{n}": c for n, c in _counts(document["by_opcode"])}
+        metrics = {"instructions": _count(document["total"])}
+        metrics |= {f"{CLASSES}.{n}": c for n, c in _counts(document["by_class"])}
+        metrics |= {f"{OPCODES}.{n}": c for n, c in _counts(document["by_opcode"])}
         if document.get("code_bytes") is not None:
-            found["code_bytes"] = _count(document["code_bytes"])
+            metrics["code_bytes"] = _count(document["code_bytes"])
         lines = tuple(
             LineMix(
                 str(row["file"])[:300],
@@ -96,7 +96,7 @@ class CellNumbers:
             for row in document["by_line"][:MAX_LINES]
             if row.get("file") is not None and row.get("line") is not None
         )
-        return replace(self, metrics={**self.metrics, **found}, lines=lines)
+        return replace(self, metrics={**self.metrics, **metrics}, lines=lines)
 
 
 def compilation_measured(compilation: Compilation) -> CellNumbers:
@@ -195,10 +195,10 @@ def _spills(resources: Mapping[str, Any]) -> dict[str, float]:
         of_kind = {"spilled_registers": ["vgpr_spills"], "spilled_sgprs": ["sgpr_spills"]}
     else:
         of_kind = {"spill_bytes": ["spill_store_bytes", "spill_load_bytes"]}
-    found = {metric: dict(_numbers(resources, names)) for metric, names in of_kind.items()}
+    metrics = {metric: dict(_numbers(resources, names)) for metric, names in of_kind.items()}
     return {
         metric: sum(numbers.values())
-        for metric, numbers in found.items()
+        for metric, numbers in metrics.items()
         if len(numbers) == len(of_kind[metric])
     }
 
@@ -251,11 +251,11 @@ def _counts(members: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
         yield str(name)[:MAX_NAME_CHARS], _count(members[name])
 
 
-def _count(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise TypeError(f"{given!r} is not a count")
-    return given
+def _count(count: Any) -> int:
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise TypeError(f"{count!r} is not a count")
+    return count
 
 
-def _is_number(given: Any) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

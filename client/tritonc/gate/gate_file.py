@@ -99,8 +99,8 @@ def read_gate_file(
             "kernels", f"{len(tables)} kernels are more than the {MAX_KERNELS} allowed"
         )
     some = itertools.islice(tables.items(), MAX_KERNELS)
-    found = [reader.kernel(name, table) for name, table in some]
-    kernels = tuple(kernel for kernel in found if kernel is not None)
+    read = [reader.kernel(name, table) for name, table in some]
+    kernels = tuple(kernel for kernel in read if kernel is not None)
     baseline = path.parent / (root.text("baseline") or f"{path.stem}.baseline.json")
     budgets = budget_table(root.table("budgets"))
     gate_file = GateFile(path, baseline, kernels, budgets)

@@ -87,8 +87,8 @@ class GateJudgement:
         text = f"{_counted(self.measured, 'cell')}, {_counted(self.checks, 'check')}: {kept} kept"
         counts = {"broken": BROKEN, "without a result": FAILED, "new": NEW, "skipped": SKIPPED}
         for words, state in counts.items():
-            if found := sum(check.state == state for check in self.checks):
-                text += f", {found} {words}"
+            if count := sum(check.state == state for check in self.checks):
+                text += f", {count} {words}"
         return text + (f", {len(self.missing)} missing" if self.missing else "")
 
 

@@ -130,8 +130,8 @@ def _cells(client: Client, gate_file: GateFile, problems: list[FileProblem]) -> 
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         problems.append(FileProblem("", f"this is not tritond, or it has no workers: {error!r}"))
         return []
-    cells, found = cells_of(gate_file, offered)
-    problems += found
+    cells, more = cells_of(gate_file, offered)
+    problems += more
     return cells
 
 

@@ -188,9 +188,9 @@ class KernelTables:
         text = self._text(table, "source", path)
         if text is None:
             return None
-        given = {name: self._folder / str(at) for name, at in table.mapping("files").items()}
+        paths = {name: self._folder / str(at) for name, at in table.mapping("files").items()}
         inner = table.table("files")
-        texts = {name: self._text(inner, name, at) for name, at in given.items()}
+        texts = {name: self._text(inner, name, at) for name, at in paths.items()}
         package = Package.of_file(
             path,
             text,
@@ -203,7 +203,7 @@ class KernelTables:
             table.add_problem("source", f"{name}: the module cannot be read: {reason}")
         # more modules come when the service asks for them
         lines = SourceLines(
-            path, ChainMap({POSTED_SOURCE: text}, package.files), ChainMap(given, package.paths)
+            path, ChainMap({POSTED_SOURCE: text}, package.files), ChainMap(paths, package.paths)
         )
         return path, package, lines
 
@@ -269,13 +269,13 @@ class KernelTables:
         return {name: self._argument(arguments, name) for name in arguments.members}
 
     def _argument(self, arguments: TomlTable, name: str) -> Any:
-        given = arguments.members[name]
-        if not isinstance(given, str):
-            return given
-        at, _, rest = given[1:].partition(":") if given.startswith("@") else ("", "", "")
+        argument = arguments.members[name]
+        if not isinstance(argument, str):
+            return argument
+        at, _, rest = argument[1:].partition(":") if argument.startswith("@") else ("", "", "")
         try:
             path = self._checkout.inside(self._folder / at) if at else ""
-            return self._read_argument(f"@{path}{':' if rest else ''}{rest}" if at else given)
+            return self._read_argument(f"@{path}{':' if rest else ''}{rest}" if at else argument)
         except (ArgumentTypeError, OSError) as error:
             arguments.add_problem(name, str(error))
             return None
@@ -284,9 +284,9 @@ class KernelTables:
 def _members(table: TomlTable) -> dict[str, Any]:
     """Return the members of the compile request, except for its texts."""
     members: dict[str, Any] = {
-        name: {key: None if value == NONE else value for key, value in given.items()}
+        name: {key: None if value == NONE else value for key, value in members.items()}
         for name in ("constexprs", "options")
-        for given in [table.mapping(name)]
+        for members in [table.mapping(name)]
     }
     _check_values(table, members)
     named = {"kernel": table.text("kernel"), "hints": table.mapping("hints")}

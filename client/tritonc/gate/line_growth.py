@@ -64,16 +64,16 @@ def grown_lines(
         name = texts.name(mix.file, mix.line)
         if name not in largest or _of(mix.by_class, kind) > _of(largest[name].by_class, kind):
             largest[name] = mix
-    found = []
+    growths = []
     for name, counts in now.items():
         here = _of(counts, kind)
         there = None if before is None else _of(before.get(name, {}), kind)
         if here > (there or 0):
             mix = largest[name]
             line, text = texts.statement(mix.file, mix.line), texts.text(mix.file, mix.line)
-            found.append(Growth(texts.path(mix.file), line, text, kind, there, here))
-    found.sort(key=lambda g: (-g.growth, str(g.path), g.line))
-    return tuple(g for g in found[:MAX_LINES] if g.growth * NOTHING_BESIDE > found[0].growth)
+            growths.append(Growth(texts.path(mix.file), line, text, kind, there, here))
+    growths.sort(key=lambda g: (-g.growth, str(g.path), g.line))
+    return tuple(g for g in growths[:MAX_LINES] if g.growth * NOTHING_BESIDE > growths[0].growth)
 
 
 def _of(counts: Mapping[str, int], kind: str) -> int:

@@ -57,8 +57,8 @@ class CellMeasuring:
 
     def inspected(self, kernels: Iterable[GatedKernel]) -> InspectedKernels:
         """Return what `inspect` answers for the kernels without a signature."""
-        found = {k.name: self._inspected(k) for k in kernels if "signature" not in k.members}
-        return {name: kernel for name, kernel in found.items() if kernel is not None}
+        inspected = {k.name: self._inspected(k) for k in kernels if "signature" not in k.members}
+        return {name: kernel for name, kernel in inspected.items() if kernel is not None}
 
     def compilations(
         self, cells: Sequence[Cell], inspected: InspectedKernels
@@ -183,10 +183,10 @@ class CellMeasuring:
 
     def _inspected(self, kernel: GatedKernel) -> Mapping[str, Any] | None:
         left_s, package = self._remaining_s(), kernel.package
-        found = self._client.inspect(kernel.source, package=package, wait_s=left_s)
+        inspection = self._client.inspect(kernel.source, package=package, wait_s=left_s)
         name = kernel.members.get("kernel")
         try:
-            return chosen_kernel(found, name)
+            return chosen_kernel(inspection, name)
         except (KeyError, TypeError, AttributeError) as error:
             message = f"the inspection of {kernel.name} is malformed: {error!r}"
             raise UnexpectedAnswer(message) from error
@@ -260,12 +260,12 @@ class CellMeasuring:
     def _instructions(self, key: str) -> dict[str, Any] | None:
         """Return the instructions of a compilation, None if they are unavailable."""
         try:
-            found: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
+            document: dict[str, Any] = self._client.instructions(key, wait_s=self._remaining_s())
         except ProblemError as error:
             if error.status not in UNAVAILABLE:
                 raise
             return None
-        return found
+        return document
 
     def _add_problem(self, problem: FileProblem) -> None:
         if problem not in self.problems:

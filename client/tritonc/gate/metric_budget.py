@@ -106,19 +106,19 @@ def read_budgets(table: TomlTable, further: tuple[str, ...] = ()) -> Budgets:
     """Return the budgets in a table; members named in `further` are for other readers."""
     table.only([*BACKENDS, SPILLS, *further])
     budgets: dict[str, tuple[MetricBudget, ...]] = {}
-    for key, given in table.members.items():
-        if key in (CLASSES, OPCODES) and isinstance(given, dict):
+    for key, written in table.members.items():
+        if key in (CLASSES, OPCODES) and isinstance(written, dict):
             inner = table.table(key)
-            for name, bounds in given.items():
+            for name, bounds in written.items():
                 budgets[f"{key}.{name}"] = _bounds(inner, name, f"{key}.{name}", bounds)
         elif key == OPCODES:
             table.add_problem(key, "write a table of opcodes, such as {LDG = 8}")
         elif key == CLASSES:
-            budgets[f"{key}.*"] = _bounds(table, key, f"{key}.*", given)
+            budgets[f"{key}.*"] = _bounds(table, key, f"{key}.*", written)
         elif key == SPILLS:
-            budgets |= _no_spills(table, given)
+            budgets |= _no_spills(table, written)
         elif key in BACKENDS:
-            budgets[key] = _bounds(table, key, key, given)
+            budgets[key] = _bounds(table, key, key, written)
     return budgets
 
 
@@ -130,55 +130,57 @@ def merged(*budgets: Budgets) -> Budgets:
     return both
 
 
-def _no_spills(table: TomlTable, given: Any) -> dict[str, tuple[MetricBudget, ...]]:
+def _no_spills(table: TomlTable, written: Any) -> dict[str, tuple[MetricBudget, ...]]:
     metrics = ("spill_bytes", "spilled_registers", "spilled_sgprs")
-    if given == ANY:
+    if written == ANY:
         return dict.fromkeys(metrics, ())
-    if given != NO_SPILLS:
+    if written != NO_SPILLS:
         table.add_problem(
-            SPILLS, f'{shown(given)} is neither "none" nor "any"; `spill_bytes` takes numbers'
+            SPILLS, f'{shown(written)} is neither "none" nor "any"; `spill_bytes` takes numbers'
         )
     return {metric: (MetricBudget(metric, NO_SPILLS),) for metric in metrics}
 
 
-def _bounds(table: TomlTable, key: str, metric: str, given: Any) -> tuple[MetricBudget, ...]:
-    if given == ANY:
+def _bounds(table: TomlTable, key: str, metric: str, written: Any) -> tuple[MetricBudget, ...]:
+    if written == ANY:
         return ()
-    found = [_bound(table, key, metric, item) for item in _items(given)]
-    return tuple(budget for budget in found if budget is not None)
+    read = [_bound(table, key, metric, item) for item in _items(written)]
+    return tuple(budget for budget in read if budget is not None)
 
 
-def _items(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else [given]
+def _items(written: Any) -> list[Any]:
+    return written if isinstance(written, list) else [written]
 
 
-def _bound(table: TomlTable, key: str, metric: str, given: Any) -> MetricBudget | None:
+def _bound(table: TomlTable, key: str, metric: str, written: Any) -> MetricBudget | None:
     is_least = metric in AT_LEAST
     if metric == PTX:
-        if given != UNCHANGED:
-            table.add_problem(key, f'{shown(given)} is not "unchanged", the only budget for PTX')
+        if written != UNCHANGED:
+            table.add_problem(key, f'{shown(written)} is not "unchanged", the only budget for PTX')
             return None
         return MetricBudget(metric, UNCHANGED, reference=BASELINE)
     if metric == PROVED:
-        if given != ALL_SIZES:
-            table.add_problem(key, f'{shown(given)} is not "all sizes", the only budget of proofs')
+        if written != ALL_SIZES:
+            table.add_problem(
+                key, f'{shown(written)} is not "all sizes", the only budget of proofs'
+            )
             return None
         return MetricBudget(metric, ALL_SIZES)
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        if given < 0 or given != given or given == float("inf"):
-            table.add_problem(key, f"{shown(given)} is not a bound; write a number of at least 0")
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        if written < 0 or written != written or written == float("inf"):
+            table.add_problem(key, f"{shown(written)} is not a bound; write a number of at least 0")
             return None
-        return MetricBudget(metric, str(given), is_least, given)
-    match = _BOUND.fullmatch(given.strip()) if isinstance(given, str) else None
+        return MetricBudget(metric, str(written), is_least, written)
+    match = _BOUND.fullmatch(written.strip()) if isinstance(written, str) else None
     if match is None:
-        table.add_problem(key, f"{shown(given)} is not a budget; {HOW_TO_WRITE}")
+        table.add_problem(key, f"{shown(written)} is not a budget; {HOW_TO_WRITE}")
         return None
     values = {name: float((match[name] or "0").replace("_", "")) for name in ("limit", "slack")}
     factor = float((match["factor"] or "1").replace("_", ""))
     if match["sign"]:
         is_least = match["sign"] == ">="
     reference = match["reference"]
-    return MetricBudget(metric, given, is_least, reference=reference, factor=factor, **values)
+    return MetricBudget(metric, written, is_least, reference=reference, factor=factor, **values)
 
 
 HOW_TO_WRITE = 'write 64, "<= 64", ">= 0.5", "<= 1.05 x baseline + 8" or "<= 1.1 x triton 3.6.0"'

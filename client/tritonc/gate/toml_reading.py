@@ -103,28 +103,28 @@ class TomlTable:
 
     def texts(self, key: str) -> tuple[str, ...] | None:
         """Return a list of distinct texts, None if it is missing."""
-        given = self._of(key, list)
-        if given is None:
+        items = self._of(key, list)
+        if items is None:
             return None
-        for item in given:
+        for item in items:
             if not isinstance(item, str) or not item:
                 self.add_problem(key, f"{shown(item)} is not a text; this must be a list of texts")
                 return None
-        if not given:
+        if not items:
             self.add_problem(key, "the list is empty, so nothing would be judged")
-        return tuple(dict.fromkeys(given))
+        return tuple(dict.fromkeys(items))
 
     def _of(self, key: str, kind: type) -> Any:
-        given = self.members.get(key)
-        if given is None or isinstance(given, kind):
-            return given
-        self.add_problem(key, f"{shown(given)} is not {_NAMES[kind]}")
+        value = self.members.get(key)
+        if value is None or isinstance(value, kind):
+            return value
+        self.add_problem(key, f"{shown(value)} is not {_NAMES[kind]}")
         return None
 
 
-def shown(given: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value for a message, shortened if it is long."""
-    text = repr(given)
+    text = repr(value)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
 
@@ -158,17 +158,17 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     """
     if _TRIPLE.search(text):
         return {}
-    found: dict[KeyPath, int] = {}
+    lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.fullmatch(line):
             table = key_path(header["name"])
-            found.setdefault(table, number)
+            lines.setdefault(table, number)
         else:
             name, equals, _ = line.partition("=")
             if equals and not _NOT_IN_A_KEY & set(name):
-                found.setdefault(table + key_path(name), number)
-    return found
+                lines.setdefault(table + key_path(name), number)
+    return lines
 
 
 def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:

@@ -71,8 +71,8 @@ def jit_launch(
     """
     function, configs, heuristics = _undecorated(source)
     parameters = inspect.signature(function.fn).parameters
-    given = _named(function.fn.__name__, list(parameters), arguments)
-    named = {**given, **dict(constexprs or {})}
+    by_name = _named(function.fn.__name__, list(parameters), arguments)
+    named = {**by_name, **dict(constexprs or {})}
     fixed = {n for n, parameter in parameters.items() if _is_constexpr(parameter.annotation)}
     fixed |= set(constexprs or {})
     named, chosen = _configured(function.fn.__name__, configs, named)

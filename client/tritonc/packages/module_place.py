@@ -120,12 +120,12 @@ def _importable(names: Iterable[str]) -> tuple[str, ...]:
 
     A folder `third-party` in between hides the packages above it from those below.
     """
-    found: list[str] = []
+    dotted: list[str] = []
     for name in names:
-        found = [*found, name] if _NAME.fullmatch(name) else []
-    while found and found[0] in _RESERVED:
-        found = found[1:]
-    return tuple(found)
+        dotted = [*dotted, name] if _NAME.fullmatch(name) else []
+    while dotted and dotted[0] in _RESERVED:
+        dotted = dotted[1:]
+    return tuple(dotted)
 
 
 def _climbs(text: str) -> int:

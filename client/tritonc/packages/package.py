@@ -118,24 +118,24 @@ class Package:
         return before != (len(self.files), len(self.absent))
 
     def _supply_one(self, name: str) -> None:
-        found = self._found(name)
-        if found is not None and found.name in self.files:
+        module = self._found(name)
+        if module is not None and module.name in self.files:
             return
-        if found is None:
+        if module is None:
             self._add_absent(name)
             return
-        new = [item for item in (*self._parents(name), found) if item.name not in self.files]
+        new = [item for item in (*self._parents(name), module) if item.name not in self.files]
         if self._rounds > MAX_ROUNDS or not self._has_room(new):
             self._left_out.append(name)
             self._add_absent(name, is_here=True)
         else:
             self._add(*new)
-            self._imported |= _imported_names(found.text, _module_of(found.name))
+            self._imported |= _imported_names(module.text, _module_of(module.name))
 
     def _parents(self, name: str) -> list[ModuleText]:
         """Return the `__init__.py` of the packages around a module; folders may have none."""
-        found = map(self._found, parents_of(name))
-        return [item for item in found if item is not None and (item.text or item.path)]
+        parents = map(self._found, parents_of(name))
+        return [item for item in parents if item is not None and (item.text or item.path)]
 
     def _found(self, name: str) -> ModuleText | None:
         if (named := self._found_named(name)) is not None:

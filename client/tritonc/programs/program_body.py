@@ -66,13 +66,13 @@ def program_request(
     **members: Unpack[ProgramMembers],
 ) -> ProgramRequest:
     """Return a program to post alone or in a batch; `members` are those of `ProgramMembers`."""
-    given: dict[str, Any] = dict(members)
+    rest: dict[str, Any] = dict(members)
     body = {
         **_program(source),
-        **given,
+        **rest,
         "reference": None if reference is None else _program(reference),
-        "inputs": _inputs(given.get("inputs")),
-        "cases": [_case(case) for case in given.get("cases") or ()] or None,
+        "inputs": _inputs(rest.get("inputs")),
+        "cases": [_case(case) for case in rest.get("cases") or ()] or None,
     }
     written = {name: member for name, member in body.items() if member is not None}
     texts = {POSTED_SOURCE: written.get("source"), **(written.get("files") or {})}

@@ -67,8 +67,8 @@ class Sweep:
     @property
     def won(self) -> frozenset[int]:
         """The indices of the winners' rows."""
-        found = (winner.get("variant") for winner in self.winners)
-        return frozenset(index for index in found if index is not None)
+        variants = (winner.get("variant") for winner in self.winners)
+        return frozenset(index for index in variants if index is not None)
 
     @property
     def needs(self) -> tuple[str, ...]:

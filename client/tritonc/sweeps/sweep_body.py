@@ -85,9 +85,9 @@ def _axis(name: str, values: Any, uploads: dict[str, Upload]) -> Any:
     if group in _VALUES:
         return [constexpr_json(value) for value in values]
     if name == "arguments" and isinstance(values, Mapping):
-        return {label: arguments_json(given, uploads) for label, given in values.items()}
+        return {label: arguments_json(arguments, uploads) for label, arguments in values.items()}
     if name == "arguments":
-        return [arguments_json(given, uploads) for given in values]
+        return [arguments_json(arguments, uploads) for arguments in values]
     if group == "arguments":
         return [arguments_json({name: value}, uploads)[name] for value in values]
     return dict(values) if isinstance(values, Mapping) else values

@@ -72,8 +72,8 @@ def _smaller_blocks(size: Any) -> list[int]:
 
 def _changed(cell: Cell, member: str, name: str, before: Any, value: Any) -> Proposal:
     kernel = cell.kernel
-    given = kernel.members.get(member) or {}
-    members = {**kernel.members, member: {**given, name: value}}
+    present = kernel.members.get(member) or {}
+    members = {**kernel.members, member: {**present, name: value}}
     changed = replace(cell, kernel=replace(kernel, members=members))
     return Proposal(changed, member, name, before, value)
 

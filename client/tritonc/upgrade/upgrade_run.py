@@ -99,14 +99,14 @@ def run_upgrade(
     both_failed = [c for c in changes if c.old.failure and c.new.failure]
     ranked = sorted((c for c in changes if c not in both_failed), key=KernelChange.rank)
     worst = [change for change in ranked if change.is_worse][:MAX_EXPLAINED]
-    found = _proposed(measuring, worst)
+    by_cell = _proposed(measuring, worst)
 
     def compared(change: KernelChange) -> UpgradeRow:
         return UpgradeRow(
             change,
             change.may_be_identical and _is_identical(client, change),
             _responsible(client, change) if change in worst else None,
-            *found.get(change.cell, (None, None, 0)),
+            *by_cell.get(change.cell, (None, None, 0)),
         )
 
     rows: list[UpgradeRow] = []
@@ -129,15 +129,15 @@ def _proposed(
     tried = [proposal for every in asked.values() for proposal in every[:MAX_TRIED]]
     measured = measuring.compilations([proposal.cell for proposal in tried], {})
     olds = {change.cell: change.old for change in worst}
-    found: dict[Cell, tuple[Proposal | None, CellNumbers | None, int]] = {}
+    by_cell: dict[Cell, tuple[Proposal | None, CellNumbers | None, int]] = {}
     for cell, every in asked.items():
-        found[cell] = None, None, len(every[MAX_TRIED:])
+        by_cell[cell] = None, None, len(every[MAX_TRIED:])
         for proposal in every[:MAX_TRIED]:
             numbers = measured.get(proposal.cell)
             if numbers is not None and keeps_budget(olds[cell], numbers):
-                found[cell] = proposal, numbers, found[cell][2]
+                by_cell[cell] = proposal, numbers, by_cell[cell][2]
                 break
-    return found
+    return by_cell
 
 
 def _is_identical(client: Client, change: KernelChange) -> bool:
@@ -190,16 +190,16 @@ def responsible_pass(old: Mapping[str, Any], new: Mapping[str, Any]) -> _Respons
 
 def _by_pass(answer: Mapping[str, Any]) -> dict[tuple[str, str, int], Counter[str]]:
     """Return the counts after each pass, by stage, name and how many of that name came before."""
-    found: dict[tuple[str, str, int], Counter[str]] = {}
+    counts_by_pass: dict[tuple[str, str, int], Counter[str]] = {}
     seen: Counter[tuple[str, str]] = Counter()
     counts: Counter[str] = Counter()
     for step in _steps(answer):
         stage, name = str(step["stage"]), str(step["name"])
         if step.get("after") is not None:
             counts = Counter(_things(str(step["after"])))
-        found[stage, name, seen[stage, name]] = counts
+        counts_by_pass[stage, name, seen[stage, name]] = counts
         seen[stage, name] += 1
-    return found
+    return counts_by_pass
 
 
 def _steps(answer: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

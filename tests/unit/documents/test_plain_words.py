@@ -97,6 +97,10 @@ IN_OPENAPI = {
     ("sweeps/sweep_request.py", "of what"),
 }
 """Docstrings that are part of the API's description."""
+NO_NAMES = {"beside", "found", "given", "mended", "one", "said"}
+"""Words that name nothing: a variable or parameter has the noun for what it holds."""
+NAMES_IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
+"""Packages without such names; add one when it is."""
 READ_BY_PROGRAMS = [
     # copied into the artifact `numpy`
     ROOT / "compiler/ttir_to_numpy/runtime",
@@ -158,6 +162,24 @@ def test_packages_in_plain_words_stay_so() -> None:
         if path.suffix in {".py", ".lua", ".json"}
         for phrase, instead in phrases.items()
         for match in phrase.finditer(path.read_text())
+    ]
+
+    assert strange == []
+
+
+def names(path: Path) -> set[str]:
+    """Return the names of a module's variables and parameters."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    variables = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return variables | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def test_names_in_plain_words_stay_so() -> None:
+    strange = [
+        (str(path.relative_to(ROOT)), name)
+        for path in texts(NAMES_IN_PLAIN_WORDS)
+        if path.suffix == ".py"
+        for name in sorted(NO_NAMES & names(path))
     ]
 
     assert strange == []

@@ -158,20 +158,20 @@ def compile_all(
                 if not made[index].finished:
                     going_on.append(made[index].key)
             for index in left:
-                one = wanted[index]
+                item = wanted[index]
                 if not made[index].finished and args.wait_s > 0:
-                    say(f"compiling {one.source.name} for {one.target}: {made[index].state}")
+                    say(f"compiling {item.source.name} for {item.target}: {made[index].state}")
                     left_s = max(0.0, deadline - time.monotonic())
-                    made[index] = _finished(one, made[index], client, left_s)
+                    made[index] = _finished(item, made[index], client, left_s)
                     going_on.remove(made[index].key)
             left = _asking(wanted, made, left, terminal if args.verbose else None)
             for index in left:
                 wanted[index] = wanted[index].with_more_modules()
-    for index, one in enumerate(wanted):
-        remember(args, [made[index].key], one.source.name)
-    late = [one for one in made.values() if not one.finished]
+    for index, item in enumerate(wanted):
+        remember(args, [made[index].key], item.source.name)
+    late = [compilation for compilation in made.values() if not compilation.finished]
     if late:
-        others = "".join(f", and {one.key}" for one in late[1:])
+        others = "".join(f", and {compilation.key}" for compilation in late[1:])
         raise WaitExpired(late[0].key + others, f"it is {late[0].state}", args.wait_s)
     return [made[index] for index in range(len(wanted))]
 
@@ -205,38 +205,38 @@ def _asking(
 
 
 def _finished(
-    one: WantedCompilation, first: Compilation, client: Client, wait_s: float
+    item: WantedCompilation, first: Compilation, client: Client, wait_s: float
 ) -> Compilation:
     """Wait for a submitted compilation; submit it again if the service lost it meanwhile."""
-    if one.members.get("refresh"):
-        again = client.get(first.key, include=one.members["include"], wait_s=wait_s)
+    if item.members.get("refresh"):
+        again = client.get(first.key, include=item.members["include"], wait_s=wait_s)
     else:
-        again = one.post(client, wait_s)
+        again = item.post(client, wait_s)
     return replace(again, cache=first.cache)
 
 
 def report(
-    one: WantedCompilation, compilation: Compilation, args: Namespace, client: Client
+    item: WantedCompilation, compilation: Compilation, args: Namespace, client: Client
 ) -> str:
     """Return the output of a compilation and its report."""
-    package = one.source.package
+    package = item.source.package
     notes = [] if package is None else package.notes
     if compilation.succeeded:
-        text = compilation.stdout + describe(compilation, one.source.name)
-        return "\n".join([text, *_share(one, compilation), *notes])
-    words = flags_to_add(compilation, one.source, args, client)
+        text = compilation.stdout + describe(compilation, item.source.name)
+        return "\n".join([text, *_share(item, compilation), *notes])
+    words = flags_to_add(compilation, item.source, args, client)
     hint = f"hint: add {words}" if words else ""
     flag = flag_line(compilation.problem, compilation.diagnostics)
     is_placed = any(item.line for item in compilation.diagnostics)
     # an error of the request that is about no line is in the line of its flag
-    reason = "" if flag and not is_placed else CompileFailed(compilation).render(one.source.name)
+    reason = "" if flag and not is_placed else CompileFailed(compilation).render(item.source.name)
     return "\n".join(filter(None, [compilation.stdout + reason, hint, flag, *notes]))
 
 
-def _share(one: WantedCompilation, compilation: Compilation) -> list[str]:
+def _share(item: WantedCompilation, compilation: Compilation) -> list[str]:
     """Return a line on how much of the file's package was needed, if it has one."""
-    share = one.source.package.share if one.source.package is not None else ""
-    name = compilation.kernel or one.source.name
+    share = item.source.package.share if item.source.package is not None else ""
+    name = compilation.kernel or item.source.name
     return [f"{name} for {compilation.target}: {share}"] if share else []
 
 

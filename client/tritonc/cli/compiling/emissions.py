@@ -34,8 +34,8 @@ class Emissions:
         """
         paths = {
             (name_of(file), target): {
-                stage: _path(given or _default(stage, len(targets)), file, target)
-                for stage, _, given in (word.partition("=") for word in words)
+                stage: _path(path or _default(stage, len(targets)), file, target)
+                for stage, _, path in (word.partition("=") for word in words)
             }
             for file in files
             for target in targets

@@ -56,9 +56,9 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
         while True:
             saved = _saved(watched)
             before, modules = _compile(args, client, terminal, before)
-            found = [path for path in modules if path not in watched]
-            watched += found
-            _wait_for_save(watched, saved | _saved(found))
+            added = [path for path in modules if path not in watched]
+            watched += added
+            _wait_for_save(watched, saved | _saved(added))
     except KeyboardInterrupt:
         terminal.say("tritonc: stopped watching")
         return True
@@ -99,7 +99,7 @@ def _compile(
     return now, [*wanted[0].source.paths.values()]
 
 
-def _line(one: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]) -> str:
+def _line(item: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]) -> str:
     numbers = _numbers(compilation)
     changed = [
         f"{name} {known[name]} → {number}"
@@ -109,11 +109,11 @@ def _line(one: WantedCompilation, compilation: Compilation, known: Mapping[str, 
     shown = [f"{name} {number}" for name, number in numbers.items() if number]
     what = ", ".join(changed if known else shown) or "no change in resources"
     at = time.strftime("%H:%M:%S")
-    return f"{at} {compilation.kernel or one.source.name} for {one.target}: {what}"
+    return f"{at} {compilation.kernel or item.source.name} for {item.target}: {what}"
 
 
 def _document(
-    one: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]
+    item: WantedCompilation, compilation: Compilation, known: Mapping[str, Any]
 ) -> dict[str, Any]:
     numbers = _numbers(compilation)
     changed = {
@@ -121,7 +121,7 @@ def _document(
         for name, number in numbers.items()
         if known and known.get(name) != number
     }
-    return {"file": one.source.name, "changed": changed, **compilation.raw}
+    return {"file": item.source.name, "changed": changed, **compilation.raw}
 
 
 def _numbers(compilation: Compilation) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def values(launch: Launch, names: Sequence[str]) -> str:
 
 def accesses(trace: Mapping[str, Any], source_name: str) -> TextTable:
     """Return the loads and stores of a trace, in order, as a table."""
-    found = trace.get("accesses") or []
+    listed = trace.get("accesses") or []
     rows = [
         [
             str(access.get("step", "")),
@@ -36,7 +36,7 @@ def accesses(trace: Mapping[str, Any], source_name: str) -> TextTable:
             str(access.get("argument") or ""),
             *_lanes(access),
         ]
-        for access in found
+        for access in listed
     ]
     title = f"{len(rows)} accesses" + (", cut: there are more" if trace.get("truncated") else "")
     heads = ["step", "program", "line", "op", "argument", "lanes", "active", "from", "to"]

@@ -202,18 +202,18 @@ def _described(written: Mapping[str, Any]) -> dict[str, Any]:
     space = dict(written)
     sizes = space.get("arguments")
     if isinstance(sizes, Mapping):
-        space["arguments"] = {label: _arguments(given) for label, given in sizes.items()}
+        space["arguments"] = {label: _arguments(arguments) for label, arguments in sizes.items()}
     if isinstance(space.get("product"), Mapping):
         space["product"] = _described(space["product"])
     return space
 
 
-def _arguments(given: Any) -> Any:
-    if not isinstance(given, Mapping):
-        return given
+def _arguments(arguments: Any) -> Any:
+    if not isinstance(arguments, Mapping):
+        return arguments
     return {
         name: launch_argument(item) if isinstance(item, str) else item
-        for name, item in given.items()
+        for name, item in arguments.items()
     }
 
 
