@@ -1,7 +1,8 @@
 """The tasks of launches that a child can run, and the preparation of their zygote.
 
 `reference` executes user Python and belongs into children of profile `front`. `compare` and `run`
-execute none: `compare` belongs into `parse`, and `run`, which parses IR, into `back`.
+execute none: `compare` belongs into `parse`, and those which parse IR into `back` (`run`) and
+`prove` (`causes`).
 """
 
 import gc
@@ -11,9 +12,10 @@ from compiler.front.standard_library import PRELOADED, preload
 from compiler.front.stubs import torch_stub
 from compiler.front.stubs.triton_modules import absence
 from compiler.messages.wire import Task, task_of
+from launch.checks.precision_causes import causes
 from launch.cpu import small_kernel
 from launch.cpu.run_kernel import run
-from launch.messages import CompareOrder, ReferenceOrder, RunOrder
+from launch.messages import CausesOrder, CompareOrder, ReferenceOrder, RunOrder
 from launch.reference.comparison import compare
 from launch.reference.libraries import libraries
 from launch.reference.reference import reference
@@ -25,6 +27,7 @@ TASKS: dict[str, Task] = dict(
         task_of(RunOrder, run),
         task_of(ReferenceOrder, reference),
         task_of(CompareOrder, compare),
+        task_of(CausesOrder, causes),
     ]
 )
 

@@ -5,6 +5,7 @@ Standard library only: the service imports the findings, and it has no NumPy.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from math import prod
 from typing import Any, Literal
 
@@ -164,19 +165,62 @@ class OutputOrder:
     tolerance: Tolerance = Tolerance()
 
 
+class CauseKind(StrEnum):
+    """The ways to lose precision, the most severe first."""
+
+    DOT_ACCUMULATOR = "dot_accumulator"
+    ACCUMULATOR = "accumulator"
+    REDUCTION = "reduction"
+    ATOMIC = "atomic"
+    ROUNDED = "rounded"
+    TF32 = "tf32"
+    IMPRECISE_DOT = "imprecise_dot"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One operation that computes with `bits` mantissa bits, including the hidden bit.
+
+    `dtype` is MLIR's name of the type, or `tf32`. `file` is the path of the user's file, as in the
+    request; it and the place in it are None if unknown.
+    """
+
+    kind: CauseKind
+    dtype: str
+    bits: int
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausesOrder(Order):
+    """Find what may make kernels imprecise: the body is their TTIRs, one after the other."""
+
+    task = "causes"
+    profile = "prove"
+    sizes_bytes: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausesReport:
+    """The causes in all of the TTIRs, the most severe first."""
+
+    causes: list[Cause]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompareOrder(Order):
     """An order to summarize outputs, by name, and compare them; it runs no user code.
 
-    `ir` is the position of the kernel's TTIR if its precision is in question; `reference_ir` that
-    of a reference kernel.
+    `causes` are why the kernel may be imprecise; `reference_causes` why a reference kernel may be.
     """
 
     task = "compare"
     profile = "parse"
     outputs: dict[str, OutputOrder]
-    ir: BodyRange | None = None
-    reference_ir: BodyRange | None = None
+    causes: list[Cause] = field(default_factory=list)
+    reference_causes: list[Cause] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,9 @@ such a cause produces. It does not change the verdict.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
-from launch.checks.precision_causes import Cause, CauseKind, causes_in
 from launch.checks.precision_measure import MANTISSA_BITS, Measured
-from launch.messages import Finding, OutputOrder, Tolerance
+from launch.messages import Cause, CauseKind, Finding, OutputOrder, Tolerance
 
 KIND = "precision_downgrade"
 _REFERENCE_BITS = {"float16": 11, "float32": 24, "float64": 53}
@@ -74,12 +72,6 @@ _WHAT = {
 }
 
 
-@lru_cache(maxsize=8)
-def causes_of(ir: bytes) -> tuple[Cause, ...]:
-    """Return the causes in a text of TTIR; caches the last texts for further cases."""
-    return tuple(causes_in(ir.decode(errors="replace")))
-
-
 def reference_bits(output: OutputOrder, causes: Sequence[Cause] = ()) -> int:
     """Return an upper bound for the mantissa bits of an output's expected elements.
 
@@ -119,8 +111,8 @@ def downgrade(
         kind=KIND,
         argument=name,
         file=first.file,
-        line=first.location.line if first.location else None,
-        column=first.location.column if first.location else None,
+        line=first.line,
+        column=first.column,
         message=_message(name, dtype, measured, shown, tolerance),
         measure=_numbers(measured),
     )
@@ -184,9 +176,9 @@ def _message(
 def _others(causes: Sequence[Cause]) -> str:
     """Return the locations of further causes, at most three."""
     others = [
-        _WHAT[cause.kind][0].format(_named(cause)) + (f" in line {cause.location.line}")
+        _WHAT[cause.kind][0].format(_named(cause)) + f" in line {cause.line}"
         for cause in causes[:3]
-        if cause.location is not None
+        if cause.line is not None
     ]
     return f"; also, {'; '.join(others)}" if others else ""
 

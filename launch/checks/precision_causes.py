@@ -1,102 +1,85 @@
 """Finds operations in a kernel's IR that are less precise than the kernel's data.
 
-It reads the text of TTIR, from before or after Triton's passes, line by line and once, since the
-text may be hostile. A cause alone proves nothing, because a kernel may not need more precision;
-`precision` weighs it against the measured error.
+It reads each operation of TTIR, from before or after Triton's passes, once. A cause alone proves
+nothing, because a kernel may not need more precision; `precision` weighs it against the measured
+error.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
-from compiler.diagnostic import KERNEL_FOLDER
-from compiler.lines.mlir import MlirLocations, trailing_location
+from compiler.diagnostic import KERNEL_FOLDER, Failure
 from compiler.lines.source_location import SourceLocation
+from compiler.messages.wire import Send
+from compiler.target import STANDARD_TARGET, parse_target
+from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.refusal import Untranslatable
+from compiler.ttir_to_numpy.task import read_ir
 from launch.checks.ir_values import BITS, FunctionScan, Reduced
+from launch.messages import Cause, CauseKind, CausesOrder, CausesReport
 
-MAX_TEXT_BYTES = 4 << 20
-"""The largest text that is searched."""
 MAX_CAUSES = 32
-_SIGNS = (b"f16", b"f8E", b"f64", b"tf32")
-"""A text without any of these keeps every float in fp32."""
-_FUNCTION = re.compile(r"\s*tt\.func\b[^@]{0,100}@(\"[^\"]{1,1000}\"|[\w.$-]{1,1000})\(")
+_ORDER = list(CauseKind)
+_STAGE = "ttir"
 
 
-class CauseKind(StrEnum):
-    """The ways to lose precision, the most severe first."""
-
-    DOT_ACCUMULATOR = "dot_accumulator"
-    ACCUMULATOR = "accumulator"
-    REDUCTION = "reduction"
-    ATOMIC = "atomic"
-    ROUNDED = "rounded"
-    TF32 = "tf32"
-    IMPRECISE_DOT = "imprecise_dot"
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """One operation that computes with `bits` mantissa bits, including the hidden bit."""
-
-    kind: CauseKind
-    dtype: str
-    """MLIR's name of the type, or `tf32`."""
-    bits: int
-    location: SourceLocation | None
-    """The location in the user's file; None if unknown."""
-
-    @property
-    def file(self) -> str | None:
-        """The path of the user's file, as in the request."""
-        return self.location.file.removeprefix(KERNEL_FOLDER) if self.location else None
+def causes(order: CausesOrder, body: bytes, _: Send) -> CausesReport:
+    """Report the causes in the TTIRs of `body`; one that MLIR cannot read has none."""
+    found: dict[Cause, None] = {}
+    at = 0
+    for size_bytes in order.sizes_bytes:
+        text = bytes(body[at : at + size_bytes]).decode(errors="replace")
+        at += size_bytes
+        try:
+            # MLIR's dialects of TTIR are those of every target
+            module = read_ir(text, parse_target(STANDARD_TARGET), _STAGE)
+        except (Untranslatable, Failure, RecursionError):
+            continue
+        found |= dict.fromkeys(causes_in(module))
+    return CausesReport(causes=sorted(found, key=_severity)[:MAX_CAUSES])
 
 
-def questionable(ir: bytes) -> bytes:
-    """Return `ir` if it may contain causes, b"" if it cannot.
-
-    The worker's own process does only this quick check with the text.
-    """
-    if len(ir) > MAX_TEXT_BYTES or not any(sign in ir for sign in _SIGNS):
-        return b""
-    return ir
+def _severity(cause: Cause) -> tuple[int, int]:
+    return cause.bits, _ORDER.index(cause.kind)
 
 
-def causes_in(text: str) -> list[Cause]:
-    """Return the causes in the IR `text`, the most severe first, each location once."""
-    functions = _functions(text)
-    locations = MlirLocations(text)
+def causes_in(module: Operation) -> list[Cause]:
+    """Return the causes in a module, the most severe first, each location once."""
+    functions = _functions(module)
     least = min((scan.least_loaded for scan in functions.values()), default=64)
     callers = _callers(functions)
     found: dict[Cause, None] = {}
     for name, scan in functions.items():
-        for kind, dtype, where in _of(scan, least, functions):
-            for location in _locations(name, where, locations, callers):
+        for kind, dtype, operation in _of(scan, least, functions):
+            for location in _locations(name, operation, callers):
                 if len(found) < MAX_CAUSES:
-                    found[Cause(kind, dtype, BITS[dtype], location)] = None
-    order = list(CauseKind)
-    return sorted(found, key=lambda cause: (cause.bits, order.index(cause.kind)))
+                    found[_cause(kind, dtype, location)] = None
+    return sorted(found, key=_severity)
 
 
-def _functions(text: str) -> dict[str, FunctionScan]:
-    """Return the scan of each function of a module; lines outside functions get a separate one."""
+def _cause(kind: CauseKind, dtype: str, place: SourceLocation | None) -> Cause:
+    if place is None:
+        return Cause(kind=kind, dtype=dtype, bits=BITS[dtype])
+    file = place.file.removeprefix(KERNEL_FOLDER)
+    return Cause(
+        kind=kind, dtype=dtype, bits=BITS[dtype], file=file, line=place.line, column=place.column
+    )
+
+
+def _functions(module: Operation) -> dict[str, FunctionScan]:
+    """Return the scan of each function of a module."""
     functions: dict[str, FunctionScan] = {}
-    scan = functions.setdefault("", FunctionScan())
-    for line in text.splitlines():
-        if line.startswith("#"):
-            continue
-        if match := _FUNCTION.match(line):
-            scan = functions.setdefault(match[1].strip('"'), FunctionScan())
-        scan.read(line.strip())
+    for operation in module.regions[0][0].operations:
+        if operation.name == "tt.func":
+            scan = functions.setdefault(operation.text("sym_name"), FunctionScan())
+            scan.read_regions(operation)
     return functions
 
 
 class _Sighting(NamedTuple):
     kind: CauseKind
     dtype: str
-    line: str
-    """The line of the IR, including the location at its end."""
+    operation: Operation
 
 
 def _of(
@@ -107,17 +90,17 @@ def _of(
     `least_loaded` are the mantissa bits of the least precise floats that the kernel reads. Rounding
     to these is expected, unless the kernel rounds more precise floats that it read.
     """
-    for kind, dtype, line in scan.sightings:
-        yield _Sighting(CauseKind(kind), dtype, line)
+    for kind, dtype, operation in scan.sightings:
+        yield _Sighting(CauseKind(kind), dtype, operation)
     for cast in scan.casts:
         if cast.used and (cast.loaded or least_loaded > BITS[cast.dtype]):
-            yield _Sighting(CauseKind.ROUNDED, cast.dtype, cast.line)
-    for callee, dtype, line in scan.carried_into:
+            yield _Sighting(CauseKind.ROUNDED, cast.dtype, cast.operation)
+    for callee, dtype, call in scan.carried_into:
         if callee in functions and functions[callee].adds_low:
-            yield _Sighting(CauseKind.ACCUMULATOR, dtype, line)
+            yield _Sighting(CauseKind.ACCUMULATOR, dtype, call)
     for reduced in scan.reduced:
         if reduced.adds or _adds(reduced, functions):
-            yield _Sighting(CauseKind.REDUCTION, reduced.dtype, reduced.line)
+            yield _Sighting(CauseKind.REDUCTION, reduced.dtype, reduced.operation)
 
 
 def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
@@ -135,31 +118,31 @@ def _adds(reduced: Reduced, functions: Mapping[str, FunctionScan]) -> bool:
     return False
 
 
-_Callers = Mapping[str, Sequence[tuple[str, str]]]
-"""The callers of each function, with the line of the call."""
+_Callers = Mapping[str, Sequence[tuple[str, Operation]]]
+"""The callers of each function, with the call."""
 
 
 def _callers(functions: Mapping[str, FunctionScan]) -> _Callers:
-    callers: dict[str, list[tuple[str, str]]] = {}
+    callers: dict[str, list[tuple[str, Operation]]] = {}
     for name, scan in functions.items():
-        for callee, line in scan.calls:
-            callers.setdefault(callee, []).append((name, line))
+        for callee, call in scan.calls:
+            callers.setdefault(callee, []).append((name, call))
     return callers
 
 
 def _locations(
-    function: str, line: str, ir_locations: MlirLocations, callers: _Callers
+    function: str, operation: Operation, callers: _Callers
 ) -> list[SourceLocation | None]:
-    """Return the user's source lines of an IR line, one for each chain of calls.
+    """Return the user's source lines of an operation, one for each chain of calls.
 
     Lines of Triton's library map to the user's lines that call it.
     """
     found: dict[SourceLocation, None] = {}
     seen: set[str] = set()
-    left = [(function, line)]
+    left = [(function, operation)]
     while left and len(found) < MAX_CAUSES:
         name, at = left.pop()
-        if own := _users(at, ir_locations):
+        if own := _users(at):
             found[own] = None
         elif name not in seen:
             seen.add(name)
@@ -167,10 +150,8 @@ def _locations(
     return list(found) or [None]
 
 
-def _users(line: str, ir_locations: MlirLocations) -> SourceLocation | None:
-    """Return the innermost user location at the end of an IR line."""
-    words = trailing_location(line)
-    locations = ir_locations.locations(words) if words is not None else ()
+def _users(operation: Operation) -> SourceLocation | None:
+    """Return the innermost user location of an operation."""
     return next(
-        (location for location in locations if location.file.startswith(KERNEL_FOLDER)), None
+        (place for place in operation.locations if place.file.startswith(KERNEL_FOLDER)), None
     )

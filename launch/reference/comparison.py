@@ -23,15 +23,14 @@ from launch.buffers import npy
 from launch.buffers.allocation import shared_part
 from launch.buffers.element_types import Array, readable, stored
 from launch.checks.precision import (
-    causes_of,
     downgrade,
     downgrade_by_error,
     reference_bits,
 )
-from launch.checks.precision_causes import Cause
 from launch.checks.precision_measure import MANTISSA_BITS, Measured, PrecisionMeter
 from launch.messages import (
     BodyRange,
+    Cause,
     ComparedOutput,
     CompareOrder,
     CompareReport,
@@ -69,7 +68,7 @@ def compare(order: CompareOrder, body: bytes | memoryview, send: Send) -> Compar
     Sends `tensor:<name>`, a `.npy` file, for each output that was requested as a tensor.
     """
     results = {}
-    precision = PrecisionCheck.of(order, body)
+    precision = PrecisionCheck(order.causes, order.reference_causes)
     for name, output in order.outputs.items():
         kind = stored(output.dtype)
         actual = np.frombuffer(shared_part(body, output.actual), kind).reshape(output.shape)
@@ -98,13 +97,6 @@ class PrecisionCheck:
 
     causes: Sequence[Cause] = ()
     of_reference: Sequence[Cause] = ()
-
-    @classmethod
-    def of(cls, order: CompareOrder, body: bytes | memoryview) -> PrecisionCheck:
-        """Return the check that an order asks for."""
-        texts = order.ir, order.reference_ir
-        found = [causes_of(bytes(shared_part(body, at))) if at else () for at in texts]
-        return cls(*found)
 
     def meter(self, output: OutputOrder) -> PrecisionMeter | None:
         """Return a meter for an output, or None if its precision needs no measurement."""

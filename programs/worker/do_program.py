@@ -400,7 +400,7 @@ class _Case:
         outcome.findings += [*replayed.findings, *compiled.warnings]
         outcome.problem = replayed.problem
         if outcome.problem is None:
-            await self._judge(replayed, reference, compiled.questionable_ir)
+            await self._judge(replayed, reference, compiled.questionable_irs)
             self._look_at_parameters(recorded, replayed, reference)
             # in a thread: values may be long
             outcome.values = await to_thread(values_of, self._attempt.trial, replayed, reference)
@@ -434,14 +434,16 @@ class _Case:
         self.outcome.reference_peak_bytes = replayed.peak_bytes
         self.outcome.problem = replayed.problem
 
-    async def _judge(self, replayed: Replayed, reference: Replayed | None, ir: bytes) -> None:
+    async def _judge(
+        self, replayed: Replayed, reference: Replayed | None, irs: Sequence[bytes]
+    ) -> None:
         outcome, job = self.outcome, self._attempt.job
         believed = reference
         if reference is not None and not is_sound(reference):
             outcome.findings.append(_failure_of_reference(reference))
             believed = None
         pool = self._attempt.context.comparing
-        compared = await compare(pool, replayed, believed, self._tolerances, ir)
+        compared = await compare(pool, replayed, believed, self._tolerances, irs)
         outcome.warnings += self._tolerances.warnings(
             (path, output.summary.dtype)
             for path, output in compared.outputs.items()

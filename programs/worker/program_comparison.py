@@ -11,7 +11,7 @@ from typing import Final
 
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
-from launch.messages import BodyRange, CompareOrder, Finding, OutputOrder
+from launch.messages import BodyRange, Cause, CompareOrder, Finding, OutputOrder
 from launch.request.launch_record import Comparison
 from launch.request.verdict import Evidence, RunEnding, Verdict, evident_kind, verdict_of
 from programs.program_record import ProgramOutput
@@ -32,6 +32,7 @@ from worker.launch.comparison import COMPARE_DEADLINE_S, NotCompared, weak_compa
 from worker.launch.large_body import body_of
 from worker.launch.launch_reports import ComparedOutput, CompareReport
 from worker.launch.mismatch_explanation import annotated
+from worker.launch.precision_causes import causes_of
 from worker.pool.pool import Pool
 from worker.pool.shared_bytes import Body
 
@@ -101,19 +102,20 @@ async def compare(
     candidate: Replayed,
     reference: Replayed | None,
     tolerances: OutputTolerances = _DEFAULT_TOLERANCES,
-    ir: bytes = b"",
+    irs: Sequence[bytes] = (),
 ) -> ComparedProgram:
     """Compare everything that `candidate` returned. Raises NotCompared.
 
-    `ir` is the TTIR of its kernels, used to find a cause in their precision. An output on another
-    device than the reference's does not match, as with torch.
+    `irs` are the TTIRs of its kernels, used to find a cause in their precision. An output on
+    another device than the reference's does not match, as with torch.
     """
     compared = ComparedProgram()
+    causes = await causes_of(pool, irs) if reference is not None else []
     for call, returned in enumerate(candidate.calls):
         expected: ReplayedCall | None = None
         if reference is not None:
             expected = reference.calls[call] if call < len(reference.calls) else {}
-        comparison = _Comparison(pool, compared, call, tolerances, ir, candidate.state)
+        comparison = _Comparison(pool, compared, call, tolerances, causes, candidate.state)
         shared = reference.state if reference is not None else frozenset()
         own = candidate.state - shared
         await comparison.compare({p: one for p, one in returned.items() if p not in own}, expected)
@@ -159,13 +161,12 @@ class _Comparison:
     compared: ComparedProgram
     call: int
     tolerances: OutputTolerances
-    ir: bytes
+    causes: list[Cause]
     state: frozenset[str]
     """The paths of the program's parameters and buffers."""
 
     async def compare(self, returned: ReplayedCall, expected: ReplayedCall | None) -> None:
         bodies = BodyParts()
-        ir = bodies.add(self.ir) if self.ir and expected is not None else None
         orders, dtypes, known = {}, {}, dict[str, ComparedOutput]()
         for path, item in returned.items():
             if not isinstance(item, ReplayedTensor):
@@ -177,7 +178,8 @@ class _Comparison:
             elif item.data is not None and (other is None or other.data is not None):
                 orders[path] = self._order(bodies, path, item, other)
         self._check_structure(returned, expected)
-        order = CompareOrder(outputs=orders, ir=ir)
+        causes = self.causes if expected is not None else []
+        order = CompareOrder(outputs=orders, causes=causes)
         report = (
             await compare_outputs(self.pool, order, bodies.parts)
             if orders

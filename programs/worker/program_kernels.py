@@ -11,7 +11,6 @@ from compiler.diagnostic import USER_FILE, Diagnostic
 from compiler.json_number import written_number
 from compiler.problem import Problem, failure_problem
 from compiler.slug import STATIC_ASSERT
-from launch.checks.precision_causes import questionable
 from launch.messages import Finding
 from programs.program_job import program_problem
 from programs.program_record import KernelConfiguration, ProgramKernel, ProgramProblem
@@ -28,6 +27,7 @@ from programs.worker.kernel_compiles import BuiltKernel, KernelCompiles
 from programs.worker.kernel_jobs import NO_TTIR, KernelJobs, KernelUse
 from worker.launch.cpu_device import warning_finding
 from worker.launch.kernel_ir import KernelIr
+from worker.launch.precision_causes import questionable
 
 _ATOMIC = "tt.atomic_"
 _MAX_WARNINGS = 64
@@ -110,10 +110,10 @@ class ProgramKernels:
         return any(_ATOMIC in kernel.ttir for kernel in self.compiled.values())
 
     @property
-    def questionable_ir(self) -> bytes:
-        """The TTIR of kernels that may compute with too low a precision."""
+    def questionable_irs(self) -> list[bytes]:
+        """The TTIRs of kernels that may compute with too low a precision."""
         texts = (kernel.ttir.encode() for kernel in self.compiled.values())
-        return b"\n".join(filter(None, map(questionable, texts)))
+        return list(filter(None, map(questionable, texts)))
 
     def effects(self) -> dict[str, KernelEffects | None]:
         """Return each kernel's effects, over all of its compilations."""

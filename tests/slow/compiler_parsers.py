@@ -12,7 +12,6 @@ from compiler.front.diagnosis import wording
 from compiler.instructions import instruction_mix
 from compiler.lines import assembly, line_map, mlir, sass
 from compiler.ttir_to_numpy import generic_form
-from launch.checks import precision_causes
 
 OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "MLIR's log": (
@@ -164,27 +163,6 @@ OF_COMPILERS: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
             ".global .align 1 .b8 a[1] = {0",
             "};\n",
             ".extern .shared ",
-        ),
-    ),
-    "causes of lost precision": (
-        lambda text: precision_causes.causes_in(
-            f'tt.func public @k(\n{text}\n#loc1 = loc("/kernel/a.py":1:1)'
-        ),
-        (
-            "tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<1xf32> -> f16 loc(#loc1)\n",
-            "%a = arith.truncf %a : f32 to f16 loc(#loc1)\n",
-            "scf.for %k = %a to %b step %c iter_args(%a = %b) -> (tensor<1xf16>) : i32 {\n",
-            '%a = "tt.reduce"(%a) <{axis = 0}> ({\n',
-            "%a = tt.call @k(%a) : (f16) -> f16\n",
-            "tt.func private @k(%a: f16) {\n",
-            "%a = arith.addf %a, %a : f16\n",
-            "^bb0(%a: f16, ",
-            "iter_args(",
-            "tensor<",
-            "maxNumImpreciseAcc = 1",
-            "x" * 8 + "f16",
-            " loc(",
-            "}\n",
         ),
     ),
     "repairs of IR": (

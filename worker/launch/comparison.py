@@ -5,11 +5,11 @@ It runs no user code and parses nothing, so one child serves many cases and laun
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from compiler.compilation import amended
 from compiler.messages.wire import header_of
-from launch.messages import BodyRange, CompareOrder, Finding, OutputOrder, Tolerance
+from launch.messages import BodyRange, Cause, CompareOrder, Finding, OutputOrder, Tolerance
 from launch.request.launch_record import Comparison, Output
 from launch.request.launch_request import ReturnMode
 from launch.request.reference_request import Reference
@@ -42,6 +42,17 @@ class Actual:
 
 
 @dataclass(frozen=True, slots=True)
+class PrecisionCauses:
+    """Why a kernel may be imprecise, and why a reference's kernel may be."""
+
+    of_kernel: list[Cause] = field(default_factory=list)
+    of_reference: list[Cause] = field(default_factory=list)
+
+
+_NO_CAUSES = PrecisionCauses()
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """Summaries and comparisons of the outputs, and the requested .npy files."""
 
@@ -64,13 +75,10 @@ async def compare(
     expected: Expected | None,
     reference: Reference | None,
     returned: Mapping[str, ReturnMode],
-    ir: bytes = b"",
+    causes: PrecisionCauses = _NO_CAUSES,
 ) -> Compared:
-    """Compare the outputs in `actual`. Raises NotCompared.
-
-    `ir` is the kernel's TTIR if its precision is in question.
-    """
-    parts = _parts(actual, expected, ir)
+    """Compare the outputs in `actual`. Raises NotCompared."""
+    parts = _parts(actual, expected)
     if is_large(parts.values()):
         parts = _with_shared_first(parts)
     places = places_of(parts)
@@ -78,7 +86,7 @@ async def compare(
         name: _order_of(name, run, places, expected, reference, returned) for name in actual.outputs
     }
     order = CompareOrder(
-        outputs=outputs, ir=places.get("ir"), reference_ir=places.get("reference_ir")
+        outputs=outputs, causes=causes.of_kernel, reference_causes=causes.of_reference
     )
     async with body_of(list(parts.values())) as body:
         outcome = await pool.run(
@@ -91,7 +99,7 @@ async def compare(
     return _compared(outcome, order, expected)
 
 
-def _parts(actual: Actual, expected: Expected | None, ir: bytes) -> dict[str, Body]:
+def _parts(actual: Actual, expected: Expected | None) -> dict[str, Body]:
     """Return the parts of the order's body, by the names that `_order_of` uses."""
     doubtful = expected.doubtful if expected is not None else {}
     unwritten = _with_bits(actual.unwritten, doubtful)
@@ -100,8 +108,6 @@ def _parts(actual: Actual, expected: Expected | None, ir: bytes) -> dict[str, Bo
         parts |= _with_prefix("expected", expected.outputs)
         not_expected = _with_bits(expected.unwritten, doubtful)
         parts |= _with_prefix("expected_unwritten", not_expected)
-        texts = {"ir": ir, "reference_ir": expected.ir} if ir else {}
-        parts |= {name: text for name, text in texts.items() if text}
     return parts
 
 

@@ -13,7 +13,6 @@ from compiler.job import CompileJob
 from compiler.messages.wire import header_of
 from compiler.problem import Problem, failure_problem
 from jobs.deadline import Deadline
-from launch.checks.precision_causes import questionable
 from launch.messages import Finding, RunOrder, RunReport, TuningOrder
 from launch.request.bound_arguments import Buffer
 from launch.request.launch_job import LaunchJob
@@ -29,6 +28,7 @@ from worker.launch.kernel_source import advice_of, problem_of
 from worker.launch.large_body import body_of
 from worker.launch.launch_children import Children
 from worker.launch.launch_reports import LaunchFailure, finding_of, read_run_report
+from worker.launch.precision_causes import questionable
 from worker.launch.run import (
     PreparedRun,
     RunResult,

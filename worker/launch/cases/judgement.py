@@ -9,6 +9,7 @@ from typing import Protocol
 
 from compiler.compilation import amended
 from compiler.problem import Problem
+from launch.messages import Cause
 from launch.request.case import Case, seeds_of
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult, Output
@@ -16,7 +17,14 @@ from launch.request.launch_request import ReturnMode
 from launch.request.verdict import Evidence, Verdict, evident_kind, verdict_of
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.case_order import CaseOrder
-from worker.launch.comparison import Actual, Compared, compare, not_checked, weak_comparison
+from worker.launch.comparison import (
+    Actual,
+    Compared,
+    PrecisionCauses,
+    compare,
+    not_checked,
+    weak_comparison,
+)
 from worker.launch.gpu.profile_lines import add_lines
 from worker.launch.gpu.timed_iterations import (
     JudgedRepeats,
@@ -27,6 +35,7 @@ from worker.launch.gpu.timed_iterations import (
 )
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.mismatch_explanation import explain
+from worker.launch.precision_causes import causes_of
 from worker.launch.reference import Expected
 from worker.launch.run import PreparedRun, RunResult
 
@@ -57,6 +66,8 @@ class Judgement:
         self._files = files
         self._order = order
         self._expect = expect
+        self._causes: dict[bytes, list[Cause]] = {}
+        """The causes of imprecision in each TTIR."""
 
     async def judge(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
@@ -159,7 +170,16 @@ class Judgement:
         ir: bytes = b"",
     ) -> Compared:
         pool = self._context.children.kernels
-        return await compare(pool, run, actual, expected, case.reference, returned, ir)
+        causes = PrecisionCauses()
+        if expected is not None and (of_kernel := await self._causes_of(ir)):
+            causes = PrecisionCauses(of_kernel, await self._causes_of(expected.ir))
+        return await compare(pool, run, actual, expected, case.reference, returned, causes)
+
+    async def _causes_of(self, ir: bytes) -> list[Cause]:
+        """Return why a kernel may be imprecise; most cases of a launch share its IR."""
+        if ir not in self._causes:
+            self._causes[ir] = await causes_of(self._context.children.kernels, [ir])
+        return self._causes[ir]
 
     def _evidence(
         self, result: RunResult, expected: Expected | None, matches: list[bool]

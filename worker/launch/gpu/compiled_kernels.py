@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from compiler.compilation import Compilation
-from launch.checks.precision_causes import questionable
 from store.blobs import Blobs
 from store.compilations import Compilations
 from store.connection import StoreClient
 from store.stored import read_stored
 from store.subscription import Invalidations
+from worker.launch.precision_causes import questionable
 
 STAGE, IR = "cubin", "ttir"
 MAX_BYTES = 256 << 20

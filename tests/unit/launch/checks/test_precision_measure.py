@@ -9,17 +9,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from compiler.lines.source_location import SourceLocation
 from launch.checks.precision import downgrade, downgrade_by_error, reference_bits
-from launch.checks.precision_causes import Cause, CauseKind
 from launch.checks.precision_measure import Measured, PrecisionMeter
-from launch.messages import OutputOrder, Tolerance
+from launch.messages import Cause, CauseKind, OutputOrder, Tolerance
 
 RANDOM = np.random.default_rng(1).normal(size=4096)
-AT = SourceLocation("/kernel/user.py", 7, 5)
-IN_FP16 = Cause(CauseKind.ACCUMULATOR, "f16", 11, AT)
-IN_TF32 = Cause(CauseKind.TF32, "tf32", 11, AT)
-IN_BF16 = Cause(CauseKind.REDUCTION, "bf16", 8, None)
+AT: dict[str, Any] = {"file": "user.py", "line": 7, "column": 5}
+IN_FP16 = Cause(kind=CauseKind.ACCUMULATOR, dtype="f16", bits=11, **AT)
+IN_TF32 = Cause(kind=CauseKind.TF32, dtype="tf32", bits=11, **AT)
+IN_BF16 = Cause(kind=CauseKind.REDUCTION, dtype="bf16", bits=8)
 LOOSE = Tolerance(0.1, 0.1)
 
 
