@@ -1,4 +1,7 @@
-"""The contents of buffers in a re-check: values computed from the number of each element."""
+"""The contents of buffers in a re-check: values computed from the number of each element.
+
+Each run of a kernel has others, so that no chance of one set of values hides a fault from all runs.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ ContentChoice = Literal["spread", "lowest", "highest"]
 CHOICES: tuple[ContentChoice, ...] = ("spread", "lowest", "highest")
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _HIGH = np.uint64(33)
+_RUN_DISTANCE = 0xD1B54A32D192ED03
+_UINT64 = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,14 @@ class BufferContents:
 
     choice: ContentChoice = "spread"
     ranges: Mapping[str, range] = field(default_factory=dict)
+    run: int = 0
+    """The number of the run: where values are spread, each has others."""
 
     def values(self, name: str, elements: Array, dtype: np.dtype[Any]) -> Array:
         """Return what `elements` of a buffer hold: the same for the same element."""
         # of two buffers, too: what is stored must not be what was there
-        number = elements.astype(np.int64).view(np.uint64) + np.uint64(crc32(name.encode()))
+        first = crc32(name.encode()) + self.run * _RUN_DISTANCE
+        number = elements.astype(np.int64).view(np.uint64) + np.uint64(first % _UINT64)
         mixed = number * _PRIME >> _HIGH
         if dtype.kind == "b":
             truths: Array = (mixed & np.uint64(1)) != 0

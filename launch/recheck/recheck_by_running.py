@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 
 from compiler.messages.wire import Send
 from compiler.ttir_to_numpy.ir import Operation
@@ -48,6 +49,8 @@ from launch.recheck.wrapped_integers import WrappedIntegers
 MAX_SMALL, MAX_LARGE = 60, 40
 ENOUGH_LAUNCHES, ENOUGH_REACHED = 60, 40
 """Launches after which the runs end, if enough of them reached each access."""
+MIN_RUNS = 24
+"""Runs of a kernel of which few launches keep the contract, each with other values."""
 MAX_SEARCHES = 350
 """Searches for a launch, of which some find none or a known one."""
 MAX_CPU_S = 1.0
@@ -98,13 +101,21 @@ class _Watch:
 
     def run(self, until: float) -> None:
         """Run launches until there are enough, or the CPU time is over."""
-        for launch in self._launches():
+        for launch in self._repeated(self._launches()):
             if time.process_time() > until:
                 break
             self._run(launch, CHOICES[self.runs % len(CHOICES)])
             self.runs += 1
             if self.runs >= ENOUGH_LAUNCHES and self._is_reached_enough():
                 break
+
+    def _repeated(self, launches: Iterable[LegalLaunch]) -> Iterator[LegalLaunch]:
+        """Yield launches, then few ones again, to run with other values in their buffers."""
+        known: list[LegalLaunch] = []
+        for launch in launches:
+            known.append(launch)
+            yield launch
+        yield from islice(cycle(known), max(0, MIN_RUNS - len(known)))
 
     def _is_reached_enough(self) -> bool:
         numbers = range(len(self.forms.accesses))
@@ -123,7 +134,7 @@ class _Watch:
                 return
 
     def _run(self, launch: LegalLaunch, choice: str) -> None:
-        contents = BufferContents(choice, launch.ranges)  # type: ignore[arg-type]
+        contents = BufferContents(choice, launch.ranges, self.runs)  # type: ignore[arg-type]
         buffers = buffers_of(self.forms.types, launch)
         exact, machine = self.forms.exact, self.forms.as_it_is
         reached, batches, is_outside = set[int](), list[Batch](), False

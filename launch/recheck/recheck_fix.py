@@ -97,7 +97,7 @@ def _compared(
             break
         if is_large or is_none(launch) or not _has_room(launch, before):
             continue
-        contents = _Contents("spread", launch.ranges, _SIGNS[runs % 3])
+        contents = _Contents("spread", launch.ranges, runs, _SIGNS[runs % 3])
         programs = _exact_programs(forms, launch, contents)
         if not programs:
             continue

@@ -46,7 +46,7 @@ def recheck_pair(
         second = halves[1].search.joining(names)
         if second is None or not is_small(second) or not _are_alike(first, second):
             continue
-        message = _difference(halves, (first, second), CHOICES[turn % len(CHOICES)])
+        message = _difference(halves, (first, second), turn)
         runs += 1
         if message:
             sizes = first.names() | {f"second {k}": v for k, v in second.names().items()}
@@ -61,11 +61,11 @@ def _are_alike(first: LegalLaunch, second: LegalLaunch) -> bool:
 
 
 def _difference(
-    halves: list[SmallKernel], launches: tuple[LegalLaunch, LegalLaunch], choice: str
+    halves: list[SmallKernel], launches: tuple[LegalLaunch, LegalLaunch], run: int
 ) -> str:
     """Return what two kernels store differently, "" for nothing."""
     ranges = {**launches[0].ranges, **launches[1].ranges}
-    contents = BufferContents(choice, ranges)  # type: ignore[arg-type]
+    contents = BufferContents(CHOICES[run % len(CHOICES)], ranges, run)
     first, second = (
         stored(half, launch, contents) for half, launch in zip(halves, launches, strict=True)
     )

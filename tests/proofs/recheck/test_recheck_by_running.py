@@ -31,6 +31,17 @@ def test_a_right_kernel_agrees_in_every_check() -> None:
     assert all(one.checks["bounds"].runs > 30 for one in report.accesses)
 
 
+def test_each_run_has_other_values_in_its_buffers() -> None:
+    """The sum of the first eight values that are spread over 0 .. 1000 is a multiple of 8."""
+    body = """def kernel(t_ptr, y_ptr):
+    total = tl.sum(tl.load(t_ptr + tl.arange(0, 8)), 0)
+    tl.store(y_ptr + total % 8, 1.0)
+"""
+    contract = "t_ptr: 16\ny_ptr: 1\nvalues t_ptr: 0 .. 1000\n"
+    report = rechecked(body, {"t_ptr": "*i32", "y_ptr": "*fp32"}, contract)
+    assert outcomes(report, "bounds") == ["agrees", "violated"]
+
+
 def test_an_integer_that_wraps_in_an_inactive_lane_is_no_fault() -> None:
     body = """def kernel(y_ptr, n, m):
     p = tl.program_id(0)
