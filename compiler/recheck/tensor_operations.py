@@ -282,10 +282,18 @@ def _load(
         live = Element(z3.BitVecVal(1, 1)) if mask is None else element_at(mask, index)
         pointer = element_at(operands[0], index)
         held = _held(machine, pointer, live, type_, path)
-        made = chosen(live, held, element_at(garbage if other is None else other, index))
+        beside = element_at(garbage if other is None else other, index)
+        made = chosen(live, held, beside)
         # without a range of values, a proof holds for any value, whatever the mask is
-        has_range = any(one.buffer in machine.contract.values for one in pointer.cases)
-        return made if has_range else replace(made, wraps=pointer.wraps)
+        if not any(one.buffer in machine.contract.values for one in pointer.cases):
+            return replace(made, wraps=pointer.wraps)
+        # and with one, a proof may do without it: it then holds for any value where a mask wraps
+        wraps = held.wraps | beside.wraps
+        wrapped = any_of([one.condition for one in live.wraps - wraps])
+        if made.bits is None or z3.is_false(wrapped):
+            return made
+        any_value = element_at(garbage, index)
+        return replace(made, bits=z3.If(wrapped, any_value.bits, made.bits), wraps=wraps)
 
     return [BitTensor(type_.shape, at) if type_.shape else at(())]
 

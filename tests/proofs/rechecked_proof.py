@@ -1,15 +1,16 @@
 """Proves a kernel, and re-checks the proof in both ways with long limits."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
 from compiler.proof import obligations
 from compiler.proof.binding import SizeLimits
-from compiler.proof.obligations import Conclusion
+from compiler.proof.obligations import Conclusion, Prover
 from compiler.proof.prove import AccessProof, prove
 from compiler.proof.race_prover import RaceProver
 from compiler.proof.structure import name_arguments
@@ -84,11 +85,11 @@ def proof_report(kernel: KernelToProve) -> ProofReport:
 
 def _access(proved: AccessProof) -> AccessReport:
     asked = {"bounds": proved.bounds, "overflow": proved.overflow, "race": proved.race}
-    locations = proved.access.operation.locations
+    line, column = _place_of(proved.access)
     return AccessReport(
         file=None,
-        line=locations[0].line if locations else None,
-        column=locations[0].column if locations else None,
+        line=line,
+        column=column,
         argument=None,
         kind=proved.access.kind,
         answers={
@@ -103,32 +104,52 @@ def _access(proved: AccessProof) -> AccessReport:
 
 
 @contextmanager
-def _exact_only() -> Iterator[None]:
-    """Have the prover ask only about accesses whose integers it proves not to wrap.
+def _contradictable_only(by_running: Callable[[], RecheckReport | None]) -> Iterator[None]:
+    """Have the prover ask only about what a re-check may contradict.
 
-    Bit-vectors contradict no other proof: see `_wanted`.
+    These are accesses whose integers it proves not to wrap, since bit-vectors contradict no other
+    proof (see `_wanted`), and what the runs saw broken. The runs are made when first asked for.
     """
-    bounds, race = obligations.Prover.bounds, RaceProver.race
+    bounds, race = Prover.bounds, RaceProver.race
     skipped = Conclusion("unknown")
 
-    def is_exact(prover: obligations.Prover, access: SymbolicAccess | UnreadAccess) -> bool:
+    def is_asked(prover: Prover, access: SymbolicAccess | UnreadAccess, check: str) -> bool:
         if not isinstance(access, SymbolicAccess):
             return False
-        return prover.overflow(access).verdict == "proved"
+        if prover.overflow(access).verdict == "proved":
+            return True
+        runs = by_running()
+        return runs is not None and (*_place_of(access), check) in _broken(runs)
 
-    def bounds_of_exact(prover: obligations.Prover, access: SymbolicAccess) -> Conclusion:
-        return bounds(prover, access) if is_exact(prover, access) else skipped
+    def bounds_if_asked(prover: Prover, access: SymbolicAccess) -> Conclusion:
+        return bounds(prover, access) if is_asked(prover, access, "bounds") else skipped
 
-    def race_of_exact(races: RaceProver, number: int) -> Conclusion | None:
+    def race_if_asked(races: RaceProver, number: int) -> Conclusion | None:
         access = races.accesses[number]
-        is_asked = access.kind == "load" or is_exact(races.prover, access)
-        return race(races, number) if is_asked else skipped
+        if access.kind == "load" or is_asked(races.prover, access, "race"):
+            return race(races, number)
+        return skipped
 
     with (
-        patch.object(obligations.Prover, "bounds", bounds_of_exact),
-        patch.object(RaceProver, "race", race_of_exact),
+        patch.object(Prover, "bounds", bounds_if_asked),
+        patch.object(RaceProver, "race", race_if_asked),
     ):
         yield
+
+
+def _broken(runs: RecheckReport) -> set[tuple[int | None, int | None, str]]:
+    """Return the places of accesses, and what runs saw broken there."""
+    return {
+        (one.line, one.column, check)
+        for one in runs.accesses
+        for check, seen in one.checks.items()
+        if seen.outcome == "violated"
+    }
+
+
+def _place_of(access: SymbolicAccess | UnreadAccess) -> tuple[int | None, int | None]:
+    locations = access.operation.locations
+    return (locations[0].line, locations[0].column) if locations else (None, None)
 
 
 @contextmanager
@@ -136,7 +157,7 @@ def _nothing_refuted() -> Iterator[None]:
     """Have the prover look for no witness where it has no proof: only proofs are re-checked."""
     refuted = Conclusion("refuted")
     with (
-        patch.object(obligations.Prover, "broken", lambda *_: refuted),
+        patch.object(Prover, "broken", lambda *_: refuted),
         patch.object(obligations, "_MAX_REFUTED", 1),
     ):
         yield
@@ -163,31 +184,35 @@ def rechecked_proof(
     Raises Unsupported, ProofLimitReached, ContractError.
     """
     if effort.is_narrow:
-        with narrow_world(), _exact_only():
+        with narrow_world():
             return _rechecked(kernel, effort, counts)
     return _rechecked(kernel, effort, counts)
 
 
 def _rechecked(kernel: KernelToProve, effort: Effort, counts: Counter[str]) -> list[Contradiction]:
-    with _nothing_refuted():
+
+    @cache
+    def by_running() -> RecheckReport | None:
+        return None if effort.is_narrow else _by_running(kernel, effort)
+
+    with _nothing_refuted(), _contradictable_only(by_running):
         report = proof_report(kernel)
     if not needs_recheck(report):
         counts["kernels with nothing proved"] += 1
         return []
     counts["kernels with a proof"] += 1
     wanted = _wanted(report)
-    by_running = None if effort.is_narrow else _by_running(kernel, effort)
     by_bits = _by_bits(kernel, effort, wanted) if any(wanted) else None
-    for way, made in (("running", by_running), ("bit-vectors", by_bits)):
+    for way, made in (("running", by_running()), ("bit-vectors", by_bits)):
         if made is not None and made.refused:
             counts[f"kernels that {way} cannot read"] += 1
-    amended, contradictions = rechecked_report(report, by_running, by_bits)
+    amended, contradictions = rechecked_report(report, by_running(), by_bits)
     for access, asked in zip(amended.accesses, wanted, strict=True):
         for check, answer in access.answers.items():
             if answer.rechecked is not None:
                 bits = answer.rechecked.bits if asked else "not asked"
                 counts[f"{check}: bit-vectors {bits}"] += 1
-                if by_running is not None and not answer.rechecked.runs:
+                if not effort.is_narrow and not answer.rechecked.runs:
                     counts[f"{check}: no run reached it"] += 1
     counts["contradictions"] += len(contradictions)
     return contradictions

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from compiler.proof.binding import SizeLimits
+from launch.recheck.recheck_messages import AccessRecheck, CheckRecheck, RecheckReport
 from tests.proofs import rechecked_proof
 from tests.proofs.compiled_ttir import ttir_of
 from tests.proofs.narrow_world import has_narrow_constants, narrow_world
@@ -50,19 +51,27 @@ def test_a_true_proof_agrees() -> None:
     assert counts["bounds: bit-vectors agrees"] == counts["overflow: bit-vectors agrees"] == 1
 
 
-def test_of_integers_that_may_wrap_bit_vectors_are_not_asked() -> None:
-    kernel = replace(PRODUCT, contract="y_ptr: n * m\n", limits=SizeLimits(15))
+WRAPPING = replace(PRODUCT, limits=SizeLimits(2**31 - 1, 2**36))
+
+
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_where_integers_may_wrap_only_what_runs_saw_broken_is_asked(is_narrow: bool) -> None:
+    kernel = PRODUCT if is_narrow else WRAPPING
     counts: Counter[str] = Counter()
-    assert rechecked_proof.rechecked_proof(kernel, Effort(1, is_narrow=True), counts) == []
+    effort = Effort(1, is_narrow=is_narrow)
+    assert rechecked_proof.rechecked_proof(kernel, effort, counts) == []
     assert counts == {"kernels with nothing proved": 1}
-    assert verdicts(kernel)["bounds"] == "proved"
 
 
-def test_a_proof_of_integers_that_may_wrap_is_left_to_runs() -> None:
-    kernel = replace(PRODUCT, limits=SizeLimits(2**31 - 1, 2**36))
-    counts: Counter[str] = Counter()
-    assert rechecked_proof.rechecked_proof(kernel, Effort(1), counts) == []
-    assert counts["kernels with a proof"] == counts["bounds: bit-vectors not asked"] == 1
+def test_a_proof_that_runs_contradict_is_shown_where_integers_may_wrap() -> None:
+    [access] = proof_report(WRAPPING).accesses
+    broken = CheckRecheck(outcome="violated", message="writes y_ptr[8] of 8 elements")
+    seen = AccessRecheck(
+        kind="store", line=access.line, column=access.column, checks={"bounds": broken}
+    )
+    with patch.object(rechecked_proof, "_by_running", lambda *_: RecheckReport(accesses=[seen])):
+        [shown] = rechecked_proof.rechecked_proof(WRAPPING, Effort(1), Counter())
+    assert (shown.recheck, shown.check, shown.seen) == ("by running", "bounds", broken)
 
 
 def test_a_product_wraps_at_small_sizes_in_a_narrow_world() -> None:
