@@ -148,7 +148,7 @@ def _within(evaluator: Evaluator, size: Value, coordinate: Polynomial) -> Formul
     """
     extent = evaluator.integer(size)
     is_below = at_least(extent, coordinate + 1)
-    if evaluator.unknowns.range(extent).low >= 1:
+    if evaluator.unknowns.decides(at_least(extent, 1)):
         return is_below
     return either(is_below, at_least(0, extent))
 

@@ -1,6 +1,6 @@
 """A proof lists no statement that it can do without."""
 
-from compiler.proof.binding import Fact, SizeLimits
+from compiler.proof.binding import AT_LEAST_1, Fact, SizeLimits
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import Formula, at_least
 from compiler.proof.polynomial import name
@@ -45,3 +45,16 @@ def test_a_bound_of_a_derived_value_rests_on_the_largest_size() -> None:
     assert store.overflow is not None
     assert store.overflow.verdict == "proved"
     assert SizeLimits().size_label() in store.overflow.under
+
+
+def test_an_access_by_descriptor_rests_on_sizes_that_are_not_negative() -> None:
+    """A device reads sizes as unsigned: a negative one bounds nothing."""
+    body = """def kernel(y_ptr, n):
+    d = tl.make_tensor_descriptor(y_ptr, [n], [1], [16])
+    d.store([tl.program_id(0) * 16], tl.zeros((16,), tl.float32))
+"""
+    contract = "y_ptr: n\ngrid: cdiv(n, 16)\n"
+    [store] = proof_of(body, {"y_ptr": "*fp32", "n": "i32"}, contract).accesses
+    assert store.bounds is not None
+    assert store.bounds.verdict == "proved"
+    assert AT_LEAST_1 in store.bounds.under
