@@ -156,9 +156,13 @@ def _within(evaluator: Evaluator, size: Value, coordinate: Polynomial) -> Formul
 def _element_of_block(
     evaluator: Evaluator, operation: Operation, coordinates: Sequence[Polynomial]
 ) -> Formula:
-    """Return that coordinates are those of an element of the block, where its rows are no list."""
-    if operation.name in ("tt.descriptor_gather", "tt.descriptor_scatter"):
-        return TRUE
+    """Return that coordinates are those of an element of the block."""
+    if _has_rows(operation):
+        rows, column = operation.operands[1:3]
+        block = operation.results[0] if operation.results else operation.operands[-1]
+        at = lanes(evaluator.unknowns, shape_of(block.type))
+        begins = [evaluator.integer(rows, at[:1]), evaluator.integer(column) + at[1]]
+        return both(*map(equal, coordinates, begins))
     is_load = operation.name == "tt.descriptor_load"
     starts = operation.operands[1 if is_load else 2 :]
     shape = shape_of((operation.results[0] if is_load else operation.operands[1]).type)
@@ -169,9 +173,14 @@ def _element_of_block(
     return both(*(equal(c, begin + i) for c, begin, i in zip(coordinates, begins, at, strict=True)))
 
 
+def _has_rows(operation: Operation) -> bool:
+    """Return whether an access names the rows of its block one by one."""
+    return operation.name in ("tt.descriptor_gather", "tt.descriptor_scatter")
+
+
 def _read_coordinates(evaluator: Evaluator, operation: Operation) -> None:
     """Read where a block begins, for the checks that its coordinates do not wrap."""
-    has_rows = operation.name in ("tt.descriptor_gather", "tt.descriptor_scatter")
+    has_rows = _has_rows(operation)
     for number, coordinate in enumerate(operation.operands):
         shape = shape_of(coordinate.type)
         if element_of(coordinate.type) == "i32" and (not shape or (has_rows and number == 1)):

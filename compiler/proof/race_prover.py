@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.proof.binding import AXES
+from compiler.proof.float_extremes import are_of_one_extreme, operation_of
 from compiler.proof.logic import (
     TRUE,
     Formula,
@@ -30,8 +31,6 @@ from compiler.ttir_to_numpy.mlir_types import element_of
 
 _IN_ANY_ORDER = "atomic operations of several programs meet there, in any order"
 COMMUTING = frozenset({"and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin"})
-_OPERATIONS = ("and", "or", "xor", "add", "fadd", "max", "min", "umax", "umin", "exch")
-"""The operations of tt.atomic_rmw, by their number from 1."""
 _OF_A_BLOCK = 2
 """The scope "cta": it is atomic for the threads of one program only."""
 _COUNTERS_THAT_WRAP = (4, 5)
@@ -83,8 +82,11 @@ class RaceProver:
         return self._pairs[key]
 
     def _of_pair(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
-        if _commutes(a) and _commutes(b) and _kind_of(a) == _kind_of(b):
-            return Conclusion("proved")
+        if _commutes(a) and _commutes(b):
+            if _kind_of(a) == _kind_of(b):
+                return Conclusion("proved")
+            if are_of_one_extreme(a.operation, b.operation, self.prover.evaluator):
+                return Conclusion("proved")
         under = Statements()
         for one in a.pointer.cases:
             for other in b.pointer.cases:
@@ -129,7 +131,9 @@ class RaceProver:
         given = [a.path, a.mask, one.condition]
         given += [renamed(part, twins.of) for part in (b.path, b.mask, other.condition)]
         given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
-        given += self._of_exclusive([*given, at_least(offset), at_least(beside)], twins)
+        named = [*given, at_least(offset), at_least(beside)]
+        given += self._of_loaded(named, twins)
+        given += self._of_exclusive([*named, *given], twins)
         under = Statements()
         # what a stride counts must be the same in both
         for letter in sorted(offset.names & set(self.prover.contract.sizes)):
@@ -142,6 +146,29 @@ class RaceProver:
                 given.append(same)
                 under |= found
         return given, under
+
+    def _of_loaded(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
+        """Return that two programs load one value from one place, which no program writes."""
+        loaded, made = self.prover.evaluator.loaded, list[Formula]()
+        for text in self._behind(formulas):
+            one = loaded.get(text)
+            if one is None or one.is_masked or twins.of(text) == text or self._is_written(one.base):
+                continue
+            differs = opposite(equal(one.offset, one.offset.renamed(twins.of)))
+            made.append(either(differs, equal(name(text), name(twins.of(text)))))
+        return made
+
+    def _is_written(self, base: str) -> bool:
+        """Return whether some access may write a buffer."""
+        for access in self.accesses:
+            if access.kind == "load":
+                continue
+            if isinstance(access, UnreadAccess):
+                return True
+            bases = [case.base for case in access.pointer.cases]
+            if base in bases or not all(isinstance(one, str) for one in bases):
+                return True
+        return False
 
     def _of_exclusive(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
         """Return that equal bits, of which one operand is equal, have an equal other operand."""
@@ -288,5 +315,4 @@ def _commutes(access: SymbolicAccess) -> bool:
         return access.operation.integer("kind") not in _COUNTERS_THAT_WRAP
     if access.operation.name != "tt.atomic_rmw" or access.operation.integer("scope") == _OF_A_BLOCK:
         return False
-    number = access.operation.integer("atomic_rmw_op")
-    return 0 < number <= len(_OPERATIONS) and _OPERATIONS[number - 1] in COMMUTING
+    return operation_of(access.operation) in COMMUTING

@@ -49,10 +49,11 @@ class SymbolicPointer:
 
 @dataclass(frozen=True)
 class LoadedValue:
-    """A value that a load brings: `base[offset]`."""
+    """A value that a load brings: `base[offset]`, where a mask leaves nothing else of it."""
 
     base: str
     offset: Polynomial
+    is_masked: bool
 
 
 Term = Polynomial | Formula | SymbolicPointer

@@ -114,7 +114,8 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     assert isinstance(made, Polynomial)
     [text] = made.names
     known = e.unknowns.known[text]
-    e.loaded[text] = LoadedValue(base, pointer.cases[0].offset)
+    mask, other = masked_operands(operation)
+    e.loaded[text] = LoadedValue(base, pointer.cases[0].offset, mask is not None)
     if base not in e.value_ranges:
         return made
     low, high = e.value_ranges[base]
@@ -138,7 +139,6 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
         if runs is None:
             return made
         known.guard = runs
-    mask, other = masked_operands(operation)
     if mask is None:
         known.facts = [inside]
         if not is_unsigned and max(first, -half) <= last:

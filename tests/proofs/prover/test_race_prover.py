@@ -147,3 +147,89 @@ def test_swizzled_tiles_do_not_race() -> None:
     body = head + "    pid = tl.program_id(0), tl.program_id(1)\n"
     body += f"    tile_m, tile_n = {swizzled}\n" + rest[rest.index("    at_m") :]
     assert race_of_tiles(body, "cdiv(m, BLOCK), cdiv(n, 32)") == "proved"
+
+
+FROM_ONE_PLACE = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + tl.load(x_ptr + INDEX) + at, 1.0, mask=at < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("index", "verdict"),
+    [("0", "proved"), ("n - 1", "proved"), ("tl.program_id(0)", "refuted"), ("0, n > 2", "proved")],
+)
+def test_programs_load_one_offset_from_one_place(index: str, verdict: str) -> None:
+    contract = "x_ptr: n\ny_ptr: n + 200\nvalues x_ptr: 0 .. 200\ngrid: cdiv(n, BLOCK)\n"
+    body = FROM_ONE_PLACE.replace("INDEX", index)
+    found = race(body, contract, x_ptr="*i32").verdict
+    assert found == verdict if "," not in index else found != "proved"
+
+
+def test_an_offset_that_a_program_may_write_is_not_the_same_in_all() -> None:
+    for write in ("tl.store(x_ptr, 5)", "tl.atomic_add(x_ptr, 1)"):
+        body = FROM_ONE_PLACE.replace("INDEX", "0") + f"    {write}\n"
+        report = report_of(
+            body, TYPES | {"x_ptr": "*i32"}, "x_ptr: n\ny_ptr: n + 200\ngrid: cdiv(n, BLOCK)\n",
+            {"BLOCK": 64}, checks=["races"],
+        )  # fmt: skip
+        assert report.accesses[1].answers["race"].verdict != "proved"
+
+
+EXTREME = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x_ptr + at, mask=at < n)
+    VALUE
+"""
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+@pytest.mark.parametrize("mask", ["", ", mask=at < n"])
+@pytest.mark.parametrize("element", ["fp32", "fp64"])
+def test_extremes_of_floats_commute(kind: str, mask: str, element: str) -> None:
+    body = EXTREME.replace("VALUE", f"tl.atomic_{kind}(y_ptr + at * 0, value{mask})")
+    types = TYPES | {"x_ptr": f"*{element}", "y_ptr": f"*{element}"}
+    report = report_of(body, types, CONTRACT, {"BLOCK": 64}, checks=["races"])
+    assert [one.answers["race"].verdict for one in report.accesses[1:]] == ["proved", "proved"]
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        ("max(y_ptr, 1.0)", "min(y_ptr, 2.0)"),
+        ("max(bits, value)", "min(wide, value.to(tl.uint32))"),
+        ("max(bits, value, mask=value > 5)", "min(wide, value.to(tl.uint32), mask=value < 0)"),
+    ],
+)
+def test_a_maximum_and_a_minimum_do_not_commute(operations: tuple[str, str]) -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    bits = y_ptr.to(tl.pointer_type(tl.int32), bitcast=True)
+    wide = y_ptr.to(tl.pointer_type(tl.uint32), bitcast=True)
+    value = tl.load(x_ptr + tl.program_id(0)).to(tl.int32)
+"""
+    body += "".join(f"    tl.atomic_{one}\n" for one in operations)
+    assert race(body, "x_ptr: n\ny_ptr: n\ngrid: n\n").verdict in ("possible", "unknown")
+
+
+@pytest.mark.parametrize(("step", "verdict"), [("BLOCK", "proved"), ("(BLOCK - 8)", "refuted")])
+def test_rows_that_a_descriptor_scatters_to_do_not_race(step: str, verdict: str) -> None:
+    body = f"""def kernel(y_ptr, n, BLOCK: tl.constexpr):
+    rows = tl.make_tensor_descriptor(y_ptr, [n, 64], [64, 1], [1, 64])
+    at = tl.program_id(0) * {step} + tl.arange(0, BLOCK)
+    rows.scatter(tl.zeros((BLOCK, 64), tl.float32), at, 0)
+"""
+    contract = "y_ptr: n * 64\ngrid: cdiv(n, BLOCK)\n"
+    types = {"y_ptr": "*fp32", "n": "i32"}
+    report = report_of(body, types, contract, {"BLOCK": 32}, checks=["bounds", "races"])
+    answers = report.accesses[0].answers
+    assert [answers[check].verdict for check in ("bounds", "race")] == ["proved", verdict]
+
+
+def test_rows_that_are_loaded_may_race() -> None:
+    body = """def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    rows = tl.make_tensor_descriptor(y_ptr, [n, 64], [64, 1], [1, 64])
+    at = tl.load(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    rows.scatter(tl.zeros((BLOCK, 64), tl.float32), at, 0)
+"""
+    contract = "sizes g\nx_ptr: g * BLOCK\ny_ptr: n * 64\ngrid: g\n"
+    assert race(body, contract, x_ptr="*i32").verdict != "proved"
