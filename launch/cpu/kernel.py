@@ -24,6 +24,7 @@ from compiler.ttir_to_numpy.runtime import (
     scaled_dot,
     special_functions,
 )
+from compiler.ttir_to_numpy.runtime import tensor_ops as runtime_ops
 from launch.buffers.element_types import Array
 from launch.checks.own_order import OwnOrder
 from launch.cpu import tensor_ops
@@ -38,7 +39,7 @@ from launch.cpu.undefined_lanes import UndefinedLanes
 _UNEVEN = 8
 """The divisor of the batch size if programs may have different numbers of loop rounds."""
 _TENSOR_OPS = (
-    "concatenate", "dot", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
+    "concatenate", "full", "gather", "histogram", "join", "reduce", "reshape", "scan",
     "select", "to_half", "transpose",
 )  # fmt: skip
 
@@ -149,6 +150,7 @@ def _numbers() -> Mapping[str, Any]:
         name: value for module in modules for name, value in vars(module).items() if name[0] != "_"
     }
     shapes = {name: getattr(tensor_ops, name) for name in _TENSOR_OPS}
+    shapes["dot"] = runtime_ops.dot
     return {**public, **shapes, "np": np, "ml_dtypes": ml_dtypes, "Pointer": Pointer}
 
 

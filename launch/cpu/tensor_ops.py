@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.ttir_to_numpy.runtime.number_ops import maximum, maxnum, minimum, minnum
-from compiler.ttir_to_numpy.runtime.tensor_ops import lanes_first, product_of_parts
+from compiler.ttir_to_numpy.runtime.tensor_ops import lanes_first
 from launch.buffers.element_types import Array
 from launch.cpu.pointer import Pointer, merged
 from launch.cpu.undefined_lanes import OperationLanes
@@ -143,29 +143,6 @@ def to_half(value: Array) -> Array:
     steps |= np.signbit(value).astype(np.uint16) << np.uint16(15)
     halves = np.where(small, np.float32(0), value).astype(np.float16)
     return np.where(small, steps, halves.view(np.uint16)).view(np.float16)
-
-
-def dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
-    """Return `a @ b + c` in the type of `c`; `precision` names how fp32 operands are split."""
-    if a.dtype.kind in "iu":
-        exact = np.float64 if a.dtype.itemsize == 1 else np.int64  # float64 is faster
-        whole: Array = np.matmul(_packed(a, exact), _packed(b, exact)).astype(np.int64)
-        return np.add(whole, c).astype(c.dtype)
-    if a.dtype == np.float32 and precision != "ieee":
-        parts: Array = product_of_parts(_packed(a, a.dtype), _packed(b, b.dtype), precision)
-        return np.add(parts, c.astype(np.float32, copy=False)).astype(c.dtype, copy=False)
-    wide = np.float64 if a.dtype == np.float64 else np.float32
-    product: Array = np.matmul(_packed(a, wide), _packed(b, wide))
-    added: Array = product + c.astype(wide, copy=False)
-    return added.astype(c.dtype, copy=False)
-
-
-def _packed(value: Array, dtype: Any) -> Array:
-    """Return `value` in a layout on which matrix products are fast."""
-    found: Array = value.astype(dtype, copy=False)
-    if 0 in found.strides:
-        found = np.ascontiguousarray(found)
-    return found
 
 
 def gather(

@@ -11,6 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from compiler.ttir_to_numpy.runtime import tensor_ops as runtime_ops
 from launch.buffers.element_types import Array
 from launch.checks.access import AccessForm
 from launch.checks.addresses import SLOT_BITS
@@ -274,7 +275,8 @@ def _dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
     left, right = (
         np.where(_is_lost([one]), np.zeros((), one.dtype), one).astype(one.dtype) for one in (a, b)
     )
-    return tensor_ops.dot(left, right, c, precision)
+    product: Array = runtime_ops.dot(left, right, c, precision)
+    return product
 
 
 REPLACED: Mapping[str, Any] = MappingProxyType({"reduce": _reduce, "scan": _scan, "dot": _dot})

@@ -19,7 +19,7 @@ from triton.compiler.errors import CompilationError
 
 from compiler.proof.binding import SizeLimits
 from compiler.proof.proof_limits import ProofLimitReached, Unsupported
-from launch.cpu import tensor_ops
+from compiler.ttir_to_numpy.runtime import tensor_ops
 from launch.proof.witness_replay import NotReplayed
 from tests.proofs.compiled_ttir import ttir_of
 from tests.proofs.random_launches import ProvedKernel, contradiction, no_dot, proved_kernel

@@ -29,10 +29,10 @@ from compiler.proof.contract import Contract
 from compiler.proof.prove import KernelProof, prove
 from compiler.ttir_to_numpy.generic_form import module_of
 from compiler.ttir_to_numpy.mlir_types import pointee_of
+from compiler.ttir_to_numpy.runtime import tensor_ops
 from compiler.ttir_to_numpy.task import generic_form
 from launch.buffers.element_types import Array
 from launch.contract.text import read_contract
-from launch.cpu import tensor_ops
 from launch.proof.proof_messages import ProveOrder
 from launch.proof.virtual_memory import TouchedElement
 from launch.proof.witness_replay import NotReplayed, WitnessLaunch, replay

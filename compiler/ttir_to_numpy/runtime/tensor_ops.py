@@ -106,16 +106,27 @@ def in_packs(function: Any, pack: int) -> Any:
 
 
 def dot(a: Any, b: Any, c: Any, precision: str = "ieee") -> Any:
-    """Return `a @ b + c` in the type of `c`; fp32 in the parts that `precision` names."""
+    """Return `a @ b + c` in the type of `c`; fp32 in the parts that `precision` names.
+
+    Other axes may come before those of the matrices.
+    """
     c = np.asarray(c)
-    if np.asarray(a).dtype.kind in "iu":
-        exact = np.float64 if np.asarray(a).dtype.itemsize == 1 else np.int64  # the former is fast
-        product = np.matmul(a.astype(exact), b.astype(exact)).astype(np.int64)
-        return (product + c).astype(c.dtype)
+    if a.dtype.kind in "iu":
+        exact = np.float64 if a.dtype.itemsize == 1 else np.int64  # the former is fast
+        whole = np.matmul(packed(a, exact), packed(b, exact)).astype(np.int64)
+        return np.add(whole, c).astype(c.dtype)
     if a.dtype == np.float32 and precision != "ieee":
-        return (product_of_parts(a, b, precision) + c.astype(np.float32)).astype(c.dtype)
+        parts = product_of_parts(packed(a, a.dtype), packed(b, b.dtype), precision)
+        return np.add(parts, c.astype(np.float32, copy=False)).astype(c.dtype, copy=False)
     wide = np.float64 if a.dtype == np.float64 else np.float32
-    return (np.matmul(a.astype(wide), b.astype(wide)) + c.astype(wide)).astype(c.dtype)
+    product = np.matmul(packed(a, wide), packed(b, wide))
+    return np.add(product, c.astype(wide, copy=False)).astype(c.dtype, copy=False)
+
+
+def packed(value: Any, dtype: Any) -> Any:
+    """Return `value` in a layout on which matrix products are fast."""
+    found = value.astype(dtype, copy=False)
+    return np.ascontiguousarray(found) if 0 in found.strides else found
 
 
 def product_of_parts(a: Any, b: Any, precision: str) -> Any:
