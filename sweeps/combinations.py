@@ -152,7 +152,7 @@ def _keeps_few(kept: int, count: int) -> str:
 
 def _example(axes: Sequence[Axis], chosen: Sequence[int]) -> str:
     pairs = zip(axes, chosen, strict=True)
-    said = {axis.name: axis.values[index] for axis, index in pairs if index != ABSENT}
+    values = {axis.name: axis.values[index] for axis, index in pairs if index != ABSENT}
     return (
-        f" (for {', '.join(f'{name} = {shown(value)}' for name, value in list(said.items())[:8])})"
+        f" (for {', '.join(f'{name} = {shown(value)}' for name, value in [*values.items()][:8])})"
     )

@@ -19,12 +19,12 @@ def no_defaults(_target: str | None, _triton: str | None) -> Mapping[str, Any]:
 def base_values(base: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """Return what conditions may name of the base: constexprs, options, scalar arguments."""
     compilation = base.get("compilation", {}) if kind == "launches" else base
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if isinstance(compilation, dict):
         for group in ("constexprs", "options"):
-            found |= _scalars(group, compilation.get(group))
-        found |= {name: compilation[name] for name in ("target", "triton") if name in compilation}
-    return found | _scalars("arguments", base.get("arguments"))
+            values |= _scalars(group, compilation.get(group))
+        values |= {name: compilation[name] for name in ("target", "triton") if name in compilation}
+    return values | _scalars("arguments", base.get("arguments"))
 
 
 def shown_to_where(axis: Axis, index: int) -> dict[str, Any]:

@@ -24,14 +24,14 @@ def placed(
     errors: Iterable[FieldError], plan: SweepPlan, axes: Sequence[Axis], index: int
 ) -> LocatedErrors:
     """Return the errors of variant `index`, whose pointers are into its own request, by origin."""
-    found = LocatedErrors([], [])
+    located = LocatedErrors([], [])
     for error in errors:
         at = _of_axis(error.pointer, plan, axes, index)
         if at is None:
-            found.of_base.append(FieldError(BASE + error.pointer, error.message))
+            located.of_base.append(FieldError(BASE + error.pointer, error.message))
         else:
-            found.of_values.append(FieldError(at, error.message))
-    return found
+            located.of_values.append(FieldError(at, error.message))
+    return located
 
 
 def _of_axis(at: str, plan: SweepPlan, axes: Sequence[Axis], index: int) -> str | None:

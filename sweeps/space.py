@@ -168,12 +168,12 @@ def _changes(variant: Any, at: str, kind: Kind) -> dict[str, Any]:
         else:
             axes = {group: [content]}
         try:
-            found = list(read_axes(axes, "", kind))
+            changed = list(read_axes(axes, "", kind))
         except RequestRejected as rejected:
             raise RequestRejected(
                 *(FieldError(at + pointer(name), f.message) for f in rejected.errors)
             ) from None
-        for axis in found:
+        for axis in changed:
             if axis.name in changes:
                 message = f"{axis.name} is given twice; give it once"
                 raise RequestRejected(FieldError(at + pointer(name), message))
@@ -205,8 +205,10 @@ def _check_sizes(space: Space, named: Collection[str]) -> None:
     labelled = (axis for axis in space.product if axis.name == ARGUMENTS)
     sizes = [axis.content(index) for axis in labelled for index in range(len(axis.values))]
     sizes += [changes.get(ARGUMENTS) for changes in space.configurations or ()]
-    said = {f"{ARGUMENTS}.{name}" for size in sizes if isinstance(size, dict) for name in size}
-    for name in sorted(said.intersection(named)):
+    given_sizes = {
+        f"{ARGUMENTS}.{name}" for size in sizes if isinstance(size, dict) for name in size
+    }
+    for name in sorted(given_sizes.intersection(named)):
         at = next((axis.at for axis in space.product if axis.name == name), space.configurations_at)
         raise RequestRejected(FieldError(at, f"`{ARGUMENTS}` gives {name} already; give it once"))
 
@@ -259,16 +261,16 @@ def _configured(space: Space) -> tuple[list[Axis], list[list[int]]]:
     """Return the axes that listed variants span, and which value of each every one has."""
     if space.configurations is None:
         return [], [[]]
-    found: dict[str, dict[str, tuple[int, Any]]] = {}
+    spans: dict[str, dict[str, tuple[int, Any]]] = {}
     placed: list[dict[str, int]] = []
     for changes in space.configurations:
         placed.append({})
         for name, content in changes.items():
-            values = found.setdefault(name, {})
+            values = spans.setdefault(name, {})
             key = json.dumps(content, sort_keys=True)
             placed[-1][name] = values.setdefault(key, (len(values), content))[0]
     axes = [
-        _spanned(name, values.values(), space.configurations_at) for name, values in found.items()
+        _spanned(name, values.values(), space.configurations_at) for name, values in spans.items()
     ]
     return axes, [[at.get(axis.name, ABSENT) for axis in axes] for at in placed]
 

@@ -100,16 +100,16 @@ class Sweeps:
         for sweep_id in sweep_ids:
             pipeline.hlen(keys.SWEEP_ROWS + sweep_id)
             pipeline.hgetall(keys.SWEEP + sweep_id)
-        found = await pipeline.execute()
+        replies = await pipeline.execute()
         return [
             {"over": over, **_by_state(sweep)}
-            for over, sweep in zip(found[::2], found[1::2], strict=True)
+            for over, sweep in zip(replies[::2], replies[1::2], strict=True)
         ]
 
     async def written(self, sweep_id: str) -> frozenset[int]:
         """Return the indices of the rows that are written."""
-        found: Any = await self._redis.hkeys(keys.SWEEP_ROWS + sweep_id)
-        return frozenset(map(int, found))
+        indices: Any = await self._redis.hkeys(keys.SWEEP_ROWS + sweep_id)
+        return frozenset(map(int, indices))
 
 
 def _by_state(sweep: Mapping[bytes, bytes]) -> dict[str, int]:

@@ -63,7 +63,7 @@ class SweepJob(BaseModel):
 
     def launch_device_of(self, target: str, triton: str) -> LaunchDevice | None:
         """Return where launches of a target and a Triton run, as variants write them."""
-        at = (one for one in self.places if (one.target, one.triton) == (target, triton))
+        at = (place for place in self.places if (place.target, place.triton) == (target, triton))
         return next(at, None)
 
 

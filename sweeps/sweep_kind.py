@@ -9,9 +9,9 @@ from sweeps.sweep_record import SweepEnd
 from sweeps.sweep_request import SweepRequest
 
 
-def _end(one: Unhandled[SweepJob]) -> SweepEnd:
+def _end(unhandled: Unhandled[SweepJob]) -> SweepEnd:
     # its rows and its subject are stored separately
-    return SweepEnd(state=one.state, problem=one.problem)
+    return SweepEnd(state=unhandled.state, problem=unhandled.problem)
 
 
 SWEEP: Final = JobKind(

@@ -79,10 +79,10 @@ class SweepRequest(RequestPart):
     @field_validator("base", mode="after")
     @classmethod
     def _null_is_absent_in_it(cls, base: dict[str, Any]) -> dict[str, Any]:
-        said = {name: part for name, part in base.items() if part is not None}
-        if isinstance(kernel := said.get("compilation"), dict):
-            said["compilation"] = {n: part for n, part in kernel.items() if part is not None}
-        return said
+        present = {name: part for name, part in base.items() if part is not None}
+        if isinstance(kernel := present.get("compilation"), dict):
+            present["compilation"] = {n: part for n, part in kernel.items() if part is not None}
+        return present
 
 
 def kind_of_base(base: dict[str, Any]) -> Kind:

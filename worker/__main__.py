@@ -86,7 +86,7 @@ async def serve(settings: WorkerSettings, features: Sequence[WorkerFeature]) -> 
         await asyncio.gather(*(pool.close() for pool in [*pools, *children.pools]))
         if isinstance(group, Cgroup):
             group.remove()
-    if outdated.found:
+    if outdated.is_outdated:
         raise Outdated
 
 
@@ -95,10 +95,10 @@ class _Outdated:
     """Has the worker give its jobs back and leave, once a pool found other code on the disk."""
 
     stopped: asyncio.Event
-    found: bool = False
+    is_outdated: bool = False
 
     def __call__(self) -> None:
-        self.found = True
+        self.is_outdated = True
         self.stopped.set()
 
 

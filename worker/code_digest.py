@@ -59,7 +59,7 @@ def reached(entries: Iterable[str], root: Path = ROOT) -> dict[str, bytes]:
     works in the Python of any toolchain. What looks like an import but is none can only add a
     module.
     """
-    found: dict[str, bytes] = {}
+    texts: dict[str, bytes] = {}
     seen = set[str]()
     inside = cache(partial(_names_inside, root))
     waiting = list(entries)
@@ -70,12 +70,14 @@ def reached(entries: Iterable[str], root: Path = ROOT) -> dict[str, bytes]:
         seen.add(name)
         file = _file_of(name, inside)
         if file is not None:
-            found[file] = _text(root / file)
-            waiting += [name.rpartition(".")[0], *_names_in(found[file])]
+            texts[file] = _text(root / file)
+            waiting += [name.rpartition(".")[0], *_names_in(texts[file])]
         if name in READ_AS_TEXT:
             folder = READ_AS_TEXT[name]
-            found |= {f"{folder}/{one.name}": _text(one) for one in (root / folder).glob("*.py")}
-    return found
+            texts |= {
+                f"{folder}/{module.name}": _text(module) for module in (root / folder).glob("*.py")
+            }
+    return texts
 
 
 def load_from_source() -> None:
@@ -138,13 +140,13 @@ def _text(path: Path) -> bytes:
 def _digest(texts: Mapping[str, bytes], versions: Mapping[str, str] | None = None) -> str:
     if not texts:
         raise RuntimeError("there are no sources of tritond, so what it makes has no version")
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(texts):
         # lengths keep neighbours apart
-        found.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
+        digest.update(f"{name}\0{len(texts[name])}\0".encode() + texts[name])
     for name, text in sorted((versions or {}).items()):
-        found.update(f"{name}\0{text}\0".encode())
-    return found.hexdigest()
+        digest.update(f"{name}\0{text}\0".encode())
+    return digest.hexdigest()
 
 
 def _version(distribution: str) -> str:

@@ -70,14 +70,14 @@ def contexts_of(base: Mapping[str, Any], kind: Kind, space: Space) -> list[Autot
         else [getattr(own or _without_source(base, kind), name)]
         for name in _OF_CONTEXT
     ]
-    found = [
+    contexts = [
         AutotuneContext(*some)
         for some in itertools.islice(itertools.product(*ranges), MAX_CONTEXTS)
     ]
-    if len(found) == MAX_CONTEXTS:
+    if len(contexts) == MAX_CONTEXTS:
         message = f"sources, targets and Tritons make {MAX_CONTEXTS} autotuners or more; take fewer"
         raise RequestRejected(FieldError(AT, message))
-    return found
+    return contexts
 
 
 _OF_CONTEXT: Final = ("source", "target", "triton")
@@ -103,7 +103,11 @@ class AutotunedSpace:
         """
         self._readings = readings
         self._found = {context: configurations(reading) for context, reading in readings.items()}
-        every = [_changes(variant) for found in self._found.values() for variant in found.variants]
+        every = [
+            _changes(variant)
+            for configured in self._found.values()
+            for variant in configured.variants
+        ]
         unique = {orjson.dumps(changes): changes for changes in every}
         self.space = replace(space, configurations=tuple(unique.values()))
         check_space(self.space)
@@ -118,17 +122,21 @@ class AutotunedSpace:
     @property
     def assumptions(self) -> list[Assumption]:
         """The assumptions of using the configurations, each once."""
-        found = [item for one in self._found.values() for item in one.assumptions]
+        assumptions = [
+            item for configured in self._found.values() for item in configured.assumptions
+        ]
         for name in sorted(self._set_aside):
             message = f"the heuristic {name} is ignored: an axis of the space gives its value"
             line = next(reading.line for reading in self._readings.values())
-            found.append(Assumption(USER_FILE, line, message))
+            assumptions.append(Assumption(USER_FILE, line, message))
         if self.space.like and any(reading.heuristics for reading in self._readings.values()):
-            said = ", ".join(f"{name} = {value}" for name, value in sorted(self.space.like.items()))
+            values = ", ".join(
+                f"{name} = {value}" for name, value in sorted(self.space.like.items())
+            )
             line = next(reading.line for reading in self._readings.values())
-            message = f"heuristics are evaluated for {said}, as in `like`"
-            found.append(Assumption(USER_FILE, line, message))
-        return list(dict.fromkeys(found))
+            message = f"heuristics are evaluated for {values}, as in `like`"
+            assumptions.append(Assumption(USER_FILE, line, message))
+        return list(dict.fromkeys(assumptions))
 
     def planned(
         self,
@@ -153,8 +161,8 @@ class AutotunedSpace:
             if heuristic.name not in self._set_aside
             for spelling in spellings(heuristic.name)
         }
-        early = [one for one in where if not one.expression.names & computed]
-        late = [one for one in where if one.expression.names & computed]
+        early = [condition for condition in where if not condition.expression.names & computed]
+        late = [condition for condition in where if condition.expression.names & computed]
         most = max_variants * (COMBINATIONS_PER_VARIANT if late else 1)
         sweep = self.completed(planned(base, kind, self.space, early, most, defaults))
         if not late:
@@ -194,9 +202,9 @@ class AutotunedSpace:
     def _kept(self, sweep: PlannedSweep) -> Iterator[list[int]]:
         allowed = {
             context: {
-                orjson.dumps(_changes(v), option=orjson.OPT_SORT_KEYS) for v in found.variants
+                orjson.dumps(_changes(v), option=orjson.OPT_SORT_KEYS) for v in configured.variants
             }
-            for context, found in self._found.items()
+            for context, configured in self._found.items()
         }
         listed = len(sweep.axes) - len(self.space.product)
         plan = sweep.plan
@@ -224,8 +232,8 @@ class AutotunedSpace:
             check_wanted()
             body = plan.variant(index).body
             heuristics, configured = known[context_of(body, plan.kind)]
-            found = heuristics.applied(body, configured, self.space.like)
-            for group, values in (("constexprs", found.constexprs), ("options", found.options)):
+            applied = heuristics.applied(body, configured, self.space.like)
+            for group, values in (("constexprs", applied.constexprs), ("options", applied.options)):
                 for name, value in values.items():
                     axis = added.setdefault(f"{group}.{name}", _Values(len(plan)))
                     axis.put(index, value)
@@ -289,8 +297,10 @@ def _check_hints(
     """
     if not like:
         return
-    said = parse_specialization(base.get("signature"), base.get("hints"), base.get("constexprs"))
-    named = dict(zip(parameters, said.positional, strict=False)) | said.named
+    specialization = parse_specialization(
+        base.get("signature"), base.get("hints"), base.get("constexprs")
+    )
+    named = dict(zip(parameters, specialization.positional, strict=False)) | specialization.named
     errors = [
         error
         for name, value in like.items()

@@ -40,15 +40,15 @@ def configurations(reading: AutotuneReading, at: str = AT) -> Configurations:
             "a product or as variants"
         )
         raise RequestRejected(FieldError(at, message))
-    found: dict[bytes, dict[str, dict[str, Any]]] = {}
+    variants: dict[bytes, dict[str, dict[str, Any]]] = {}
     for config in reading.configs:
         if not config.unsaid and "ir_override" not in config.sets_aside:
             variant = variant_of(config, reading.parameters)
-            found.setdefault(orjson.dumps(variant, option=orjson.OPT_SORT_KEYS), variant)
-    if not found:
+            variants.setdefault(orjson.dumps(variant, option=orjson.OPT_SORT_KEYS), variant)
+    if not variants:
         message = f"none of the {len(reading.configs)} configurations of {reading.kernel} is usable"
         raise RequestRejected(FieldError(at, f"{message}: {'; '.join(_left_out(reading))}"))
-    return Configurations(tuple(found.values()), tuple(_assumptions(reading)))
+    return Configurations(tuple(variants.values()), tuple(_assumptions(reading)))
 
 
 def variant_of(config: TunedConfig, parameters: list[str]) -> dict[str, dict[str, Any]]:

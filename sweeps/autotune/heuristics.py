@@ -74,12 +74,12 @@ class Heuristics:
         but where the request itself gives the value, that is taken.
         """
         compilation = body.get("compilation", body)
-        given = compilation.get("constexprs") or {}
+        constexprs = compilation.get("constexprs") or {}
         values: dict[str, Any] = {}
         for name, raw in (like or {}).items():
             _put(values, name, raw)
         values |= known_values(body, self._reading.parameters)
-        found: dict[str, Any] = {}
+        computed: dict[str, Any] = {}
         errors = []
         for index, heuristic in enumerate(self._reading.heuristics):
             seen = {
@@ -89,10 +89,10 @@ class Heuristics:
             }
             try:
                 value = self._expression(index, heuristic).value(seen)
-                found[heuristic.name] = _written(value)
+                computed[heuristic.name] = _written(value)
                 values[heuristic.name] = value
             except FormulaFailed as failed:
-                if heuristic.name not in given:
+                if heuristic.name not in constexprs:
                     errors.append(
                         FieldError(self._at, _said(heuristic, failed, self._reading.kernel))
                     )
@@ -100,8 +100,8 @@ class Heuristics:
             raise RequestRejected(*errors)
         own = self._reading.parameters
         return HeuristicValues(
-            {name: value for name, value in found.items() if name in own},
-            {name: value for name, value in found.items() if name not in own},
+            {name: value for name, value in computed.items() if name in own},
+            {name: value for name, value in computed.items() if name not in own},
         )
 
     def _expression(self, index: int, heuristic: Heuristic) -> Expression:

@@ -39,8 +39,8 @@ class Candidate:
 
 def candidate_of(index: int, values: Mapping[str, Any], target: str) -> Candidate:
     """Return the candidate that a variant is; `target` is that of its device."""
-    found = {name: value for name, value in values.items() if _is_size(name)}
-    of_size = {name: value for name, value in found.items() if value is not None}
+    sizes = {name: value for name, value in values.items() if _is_size(name)}
+    of_size = {name: value for name, value in sizes.items() if value is not None}
     if of_size.keys() == {ARGUMENTS}:
         return Candidate(index, ProblemSize(str(of_size[ARGUMENTS]), target), values)
     label = ", ".join(f"{name}={value}" for name, value in of_size.items())

@@ -30,7 +30,7 @@ class SizeSearch:
     def __init__(
         self, candidates: Sequence[Candidate], asked: SearchRequest, *, has_reference: bool
     ) -> None:
-        self.candidates = {one.index: one for one in candidates}
+        self.candidates = {candidate.index: candidate for candidate in candidates}
         self.pruned: dict[int, Pruned] = {}
         self.measured: dict[int, dict[str, Measurement]] = {index: {} for index in self.candidates}
         self.finalists: tuple[int, ...] | None = None
@@ -109,18 +109,22 @@ class SizeSearch:
     def in_rounds(self, index: int) -> list[Measurement]:
         """Return the launches of a variant in the rounds."""
         stages = self.measured[index].items()
-        return [one for stage, one in stages if stage.startswith(ROUND)]
+        return [measurement for stage, measurement in stages if stage.startswith(ROUND)]
 
     def in_passes(self, index: int) -> dict[int, Measurement]:
         """Return the launches of a variant side by side, by pass."""
         stages = self.measured[index].items()
-        return {int(stage.split()[1]): one for stage, one in stages if stage.startswith(FINAL)}
+        return {
+            int(stage.split()[1]): measurement
+            for stage, measurement in stages
+            if stage.startswith(FINAL)
+        }
 
     def _why_out(self, measurement: Measurement) -> Pruned | None:
         verdict = measurement.verdict
         if not measurement.is_right(has_reference=self._has_reference):
-            found = "it could not be launched" if verdict is None else f"the verdict is {verdict}"
-            detail = f"{found}; see launch {measurement.launch_id}"
+            why = "it could not be launched" if verdict is None else f"the verdict is {verdict}"
+            detail = f"{why}; see launch {measurement.launch_id}"
             return Pruned(reason=Reason.VERDICT, detail=detail)
         if measurement.time_finding is not None:
             detail = f"finding {measurement.time_finding} of launch {measurement.launch_id}"
@@ -135,7 +139,7 @@ class SizeSearch:
         stage = f"{ROUND} {self._round}"
         if self.finalists is not None or self._unbuilt or self._awaited or self._is_held:
             return
-        times = self._times(stage, (one for one in self._live if one not in self.pruned))
+        times = self._times(stage, (index for index in self._live if index not in self.pruned))
         self._live = list(times)
         if not times:
             self.finalists = ()
@@ -162,8 +166,8 @@ class SizeSearch:
         self.pruned.update(cut.dropped)
 
     def _times(self, stage: str, indices: Iterable[int]) -> dict[int, MeasuredTime]:
-        found = {index: self.measured[index][stage].time for index in indices}
-        return {index: time for index, time in found.items() if time is not None}
+        times = {index: self.measured[index][stage].time for index in indices}
+        return {index: time for index, time in times.items() if time is not None}
 
     def _growth(self, number: int) -> float:
         """Return how many times the first round's repeats the round `number` has."""

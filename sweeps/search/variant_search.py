@@ -37,17 +37,17 @@ class VariantSearch:
         self, candidates: Sequence[Candidate], asked: SearchRequest, *, has_reference: bool
     ) -> None:
         self._has_reference = has_reference
-        self._candidates = {one.index: one for one in candidates}
+        self._candidates = {candidate.index: candidate for candidate in candidates}
         self._builds: dict[int, Build] = {}
         self._failed: set[int] = set()
         self._finals_asked = False
         self._budget_s: float | None = None
         self._everywhere: dict[tuple[str, str], list[Candidate]] = {}
-        for one in candidates:
-            self._everywhere.setdefault(one.configuration, []).append(one)
+        for candidate in candidates:
+            self._everywhere.setdefault(candidate.configuration, []).append(candidate)
         rivals: dict[ProblemSize, list[Candidate]] = {}
-        for one in candidates:
-            rivals.setdefault(one.size, []).append(one)
+        for candidate in candidates:
+            rivals.setdefault(candidate.size, []).append(candidate)
         self._sizes = {
             size: SizeSearch(group, asked, has_reference=has_reference)
             for size, group in rivals.items()
@@ -79,12 +79,14 @@ class VariantSearch:
         timed any more, and those of one problem size after those of another.
         """
         changed, self._changed_sizes = self._changed_sizes, {}
-        self._in_first_round -= {one for one in changed if self._sizes[one].is_first_round_over}
+        self._in_first_round -= {
+            index for index in changed if self._sizes[index].is_first_round_over
+        }
         if self._is_held and not self._in_first_round:
             self._release()
             changed = dict.fromkeys(self._sizes)
         runs = [run for size in changed for run in self._sizes[size].upcoming()]
-        self._undecided -= {one for one in changed if self._sizes[one].finalists is not None}
+        self._undecided -= {index for index in changed if self._sizes[index].finalists is not None}
         if self._finals_asked or self._undecided:
             return runs
         self._finals_asked = True
@@ -129,10 +131,10 @@ class VariantSearch:
         self._is_held = False
         for candidates in self._everywhere.values():
             objections = self._objections(candidates)
-            for one in candidates:
-                if (why := _elsewhere(one.index, objections)) is not None:
+            for candidate in candidates:
+                if (why := _elsewhere(candidate.index, objections)) is not None:
                     wrong = Pruned(reason=Reason.VERDICT, detail=why)
-                    self._of(one.index).drop(one.index, wrong)
+                    self._of(candidate.index).drop(candidate.index, wrong)
         for size in self._sizes.values():
             size.release()
 
@@ -141,7 +143,11 @@ class VariantSearch:
 
     def _launch_of(self, size: SizeSearch, index: int) -> Measurement | None:
         every = list(size.measured[index].values())
-        wrong = [one for one in every if one.is_wrong or one.time_finding or one.time is None]
+        wrong = [
+            measurement
+            for measurement in every
+            if measurement.is_wrong or measurement.time_finding or measurement.time is None
+        ]
         if wrong or not every:
             return wrong[0] if wrong else None
         return middle_launch(size.in_rounds(index), size.in_passes(index))
@@ -185,10 +191,10 @@ class VariantSearch:
         They must be right at every size. Where one is not worth running, or does not compile, it
         is not an objection.
         """
-        found = ((one, self._unverified(one.index)) for one in candidates)
+        doubts = ((candidate, self._unverified(candidate.index)) for candidate in candidates)
         objections = (
-            (one.index, f"{why} with {one.size.shown()} (variant {one.index})")
-            for one, why in found
+            (candidate.index, f"{why} with {candidate.size.shown()} (variant {candidate.index})")
+            for candidate, why in doubts
             if why is not None
         )
         return list(islice(objections, _MAX_OBJECTIONS))

@@ -83,7 +83,9 @@ class Contender:
         if self.objection is not None:
             return self.objection
         every = [*self.rounds, *self.passes.values()]
-        if time_finding := next((one.time_finding for one in every if one.time_finding), None):
+        if time_finding := next(
+            (measurement.time_finding for measurement in every if measurement.time_finding), None
+        ):
             return f"its times cannot be those of its work ({time_finding})"
         noisy = [time.noisy for time in self.times]
         if 2 * sum(noisy) > len(noisy):
@@ -93,8 +95,15 @@ class Contender:
     @property
     def times(self) -> list[MeasuredTime]:
         """The times that count: side by side if there are any, else the last."""
-        measured = [one.time for one in self.passes.values() if one.time is not None]
-        return measured or [one.time for one in self.rounds if one.time is not None][-1:]
+        measured = [
+            measurement.time for measurement in self.passes.values() if measurement.time is not None
+        ]
+        return (
+            measured
+            or [measurement.time for measurement in self.rounds if measurement.time is not None][
+                -1:
+            ]
+        )
 
 
 def middle_launch(rounds: Sequence[Measurement], passes: Mapping[int, Measurement]) -> Measurement:
@@ -102,9 +111,13 @@ def middle_launch(rounds: Sequence[Measurement], passes: Mapping[int, Measuremen
 
     At least one of them has a time.
     """
-    counted = [(one.time.median_us, one) for one in passes.values() if one.time is not None]
+    counted = [
+        (measurement.time.median_us, measurement)
+        for measurement in passes.values()
+        if measurement.time is not None
+    ]
     if not counted:
-        return next(one for one in reversed(rounds) if one.time is not None)
+        return next(measurement for measurement in reversed(rounds) if measurement.time is not None)
     counted.sort(key=lambda pair: pair[0])
     return counted[(len(counted) - 1) // 2][1]
 
@@ -113,15 +126,17 @@ def winner_of(
     size: ProblemSize, contenders: Sequence[Contender], *, is_verified: bool, why_none: str
 ) -> Winner:
     """Return the winner among variants that have times; `why_none` is why there are none."""
-    may_win = [one for one in contenders if one.obstacle is None]
+    may_win = [contender for contender in contenders if contender.obstacle is None]
     if not may_win:
         note = _none_may_win(contenders) if contenders else why_none
         return Winner(problem_size=size.arguments, target=size.target, variant=None, note=note)
     passes = _common_passes(may_win)
-    order = sorted(may_win, key=lambda one: (_score(one, passes), one.candidate.index))
+    order = sorted(
+        may_win, key=lambda contender: (_score(contender, passes), contender.candidate.index)
+    )
     best, others = order[0], order[1:]
     lead = _lead(best, others[0], passes) if others else None
-    barred = [one for one in contenders if one.obstacle is not None]
+    barred = [contender for contender in contenders if contender.obstacle is not None]
     unverified = [] if is_verified else ["without a reference nothing shows that it is right"]
     launch = middle_launch(best.rounds, best.passes)
     time = launch.time
@@ -146,19 +161,23 @@ _MAX_LISTED = 3
 def _common_passes(contenders: Sequence[Contender]) -> list[int]:
     """Return the passes in which all of them were timed."""
     timed = [
-        {number for number, one in each.passes.items() if one.time is not None}
+        {number for number, measurement in each.passes.items() if measurement.time is not None}
         for each in contenders
     ]
     return sorted(set.intersection(*timed))
 
 
 def _medians(contender: Contender, passes: Sequence[int]) -> list[float]:
-    found = (contender.passes[number].time for number in passes)
-    return [time.median_us for time in found if time is not None]
+    times = (contender.passes[number].time for number in passes)
+    return [time.median_us for time in times if time is not None]
 
 
 def _last_time(contender: Contender) -> MeasuredTime:
-    return next(one.time for one in reversed(contender.rounds) if one.time is not None)
+    return next(
+        measurement.time
+        for measurement in reversed(contender.rounds)
+        if measurement.time is not None
+    )
 
 
 def _score(contender: Contender, passes: Sequence[int]) -> float:
@@ -173,13 +192,16 @@ def _lead(best: Contender, second: Contender, passes: Sequence[int]) -> _Lead:
     if len(passes) > 1:
         return _lead_in_turn(over, _medians(best, passes), _medians(second, passes))
     if passes:
-        times = [one.passes[passes[0]].time or _last_time(one) for one in (best, second)]
+        times = [
+            contender.passes[passes[0]].time or _last_time(contender)
+            for contender in (best, second)
+        ]
         return _lead_apart(over, *times)
     return _lead_apart(over, _last_time(best), _last_time(second))
 
 
 def _none_may_win(contenders: Sequence[Contender]) -> str:
-    fastest = min(contenders, key=lambda one: one.times[0].median_us)
+    fastest = min(contenders, key=lambda contender: contender.times[0].median_us)
     return (
         f"none of the {len(contenders)} variants that were timed may win; variant "
         f"{fastest.candidate.index} was the fastest: {fastest.obstacle}"
@@ -190,10 +212,12 @@ def _notes(
     best: Contender, lead: _Lead | None, barred: Sequence[Contender], passes: Sequence[int]
 ) -> list[str]:
     score = _score(best, passes)
-    faster = [one for one in barred if min(time.median_us for time in one.times) < score]
+    faster = [
+        contender for contender in barred if min(time.median_us for time in contender.times) < score
+    ]
     notes = [
-        f"variant {one.candidate.index} was faster, and may not win: {one.obstacle}"
-        for one in faster[:_MAX_LISTED]
+        f"variant {contender.candidate.index} was faster, and may not win: {contender.obstacle}"
+        for contender in faster[:_MAX_LISTED]
     ]
     if lead is not None and not lead.clear:
         notes.append(

@@ -51,16 +51,16 @@ async def resolve_launch_base(
     _check_arguments(sweep.plan, tried)
     plan = await state.threads.run(_seeded, sweep)
     seeded = PlannedSweep(plan, sweep.axes)
-    found = LaunchBase(plan, [], {})
+    base = LaunchBase(plan, [], {})
     for place, indices in tried.by_place.items():
         for index in indices:
             prepared = await _prepared(state, seeded, index, caller)
             if prepared is not None:
-                _add(found, place, prepared)
+                _add(base, place, prepared)
                 break
     for index in tried.of_arguments:
         await _prepared(state, seeded, index, caller)
-    return found
+    return base
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class _Tried:
 
 
 def _tried(plan: SweepPlan) -> _Tried:
-    places = {place: found[:TRIED_OF_A_PLACE] for place, found in _by_place(plan).items()}
+    places = {place: indices[:TRIED_OF_A_PLACE] for place, indices in _by_place(plan).items()}
     return _Tried(places, _first_of_arguments(plan))
 
 
@@ -98,14 +98,14 @@ def _check_arguments(plan: SweepPlan, tried: _Tried) -> None:
         raise RequestRejected(FieldError(AT, message))
 
 
-def _add(found: LaunchBase, place: tuple[str, str], launch: PreparedLaunch) -> None:
+def _add(base: LaunchBase, place: tuple[str, str], launch: PreparedLaunch) -> None:
     target, triton = place
-    found.places.append(
+    base.places.append(
         LaunchDevice(target=target, triton=triton, device=launch.device, lane=launch.lane)
     )
-    found.references |= launch.references
-    if "compilation_key" in found.plan.base:
-        found.launched = launch.compile_job
+    base.references |= launch.references
+    if "compilation_key" in base.plan.base:
+        base.launched = launch.compile_job
 
 
 async def _prepared(
@@ -124,9 +124,9 @@ async def _prepared(
 
 
 def _raise_of_base(rejected: RequestRejected, sweep: PlannedSweep, index: int) -> None:
-    found = placed(rejected.errors, sweep.plan, sweep.axes, index)
-    if found.of_base:
-        raise type(rejected)(*found.of_base) from None
+    errors = placed(rejected.errors, sweep.plan, sweep.axes, index)
+    if errors.of_base:
+        raise type(rejected)(*errors.of_base) from None
 
 
 def written_place(body: Mapping[str, Any]) -> tuple[str, str]:
@@ -137,20 +137,20 @@ def written_place(body: Mapping[str, Any]) -> tuple[str, str]:
 
 def _by_place(plan: SweepPlan) -> dict[tuple[str, str], list[int]]:
     own = written_place(plan.base)
-    found: dict[tuple[str, str], list[int]] = {}
+    indices: dict[tuple[str, str], list[int]] = {}
     for index in range(len(plan)):
         values = plan.values(index)
         place = values.get("target") or own[0], values.get("triton") or own[1]
-        found.setdefault(place, []).append(index)
-    return found
+        indices.setdefault(place, []).append(index)
+    return indices
 
 
 def _first_of_arguments(plan: SweepPlan) -> Sequence[int]:
     """Return the first variant of each label of arguments."""
-    found: dict[str | None, int] = {}
+    first: dict[str | None, int] = {}
     for index in range(len(plan)):
-        found.setdefault(plan.values(index).get(ARGUMENTS), index)
-    return list(found.values())[1:]  # the very first is the first of its place, too
+        first.setdefault(plan.values(index).get(ARGUMENTS), index)
+    return list(first.values())[1:]  # the very first is the first of its place, too
 
 
 def _seeded(sweep: PlannedSweep) -> SweepPlan:

@@ -102,17 +102,17 @@ async def _job(
     toolchains = await state.toolchains.current()
     sweep = await work.run(_planned, state, request, kind, tuned or space, toolchains)
     _check_sort(sort, sweep)
-    found = await _resolved(state, sweep, toolchains, caller)
+    resolved = await _resolved(state, sweep, toolchains, caller)
     await _keep_texts(state, caller, request, kind)
     return SweepJob(
         id=sweep_id,
         caller=caller.id,
         namespace=caller.namespace,
-        plan=found.plan,
+        plan=resolved.plan,
         toolchains=_toolchains(sweep, toolchains),
-        places=found.places,
-        references=found.references,
-        launched=found.launched,
+        places=resolved.places,
+        references=resolved.references,
+        launched=resolved.launched,
         search=search,
         budget_s=request.budget_s,
         contract=request.contract,
@@ -224,13 +224,13 @@ def _toolchains(sweep: PlannedSweep, offered: ToolchainSet) -> dict[str, str]:
     for axis in sweep.axes:
         if axis.name == "triton":
             written |= {name: axis.pointer_of(i) for i, name in enumerate(axis.values)}
-    found = {}
+    ids = {}
     for name, where in written.items():
         try:
-            found[name] = offered.choose(name or None).id
+            ids[name] = offered.choose(name or None).id
         except RequestRejected as rejected:
             raise RequestRejected(FieldError(where, rejected.errors[0].message)) from None
-    return found
+    return ids
 
 
 def _check_first(
@@ -244,9 +244,9 @@ def _check_first(
         limits.check(request, state.settings.request_limits)
         resolve(request, offered.choose(request.triton), caller.namespace)
     except RequestRejected as rejected:
-        found = placed(rejected.errors, plan, sweep.axes, 0)
-        if found.of_base:
-            raise type(rejected)(*found.of_base) from None
+        errors = placed(rejected.errors, plan, sweep.axes, 0)
+        if errors.of_base:
+            raise type(rejected)(*errors.of_base) from None
 
 
 def _check_targets(sweep: PlannedSweep, offered: ToolchainSet) -> None:
@@ -337,13 +337,13 @@ async def _read_one(
     if record is None:
         detail = f"No worker has read the autotuner within {MAX_READING_S:g} s; post it again"
         raise ProblemRaised("not_finished", detail)
-    found = read_stored(Inspection, record)
-    if found.autotune is None:
-        error = FieldError(CONFIGURATIONS_AT, _why(found, context))
-        if found.problem is not None and found.problem.needs:
-            raise _needing(error, found.problem.needs)
+    inspection = read_stored(Inspection, record)
+    if inspection.autotune is None:
+        error = FieldError(CONFIGURATIONS_AT, _why(inspection, context))
+        if inspection.problem is not None and inspection.problem.needs:
+            raise _needing(error, inspection.problem.needs)
         raise RequestRejected(error)
-    return found.autotune
+    return inspection.autotune
 
 
 def _needing(error: FieldError, needs: Sequence[str]) -> ProblemRaised:
@@ -352,8 +352,8 @@ def _needing(error: FieldError, needs: Sequence[str]) -> ProblemRaised:
     return ProblemRaised("invalid_request", detail, errors=[error], needs=[*needs])
 
 
-def _why(found: Inspection, context: AutotuneContext) -> str:
-    said = found.problem.detail if found.problem is not None else "nothing was found"
-    lines = [f"line {item.line}: {item.message}" for item in found.diagnostics if item.line]
-    where = f" ({lines[0]})" if lines and lines[0] not in said else ""
-    return f"the autotuner cannot be read for {context.target}: {said}{where}"
+def _why(inspection: Inspection, context: AutotuneContext) -> str:
+    detail = inspection.problem.detail if inspection.problem is not None else "nothing was found"
+    lines = [f"line {item.line}: {item.message}" for item in inspection.diagnostics if item.line]
+    where = f" ({lines[0]})" if lines and lines[0] not in detail else ""
+    return f"the autotuner cannot be read for {context.target}: {detail}{where}"

@@ -62,17 +62,17 @@ async def compiled_winners(asked: DerivationRequest, sweep: FoundSweep) -> list[
 
     Raises ProblemRaised: 404 (`no_winner`) saying why there is none, 410 for an evicted one.
     """
-    found = [item for item in sweep.end.winners if item.variant is not None]
-    if not found:
+    winners = [item for item in sweep.end.winners if item.variant is not None]
+    if not winners:
         raise ProblemRaised("no_winner", _why_none(sweep))
 
-    async def read(said: Winner) -> CompiledWinner:
-        assert said.compilation_key is not None
-        compilation = await read_finished(asked.state, asked.caller, said.compilation_key)
-        winner = usable_winner(said.model_dump(mode="json"), compilation.key, compilation.options)
+    async def read(stored: Winner) -> CompiledWinner:
+        assert stored.compilation_key is not None
+        compilation = await read_finished(asked.state, asked.caller, stored.compilation_key)
+        winner = usable_winner(stored.model_dump(mode="json"), compilation.key, compilation.options)
         return CompiledWinner(winner, compilation)
 
-    return await gather_limited(AT_ONCE, found, read)
+    return await gather_limited(AT_ONCE, winners, read)
 
 
 def _why_none(sweep: FoundSweep) -> str:
@@ -82,12 +82,12 @@ def _why_none(sweep: FoundSweep) -> str:
             "on a GPU. All that was compiled is in winners/bundle?of=all"
         )
     notes = [item.note for item in sweep.end.winners if item.note]
-    said = "; ".join(dict.fromkeys(notes)) or sweep.end.note
-    if not said and sweep.job.search is None:
-        said = "it was asked for without a `search`"
-    elif not said and sweep.end.state != "completed":
-        said = f"it was {sweep.end.state} before one was known"
-    return f"The sweep has no winner: {said or 'no variant was timed'}"
+    why = "; ".join(dict.fromkeys(notes)) or sweep.end.note
+    if not why and sweep.job.search is None:
+        why = "it was asked for without a `search`"
+    elif not why and sweep.end.state != "completed":
+        why = f"it was {sweep.end.state} before one was known"
+    return f"The sweep has no winner: {why or 'no variant was timed'}"
 
 
 async def cache_files(
@@ -95,16 +95,16 @@ async def cache_files(
 ) -> list[CacheFile | Refusal | None]:
     """Return the file of Triton's autotuner for each winner; None for one not there in time."""
 
-    async def one(item: CompiledWinner) -> CacheFile | Refusal | None:
+    async def cache_file(item: CompiledWinner) -> CacheFile | Refusal | None:
         results: TunedResults = await asked.state.threads.run(
             tuned_results, sweep.plan, sweep.rows, item.winner
         )
-        found = await outcome_of(asked, lambda again: tuned(again, item.compilation, results))
-        if not isinstance(found, Derivation):
-            return found
-        return read_stored(CacheFile, await blob(asked.state, found))
+        outcome = await outcome_of(asked, lambda again: tuned(again, item.compilation, results))
+        if not isinstance(outcome, Derivation):
+            return outcome
+        return read_stored(CacheFile, await blob(asked.state, outcome))
 
-    return await gather_limited(AT_ONCE, winners, one)
+    return await gather_limited(AT_ONCE, winners, cache_file)
 
 
 def sorted_out(

@@ -164,7 +164,7 @@ def _json(sweep: FoundSweep, winners: list[CompiledWinner]) -> bytes:
     none = [item.model_dump(mode="json") for item in sweep.end.winners if item.variant is None]
     rows: list[dict[str, Any]] = [
         {
-            **item.winner.said,
+            **item.winner.document,
             "options": item.compilation.options,
             "request": sweep.plan.variant(item.winner.variant).body,
         }
@@ -180,9 +180,9 @@ async def _autotune_cache(
 
     Raises ProblemRaised for one that Triton would not find, and for two that are one to it.
     """
-    found = await cache_files(asked, sweep, winners)
-    made = [file for file in found if file is not None]
-    if len(made) < len(found):
+    files = await cache_files(asked, sweep, winners)
+    made = [file for file in files if file is not None]
+    if len(made) < len(files):
         return None
     kept, without = sorted_out(winners, made)
     for item, refused in without:
@@ -222,15 +222,15 @@ async def bundle_of_winners(
         {"winner": item.winner.variant, "of": "autotune-cache", "why": refused.detail}
         for item, refused in without
     ]
-    said = {
-        "winners": [item.winner.said for item in winners],
+    contents = {
+        "winners": [item.winner.document for item in winners],
         "left_out": [*left_out, *_left_out(exported)],
     }
     text = triton_config(sweep_url(sweep.job.id), sweep.plan, [item.winner for item in winners])
     return _members(
         sweep,
         exported,
-        said,
+        contents,
         [
             member_of("triton_config.py", text.encode()),
             *(member_of(f"autotune-cache/{path}", f.text.encode()) for path, f in kept.items()),
@@ -266,12 +266,12 @@ async def _exported(
     asked: DerivationRequest, compilations: Sequence[Compilation]
 ) -> _Exported | None:
     outcomes = await exports(asked, compilations)
-    found = [
+    answers = [
         (compilation, outcome)
         for compilation, outcome in zip(compilations, outcomes, strict=True)
         if outcome is not None
     ]
-    return found if len(found) == len(compilations) else None
+    return answers if len(answers) == len(compilations) else None
 
 
 def _left_out(exported: _Exported) -> list[dict[str, Any]]:
@@ -283,7 +283,7 @@ def _left_out(exported: _Exported) -> list[dict[str, Any]]:
 
 
 def _members(
-    sweep: FoundSweep, exported: _Exported, said: dict[str, Any], more: Sequence[Member]
+    sweep: FoundSweep, exported: _Exported, facts: dict[str, Any], more: Sequence[Member]
 ) -> list[Member]:
     entries, tars = [], []
     for compilation, outcome in exported:
@@ -300,9 +300,9 @@ def _members(
             }
         )
     if not tars and not any(item.path.startswith("autotune-cache/") for item in more):
-        why = said["left_out"][0]["why"] if said["left_out"] else "nothing was compiled"
+        why = facts["left_out"][0]["why"] if facts["left_out"] else "nothing was compiled"
         raise ProblemRaised("not_derivable", f"Nothing of this sweep can be bundled: {why}")
-    contents = {"sweep": sweep_url(sweep.job.id), "entries": entries, **said}
+    contents = {"sweep": sweep_url(sweep.job.id), "entries": entries, **facts}
     manifest = orjson.dumps(contents, option=orjson.OPT_INDENT_2)
     return [
         member_of("install.py", INSTALL.encode()),

@@ -23,14 +23,14 @@ _LANGUAGE: Final = {
 
 def triton_config(url: str, plan: SweepPlan, winners: Sequence[UsableWinner]) -> str:
     """Return the Python text. Equal configurations are one, with a comment for each size."""
-    found: dict[str, list[UsableWinner]] = {}
+    configs: dict[str, list[UsableWinner]] = {}
     for winner in winners:
-        found.setdefault(_config(plan, winner), []).append(winner)
+        configs.setdefault(_config(plan, winner), []).append(winner)
     lines = [f"# Winners of {url}, for `@triton.autotune(configs=configs, ...)`.", "import triton"]
-    if any("tl." in text for text in found):
+    if any("tl." in text for text in configs):
         lines.append("import triton.language as tl")
     lines += ["", "configs = ["]
-    for text, sizes in found.items():
+    for text, sizes in configs.items():
         lines += [f"    # {line}" for winner in sizes for line in _said(winner)]
         lines.append(f"    {text},")
     return "\n".join([*lines, "]", ""])
@@ -52,14 +52,14 @@ def _config(plan: SweepPlan, winner: UsableWinner) -> str:
         for group, _, name in swept
         if group == "options" and name not in _OPTIONS and name in options
     }
-    given = {
+    settings = {
         name: options[name]
         for name in _OPTIONS
         if name in options and options[name] != _DEFAULTS.get(name, ...)
     }
     values = ", ".join(f"{name!r}: {_spelled(value)}" for name, value in own.items())
-    said = "".join(f", {name}={_spelled(value)}" for name, value in given.items())
-    return f"triton.Config({{{values}}}{said})"
+    arguments = "".join(f", {name}={_spelled(value)}" for name, value in settings.items())
+    return f"triton.Config({{{values}}}{arguments})"
 
 
 def _said(winner: UsableWinner) -> Iterator[str]:

@@ -43,7 +43,7 @@ def tuned_results(plan: SweepPlan, rows: Sequence[_Row], winner: UsableWinner) -
         and _is_rival(plan, row["index"], index)
     ]
     return TunedResults(
-        winner=_timed(plan, winner.said | {"index": index}),
+        winner=_timed(plan, winner.document | {"index": index}),
         others=others,
         arguments={**{name: _number(raw) for name, raw in values.items()}, **constexprs},
         dtypes={name: f"torch.{dtype}" for name, dtype in dtypes.items()},

@@ -9,7 +9,7 @@ from typing import Any
 class UsableWinner:
     """The variant that won one problem size on one target.
 
-    `options` are all that it was compiled with, `said` is the winner as the sweep answers it.
+    `options` are all that it was compiled with, `document` is the winner as the sweep answers it.
     """
 
     variant: int
@@ -21,12 +21,12 @@ class UsableWinner:
     verified: bool
     compilation_key: str
     options: Mapping[str, Any]
-    said: dict[str, Any]
+    document: dict[str, Any]
 
     @property
     def lead_in_words(self) -> str:
         """Its lead over the second, in words."""
-        lead = self.said.get("lead")
+        lead = self.document.get("lead")
         if lead is None:
             return "no other variant could have won"
         low, high = lead["interval_percent"]
@@ -36,18 +36,18 @@ class UsableWinner:
         return ahead if lead["clear"] else f"no clear lead: {ahead}"
 
 
-def usable_winner(said: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> UsableWinner:
+def usable_winner(stored: Mapping[str, Any], key: str, options: Mapping[str, Any]) -> UsableWinner:
     """Return a winner that the sweep contains, `key` and `options` being its compilation's."""
-    interval = said.get("interval_us")
+    interval = stored.get("interval_us")
     return UsableWinner(
-        variant=said["variant"],
-        problem_size=said.get("problem_size"),
-        target=said["target"],
-        values=said.get("values") or {},
-        median_us=said["median_us"],
+        variant=stored["variant"],
+        problem_size=stored.get("problem_size"),
+        target=stored["target"],
+        values=stored.get("values") or {},
+        median_us=stored["median_us"],
         interval_us=(interval[0], interval[1]) if interval else None,
-        verified=bool(said.get("verified")),
+        verified=bool(stored.get("verified")),
         compilation_key=key,
         options=options,
-        said=dict(said),
+        document=dict(stored),
     )

@@ -231,8 +231,8 @@ def _by_configuration(candidates: Iterable[Candidate]) -> list[int]:
     Where the budget ends, as many as possible then have been checked at every size.
     """
     together: dict[tuple[str, str], list[int]] = {}
-    for one in candidates:
-        together.setdefault(one.configuration, []).append(one.index)
+    for candidate in candidates:
+        together.setdefault(candidate.configuration, []).append(candidate.index)
     return [index for indices in together.values() for index in indices]
 
 

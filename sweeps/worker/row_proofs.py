@@ -35,11 +35,11 @@ class RowProofs:
             return row
         try:
             async with asyncio.timeout(self._run.budget_left_s):
-                found = await self._proof(row.index, kernel, made, self._run.job.contract)
+                proof = await self._proof(row.index, kernel, made, self._run.job.contract)
         except TimeoutError:
             self._run.budget_ended = True
-            found = RowProof(None, BUDGET_OVER)
-        return with_proof(row, found)
+            proof = RowProof(None, BUDGET_OVER)
+        return with_proof(row, proof)
 
     async def _proof(
         self,
@@ -70,6 +70,10 @@ class RowProofs:
 
 def _key(sweep_id: str, made: Compilation) -> str:
     """Return the id of a proof, the same for every attempt at the sweep."""
-    compiled = [(one.name, one.value) for one in made.parameters if one.role != "runtime"]
+    compiled = [
+        (parameter.name, parameter.value)
+        for parameter in made.parameters
+        if parameter.role != "runtime"
+    ]
     parts = [sweep_id, made.artifacts[_TTIR].digest, compiled]
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]

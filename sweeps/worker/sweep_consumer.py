@@ -170,13 +170,13 @@ async def compile_variants(run: SweepRun) -> None:
                 continue
             # in a thread: a thousand sources take a while to hash
             wanted, refused = await asyncio.to_thread(_resolved, run, some)
-            hits = await asyncio.gather(*(run.hit(one.job.key) for one in wanted))
+            hits = await asyncio.gather(*(run.hit(variant.job.key) for variant in wanted))
             if not asks_more:
                 refused += await asyncio.to_thread(_hit_rows, wanted, hits)
             await run.write(refused)
-            for one, hit in zip(wanted, hits, strict=True):
+            for variant, hit in zip(wanted, hits, strict=True):
                 if hit is None or asks_more:
-                    await under_way.begin(partial(_finish, run, proofs, one, hit))
+                    await under_way.begin(partial(_finish, run, proofs, variant, hit))
 
 
 async def _finish(run: SweepRun, proofs: RowProofs, wanted: _Wanted, hit: bytes | None) -> None:
@@ -224,8 +224,8 @@ def compile_job_of(run: SweepRun, variant: Variant) -> CompileJob:
 
 def _hit_rows(wanted: Sequence[_Wanted], hits: Sequence[bytes | None]) -> list[SweepRow]:
     rows = []
-    for one, record in zip(wanted, hits, strict=True):
+    for variants, record in zip(wanted, hits, strict=True):
         if record is not None:
             made = read_stored(Compilation, record)
-            rows += [compiled_row(variant, made, "hit") for variant in one.variants]
+            rows += [compiled_row(variant, made, "hit") for variant in variants.variants]
     return rows

@@ -114,8 +114,8 @@ def running_line(stderr: bytes) -> Span | None:
 def _timed_out(began: str, span: Span, job: CompileJob) -> CompilationFailed:
     detail = f"{began}, at {span.file}:{span.line}. Move work out of module level."
     shown = excerpt(job.texts.get(span.file, "").split("\n"), span)
-    found = diagnostic("error", "frontend", detail, span=span, excerpt=shown)
-    return CompilationFailed("compile_timeout", detail, [found])
+    error = diagnostic("error", "frontend", detail, span=span, excerpt=shown)
+    return CompilationFailed("compile_timeout", detail, [error])
 
 
 def violation_of(outcome: ChildOutcome) -> str | None:
@@ -206,13 +206,13 @@ def _crash(stage: str, outcome: ChildOutcome, logged: Sequence[Diagnostic]) -> C
     if b"bad_alloc" in outcome.stderr:
         detail = f"The compiler ran out of memory in stage {stage}; smaller tiles need less."
         return CompilationFailed("memory_exceeded", detail, [_diagnostic(stage, detail)])
-    found = _with_errors(logged)
-    why = f": {found[0].message}" if found else ""
+    errors = _with_errors(logged)
+    why = f": {errors[0].message}" if errors else ""
     detail = (
         f"Triton's compiler crashed ({signal_name(outcome)}) in stage {stage}{why}. "
         "The earlier stages are kept. Try another target or another version of Triton."
     )
-    return CompilationFailed("compiler_crashed", detail, found or [_diagnostic(stage, detail)])
+    return CompilationFailed("compiler_crashed", detail, errors or [_diagnostic(stage, detail)])
 
 
 def signal_name(outcome: ChildOutcome) -> str:

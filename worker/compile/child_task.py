@@ -137,14 +137,14 @@ class ChildTasks:
         log = LogOrder(stage=stage, files=self.job.texts, ir=searched)
         ended = await carry_out(self.pool, log, run.outcome.stderr, deadline_s=LOG_DEADLINE_S)
         try:
-            found = read_run(ended, _read_log).report
+            report = read_run(ended, _read_log).report
         except Malformed as error:
             logger.warning("the log of %s was not read: %s", self.job.key, error)
             return []
-        if found is None:
+        if report is None:
             logger.warning("the log of %s was not read: %s", self.job.key, ended.detail)
             return []
-        return found.diagnostics
+        return report.diagnostics
 
 
 async def carry_out(

@@ -359,10 +359,10 @@ async def _autotune_cache_order_of(
     asked = AutotunedSource(
         request.source, request.files, kernel, request.target_name, request.module, request.absent
     )
-    found = await read_autotuner(pool, asked)
-    if isinstance(found, AutotuneReading):
-        return autotune_cache_order(found, job.tuned, job.compilation.options)
-    why = found.failure.message if found.failure is not None else str(found.outcome.ending)
+    reading = await read_autotuner(pool, asked)
+    if isinstance(reading, AutotuneReading):
+        return autotune_cache_order(reading, job.tuned, job.compilation.options)
+    why = reading.failure.message if reading.failure is not None else str(reading.outcome.ending)
     raise NotCacheable(f"the autotuner cannot be read: {why}")
 
 
@@ -382,7 +382,7 @@ async def _diff_order_of(job: DeriveJob, blobs: Blobs) -> tuple[DiffOrder, dict[
         (job.compilation, job.compile_job, compared.sass_of_first),
         (compared.compilation, compared.compile_job, compared.sass),
     )
-    found = [
+    parts_of_sides = [
         await _parts(compilation, request, sass, compared.stages, blobs)
         for compilation, request, sass in sides
     ]
@@ -391,10 +391,10 @@ async def _diff_order_of(job: DeriveJob, blobs: Blobs) -> tuple[DiffOrder, dict[
             record=compilation.model_dump(mode="json", exclude={*_OF_NO_DIFF}),
             sizes={name: len(data) for name, data in parts.items()},
         )
-        for (compilation, _, _), parts in zip(sides, found, strict=True)
+        for (compilation, _, _), parts in zip(sides, parts_of_sides, strict=True)
     )
-    body = {f"a/{name}": data for name, data in found[0].items()}
-    body |= {f"b/{name}": data for name, data in found[1].items()}
+    body = {f"a/{name}": data for name, data in parts_of_sides[0].items()}
+    body |= {f"b/{name}": data for name, data in parts_of_sides[1].items()}
     return DiffOrder(a=a, b=b, compared=list(compared.stages)), body
 
 

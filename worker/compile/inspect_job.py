@@ -126,16 +126,18 @@ def _inspection(run: ChildRun[InspectReport]) -> Inspection:
     return _ended("Reading the source", run.outcome)
 
 
-def _with_autotuner(inspection: Inspection, found: AutotuneReading | UnreadAutotuner) -> Inspection:
-    if isinstance(found, AutotuneReading):
-        return inspection.model_copy(update={"autotune": found})
-    if found.failure is not None:
-        failure = found.failure
+def _with_autotuner(
+    inspection: Inspection, reading: AutotuneReading | UnreadAutotuner
+) -> Inspection:
+    if isinstance(reading, AutotuneReading):
+        return inspection.model_copy(update={"autotune": reading})
+    if reading.failure is not None:
+        failure = reading.failure
         return _failed(failure.slug, failure.message, failure.diagnostics, failure.needs)
-    violation = violation_of(found.outcome)
+    violation = violation_of(reading.outcome)
     if violation is not None:
         return _failed("sandbox_violation", violation, [])
-    return _ended("Executing the source", found.outcome)
+    return _ended("Executing the source", reading.outcome)
 
 
 def _ended(what: str, outcome: ChildOutcome) -> Inspection:

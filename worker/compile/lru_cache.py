@@ -24,8 +24,8 @@ class LRUCache(Generic[_Value]):
 
     def get(self, key: str) -> _Value | None:
         """Return the value under `key`, now the most recently used."""
-        found = self._sized.get(key)
-        return None if found is None else found[0]
+        entry = self._sized.get(key)
+        return None if entry is None else entry[0]
 
     def put(self, key: str, value: _Value, size_bytes: int) -> None:
         """Keep `value` unless it is larger than the cache; drop the least recently used ones."""

@@ -59,11 +59,13 @@ def kept_diagnostics(reported: Sequence[Diagnostic], children: int = 1) -> list[
     """
     kept: list[Diagnostic] = []
     left_chars = _DIAGNOSTICS_CHARS * children
-    for one in map(_clipped_diagnostic, reported[: _MAX_DIAGNOSTICS * children]):
-        left_chars -= sum(map(len, filter(None, (one.message, one.hint, one.file, one.excerpt))))
+    for item in map(_clipped_diagnostic, reported[: _MAX_DIAGNOSTICS * children]):
+        left_chars -= sum(
+            map(len, filter(None, (item.message, item.hint, item.file, item.excerpt)))
+        )
         if left_chars < 0:
             break
-        kept.append(one)
+        kept.append(item)
     if len(kept) == len(reported):
         return kept
     message = f"{len(reported) - len(kept)} more messages were not kept."

@@ -65,7 +65,7 @@ class Compared:
     def matches(self) -> list[bool]:
         """The result for each output with at least one compared element."""
         comparisons = [item.comparison for item in self.outputs.values() if item.comparison]
-        return [found.matches for found in comparisons if found.compared]
+        return [comparison.matches for comparison in comparisons if comparison.compared]
 
 
 async def compare(
@@ -149,8 +149,8 @@ def _compared(outcome: ChildOutcome, order: CompareOrder, expected: Expected | N
         for stage in outcome.stages
         if stage.name.startswith("tensor:")
     }
-    found = {name: item.downgrade for name, item in report.outputs.items()}
-    downgrades = {name: finding for name, finding in found.items() if finding is not None}
+    by_output = {name: item.downgrade for name, item in report.outputs.items()}
+    downgrades = {name: finding for name, finding in by_output.items() if finding is not None}
     return Compared(outputs, files, downgrades)
 
 

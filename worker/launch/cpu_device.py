@@ -252,8 +252,8 @@ def _take_ending(
 ) -> None:
     if outcome.ending is Ending.DEADLINE:
         checked = ", ".join(order.checks)
-        beside = f" With its checks ({checked}) it takes longer." if checked else ""
-        message = f"The run did not end within timeout_s = {timeout_s:g} s.{beside}"
+        slowed = f" With its checks ({checked}) it takes longer." if checked else ""
+        message = f"The run did not end within timeout_s = {timeout_s:g} s.{slowed}"
         result.end(RunEnding.TIMEOUT, message)
     elif _is_ours(outcome, order.profile):
         detail = f"The process for the kernel was lost ({outcome.detail}). Launch again."

@@ -192,8 +192,8 @@ class _LaunchRun:
             proof = await self._context.prove(self._job, self._deadline)
         except (DeadlinePassed, CallerBytesFull) as error:
             return {"state": "failed", "reason": str(error)}
-        found: dict[str, Any] = proof.model_dump(mode="json")
-        return found
+        document: dict[str, Any] = proof.model_dump(mode="json")
+        return document
 
     def _failed(self, problem: Problem) -> Launch:
         return new_launch(self._job, "failed", problem=problem)
@@ -241,7 +241,7 @@ def _not_proved(proof: Mapping[str, Any]) -> Finding | None:
         return None
     message = f"The proof that `checks` asks for is {verdict or 'missing'}, not proved"
     worst = min(
-        _unproved_answers(proof), key=lambda found: _WORST_FIRST.index(found[0]), default=None
+        _unproved_answers(proof), key=lambda answer: _WORST_FIRST.index(answer[0]), default=None
     )
     if worst is None:
         reason = proof.get("reason") or (proof.get("problem") or {}).get("detail")

@@ -93,9 +93,9 @@ class KernelIrs:
             self._cache.put(key, self._made[key], len(self._made[key].text) + _KIB)
         made = self._made[key]
         if job.ir is not None:
-            given = run.bound.arguments
-            names = names_as_given(made.parameters, given)
-            made = replace(made, parameters=names, hints=as_given(made.hints, given))
+            arguments = run.bound.arguments
+            names = names_as_given(made.parameters, arguments)
+            made = replace(made, parameters=names, hints=as_given(made.hints, arguments))
         if made.hints:
             check_hints(made.hints, run.bound)
         return made
@@ -247,5 +247,5 @@ def _check_posted_runs_on_cpu(ir: IrText) -> None:
 
 
 def _needs_gpu(message: str, file: str, line: int) -> CompilationFailed:
-    found = diagnostic("error", "frontend", message)
-    return CompilationFailed(NEEDS_GPU, message, [replace(found, file=file, line=line)])
+    error = diagnostic("error", "frontend", message)
+    return CompilationFailed(NEEDS_GPU, message, [replace(error, file=file, line=line)])

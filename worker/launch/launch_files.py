@@ -51,13 +51,13 @@ class LaunchFiles:
         if len(self._stdout) < MAX_STDOUT_CHARS:
             self._stdout += clipped(text, MAX_STDOUT_CHARS - len(self._stdout))
 
-    def bound_findings(self, found: Sequence[Finding]) -> list[Finding]:
+    def bound_findings(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings of one case that there is room for, and how many are left out."""
         answered: list[Finding] = []
-        for number, finding in enumerate(found):
+        for number, finding in enumerate(findings):
             if self._findings_left <= 0 or self._finding_chars_left <= 0:
                 if number >= FINDINGS_OF_ANY_CASE:
-                    missing = f"{len(found) - number} more findings were not kept."
+                    missing = f"{len(findings) - number} more findings were not kept."
                     return [*answered, Finding(kind="warning", message=missing)]
                 short = clipped(finding.message, SHORT_MESSAGE_CHARS)
                 finding = replace(finding, message=short)

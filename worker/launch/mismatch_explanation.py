@@ -59,7 +59,7 @@ def _scale(summary: Summary | None) -> float:
     if summary is None:
         return 0.0
     return max(
-        (abs(float(one)) for one in (summary.min, summary.max) if one is not None), default=0
+        (abs(float(bound)) for bound in (summary.min, summary.max) if bound is not None), default=0
     )
 
 

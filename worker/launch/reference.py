@@ -106,12 +106,12 @@ class References:
         key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
         if self._kept is None or key is None or doubt is not None or not keep:
             return await self._calculate(None, pool, reference, run, timeout_s, deadline, doubt)
-        if (found := await self._find(key, run)) is not None:
-            return found
+        if (expected := await self._find(key, run)) is not None:
+            return expected
         with self._yield_slot():
             waited = await self._kept.wait_for_other(key, deadline.limit_s(timeout_s))
-        if waited and (found := await self._find(key, run)) is not None:
-            return found
+        if waited and (expected := await self._find(key, run)) is not None:
+            return expected
         with self._kept.calculating(key):
             return await self._calculate(key, pool, reference, run, timeout_s, deadline)
 

@@ -42,8 +42,12 @@ class PreparedRun:
     def needed_bytes(self) -> int:
         """An upper estimate of uploads, outputs, outputs of a timed run, and expected outputs."""
         allocations = self.bound.allocations
-        uploaded = [one for one in allocations if one.init and one.init["kind"] == "tensor"]
-        inputs = sum(one.elements * ITEM_BYTES[one.dtype] for one in uploaded)
+        uploaded = [
+            allocation
+            for allocation in allocations
+            if allocation.init and allocation.init["kind"] == "tensor"
+        ]
+        inputs = sum(allocation.elements * ITEM_BYTES[allocation.dtype] for allocation in uploaded)
         return inputs + 4 * self.output_bytes
 
 

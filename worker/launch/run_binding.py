@@ -29,12 +29,14 @@ def bind(
     """
     named = _by_name(facts, job.specialization)
     typed = {name: item for name, item in named.items() if not item.is_constexpr}
-    given = {name: item for name, item in named.items() if item.is_constexpr}
+    constants = {name: item for name, item in named.items() if item.is_constexpr}
     if typed:
-        check_hints(typed, select(arguments, arguments.arguments.keys() - given), complete=False)
+        check_hints(
+            typed, select(arguments, arguments.arguments.keys() - constants), complete=False
+        )
         arguments = _with_ones(arguments, typed)
     parameters = [parameter.model_dump() for parameter in facts.parameters]
-    inferred = infer(facts.name, parameters, arguments, given)
+    inferred = infer(facts.name, parameters, arguments, constants)
     constexprs = _constexprs(facts, inferred.specialization)
     bound = _apply_types(inferred.arguments, inferred.specialization.named | typed, constexprs)
     values = values_for_grid(bound, constexprs) | {NUM_SMS: num_sms}

@@ -95,7 +95,7 @@ class StoredReferences:
         if not self._store.has_room_for(answer.size_bytes):
             return
         self._unwritten[key] = answer
-        if sum(one.size_bytes for one in self._unwritten.values()) > MAX_UNWRITTEN_BYTES:
+        if sum(waiting.size_bytes for waiting in self._unwritten.values()) > MAX_UNWRITTEN_BYTES:
             await self.write()
 
     async def write(self) -> None:

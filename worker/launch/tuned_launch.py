@@ -107,7 +107,9 @@ class TunedLaunch:
             restore_value=reading.restore_value,
         )
         ran = await self.cases.run_tuned(first, order)
-        return next((found for found in ran.findings if found.kind == TUNING_SIDE_EFFECT), None)
+        return next(
+            (finding for finding in ran.findings if finding.kind == TUNING_SIDE_EFFECT), None
+        )
 
     async def _with_configurations(
         self, first: Case, result: CaseResult, reading: AutotuneReading, time: Deadline
@@ -116,8 +118,8 @@ class TunedLaunch:
         if reading.heuristics or set(PRUNING_HOOKS) & set(reading.hooks):
             return result
         async for config, tried in self._tried(first, reading, time):
-            found = _wrong(tried, f"{_text(config)} of {reading.kernel}")
-            if not found:
+            findings = _wrong(tried, f"{_text(config)} of {reading.kernel}")
+            if not findings:
                 continue
             if not first.grid.names & config.values.keys():
                 message = (
@@ -127,7 +129,7 @@ class TunedLaunch:
                 )
                 return _with(result, Finding(kind=WARNING, message=message))
             verdict = tried.verdict or Verdict.MISMATCH
-            return amended(result, verdict=verdict, findings=[*result.findings, *found])
+            return amended(result, verdict=verdict, findings=[*result.findings, *findings])
         return result
 
     async def _tried(
@@ -161,12 +163,12 @@ class TunedLaunch:
             cases.close()
 
 
-def _with(result: CaseResult, found: Finding | None) -> CaseResult:
+def _with(result: CaseResult, finding: Finding | None) -> CaseResult:
     """Return the result with one finding more, None: as it is."""
-    if found is None:
+    if finding is None:
         return result
-    verdict = Verdict.MISMATCH if found.kind == TUNING_SIDE_EFFECT else result.verdict
-    return amended(result, verdict=verdict, findings=[*result.findings, found])
+    verdict = Verdict.MISMATCH if finding.kind == TUNING_SIDE_EFFECT else result.verdict
+    return amended(result, verdict=verdict, findings=[*result.findings, finding])
 
 
 def _wrong(tried: CaseResult, words: str) -> list[Finding]:
@@ -182,27 +184,27 @@ def _wrong(tried: CaseResult, words: str) -> list[Finding]:
         return [Finding(kind=WRONG_CONFIGURATION, message=message)]
     if tried.verdict in GOOD | _OF_THE_DEVICE:
         return []
-    found = [
+    findings = [
         replace(each, message=f"With {words}: {each.message}")
         for each in tried.findings
         if each.kind != WARNING
     ]
     if tried.verdict is not Verdict.MISMATCH:
-        return found
+        return findings
     message = (
         f"With {words}, the outputs do not match the reference, and with the launch's constants "
         "they do. On a GPU, the autotuner may choose any configuration. Correct the kernel for "
         "this one, or remove it."
     )
-    return [Finding(kind=WRONG_CONFIGURATION, message=message), *found]
+    return [Finding(kind=WRONG_CONFIGURATION, message=message), *findings]
 
 
 def _with_constants(
     job: CompileJob, parameters: Collection[str], values: Mapping[str, Value]
 ) -> CompileJob:
     """Return `job` with these values of constexprs; `parameters` are the kernel's, in order."""
-    given = job.specialization
-    named = given.named | dict(zip(parameters, given.positional, strict=False))
+    specialization = job.specialization
+    named = specialization.named | dict(zip(parameters, specialization.positional, strict=False))
     named |= {
         name: SpecializedParameter(value=value, is_constexpr=True) for name, value in values.items()
     }

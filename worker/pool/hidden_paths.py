@@ -124,11 +124,11 @@ class HiddenPaths:
 
     def _of(self, path: str) -> str | None:
         """Return what is shown in place of a text, None for one without our paths."""
-        found = path
+        hidden = path
         for root, shown in self._shown:
-            if root in found:
-                found = found.replace(root, shown)
-        return None if found == path else found
+            if root in hidden:
+                hidden = hidden.replace(root, shown)
+        return None if hidden == path else hidden
 
 
 def _make(changes: Iterable[_Change]) -> None:

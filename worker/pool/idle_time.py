@@ -66,8 +66,8 @@ class IdleTime:
         self._timer = None
         if self._jobs or self._preparing is not None:
             return
-        found = (next_child() for next_child in self._pools)
-        self._preparing = next((child for child in found if child is not None), None)
+        children = (next_child() for next_child in self._pools)
+        self._preparing = next((child for child in children if child is not None), None)
         if self._preparing is not None:
             self._preparing.prewarm(self._prepare_next)
 

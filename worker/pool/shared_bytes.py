@@ -120,6 +120,6 @@ def _check(descriptor: int, size_bytes: int) -> None:
         raise NotSealed("a descriptor that is not memory that can be sealed") from None
     if seals & _SEALS != _SEALS:
         raise NotSealed("shared memory that can still be changed")
-    found = os.fstat(descriptor).st_size
-    if found != size_bytes:
-        raise NotSealed(f"shared memory of {found} bytes, not the {size_bytes} announced")
+    size = os.fstat(descriptor).st_size
+    if size != size_bytes:
+        raise NotSealed(f"shared memory of {size} bytes, not the {size_bytes} announced")

@@ -121,16 +121,16 @@ class ForkServer:
         """
         while True:
             try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return
-            if found is None:
+            if ended is None:
                 return
-            order = self._orders.pop(found.si_pid, None)
-            self._slots.pop(found.si_pid, None)
+            order = self._orders.pop(ended.si_pid, None)
+            self._slots.pop(ended.si_pid, None)
             if order is not None:
-                _kill_group(found.si_pid)
-            _, status, usage = os.wait4(found.si_pid, 0)
+                _kill_group(ended.si_pid)
+            _, status, usage = os.wait4(ended.si_pid, 0)
             if order is not None:
                 gone = {
                     "gone": order,

@@ -112,14 +112,14 @@ def with_optional(
             root = above(empty_root.make())
         except OSError as error:
             why = str(error)
-    profiles = {name: one.profile for name, one in prepared.items()}
-    made, absent = optional_layers.found(profiles, own_pid, root, why)
+    profiles = {name: group.profile for name, group in prepared.items()}
+    made, absent = optional_layers.available(profiles, own_pid, root, why)
     layers = {
-        optional_layers.SCORE: [name for name, one in made.items() if one.score],
-        optional_layers.ROOT: [name for name, one in made.items() if one.root is not None],
-        optional_layers.USER: [name for name, one in made.items() if one.user is not None],
+        optional_layers.SCORE: [name for name, layers in made.items() if layers.score],
+        optional_layers.ROOT: [name for name, layers in made.items() if layers.root is not None],
+        optional_layers.USER: [name for name, layers in made.items() if layers.user is not None],
     }
-    with_optional = {name: replace(one, optional=made[name]) for name, one in prepared.items()}
+    with_optional = {name: replace(group, optional=made[name]) for name, group in prepared.items()}
     return with_optional, layers, absent
 
 

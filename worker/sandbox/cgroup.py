@@ -99,15 +99,15 @@ def _name() -> str:
 def _hierarchies(root: Path) -> dict[str, Path]:
     """Return this process's own group in each hierarchy, by controller; "" is the unified one."""
     mounts = dict(_mounts(root))
-    found = {}
+    folders = {}
     for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
             if controller in mounts:
                 top, mounted = mounts[controller]
                 inside = path.removeprefix(mounted if mounted != "/" else "")
-                found[controller] = root / top.lstrip("/") / inside.lstrip("/")
-    return found
+                folders[controller] = root / top.lstrip("/") / inside.lstrip("/")
+    return folders
 
 
 def _mounts(root: Path) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -45,8 +45,8 @@ def _empty() -> None:
     libc.syscall(number if number is not None else -1, b".", b".")
     _call("umount2", b".", _DETACH)
     libc.mount(None, "/", None, _REMOUNT | _READ_ONLY | _LOCKED, None)
-    if found := list(Path("/").iterdir()):
-        raise OSError(0, f"the empty root holds {found[0]}")
+    if entries := list(Path("/").iterdir()):
+        raise OSError(0, f"the empty root holds {entries[0]}")
 
 
 def enter(namespace: int) -> None:

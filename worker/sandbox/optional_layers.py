@@ -54,7 +54,7 @@ def become(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def found(
+def available(
     profiles: Mapping[str, SandboxProfile], zygote_pid: int, root: int | None, why_no_root: str
 ) -> tuple[dict[str, OptionalLayers], dict[str, str]]:
     """Return the layers that children of each profile can enter, and why others do not work."""
@@ -64,8 +64,8 @@ def found(
     if user is None:
         absent[USER] = "the worker is not root"
     groups: dict[tuple[bool, bool], list[str]] = {}
-    for name, one in profiles.items():
-        groups.setdefault((one.may_open, one.may_run_tools), []).append(name)
+    for name, profile in profiles.items():
+        groups.setdefault((profile.may_open, profile.may_run_tools), []).append(name)
     for (may_open, _), alike in groups.items():
         wanted = OptionalLayers(None if may_open else root, user, score=True)
         works, reasons = tried(profiles[alike[0]], wanted)

@@ -106,8 +106,8 @@ def file_rules(profile: SandboxProfile) -> list[tuple[str, int]]:
 
 
 def _triton_root() -> Path | None:
-    found = importlib.util.find_spec("triton")
-    return Path(found.origin).parent if found is not None and found.origin else None
+    spec = importlib.util.find_spec("triton")
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
 def _tools() -> list[Path]:

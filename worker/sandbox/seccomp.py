@@ -98,7 +98,9 @@ def _answers(*, may_clone: bool) -> dict[str, list[Instruction]]:
 
 def _own_descriptors_only() -> list[Instruction]:
     """Return the body for fcntl: a command that is not plain is answered as an unknown one."""
-    known = [(EQUAL, len(_PLAIN_COMMANDS) - at, 0, one) for at, one in enumerate(_PLAIN_COMMANDS)]
+    known = [
+        (EQUAL, len(_PLAIN_COMMANDS) - at, 0, command) for at, command in enumerate(_PLAIN_COMMANDS)
+    ]
     return [argument(1), *known, refuse(errno.EINVAL), PERMIT]
 
 

@@ -99,7 +99,7 @@ IN_OPENAPI = {
 """Docstrings that are part of the API's description."""
 NO_NAMES = {"beside", "found", "given", "mended", "one", "said"}
 """Words that name nothing: a variable or parameter has the noun for what it holds."""
-NAMES_IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store")
+NAMES_IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store", "sweeps", "worker")
 """Packages without such names; add one when it is."""
 READ_BY_PROGRAMS = [
     # copied into the artifact `numpy`

@@ -42,11 +42,12 @@ class Contents:
             self.outputs = [leaf for leaf in self._leaves if leaf.output]
             named = {(leaf.allocation, leaf.name): leaf for leaf in self._leaves}
             self._layouts = [
-                named.get((index, one["name"])) for index, one in enumerate(job.allocations)
+                named.get((index, allocation["name"]))
+                for index, allocation in enumerate(job.allocations)
             ]
             self.keys = [
-                content_key(one, layout)
-                for one, layout in zip(job.allocations, self._layouts, strict=True)
+                content_key(allocation, layout)
+                for allocation, layout in zip(job.allocations, self._layouts, strict=True)
             ]
             """Cache keys of the initial contents; None for contents that must not be cached."""
         except (ValueError, KeyError, TypeError) as error:
@@ -96,7 +97,9 @@ class Contents:
     @property
     def written(self) -> set[int]:
         """The allocations that the kernel may write to."""
-        declared = {index for index, one in enumerate(self._allocations) if one["output"]}
+        declared = {
+            index for index, allocation in enumerate(self._allocations) if allocation["output"]
+        }
         return declared | {leaf.allocation for leaf in self.outputs}
 
     def elements(self, leaf: Leaf, memory: Bytes) -> bytes:
@@ -114,14 +117,14 @@ class Contents:
 
         The result omits outputs without such elements.
         """
-        found = {}
+        flags_by_name = {}
         for leaf in self.outputs:
             if self.is_poisoned(leaf.allocation):
                 elements = np.frombuffer(outputs[leaf.name], self._kinds[leaf.allocation])
                 flags = unwritten(elements, other=other)
                 if flags.any():
-                    found[leaf.name] = flags
-        return found
+                    flags_by_name[leaf.name] = flags
+        return flags_by_name
 
     def surely_unwritten(self, outputs: Outputs) -> dict[str, Flags]:
         """Return the same from one run, for outputs whose poison no computation produces.
@@ -129,8 +132,10 @@ class Contents:
         That poison is a NaN with all bits set. Integers and fp8 may equal their poison by chance.
         """
         kinds = {leaf.name: self._kinds[leaf.allocation] for leaf in self.outputs}
-        sure = {name for name, one in kinds.items() if one.kind not in "iub" and one.itemsize > 1}
-        return {name: one for name, one in self.unwritten(outputs).items() if name in sure}
+        sure = {
+            name for name, dtype in kinds.items() if dtype.kind not in "iub" and dtype.itemsize > 1
+        }
+        return {name: flags for name, flags in self.unwritten(outputs).items() if name in sure}
 
     def is_plain_byte(self, name: str) -> bool:
         """Return True if an output has 1-byte integers, which often equal the poison."""
@@ -157,8 +162,8 @@ class Contents:
         """Return the finding of a write to the red zones of an allocation."""
         name = self._allocations[allocation]["name"]
         element = at_byte // self._kinds[allocation].itemsize
-        found = [leaf for leaf in self._leaves if leaf.allocation == allocation]
-        named = [leaf for leaf in found if leaf.name == name] or found
+        leaves = [leaf for leaf in self._leaves if leaf.allocation == allocation]
+        named = [leaf for leaf in leaves if leaf.name == name] or leaves
         held = int(self._allocations[allocation]["elements"])
         where = "past its end" if element >= held else "before its start"
         count = element - held + 1 if element >= held else -element
@@ -207,7 +212,7 @@ def missing_of(
     if not suspects:
         return {}
     if run_again is None:
-        return {name: one for name, one in suspects.items() if not contents.is_plain_byte(name)}
+        return {name: flags for name, flags in suspects.items() if not contents.is_plain_byte(name)}
     again = contents.unwritten(run_again(), other=True)
     both = {name: suspects[name] & again[name] for name in suspects.keys() & again.keys()}
     return {name: flags for name, flags in both.items() if flags.any()}
@@ -220,9 +225,9 @@ def missing_later(
 
     An element that the first run wrote with the value of the poison counts as written again.
     """
-    before, found = contents.unwritten(first), {}
+    before, unwritten_later = contents.unwritten(first), {}
     for name, flags in contents.unwritten(later).items():
         known = before.get(name, np.False_) & ~missing.get(name, np.zeros_like(flags))
         if (flags & ~known).any():
-            found[name] = flags & ~known
-    return found
+            unwritten_later[name] = flags & ~known
+    return unwritten_later

@@ -125,7 +125,7 @@ class DeviceRun:
             result["module_state"] = self._state.report()
         names = [str(self._job.allocations[index]["name"]) for index in sorted(self._modified)]
         result["modified_inputs"] = names
-        result["findings"] = [asdict(one) for one in self._findings]
+        result["findings"] = [asdict(finding) for finding in self._findings]
         return result
 
     def _run(self, kernel: LoadedKernel) -> None:
@@ -141,14 +141,17 @@ class DeviceRun:
             for index, first in enumerate(firsts)
             if first is not None and first.size_bytes and index not in self._contents.written
         }
-        unknown = [index for index, one in known.items() if one is None]
+        unknown = [index for index, digest in known.items() if digest is None]
         measured = self._buffers.inspect(unknown).inputs if unknown else {}
-        return {index: one if one is not None else measured[index] for index, one in known.items()}
+        return {
+            index: digest if digest is not None else measured[index]
+            for index, digest in known.items()
+        }
 
     def _checks_of_copies(self) -> list[MemoryCheck]:
         """Ask for the digests of the copies of the first run's memory: no run may change them."""
         checks = self._context.checks
-        return [checks.digest_of(one.address, one.size_bytes) for one in self._copies.values()]
+        return [checks.digest_of(copy.address, copy.size_bytes) for copy in self._copies.values()]
 
     def _inspect(
         self, buffers: Buffers, but: Collection[int] = (), further: Sequence[MemoryCheck] = ()
@@ -157,12 +160,12 @@ class DeviceRun:
 
         Allocations of `but` hold other values than at first.
         """
-        watched = {index: one for index, one in self._watched.items() if index not in but}
+        watched = {index: digest for index, digest in self._watched.items() if index not in but}
         inspection = buffers.inspect(list(watched), further)
         if inspection.is_damaged:
             self._findings += buffers.damages()
-        found = inspection.inputs
-        self._modified |= {index for index in watched if found[index] != watched[index]}
+        digests = inspection.inputs
+        self._modified |= {index for index in watched if digests[index] != watched[index]}
         return inspection
 
     @property
@@ -200,23 +203,25 @@ class DeviceRun:
 
     def _again(self, kernel: LoadedKernel, first: Digests) -> dict[str, Any]:
         """Run for determinism and timing, where asked; outputs must come out the same."""
-        found: dict[str, Any] = {"digest": first}
-        found |= {"differing": None, "timing": None}
+        outcome: dict[str, Any] = {"digest": first}
+        outcome |= {"differing": None, "timing": None}
         if self._findings or not (self._job.determinism or self._job.timing):
-            return found
+            return outcome
         initial = self._initial
         if self._job.determinism:
             with self._stage("again"), _faults():
                 initial.restore(self._buffers)
                 self._run(kernel)
                 again = digests_of(self._contents, self._buffers)
-                found["differing"] = [name for name, one in first.items() if again[name] != one]
+                outcome["differing"] = [
+                    name for name, digest in first.items() if again[name] != digest
+                ]
         if self._job.timing is not None and not kernel.empty:
-            before = found["differing"]
-            found |= self._time(kernel, initial, self._job.timing)
+            before = outcome["differing"]
+            outcome |= self._time(kernel, initial, self._job.timing)
             if before is not None:
-                found["differing"] = sorted({*before, *(found["differing"] or [])})
-        return found
+                outcome["differing"] = sorted({*before, *(outcome["differing"] or [])})
+        return outcome
 
     def _time(
         self, kernel: LoadedKernel, initial: InitialContents, order: TimingOrder
@@ -251,10 +256,10 @@ class DeviceRun:
         if inspection.further != self._copied:
             self._findings.append(wrote_to_copies())
         self._modified |= runs.modified
-        found = runs.report(timed)
-        if found is None:
+        reported = runs.report(timed)
+        if reported is None:
             return {}
-        report, left = found
+        report, left = reported
         first = FirstRun(self._first_elements, self._missing)
         names = send_iterations(self._send, self._contents, first, report, left)
         return report.to_json() | {"differing": None if runs.random else sorted(names)}

@@ -42,8 +42,8 @@ class Buffers:
         self._uniform = context.uniform
         self._contents = contents
         self.blocks = [
-            self._memory.take(size, int(one["align_bytes"]), is_argument=True)
-            for one, size in zip(job.allocations, contents.sizes_bytes, strict=True)
+            self._memory.take(size, int(allocation["align_bytes"]), is_argument=True)
+            for allocation, size in zip(job.allocations, contents.sizes_bytes, strict=True)
         ]
         self._scratch: list[GuardedBlock] = []
         scratch = scratch_of(job, self._take_scratch, self._memory.fill)
@@ -92,22 +92,24 @@ class Buffers:
 
         The same launch answers the `further` checks. Raises CudaError.
         """
-        zones = [filled(start, size, CANARY) for one in self.blocks for start, size in one.zones]
+        zones = [
+            filled(start, size, CANARY) for block in self.blocks for start, size in block.zones
+        ]
         poisons = [self._poison_of(leaf) for leaf in self._contents.outputs]
         whole = [leaf for leaf in self._contents.outputs if self._contents.is_whole(leaf)]
         digests = [
-            self._digest_of(index) for index in (*inputs, *(one.allocation for one in whole))
+            self._digest_of(index) for index in (*inputs, *(leaf.allocation for leaf in whole))
         ]
         marked = len(zones) + len(poisons)
         answers = self._checks.ask([*zones, *poisons, *digests, *further])
-        marks, found = answers[:marked], answers[marked : marked + len(digests)]
+        marks, digests_of_memory = answers[:marked], answers[marked : marked + len(digests)]
         return BufferReport(
             is_damaged=any(marks[: len(zones)]),
             may_be_unwritten=any(marks[len(zones) :]),
-            inputs=dict(zip(inputs, found, strict=False)),
+            inputs=dict(zip(inputs, digests_of_memory, strict=False)),
             outputs={
-                leaf.name: f"{one:016x}"
-                for leaf, one in zip(whole, found[len(inputs) :], strict=True)
+                leaf.name: f"{digest:016x}"
+                for leaf, digest in zip(whole, digests_of_memory[len(inputs) :], strict=True)
             },
             further=answers[marked + len(digests) :],
         )

@@ -46,8 +46,8 @@ def check_health(device: GpuDevice, memory: GuardedMemory) -> None:
         function, 1, 1, 1, _THREADS, 1, 1, 0, device.stream, parameters.address, 0
     )
     check(launched, "launching the health kernel")
-    found = memory.read(block.address, numbers.nbytes).view(np.uint32)
+    result = memory.read(block.address, numbers.nbytes).view(np.uint32)
     check(cu.cuModuleUnload(module), "unloading the health kernel")
     memory.scrub()
-    if not np.array_equal(found, numbers + _ADDED):
+    if not np.array_equal(result, numbers + _ADDED):
         raise JobFailed("device_error", f"the health kernel calculated wrongly on {device.name}")

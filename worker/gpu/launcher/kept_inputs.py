@@ -88,12 +88,12 @@ class KeptInputs:
         """
         self._used = {key for key in contents.keys if key is not None}
         try:
-            found = [self._content_of(contents, index) for index in range(len(contents.keys))]
+            kept = [self._content_of(contents, index) for index in range(len(contents.keys))]
         finally:
             for key in self._used:  # what was prepared may have come to be kept by another job
                 self._prepared.pop(key, None)
         self._shrink(self._budget.gpu_bytes)
-        return found
+        return kept
 
     def prepare(self, contents: Contents) -> None:
         """Make missing contents for the next job; safe on another thread.
@@ -170,14 +170,16 @@ class KeptInputs:
         assert made is not None
         if key is not None and self._budget.gpu_bytes < made.nbytes <= self._budget.host_bytes:
             self._on_host[key] = made
-            while sum(one.nbytes for one in self._on_host.values()) > self._budget.host_bytes:
+            while (
+                sum(content.nbytes for content in self._on_host.values()) > self._budget.host_bytes
+            ):
                 self._on_host.popitem(last=False)
         return made
 
     def _shrink(self, most_bytes: int) -> None:
         """Drop contents that this job does not use, until at most `most_bytes` are kept."""
         kept = sum(mapping.size_bytes for mapping, _ in self._on_gpu.values())
-        for key in [one for one in self._on_gpu if one not in self._used]:
+        for key in [unused for unused in self._on_gpu if unused not in self._used]:
             if kept <= most_bytes:
                 return
             mapping, _ = self._on_gpu.pop(key)

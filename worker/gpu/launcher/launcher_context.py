@@ -41,7 +41,9 @@ class LauncherContext:
             self.memory.write(block.address, number)
             self.memory.copy(block.address, blocks[0].address, block.size_bytes)
             self.memory.damage(block)
-        self.checks.ask([self.checks.digest_of(one.address, one.size_bytes) for one in blocks])
+        self.checks.ask(
+            [self.checks.digest_of(block.address, block.size_bytes) for block in blocks]
+        )
         self.uniform.prove(self.memory)
         self.memory.scrub()
 

@@ -92,8 +92,8 @@ def _bodies(own_pid: int, results: int) -> list[tuple[int | None, list[bpf.Instr
         bpf.argument(0), (bpf.EQUAL, 1, 0, 0), (bpf.EQUAL, 0, 1, own_pid), bpf.PERMIT, refused
     ]  # fmt: skip
     commands = [
-        (bpf.EQUAL, len(_SIGNALLING_COMMANDS) - at, 0, one)
-        for at, one in enumerate(_SIGNALLING_COMMANDS)
+        (bpf.EQUAL, len(_SIGNALLING_COMMANDS) - at, 0, command)
+        for at, command in enumerate(_SIGNALLING_COMMANDS)
     ]
     if_silent = [bpf.argument(1), *commands, bpf.PERMIT, refused]
     if_thread = [bpf.argument(0), (bpf.ANY_BIT, 0, 1, _CLONE_THREAD), bpf.PERMIT, refused]

@@ -135,25 +135,25 @@ def _opt_in(function: Any, abi: Abi, resources: dict[str, int]) -> None:
 
 def _attributes(abi: Abi) -> list[Any]:
     of = cu.CUlaunchAttributeID
-    found = []
+    attributes = []
     if abi.pdl:
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
         attribute.value.programmaticStreamSerializationAllowed = 1
-        found.append(attribute)
+        attributes.append(attribute)
     if abi.cooperative:
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         attribute.value.cooperative = 1
-        found.append(attribute)
+        attributes.append(attribute)
     if (cluster := abi.cluster[0]) != 1:
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
         dimension = attribute.value.clusterDim
         dimension.x, dimension.y, dimension.z = cluster, 1, 1
-        found.append(attribute)
+        attributes.append(attribute)
         attribute = _attribute(of.CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
         spread = cu.CUclusterSchedulingPolicy.CU_CLUSTER_SCHEDULING_POLICY_SPREAD
         attribute.value.clusterSchedulingPolicyPreference = spread
-        found.append(attribute)
-    return found
+        attributes.append(attribute)
+    return attributes
 
 
 def _attribute(kind: Any) -> Any:

@@ -94,13 +94,13 @@ class MemoryChecks:
 
     def _ask(self, checks: Sequence[MemoryCheck]) -> list[int]:
         rows = self._staged[: len(checks)]
-        rows[:] = [one.row for one in checks]
+        rows[:] = [check.row for check in checks]
         host, start = rows.ctypes.data, self._table
         uploaded = cu.cuMemcpyHtoDAsync(start, host, rows.nbytes, self._stream)
         check(uploaded, "writing what is asked")
         for first in range(0, len(checks), _MAX_IN_A_LAUNCH):
             some = checks[first : first + _MAX_IN_A_LAUNCH]
-            largest = max(one.size_bytes for one in some)
+            largest = max(check.size_bytes for check in some)
             blocks = max(1, min(-(-largest // _BLOCK_BYTES), self._most_blocks))
             self._launch(start + first * _ROW_BYTES, blocks, len(some))
         check(cu.cuMemcpyDtoHAsync(host, start, rows.nbytes, self._stream), "reading answers")

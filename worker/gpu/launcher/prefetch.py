@@ -41,10 +41,10 @@ class OrderPrefetch(threading.Thread):
 
     def next(self) -> frame.Frame | None:
         """Return the next order, when it is there; None at the end. Raises FrameError, OSError."""
-        found = self._read.get()
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        order = self._read.get()
+        if isinstance(order, BaseException):
+            raise order
+        return order
 
     def _prepare(self, order: frame.Frame) -> None:
         """Make inputs; errors of an order are reported at its turn."""

@@ -39,16 +39,16 @@ class RunOutputs:
     def elements(self) -> Outputs:
         """The elements of each; they live on when the outputs are released."""
         return {
-            name: one.content if isinstance(one, SharedOutput) else one
-            for name, one in self._held.items()
+            name: output.content if isinstance(output, SharedOutput) else output
+            for name, output in self._held.items()
         }
 
     def digests(self, inspection: BufferReport) -> Digests:
         """Return the GPU's digests, and those of outputs with gaps, which it does not take."""
         gapped = {
-            name: hashlib.sha256(one).hexdigest()
-            for name, one in self._held.items()
-            if isinstance(one, bytes) and name not in inspection.outputs
+            name: hashlib.sha256(output).hexdigest()
+            for name, output in self._held.items()
+            if isinstance(output, bytes) and name not in inspection.outputs
         }
         return inspection.outputs | gapped
 
@@ -59,9 +59,9 @@ class RunOutputs:
 
     def release(self) -> None:
         """Let go of the memory of outputs that are shared."""
-        for one in self._held.values():
-            if isinstance(one, SharedOutput):
-                one.close()
+        for output in self._held.values():
+            if isinstance(output, SharedOutput):
+                output.close()
         self._held = {}
 
 

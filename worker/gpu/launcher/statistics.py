@@ -50,7 +50,7 @@ class Statistics:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [round(one, 3) for one in value]
+        return [round(number, 3) for number in value]
     return round(value, 3) if isinstance(value, float) else value
 
 
@@ -122,7 +122,7 @@ def _std(samples: Sequence[float], mean: float) -> float:
     """Return the standard deviation of the sample (n - 1)."""
     if len(samples) < 2:
         return 0.0
-    return math.sqrt(math.fsum((one - mean) ** 2 for one in samples) / (len(samples) - 1))
+    return math.sqrt(math.fsum((sample - mean) ** 2 for sample in samples) / (len(samples) - 1))
 
 
 def _quantile(ordered: Sequence[float], part: float) -> float:

@@ -158,7 +158,9 @@ class Stopwatch:
             **summarise(plan.samples_us, order.min_repeats).to_dict(),
             "clock_mhz": seen.clock_mhz,
             "throttled": sorted(seen.throttled),
-            "samples_us": [round(one, 3) for one in plan.samples_us] if order.samples else None,
+            "samples_us": [round(sample, 3) for sample in plan.samples_us]
+            if order.samples
+            else None,
         }
 
     def _time_all(self, work: TimedWork, plan: Plan, seen: _Seen) -> None:

@@ -77,8 +77,8 @@ class Plan:
     def timed(self, samples_us: Sequence[float], span_ms: float) -> None:
         """Take note of timed runs."""
         self.samples_us += samples_us
-        for one in samples_us:
-            insort(self._ordered, one)
+        for sample in samples_us:
+            insort(self._ordered, sample)
         self._needed = iterations_needed(self._ordered)
         self.warmed_up(len(samples_us), span_ms)
 

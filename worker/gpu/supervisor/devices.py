@@ -41,8 +41,8 @@ async def find_devices(command: LauncherCommand, timeout_s: float = 60.0) -> lis
             await process.wait()
     if process.returncode != 0:
         raise NoDevices(errors.decode(errors="replace")[-2000:])
-    found: list[dict[str, Any]] = json.loads(output)
-    return found
+    listed: list[dict[str, Any]] = json.loads(output)
+    return listed
 
 
 def main() -> None:

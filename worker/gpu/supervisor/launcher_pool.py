@@ -172,8 +172,8 @@ class LauncherPool:
 
     def serves(self, caller: str) -> bool:
         """Return whether a launcher works for `caller`, or is idle and `caller` may take it."""
-        own = (one for one in self._living if one.caller == caller)
-        return any(one.alive for one in own) or self.waits_for(caller)
+        own = (launcher for launcher in self._living if launcher.caller == caller)
+        return any(launcher.alive for launcher in own) or self.waits_for(caller)
 
     def waits_for(self, caller: str) -> bool:
         """Return whether an idle launcher is one that `caller` may take."""

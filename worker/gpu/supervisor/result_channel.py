@@ -81,9 +81,9 @@ class ResultChannel:
         data, sent, flags, _ = self._ours.recvmsg(_READ_BYTES, room, _CLOSE_ON_EXEC)
         for level, kind, content in sent:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                found = array.array("i")
-                found.frombytes(content[: len(content) - len(content) % _DESCRIPTOR_BYTES])
-                self._descriptors.extend(found)
+                descriptors = array.array("i")
+                descriptors.frombytes(content[: len(content) - len(content) % _DESCRIPTOR_BYTES])
+                self._descriptors.extend(descriptors)
         if flags & socket.MSG_CTRUNC:
             raise frame.FrameError("more descriptors than are taken")
         return data

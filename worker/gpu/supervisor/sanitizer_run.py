@@ -142,5 +142,7 @@ def _read(answer: bytes, nonce: bytes, words: str) -> SanitizerReport:
         return SanitizerReport(
             incomplete=f"it stopped early ({words.strip()[-_LAST_WORDS_CHARS:]})"
         )
-    found = frames[0].header
-    return SanitizerReport(found["findings"], found["profile"], found["incomplete"], frames[0].body)
+    report = frames[0].header
+    return SanitizerReport(
+        report["findings"], report["profile"], report["incomplete"], frames[0].body
+    )

@@ -76,8 +76,8 @@ class FreshValues:
         random = iteration_seeds(job.allocations, order.seed, 0)
         self._random = {
             index: sizes[index]
-            for index, one in enumerate(job.allocations)
-            if one["name"] in random
+            for index, allocation in enumerate(job.allocations)
+            if allocation["name"] in random
         }
         self._left = {index: sizes[index] for index in timed.first}
         self._slots = self._make_slots()
@@ -268,14 +268,14 @@ class FreshValues:
     def _choose(self, slot: int, rerun: Tally, first: Tally) -> None:
         iteration = self._repeats + slot
         self._differing += rerun.differing_bytes > 0
-        found = TimedIteration(
+        timed = TimedIteration(
             iteration,
             iteration_seeds(self._job.allocations, self._order.seed, iteration),
             differing_bytes=rerun.differing_bytes,
             left_bytes=first.left_bytes,
             equals_first=not first.differing_bytes,
         )
-        for place in self._selection.offer(found):
+        for place in self._selection.offer(timed):
             for index, block in self._copies[place].items():
                 self._memory.copy(block.address, self._slots[slot].left[index], block.size_bytes)
 

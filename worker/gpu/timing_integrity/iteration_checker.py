@@ -112,7 +112,7 @@ class IterationChecker:
                     left_bytes=tally.left_bytes,
                 ),
             )
-        differing = sum(one.differing_bytes > 0 for one in tallies[before:])
+        differing = sum(tally.differing_bytes > 0 for tally in tallies[before:])
         return IterationsReport(timed, differing, sent)
 
 

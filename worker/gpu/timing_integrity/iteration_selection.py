@@ -33,13 +33,13 @@ class IterationSelection:
     @property
     def chosen(self) -> dict[int, TimedIteration]:
         """The chosen runs by place, none of them twice, those drawn by chance first."""
-        found: dict[int, TimedIteration] = {}
+        iterations: dict[int, TimedIteration] = {}
         known: set[int] = set()
         for place, iteration in enumerate(self._places):
             if iteration is not None and iteration.repeat not in known:
                 known.add(iteration.repeat)
-                found[place] = iteration
-        return found
+                iterations[place] = iteration
+        return iterations
 
     def _by_chance(self) -> list[int]:
         """Return a place so that each run is drawn with the same probability in the end."""

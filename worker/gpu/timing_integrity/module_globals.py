@@ -111,7 +111,10 @@ def _sections(cubin: bytes) -> list[_Section]:
     if names_index >= count:
         raise BadModule("the module's sections have no names")
     names = _Names(cubin, raw[names_index][4], raw[names_index][5])
-    return [_Section(names[one[0]], one[1], one[2], one[4], one[5], one[6]) for one in raw]
+    return [
+        _Section(names[fields[0]], fields[1], fields[2], fields[4], fields[5], fields[6])
+        for fields in raw
+    ]
 
 
 def _symbols(cubin: bytes, sections: list[_Section]) -> Iterator[tuple[str, int, int, int]]:
@@ -142,5 +145,5 @@ class _Names:
 
     def __getitem__(self, at: int) -> str:
         """Return the name at `at`, cut where it is longer than names are."""
-        found = bytes(self._bytes[at : at + MAX_NAME_BYTES])
-        return found.partition(b"\0")[0].decode("utf-8", "replace")
+        text = bytes(self._bytes[at : at + MAX_NAME_BYTES])
+        return text.partition(b"\0")[0].decode("utf-8", "replace")

@@ -47,16 +47,18 @@ class ModuleState:
         self._keep(module)
 
     def _keep(self, module: Any) -> None:
-        places = {one.name: _place(module, one.name) for one in self._globals.variables}
-        found = {name: place for name, place in places.items() if place is not None}
-        sizes = {name: -(-size // _ALIGN_BYTES) * _ALIGN_BYTES for name, (_, size) in found.items()}
-        if not found or sum(sizes.values()) > _MAX_KEPT_BYTES:
+        places = {
+            variable.name: _place(module, variable.name) for variable in self._globals.variables
+        }
+        known = {name: place for name, place in places.items() if place is not None}
+        sizes = {name: -(-size // _ALIGN_BYTES) * _ALIGN_BYTES for name, (_, size) in known.items()}
+        if not known or sum(sizes.values()) > _MAX_KEPT_BYTES:
             return
         at = self._memory.take(sum(sizes.values()), _ALIGN_BYTES).address
         for variable in self._globals.variables:
-            if variable.name not in found:
+            if variable.name not in known:
                 continue
-            address, size_bytes = found.pop(variable.name)
+            address, size_bytes = known.pop(variable.name)
             self._memory.copy(at, address, size_bytes)
             self._watched.append(_Watched(variable, Piece(address, at, size_bytes)))
             at += sizes[variable.name]
@@ -73,12 +75,12 @@ class ModuleState:
             "problem": self._problem,
             "variables": [
                 {
-                    "name": one.plain_name,
-                    "size_bytes": one.size_bytes,
-                    "changed": changed.get(one.name),
+                    "name": variable.plain_name,
+                    "size_bytes": variable.size_bytes,
+                    "changed": changed.get(variable.name),
                 }
-                for one in self._globals.variables
-                if changed.get(one.name) is not False or not one.is_of_compiler
+                for variable in self._globals.variables
+                if changed.get(variable.name) is not False or not variable.is_of_compiler
             ],
             "unnamed_bytes": self._globals.unnamed_bytes,
             "uses_heap": self._globals.uses_heap,
@@ -87,14 +89,14 @@ class ModuleState:
     def _changed(self) -> dict[str, bool]:
         if not self._watched:
             return {}
-        tables = self._comparison.tables([[one.piece] for one in self._watched])
+        tables = self._comparison.tables([[piece.piece] for piece in self._watched])
         tallies = Tallies(self._memory, len(tables))
         for index, table in enumerate(tables):
             self._comparison.compare(table, tallies.address(index))
         counts = tallies.read(len(tables))
         return {
-            one.variable.name: count.differing_bytes > 0
-            for one, count in zip(self._watched, counts, strict=True)
+            watched.variable.name: count.differing_bytes > 0
+            for watched, count in zip(self._watched, counts, strict=True)
         }
 
 

@@ -14,13 +14,14 @@ _NUMBERS = 58
 def _text() -> str:
     numbers = [f"%w{place}" for place in range(_NUMBERS)]
     firsts = (
-        f"    mad.lo.u32 {one}, %zero, {place + 3}, %zero;" for place, one in enumerate(numbers)
+        f"    mad.lo.u32 {register}, %zero, {place + 3}, %zero;"
+        for place, register in enumerate(numbers)
     )
     mixed = (
-        f"    mad.lo.u32 {one}, {one}, {numbers[(place + 7) % _NUMBERS]}, {place + 3};"
-        for place, one in enumerate(numbers)
+        f"    mad.lo.u32 {register}, {register}, {numbers[(place + 7) % _NUMBERS]}, {place + 3};"
+        for place, register in enumerate(numbers)
     )
-    joined = (f"    or.b32 %zero, %zero, {one};" for one in numbers)
+    joined = (f"    or.b32 %zero, %zero, {register};" for register in numbers)
     lines = "\n".join
     return f"""
 .version 7.0

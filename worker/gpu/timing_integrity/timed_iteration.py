@@ -29,10 +29,10 @@ class TimedIteration:
         return asdict(self) | {"seeds": dict(self.seeds)}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> "TimedIteration":
+    def from_json(cls, fields: Mapping[str, Any]) -> "TimedIteration":
         """Return the iteration that a launcher reports. Raises JobFailed."""
         try:
-            return cls(**said)
+            return cls(**fields)
         except TypeError as error:
             raise JobFailed("malformed_job", f"a timed repeat cannot be read: {error}") from error
 
@@ -50,5 +50,5 @@ class IterationsReport:
         return {
             "checked_repeats": self.checked,
             "differing_repeats": self.differing,
-            "repeats": [one.to_json() for one in self.sent],
+            "repeats": [iteration.to_json() for iteration in self.sent],
         }

@@ -130,7 +130,8 @@ class FirstRun:
     def differing_in(self, outputs: Outputs) -> set[str]:
         """Return the outputs that are not those of the first run."""
         pairs = {
-            name: (_octets(one), _octets(self.elements[name])) for name, one in outputs.items()
+            name: (_octets(elements), _octets(self.elements[name]))
+            for name, elements in outputs.items()
         }
         return {name for name, (now, before) in pairs.items() if not np.array_equal(now, before)}
 

@@ -51,11 +51,18 @@ class Map:
 def findings_of(accesses: Iterable[ReportedAccess], seen: Map) -> list[Finding]:
     """Return one finding for every line and argument, with how many threads share it."""
     groups: dict[tuple[Any, ...], list[ReportedAccess]] = {}
-    for one in accesses:
-        slot = seen.nearest(one.address) if one.address is not None else None
+    for access in accesses:
+        slot = seen.nearest(access.address) if access.address is not None else None
         name = slot.leaf.name if slot else None
-        key = (one.kind, one.access, one.path, one.line, one.other_line, name)
-        groups.setdefault(key, []).append(one)
+        key = (
+            access.kind,
+            access.access,
+            access.path,
+            access.line,
+            access.other_line,
+            name,
+        )
+        groups.setdefault(key, []).append(access)
     return [_finding(group, seen) for group in list(groups.values())[:MAX_FINDINGS]]
 
 
@@ -77,35 +84,37 @@ def _finding(group: Sequence[ReportedAccess], seen: Map) -> Finding:
     return finding.out_of_bounds(access, slot, address, lanes, place)
 
 
-def _race(one: ReportedAccess) -> Finding:
-    other = f"the {one.other_access} in line {one.other_line}" if one.other_line else "another"
+def _race(access: ReportedAccess) -> Finding:
+    other = (
+        f"the {access.other_access} in line {access.other_line}" if access.other_line else "another"
+    )
     message = (
-        f"the {one.access} of shared memory in line {one.line} and {other} are not ordered: "
-        f"different threads of a program do them to the same bytes ({one.count} hazards) with no "
-        "barrier between them, so either may come first. Add tl.debug_barrier() between them."
+        f"the {access.access} of shared memory in line {access.line} and {other} are not ordered: "
+        f"different threads of a program do them to the same bytes ({access.count} hazards) with "
+        "no barrier between them, so either may come first. Add tl.debug_barrier() between them."
     )
     return Finding(
         kind="race",
-        access="read" if one.access == "read" else "write",
-        file=_file(one.path),
-        line=one.line,
+        access="read" if access.access == "read" else "write",
+        file=_file(access.path),
+        line=access.line,
         message=message,
     )
 
 
-def _nobodys(one: ReportedAccess, lanes: int, place: KernelLocation) -> Finding:
-    does = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[one.access]
-    at = f"address {one.address:#x}" if one.address is not None else "an unknown address"
+def _nobodys(access: ReportedAccess, lanes: int, place: KernelLocation) -> Finding:
+    does = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[access.access]
+    at = f"address {access.address:#x}" if access.address is not None else "an unknown address"
     also = f" {lanes} threads do so." if lanes > 1 else ""
     message = (
-        f"program {place.program} {does} {one.size_bytes} bytes of {one.space} memory at {at}, "
-        f"which is near no argument. Derive the pointer from an argument, and check that its "
+        f"program {place.program} {does} {access.size_bytes} bytes of {access.space} memory at "
+        f"{at}, which is near no argument. Derive the pointer from an argument, and check that its "
         f"offset does not overflow.{also}"
     )
-    kind = one.kind if one.kind != "out_of_bounds" else GpuFault.ILLEGAL_ACCESS.value
+    kind = access.kind if access.kind != "out_of_bounds" else GpuFault.ILLEGAL_ACCESS.value
     return Finding(
         kind=kind,
-        access="read" if one.access == "read" else "write",
+        access="read" if access.access == "read" else "write",
         file=place.file,
         line=place.line,
         program=list(place.program) if place.program is not None else None,

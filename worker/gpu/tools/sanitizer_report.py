@@ -41,7 +41,7 @@ class ReportedAccess:
 
 def read(text: str) -> list[ReportedAccess]:
     """Return every access that a report names, in its order."""
-    return [found for record in _records(text) if (found := _reported(record)) is not None]
+    return [access for record in _records(text) if (access := _reported(record)) is not None]
 
 
 def _records(text: str) -> Iterator[list[str]]:

@@ -73,10 +73,10 @@ def _prepare(folder: Path, device: Any, *, poison: bool) -> tuple[Any, Any]:
     kernel = load(device, job.cubin, job.abi, job.grid)
     memory = ExactMemory(device)
     addresses = []
-    for index, (one, size, byte) in enumerate(
+    for index, (allocation, size, byte) in enumerate(
         zip(job.allocations, contents.sizes_bytes, contents.poisons, strict=True)
     ):
-        addresses.append(memory.take(size, int(one["align_bytes"])))
+        addresses.append(memory.take(size, int(allocation["align_bytes"])))
         memory.put(addresses[-1], size, contents.initial(index), poison=byte if poison else None)
     (folder / PLACES).write_text(json.dumps(contents.places(addresses)))
     return kernel, _parameters(device, memory, job, addresses)

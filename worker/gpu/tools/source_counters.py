@@ -48,7 +48,7 @@ def read(text: str) -> list[CountedInstruction]:
         raise NoProfile(f"ncu's source page cannot be read ({error})") from None
     if not counted:
         raise NoProfile(complaint(text))
-    if any(one.offset_bytes >= next_one.offset_bytes for one, next_one in pairwise(counted)):
+    if any(before.offset_bytes >= next_one.offset_bytes for before, next_one in pairwise(counted)):
         raise NoProfile("ncu's source page does not have the instructions in their order")
     return counted
 
@@ -60,20 +60,20 @@ def _rows(text: str) -> Iterator[list[str]]:
 def _counted(rows: Iterator[list[str]]) -> list[CountedInstruction]:
     """Return the rows of the first table that has any."""
     columns: dict[str, int] = {}
-    found: list[CountedInstruction] = []
+    instructions: list[CountedInstruction] = []
     first = 0
     for row in rows:
         address = _address(row, columns)
         if address is None:
-            if found:
+            if instructions:
                 break  # another function's
             columns = {name: place for place, name in enumerate(row[:_MAX_COLUMNS])}
             continue
-        first = first if found else address
-        found.append(_instruction(row, columns, address - first))
-        if len(found) == MAX_INSTRUCTIONS:
+        first = first if instructions else address
+        instructions.append(_instruction(row, columns, address - first))
+        if len(instructions) == MAX_INSTRUCTIONS:
             break
-    return found
+    return instructions
 
 
 def _address(row: Sequence[str], columns: Mapping[str, int]) -> int | None:

@@ -145,9 +145,9 @@ def _read_sanitizer(header: dict[str, Any], folder: Path, printed: str) -> dict[
     error, ended = _ending(folder)
     places = json.loads(_text(folder / PLACES) or "[]")
     seen = Map.of(places, Abi.from_json(header["abi"]).cluster[0])
-    found = findings_of(read(report), seen)
-    if found:
-        return {"findings": [asdict(one) for one in found]}
+    findings = findings_of(read(report), seen)
+    if findings:
+        return {"findings": [asdict(finding) for finding in findings]}
     if not ended or "SUMMARY" not in report:
         return {
             "incomplete": f"it stopped early ({printed or report.strip()[-_LAST_WORDS_CHARS:]})"

@@ -100,7 +100,7 @@ async def run_cases(
                     under_way[later] = asyncio.ensure_future(run(cases[later]))
             results.append(await under_way[number])
             await report(results[-1])
-            if stop_after is not None and sum(one.failed for one in results) >= stop_after:
+            if stop_after is not None and sum(result.failed for result in results) >= stop_after:
                 break
         return results
     finally:

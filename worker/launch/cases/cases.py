@@ -331,8 +331,8 @@ class _KernelRuns:
         result = await gpu.run(kernel, run, plain=self._plain)
         result.compilation = kernel.compilation
         if result.problem is None:
-            found = kernel.compilation.diagnostics
-            result.findings += [warning_finding(each) for each in found if each.is_warning]
+            diagnostics = kernel.compilation.diagnostics
+            result.findings += [warning_finding(each) for each in diagnostics if each.is_warning]
         return result
 
 

@@ -115,8 +115,8 @@ class Judgement:
     async def _not_judged(self, case: Case, result: RunResult, problem: Problem) -> CaseResult:
         await self._order.stored.reach(case.index)
         self._files.add_stdout(result.stdout)
-        found = self._files.bound_findings(result.findings)
-        return amended(without_verdict(case, problem, self._key_of(result)), findings=found)
+        findings = self._files.bound_findings(result.findings)
+        return amended(without_verdict(case, problem, self._key_of(result)), findings=findings)
 
     async def _outputs(
         self, case: Case, run: PreparedRun, result: RunResult, expected: Expected | None
@@ -134,7 +134,7 @@ class Judgement:
             files, matches = compared.files, compared.matches
             outputs = explain(compared.outputs, run, compared.downgrades)
             result.findings += compared.downgrades.values()
-            weak = [weak_comparison(name, one.comparison) for name, one in outputs.items()]
+            weak = [weak_comparison(name, output.comparison) for name, output in outputs.items()]
             result.findings += [finding for finding in weak if finding is not None]
         return outputs, files, matches
 

@@ -54,8 +54,8 @@ def outcome_of(result: CaseResult) -> tuple[Outcome, str]:
 
 def _is_rounding(result: CaseResult) -> bool:
     """Return True if only a few elements are wrong, and only slightly."""
-    found = [output.comparison for output in result.outputs.values() if output.comparison]
-    wrong = [comparison for comparison in found if not comparison.matches]
+    comparisons = [output.comparison for output in result.outputs.values() if output.comparison]
+    wrong = [comparison for comparison in comparisons if not comparison.matches]
     return bool(wrong) and all(map(_are_few_and_near, wrong))
 
 
@@ -76,11 +76,11 @@ def verdict_after(word: str) -> Verdict:
 
 def finding_of_case(result: CaseResult, word: str, changed: str, case: dict[str, Any]) -> Finding:
     """Return the finding of a failed case; `changed` describes its changes."""
-    found = next(
+    finding = next(
         (each for each in result.findings if evident_kind(each.kind, each.access) == word), None
     )
-    if found is not None:
-        return replace(found, message=f"With {changed}: {found.message}", case=case)
+    if finding is not None:
+        return replace(finding, message=f"With {changed}: {finding.message}", case=case)
     if result.problem is not None:
         message = f"With {changed} it does not compile: {result.problem.detail}"
         return Finding(kind=word, message=message, case=case)

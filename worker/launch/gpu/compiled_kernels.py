@@ -75,11 +75,13 @@ class CompiledKernels:
     async def of_record(self, record: bytes) -> CompiledKernel:
         """Return the kernel that a job's record names. Raises StoreUnavailable."""
         compilation = read_stored(Compilation, record)
-        found: dict[str, bytes | None] = {}
+        contents: dict[str, bytes | None] = {}
         for stage in (STAGE, IR):
             artifact = compilation.artifacts.get(stage)
-            found[stage] = await self._blobs.get(artifact.digest) if artifact is not None else None
-        return CompiledKernel(compilation, found[STAGE], questionable(found[IR] or b""))
+            contents[stage] = (
+                await self._blobs.get(artifact.digest) if artifact is not None else None
+            )
+        return CompiledKernel(compilation, contents[STAGE], questionable(contents[IR] or b""))
 
     def _forget(self, key: str) -> None:
         self._kept.pop(key, None)

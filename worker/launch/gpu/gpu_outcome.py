@@ -161,10 +161,10 @@ def _take_determinism(result: RunResult, reported: dict[str, Any]) -> None:
 
 def _take_iterations(result: RunResult, outcome: LaunchOutcome) -> None:
     """Add the timed runs that the launcher sent."""
-    for index, said in enumerate((outcome.result or {}).get("repeats") or []):
+    for index, fields in enumerate((outcome.result or {}).get("repeats") or []):
         outputs = outcome.repeats.get(index, {})
         unwritten = outcome.iterations_unwritten.get(index, {})
-        result.repeats.append(SentIteration(TimedIteration.from_json(said), outputs, unwritten))
+        result.repeats.append(SentIteration(TimedIteration.from_json(fields), outputs, unwritten))
 
 
 def _take_state(result: RunResult, reported: dict[str, Any], sources: Mapping[str, str]) -> None:
@@ -206,7 +206,9 @@ def find_assertion(stdout: str, cluster: int) -> Finding | None:
     A kernel can print any text, so the search reads each line once.
     """
     lines = (line[:_MAX_LINE] for line in stdout.splitlines())
-    return next((found for line in lines if (found := _read_assertion(line, cluster))), None)
+    return next(
+        (assertion for line in lines if (assertion := _read_assertion(line, cluster))), None
+    )
 
 
 def _read_assertion(line: str, cluster: int) -> Finding | None:

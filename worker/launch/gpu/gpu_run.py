@@ -110,7 +110,7 @@ class GpuLaunch:
         order = order_of(kernel.cubin, compilation, launch, run, plain=plain)
         result = await self._run_order(order)
         if plain:  # what a reference could keep between runs is worth nothing: it runs once
-            result.findings = [one for one in result.findings if one.kind != STATE_KEPT]
+            result.findings = [finding for finding in result.findings if finding.kind != STATE_KEPT]
         result.ir = kernel.ir
         check_roofline(result, launch, run.bound, gpu.ceilings)
         if result.problem is None and not plain:
@@ -144,10 +144,10 @@ class GpuLaunch:
         return result_of(outcome, launch, order.abi.cluster[0], launch.compile_job.texts)
 
 
-def _named_as_given(compilation: Compilation, given: Container[str]) -> Compilation:
+def _named_as_given(compilation: Compilation, arguments: Container[str]) -> Compilation:
     """Return a compilation whose parameters have the names by which a launch passes them."""
     names = [item.name for item in compilation.parameters]
-    renamed = dict(zip(names, names_as_given(names, given), strict=True))
+    renamed = dict(zip(names, names_as_given(names, arguments), strict=True))
     if compilation.abi is None or all(old == new for old, new in renamed.items()):
         return compilation
     slots = []
@@ -172,7 +172,7 @@ def check_roofline(
         written_bytes=_written_bytes(bound, result.unwritten),
         stated_bytes=asked.bytes_ if asked is not None else None,
         stated_flops=asked.flops if asked is not None else None,
-        dtypes=frozenset(one.dtype for one in bound.allocations),
+        dtypes=frozenset(allocation.dtype for allocation in bound.allocations),
     )
     seen = roofline_of(ceilings, work, result.timing.median_us, result.timing.min_us)
     result.timing = amended(

@@ -23,8 +23,12 @@ def of_mismatch(
     `output_bytes` is the size of all outputs. `is_changed` is true if global variables of the
     module changed during the runs.
     """
-    wrong = {name: one.comparison for name, one in outputs.items() if one.comparison}
-    wrong = {name: one for name, one in wrong.items() if one.compared and not one.matches}
+    wrong = {name: output.comparison for name, output in outputs.items() if output.comparison}
+    wrong = {
+        name: comparison
+        for name, comparison in wrong.items()
+        if comparison.compared and not comparison.matches
+    }
     if not wrong:
         return None
     name, comparison = next(iter(wrong.items()))
@@ -131,7 +135,7 @@ def of_module(state: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[
 
 def is_changed(state: Mapping[str, Any]) -> bool:
     """Return True if a variable of the module changed while the kernel ran."""
-    return any(one["changed"] for one in state.get("variables") or [])
+    return any(variable["changed"] for variable in state.get("variables") or [])
 
 
 _ADVICE = (

@@ -42,12 +42,12 @@ async def add_lines(
     """
     if not result.counters or result.profile is None or compilation is None:
         return
-    found = await _hot_lines(result.counters, compilation, context)
+    report = await _hot_lines(result.counters, compilation, context)
     result.counters = b""
-    if isinstance(found, HotLinesReport):
-        result.profile = amended(result.profile, **dict(found))
+    if isinstance(report, HotLinesReport):
+        result.profile = amended(result.profile, **dict(report))
     else:
-        result.findings.append(found)
+        result.findings.append(report)
 
 
 async def _hot_lines(
@@ -73,8 +73,8 @@ async def _hot_lines(
     )
     made = [stage.body for stage in outcome.stages if stage.name == order.task]
     if outcome.result is None or not made or len(made[0]) > _MAX_BYTES:
-        said = (outcome.failure or {}).get("message") or outcome.detail
-        return not_profiled(what, f"the kernel was not disassembled ({said})")
+        why = (outcome.failure or {}).get("message") or outcome.detail
+        return not_profiled(what, f"the kernel was not disassembled ({why})")
     try:
         return HotLinesReport.model_validate_json(made[0])
     except ValidationError as error:

@@ -42,10 +42,10 @@ async def judge_iterations(
     and NotCompared.
     """
     judged = JudgedRepeats()
-    for one in sent:
+    for iteration in sent:
         if judged.findings:
             break
-        await _judge(one, expect, compare, judged, is_changed=is_changed)
+        await _judge(iteration, expect, compare, judged, is_changed=is_changed)
     return judged
 
 
@@ -67,14 +67,14 @@ async def _judge(
         judged.reference_failed = True
         judged.findings.append(replace(expected.failure, seeds=dict(iteration.seeds) or None))
         return
-    found = await compare(Actual(sent.outputs, sent.unwritten), expected)
-    matches = all(found.matches) if found.matches else None
+    compared = await compare(Actual(sent.outputs, sent.unwritten), expected)
+    matches = all(compared.matches) if compared.matches else None
     judged.compared.append(
         ComparedRepeat(repeat=iteration.repeat, seeds=dict(iteration.seeds), matches=matches)
     )
-    judged.matches += found.matches
+    judged.matches += compared.matches
     output_bytes = sum(map(len, sent.outputs.values()))
-    finding = of_mismatch(iteration, found.outputs, output_bytes, is_changed=is_changed)
+    finding = of_mismatch(iteration, compared.outputs, output_bytes, is_changed=is_changed)
     if finding is not None:
         judged.findings.append(finding)
 
@@ -82,7 +82,9 @@ async def _judge(
 def add_iterations(result: RunResult, judged: JudgedRepeats) -> None:
     """Add to a result what comparing its repeats showed: more than the finding that they differ."""
     if judged.findings:
-        result.findings = [one for one in result.findings if one.kind != NONDETERMINISTIC]
+        result.findings = [
+            finding for finding in result.findings if finding.kind != NONDETERMINISTIC
+        ]
         result.findings += judged.findings
     if result.timing is not None and judged.compared:
         result.timing = amended(result.timing, compared_repeats=judged.compared)
@@ -93,9 +95,9 @@ def on_seeds(bound: BoundArguments, seeds: Mapping[str, int]) -> BoundArguments:
     if not seeds:
         return bound
     allocations = [
-        amended(one, init=one.init | {"seed": seeds[one.name]})
-        if one.init is not None and one.name in seeds
-        else one
-        for one in bound.allocations
+        amended(allocation, init=allocation.init | {"seed": seeds[allocation.name]})
+        if allocation.init is not None and allocation.name in seeds
+        else allocation
+        for allocation in bound.allocations
     ]
     return amended(bound, allocations=allocations)

@@ -56,27 +56,27 @@ async def rerun_under_tools(
     A tool that fails adds a finding too: `not_profiled`, or `check_incomplete`, which prevents the
     verdict `passed`.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for check in dict.fromkeys(launch.checks):
         if check in SANITIZERS:
             rerun = await _run_under_tool(launchers, ordinal, order, check, result, deadline)
-            found += read_findings(rerun.findings)
+            findings += read_findings(rerun.findings)
             if rerun.incomplete is not None:
                 message = f"The check {check} is incomplete: {rerun.incomplete}."
-                found.append(Finding(kind=CHECK_INCOMPLETE, message=message))
+                findings.append(Finding(kind=CHECK_INCOMPLETE, message=message))
     if launch.profile:
         rerun = await _run_under_tool(launchers, ordinal, order, PROFILE, result, deadline)
         if rerun.profile is not None:
             result.profile = Profile.model_validate(rerun.profile)
         else:
-            found.append(not_profiled("profile", rerun.incomplete))
+            findings.append(not_profiled("profile", rerun.incomplete))
     if launch.profile == BY_LINE and result.profile is not None:
         tool = SOURCE_COUNTERS
         rerun = await _run_under_tool(launchers, ordinal, order, tool, result, deadline)
         result.counters = rerun.counters
         if not rerun.counters:
-            found.append(not_profiled("profile by line", rerun.incomplete))
-    result.findings = found + result.findings
+            findings.append(not_profiled("profile by line", rerun.incomplete))
+    result.findings = findings + result.findings
 
 
 def not_profiled(what: str, why: str | None) -> Finding:
@@ -130,10 +130,14 @@ class UnexplainedFaults:
 
     async def remember(self, order: LauncherOrder, findings: list[Finding]) -> None:
         """Remember a run if one of its findings is a fault without a line; announce its rerun."""
-        for index, one in enumerate(findings):
-            if self.first is not None or one.kind not in _UNEXPLAINED or one.line is not None:
+        for index, finding in enumerate(findings):
+            if (
+                self.first is not None
+                or finding.kind not in _UNEXPLAINED
+                or finding.line is not None
+            ):
                 continue
-            findings[index] = replace(one, message=f"{one.message} {_FOLLOWS}")
+            findings[index] = replace(finding, message=f"{finding.message} {_FOLLOWS}")
             self.first = UnexplainedFault(order, findings[index])
             try:
                 await self.amendments.expect(self.launch_id)
@@ -199,9 +203,9 @@ async def amend_launch(
 
 def findings_of_rerun(first: Finding, rerun: SanitizerReport) -> list[Finding]:
     """Return a rerun's findings about `first`, or the reason why there are none."""
-    found = read_findings(rerun.findings)
-    if found:
-        return found
+    findings = read_findings(rerun.findings)
+    if findings:
+        return findings
     if rerun.incomplete is not None:
         message = f"A rerun under memcheck is incomplete: {rerun.incomplete}."
     else:
@@ -233,4 +237,4 @@ def _explain(
     """Return `findings` before the known ones, and drop the announcement in `first`."""
     message = first.message.removesuffix(_FOLLOWS).rstrip()
     settled = replace(first, message=message)
-    return [*findings, *(settled if one == first else one for one in known)]
+    return [*findings, *(settled if finding == first else finding for finding in known)]
