@@ -96,9 +96,11 @@ def _names_lacked(function: Any, namespace: dict[str, Any]) -> dict[str, set[str
 
     A name that is used by itself has None.
     """
-    tree = function.parse()
-    nodes = list(ast.walk(tree))
-    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    definition = function.parse().body[0]
+    # defaults were evaluated already
+    nodes = [node for statement in definition.body for node in ast.walk(statement)]
+    own = {node.arg for node in ast.walk(definition.args) if isinstance(node, ast.arg)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     own |= {node.id for node in nodes if isinstance(node, ast.Name) and _binds(node)}
     owners = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
     lacked: dict[str, set[str] | None] = {}

@@ -131,7 +131,10 @@ def _source_tree() -> ast.Module:
 
 def _hint_on(nested: Sequence[NestedKernel]) -> str | None:
     if not nested:
-        return None
+        return (
+            "A kernel that functions write as text exists only once they are called: post that "
+            "text, or a file that defines a kernel."
+        )
     first = nested[0]
     return (
         f"{first.name} is defined inside of {first.where}: move it to the top level of the source."

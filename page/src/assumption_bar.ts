@@ -12,7 +12,8 @@ export class AssumptionBar {
   private readonly controls = element("div", { className: "controls" });
   private readonly assumed = element("details", {}, this.line, this.controls);
   private readonly launch = element("p", { className: "launched" });
-  readonly element = element("div", { className: "assumes", hidden: true }, this.launch, this.assumed);
+  private readonly warnings = element("ul", { className: "warned", "aria-label": "Warnings about the kernel" });
+  readonly element = element("div", { className: "assumes", hidden: true }, this.launch, this.assumed, this.warnings);
   private kernel = "";
 
   constructor(
@@ -20,15 +21,20 @@ export class AssumptionBar {
     private readonly goTo: (line: number) => void,
   ) {}
 
-  /** Show the line of a kernel's launch, its assumptions, and `sentence`, which lists those that are still assumed. */
-  show(kernel: string, launchLine: number | null, sentence: string, assumptions: readonly Assumption[]): void {
+  /**
+   * Show the line of a kernel's launch, its assumptions, `sentence`, which lists those that are still assumed, and the
+   * warnings about its text.
+   */
+  show(kernel: string, launchLine: number | null, sentence: string, assumptions: readonly Assumption[], warnings: readonly string[]): void {
     this.launch.hidden = launchLine === null;
     if (launchLine !== null) {
       const place = button(`line ${launchLine}`, () => this.goTo(launchLine), { className: "place" });
       this.launch.replaceChildren(`${kernel} is compiled as launched in `, place);
     }
     this.assumed.hidden = !assumptions.length;
-    this.element.hidden = this.launch.hidden && this.assumed.hidden;
+    this.warnings.hidden = !warnings.length;
+    this.warnings.replaceChildren(...warnings.map((words) => element("li", {}, words)));
+    this.element.hidden = this.launch.hidden && this.assumed.hidden && this.warnings.hidden;
     if (kernel !== this.kernel) this.assumed.open = assumptions.length <= MOST_OPEN;
     this.kernel = assumptions.length ? kernel : "";
     this.line.textContent = sentence ? `${kernel} ${sentence}` : `${kernel}: no assumptions left`;

@@ -60,6 +60,8 @@ export class ExplorerPage {
   private inspected = "";
   /** The file that the text was opened from, null for any other text. */
   private opened: GithubFile | null = null;
+  /** True from a change of a further file until the source is inspected with it. */
+  private hasOtherFiles = false;
   /** True from a paste over everything until its kernel is shown, or the text is edited. */
   private isPasted = false;
   private readonly files: FileTabs;
@@ -267,6 +269,8 @@ export class ExplorerPage {
 
   private filesChanged(files: Record<string, string>): void {
     this.state.request.files = files;
+    [this.inspected, this.hasOtherFiles] = ["", true];
+    this.inspect();
     this.edited();
     this.outdate("Source");
   }
@@ -356,7 +360,8 @@ export class ExplorerPage {
       if (source !== this.state.request.source) return;
       this.inspected = source;
       const { state } = this.editor.view;
-      this.form.follow(inspection, (line) => inspectedLines.now(state, line));
+      this.form.follow(inspection, (line) => inspectedLines.now(state, line), this.hasOtherFiles);
+      this.hasOtherFiles = false;
       this.editor.view.dispatch({ effects: inspectedLines.use.of(null) });
       const { first = null, last = null } = this.opened ?? {};
       if (this.isPasted && first) this.form.chooseAt(first, last ?? first);
@@ -452,10 +457,11 @@ export class ExplorerPage {
     return [element("li", { className: "error" }, `The text is Python, not ${name}. `, replace)];
   }
 
-  /** Offer the files that the kernel needs. */
+  /** Offer the files that the kernel needs, or was compiled without. */
   private needs({ compilation }: Compiled): HTMLElement[] {
+    const [className, words] = compilation.state === "succeeded" ? ["warning", "Compiled without"] : ["error", "This kernel needs"];
     return neededFiles(compilation).map((path) =>
-      element("li", { className: "error" }, `This kernel needs ${path}. `, button(`Add ${path}`, () => void this.addFile(path), { className: "small" })),
+      element("li", { className }, `${words} ${path}. `, button(`Add ${path}`, () => void this.addFile(path), { className: "small" })),
     );
   }
 

@@ -13,10 +13,11 @@ type Files = Record<string, string>;
 const POSTED_AS = /^Post its file in `files` as "([^"]+)"/;
 const NEW_FILE = "module.py";
 
-/** Return the paths of the files without which a compilation failed. */
-export function neededFiles({ problem, needs, diagnostics }: Compilation): string[] {
-  if (problem?.slug !== "missing_module") return [];
-  const advised = diagnostics.flatMap(({ hint }) => POSTED_AS.exec(hint ?? "")?.[1] ?? []);
+/** Return the paths of the files without which a compilation failed, or was made with what is assumed of them. */
+export function neededFiles({ state, problem, needs, diagnostics }: Compilation): string[] {
+  const isMissing = problem?.slug === "missing_module";
+  if (!isMissing && state !== "succeeded") return [];
+  const advised = isMissing ? diagnostics.flatMap(({ hint }) => POSTED_AS.exec(hint ?? "")?.[1] ?? []) : [];
   return [...new Set([...(needs ?? []).map((module) => `${module.replaceAll(".", "/")}.py`), ...advised])];
 }
 

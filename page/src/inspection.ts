@@ -11,8 +11,9 @@ export async function toolchainsOffered(): Promise<Toolchain[]> {
 }
 
 /** Return the kernels of a source, undefined if that is not Python. Raises ProblemAnswered. */
-export function inspectionOf({ language, source }: RequestText): Promise<Inspection> | undefined {
-  return language === "python" && source.trim() ? inspected({ source }) : undefined;
+export function inspectionOf(request: RequestText): Promise<Inspection> | undefined {
+  const { language, source } = request;
+  return language === "python" && source.trim() ? inspected({ source, ...filesOf(request) }) : undefined;
 }
 
 /** Return an inspection with the configurations that code makes: it runs in the sandbox. Raises ProblemAnswered. */

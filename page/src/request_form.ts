@@ -90,8 +90,9 @@ export class RequestForm {
   /**
    * Update the forms for the kernels and parameters of the source. `lineNow` returns where a line of
    * the source before is now, null if it was deleted: a kernel whose `def` is still there was edited.
+   * With `hasOtherFiles`, proposals replace those before, as they follow calls into the further files.
    */
-  follow(inspection: Inspection, lineNow: (line: number) => number | null): void {
+  follow(inspection: Inspection, lineNow: (line: number) => number | null, hasOtherFiles = false): void {
     if (inspection.state !== "succeeded") return; // keep the forms while the source is incomplete
     const before = this.formKey();
     const head = this.kernel?.name;
@@ -102,7 +103,7 @@ export class RequestForm {
     const isEdited = edited && lineNow(was.line) === edited.line;
     if (isEdited) this.request.kernel = this.entries.length > 1 ? edited.name : null;
     const formerly = was ?? this.last;
-    const next = !isEdited && formerly ? this.kernels.find((each) => hasSameHead(each, formerly)) : undefined;
+    const next = (!isEdited || hasOtherFiles) && formerly ? this.kernels.find((each) => hasSameHead(each, formerly)) : undefined;
     if (next) Object.assign(this.request, this.values.ofNext(next, formerly!, this.request));
     this.fillIn(isOpened || Boolean(isEdited) || Boolean(next));
     if (formerly && this.kernel && !isEdited && !next) this.onOther(formerly, this.kernel);
@@ -210,7 +211,8 @@ export class RequestForm {
     this.summary.textContent = [what, ...values, ...chosen, target, ...(triton ? [`Triton ${triton}`] : [])].join("  ");
     const { kernel, request, typed, changed } = this;
     this.chips.show(language === "python" ? this.entries.sort((one, other) => one.line - other.line) : [], kernel);
-    this.assumptions.show(kernel?.name ?? "", launchLineOf(kernel, request), sentenceOf(assumedIn(kernel, request, typed)), assumptionsIn(kernel, request, typed, changed));
+    const warnings = language === "python" ? (kernel?.warnings ?? []) : [];
+    this.assumptions.show(kernel?.name ?? "", launchLineOf(kernel, request), sentenceOf(assumedIn(kernel, request, typed)), assumptionsIn(kernel, request, typed, changed), warnings);
   }
 
   /** Write something else than what was assumed. */

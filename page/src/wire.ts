@@ -43,7 +43,7 @@ export interface Compilation {
   diagnostics: Diagnostic[];
   assumptions: { file: string; line: number; message: string }[];
   stdout: string;
-  /** The modules without which it failed, by their dotted names. */
+  /** The modules without which it failed, or was made with assumptions, by their dotted names. */
   needs?: string[];
   problem: Problem | null;
 }
@@ -102,6 +102,7 @@ export interface Kernel {
   launched: boolean;
   /** Its first launch when the source runs as a script; null if it gets to none. */
   launch: { line: number; options: Record<string, number> } | null;
+  warnings: string[];
 }
 
 export interface Inspection {

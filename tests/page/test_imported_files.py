@@ -33,3 +33,51 @@ def test_a_module_that_is_missing_is_added_in_a_tab_and_shared(visit: Visit) -> 
     friend.get_by_role("button", name="Remove file").click()
     compiled(friend, "failed")
     expect(friend.locator(".left .editor .cm-content").first).to_be_visible()
+
+
+HELPER = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef {}\n"
+BORROWING = KERNEL.replace("import VALUE", "import exp2, read").replace(
+    "tl.store(x_ptr + i, tl.full((64,), VALUE, tl.float32))",
+    "tl.store(x_ptr + i, exp2(i.to(tl.float32)))",
+)
+
+
+def test_a_file_that_was_done_without_is_named_and_added(visit: Visit) -> None:
+    page = visit()
+    write(page, BORROWING)
+    compiled(page)
+    said = page.get_by_label("Diagnostics")
+    expect(said).to_contain_text("Compiled without pkg/config.py.")
+    expect(said).to_contain_text("exp2 is taken to be triton.language.exp2")
+    said.get_by_role("button", name="Add pkg/config.py").click()
+    page.keyboard.insert_text(HELPER.format("exp2(x):\n    return x * 5.5\n\n\nread = exp2"))
+    compiled(page)
+
+    expect(pane(page, "TTIR")).to_contain_text("5.500000e+00")
+    expect(said).not_to_contain_text("Compiled without")
+    assert violations(page) == []
+
+
+def test_types_follow_an_added_file(visit: Visit) -> None:
+    page = visit()
+    read = "tl.load(read(ids_ptr) + x_ptr)"
+    text = KERNEL.replace("import VALUE", "import read").replace(
+        "fill(x_ptr", "fill(x_ptr, ids_ptr"
+    )
+    write(page, text.replace("tl.full((64,), VALUE, tl.float32)", read))
+    page.get_by_role("button", name="Add pkg/config.py").click()
+    page.keyboard.insert_text(HELPER.format("read(at):\n    return tl.load(at).to(tl.int64)"))
+    compiled(page)
+
+    expect(page.get_by_label("ids_ptr", exact=True)).to_have_value("*i64:16")
+
+
+def test_warnings_about_a_kernel_are_above_its_results(visit: Visit) -> None:
+    page = visit()
+    write(
+        page, KERNEL.replace("fill(x_ptr", "fill(x_ptr, N").replace("arange(0, 64)", "arange(0, N)")
+    )
+
+    expect(page.get_by_label("Warnings about the kernel")).to_contain_text(
+        "write `N: tl.constexpr`"
+    )

@@ -74,14 +74,26 @@ def _kernels(tree: ast.Module) -> Iterator[ast.Module]:
 
 
 def missing_submodule(error: ImportError, place: Span) -> str | None:
-    """Return the module that a package's own file imports from the package, if that lacks it.
+    """Return the module that a file imports from a package, if that lacks it.
 
-    Python words this as a circular import, because the package is still being imported.
+    Either the package's own file imports it: Python words this as a circular import, because the
+    package is still being imported. Or the package is a folder without a file of its own.
     """
+    if _is_plain_folder(error):
+        return f"{error.name}.{_wanted_name(error)}"
     is_own = file_in_kernel(error.path or "") == place.file
     if not is_own or "partially initialized module" not in str(error):
         return None
     return f"{error.name}.{_wanted_name(error)}"
+
+
+def _is_plain_folder(error: ImportError) -> bool:
+    """Return whether a name was imported from a posted folder without an `__init__.py`."""
+    package = sys.modules.get(error.name or "")
+    if isinstance(error, ModuleNotFoundError) or getattr(package, "__file__", None) is not None:
+        return False
+    folders = getattr(package, "__path__", ())
+    return any(file_in_kernel(str(folder)) is not None for folder in folders)
 
 
 def missing_helpers(error: ImportError) -> str | None:

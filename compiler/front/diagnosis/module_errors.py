@@ -41,6 +41,7 @@ _RUNS_WHEN_LOADED = (
     "This runs when the file is loaded. If the kernel does not need it, put it below "
     '`if __name__ == "__main__":`.'
 )
+_DECIDE = "Write the value that it gives into the source, or pass it in `constexprs`."
 _MAX_NOTES = 20
 _MAX_NEEDS_SHOWN = 8
 
@@ -111,8 +112,7 @@ def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
     span = Span(taint.path.removeprefix(KERNEL_FOLDER), taint.line)
     shown = excerpt(linecache.getlines(taint.path), span)
     message = f"the kernel depends on this statement, which cannot be decided here: {taint.asked}"
-    hint = "Write the value that it gives into the source, or pass it in `constexprs`."
-    found = diagnostic("error", "frontend", message, hint=hint, span=span, excerpt=shown)
+    found = diagnostic("error", "frontend", message, hint=_DECIDE, span=span, excerpt=shown)
     place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line}"
     notes = of_assumptions(loaded)
     raise Failure("compile_error", "frontend", f"{place}: {message}", [found, *notes])
@@ -140,6 +140,8 @@ def _explanation(dropped: DroppedStatement) -> str:
         line = linecache.getline(KERNEL_FOLDER + span.file, span.line)
         called = line[span.column - 1 : (span.end_column or 0) - 1] if span.column else ""
         return f"{called or 'triton.language'} is called outside of a kernel"
+    if isinstance(dropped.error, environment.StandInUsed):
+        return str(dropped.error)
     return wording.words_of(dropped.error)
 
 
@@ -167,6 +169,8 @@ def _definition_hint(dropped: DroppedStatement) -> str | None:
             f"{match[1] or 'torch'} is not there while a kernel is compiled: write the value "
             "into the source, or pass it in `constexprs`."
         )
+    if isinstance(error, environment.StandInUsed):
+        return _DECIDE
     if isinstance(error, ImportError):
         return _import_hint(dropped, error)
     if isinstance(error, NameError) and (match := UNDEFINED.match(str(error))):

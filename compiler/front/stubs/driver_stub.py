@@ -49,6 +49,39 @@ class _Properties(dict[str, int]):
         raise StandInUsed(words)
 
 
+class DeviceProperties:
+    """The result of `torch.cuda.get_device_properties` for a GPU that has the target.
+
+    Asking for one that no data sheet fixes ends the statement.
+    """
+
+    def __init__(self, target: Any, name: str, device: Driver) -> None:
+        known = _Properties(target, device)
+        self._device, self._target = device, target
+        self.major, self.minor = _capability(target)
+        self.name = name
+        self.warp_size = target.warp_size
+        if "multiprocessor_count" in known:
+            self.multi_processor_count = known["multiprocessor_count"]
+        row = BY_NAME.get(f"{target.backend}:{target.arch}")
+        limits = row.multiprocessor if row is not None else None
+        if isinstance(limits, CudaMultiprocessor):
+            self.regs_per_multiprocessor = _REGISTERS
+            self.shared_memory_per_block_optin = limits.shared_bytes_per_block
+            self.shared_memory_per_multiprocessor = limits.shared_bytes
+            self.max_threads_per_multi_processor = limits.warps * target.warp_size
+        if target.backend == "hip":
+            self.gcnArchName = str(target.arch)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        words = f"the {name} of a {self._target.backend}:{self._target.arch} is not known"
+        if self._device.assumptions is not None:
+            self._device.assumptions.ask(words)
+        raise StandInUsed(words)
+
+
 class Utilities:
     """The device's properties, as Triton's driver reports them."""
 
@@ -58,10 +91,8 @@ class Utilities:
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
         """Return the properties of a GPU that has the target."""
         del device
-        target = self._device.target
-        gpu, count = _MULTIPROCESSORS.get(f"{target.backend}:{target.arch}", ("", 0))
-        self._device.note_question(f" like the {gpu}, with {count} multiprocessors," * bool(gpu))
-        return _Properties(target, self._device)
+        self._device.note_question_of_size()
+        return _Properties(self._device.target, self._device)
 
 
 class Driver:
@@ -92,6 +123,11 @@ class Driver:
         if self.assumptions is not None:
             kind, arch = self.target.backend, self.target.arch
             self.assumptions.assume(f"this needs a GPU; a {kind}:{arch}{like} is assumed")
+
+    def note_question_of_size(self) -> None:
+        """Record that user code asked for the device's properties, while it is being loaded."""
+        gpu, count = _MULTIPROCESSORS.get(f"{self.target.backend}:{self.target.arch}", ("", 0))
+        self.note_question(f" like the {gpu}, with {count} multiprocessors," * bool(gpu))
 
     def get_current_stream(self, device: int = 0) -> int:
         """Return the default stream."""
@@ -157,7 +193,18 @@ def answers() -> dict[str, Any]:
         "get_device_capability": _capability(target),
         "get_device_name": name,
     }
-    return {question: _noting(answer) for question, answer in known.items()}
+    answered = {question: _noting(answer) for question, answer in known.items()}
+    return answered | {"get_device_properties": _properties_of(target, name)}
+
+
+def _properties_of(target: Any, name: str) -> Callable[..., DeviceProperties]:
+    def properties(*_: Any, **__: Any) -> DeviceProperties:
+        device = getattr(driver, "_active", None)
+        assert isinstance(device, Driver)
+        device.note_question_of_size()
+        return DeviceProperties(target, name, device)
+
+    return properties
 
 
 def _noting(answer: Any) -> Callable[..., Any]:

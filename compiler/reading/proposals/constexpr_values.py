@@ -33,6 +33,7 @@ _KEYWORDS: dict[str, tuple[Any, str]] = {
     "cache_modifier": (".cg", "is a cache modifier"),
     "input_precision": ("tf32", "is a precision"),
 }
+_COMPARED = "is compared with this number"
 _BIT_OPERATORS = (ast.LShift, ast.RShift, ast.BitXor, ast.BitAnd, ast.BitOr)
 _OPTIONS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 
@@ -63,9 +64,11 @@ class ConstexprValues:
 
     def of(self, facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
         """Return the source's values of a kernel's constexprs; the likeliest place wins."""
-        examples = {
-            name: use for node in reversed(function.nodes) for name, use in _uses(node, function)
-        }
+        examples: dict[str, Found] = {}
+        for node in reversed(function.nodes):
+            for name, use in _uses(node, function):
+                before = examples.get(name)
+                examples[name] = use if before is None else _first_or_least(use, before)
         defaults = {
             parameter["name"]: (
                 [parameter["default"]["literal"]] if "literal" in parameter["default"] else [],
@@ -189,8 +192,7 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
                 example, reason = _KEYWORDS[keyword]
                 yield name, _example(example, value.lineno, reason)
         case ast.If(test=test) | ast.IfExp(test=test):
-            parts = ast.walk(test) if isinstance(test, ast.BoolOp | ast.UnaryOp) else [test]
-            yield from _examples(parts, False, "is a condition")
+            yield from _examples(_conditions(test), False, "is a condition")
         case ast.Call() if function.callee(node) in {"static_range", "range"}:
             yield from _examples(node.args, _int(_UNROLLED), "is a bound of a loop")
 
@@ -208,6 +210,30 @@ def _of_bits(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Fou
                     yield name, _example({"dtype": "i32"}, value.lineno, reason)
 
 
+def _conditions(test: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a test combines by `and`, `or` and `not`."""
+    if isinstance(test, ast.BoolOp):
+        for part in test.values:
+            yield from _conditions(part)
+    elif isinstance(test, ast.UnaryOp):
+        yield from _conditions(test.operand)
+    else:
+        yield test
+
+
+def _first_or_least(first: Found, later: Found) -> Found:
+    """Return the earlier use; of numbers that a mode is compared with, the least."""
+    both = [_number(found) for found in (first, later)]
+    return later if None not in both and both[1] < both[0] else first  # type: ignore[operator]
+
+
+def _number(found: Found) -> int | None:
+    """Return the number from 0 on that a constexpr is compared with, None for other uses."""
+    values, _, reason, _ = found
+    number = int(values[0]["int"]) if reason.startswith(_COMPARED) else -1
+    return number if number >= 0 else None
+
+
 def _examples(nodes: Iterable[ast.AST], value: Any, reason: str) -> Iterator[tuple[str, Found]]:
     for node in nodes:
         if isinstance(node, ast.Name):
@@ -221,7 +247,7 @@ def _compared(
     if isinstance(other, ast.Constant) and isinstance(other.value, str):
         yield name, _example(other.value[:MAX_VALUE_CHARS], line, "is compared with this text")
     elif is_equal and (number := _small(other)) is not None:
-        yield name, _example(_int(number), line, "is compared with this number")
+        yield name, _example(_int(number), line, _COMPARED)
     elif function.dtype(other) in DTYPES:
         yield name, _example({"dtype": "fp32"}, line, "is compared with a type")
 

@@ -117,3 +117,20 @@ def test_a_failure_with_tritons_function_asks_for_the_module(children: Children)
     assert failure["needs"] == ["pkg.ops"]
     assert failure["slug"] == "missing_module"
     assert "With Triton's own exp2" in failure["message"]
+
+
+def test_a_default_of_a_missing_module_is_not_taken_from_triton(children: Children) -> None:
+    text = source("from pkg.ops import limits", "x").replace(
+        "(x_ptr)", "(x_ptr, LEAST: tl.constexpr = limits.min)", 1
+    )
+
+    ended = run(children, text, module=None)
+
+    assert not any("taken to be" in message for message in warnings(ended))
+
+
+def test_a_folder_that_lacks_a_module_names_its_file(children: Children) -> None:
+    files = {"pkg/ops.py": f"{HEAD}from pkg import envs\nVALUE = tl.constexpr(envs.VALUE)\n"}
+    text = source("from pkg.ops import VALUE", "x * VALUE")
+
+    assert refused(children, text, module=None, files=files)["needs"] == ["pkg.envs"]

@@ -53,6 +53,38 @@ def test_a_module_that_asks_torch_for_the_device_gets_the_target(children: Child
     assert stored(compile_text(children, HEAD + ASKS + KERNEL, arch=80)) == "8.000000e+00"
 
 
+PROPERTIES = "import torch\nasked = torch.cuda.get_device_properties(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        ("asked.multi_processor_count", "1.320000e+02"),
+        ("asked.major * 10 + asked.minor", "9.000000e+01"),
+        ("asked.shared_memory_per_block_optin // 1024", "2.270000e+02"),
+        ("asked.max_threads_per_multi_processor", "2.048000e+03"),
+    ],
+)
+def test_a_module_that_asks_torch_for_properties_gets_those_of_the_target(
+    children: Children, asked: str, value: str
+) -> None:
+    text = f"{HEAD}{PROPERTIES}VALUE = tl.constexpr(float({asked}))\n{KERNEL}"
+
+    compiled = compile_text(children, text, arch=90)
+
+    assert stored(compiled) == value
+    assert compiled.front is not None
+    assert "like the H100" in compiled.front["assumptions"][0]["message"]
+
+
+def test_a_property_that_differs_between_gpus_of_a_target_is_not_known(children: Children) -> None:
+    text = f"{HEAD}{PROPERTIES}VALUE = tl.constexpr(float(asked.total_memory))\n{KERNEL}"
+
+    compiled = compile_text(children, text, arch=90)
+
+    assert compiled.failure is not None
+
+
 def test_a_module_that_asks_whether_torch_is_deterministic_gets_the_default(
     children: Children,
 ) -> None:
