@@ -2,11 +2,11 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -246,7 +246,12 @@ def _at_least(value: int, info: ValidationInfo, *names: str) -> int:
 def wrong_settings(error: ValidationError) -> str:
     """Return the names of invalid variables and why, without their values (they may be secret)."""
     problems = error.errors(include_url=False, include_input=False)
-    return "; ".join(
-        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
-        for problem in problems
-    )
+    names = [f"TRITOND_{str(problem['loc'][0]).upper()}" for problem in problems]
+    pairs = zip(names, problems, strict=True)
+    return "; ".join(f"{name}: {_wrong_value(name, problem)}" for name, problem in pairs)
+
+
+def _wrong_value(name: str, problem: Mapping[str, Any]) -> str:
+    if problem["type"] == "int_parsing" and name.endswith("_BYTES"):
+        return f"write a number of bytes without a unit, such as {8 << 20} for 8 MiB"
+    return str(problem["msg"]).removeprefix("Value error, ")

@@ -141,7 +141,10 @@ async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolA
         shown = await _stage_text(request, compilation["key"], arguments.stage)
         if isinstance(shown, ToolAnswer):
             return shown
-        text = numbered(shown, arguments.first_line)
+        text = numbered(shown, arguments.first_line) or (
+            f"{arguments.stage} has {len(shown.splitlines())} lines, and none from "
+            f"{arguments.first_line} on"
+        )
     step = f"explain with key and line, or compare with another key ({compilation['key']})"
     summary = (head, _resources(compilation), *errors)
     return answer(*summary, next_step=step, text=text, **_facts(compilation))

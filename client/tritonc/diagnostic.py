@@ -18,6 +18,7 @@ _UNPRINTABLE = re.compile(
 )
 POSTED_SOURCE = "user.py"  # the service's name for the posted source
 POSTED_REFERENCE = "reference.py"  # the service's name for the text of a reference
+_POSTED_LINE = re.compile(r"\buser\.(?:py|ttir|ttgir)(?=:\d)")
 _POSTED_NAMES = frozenset({POSTED_SOURCE, "user.ttir", "user.ttgir"})
 
 
@@ -102,7 +103,8 @@ class Diagnostic:
 
         `source_name` replaces the name of the posted source, so that editors find the file.
         """
-        lines = [f"{self._place(source_name)}: {self.severity}: {self.message.rstrip()}"]
+        message = _POSTED_LINE.sub(lambda _: source_name, self.message.rstrip())
+        lines = [f"{self._place(source_name)}: {self.severity}: {message}"]
         if self.excerpt:
             lines += [f"    {line}" for line in self.excerpt.rstrip("\n").split("\n")]
         if self.hint:

@@ -166,10 +166,17 @@ def _decorated(text: str) -> frozenset[str]:
 def _imports(
     tree: ast.Module, folder: str, files: dict[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, path, name there) for every `from module import name` of a posted module."""
+    """Yield (name, path, name there) for every name imported from a posted module.
+
+    `import *` brings the functions that the module defines.
+    """
     for node in tree.body:
         if not isinstance(node, ast.ImportFrom):
             continue
         path = _path_of(_module_of(node, folder), files)
         for alias in node.names if path else ():
-            yield alias.asname or alias.name, str(path), alias.name
+            if alias.name == "*":
+                defined = (n for n in _parsed(files[str(path)]).body if hasattr(n, "name"))
+                yield from ((n.name, str(path), n.name) for n in defined)
+            else:
+                yield alias.asname or alias.name, str(path), alias.name

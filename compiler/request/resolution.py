@@ -20,7 +20,8 @@ from compiler.request.compile_request import CompileRequest
 from compiler.request.options import misfit, resolve_options
 from compiler.request.signature import parse_specialization
 from compiler.specialization import Specialization
-from compiler.target import Target, parse_target
+from compiler.stages import pipeline
+from compiler.target import BACKENDS, Target, parse_target
 from compiler.toolchain import OptionSpec, Toolchain
 from compiler.type_name import SCALARS, canonical_dtype, canonical_type
 
@@ -268,6 +269,10 @@ def _check_stages(request: CompileRequest, target: Target, stop_after: str) -> N
         message = f"{stop_after} comes before {first}, which is what was posted"
         raise RequestRejected(FieldError("/stop_after", message))
     for index, stage in enumerate(request.include):
+        others = [name for name in BACKENDS if stage in pipeline(name)]
+        if stage not in stages and others:
+            message = f"{stage} is made for {' or '.join(others)} targets, not for {target}"
+            raise RequestRejected(FieldError(pointer("include", index), message))
         if stage not in reached:
             given = f"{first} posted and stop_after" if request.ir else "stop_after"
             message = f"{stage} is not made for {target} with {given} {stop_after}"

@@ -99,8 +99,8 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
     """Return a file to post. It is IR by its suffix or --language, otherwise Python.
 
     `text` is its content if known. `given.asked` has the modules that earlier requests asked for,
-    by file. Raises OSError for unreadable files, and ArgumentTypeError for flags that do not apply
-    to IR.
+    by file. Raises OSError for unreadable files, and ArgumentTypeError for empty IR and for flags
+    that do not apply to IR.
     """
     language = getattr(args, "language", None)
     if path == STANDARD and text is None:
@@ -110,6 +110,8 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
         if useless := [f"--{flag}" for flag in _ONLY_OF_PYTHON if getattr(args, flag, None)]:
             message = f"{', '.join(useless)}: {path} is IR, which fixes kernel and types"
             raise ArgumentTypeError(message)
+        if not text.strip():
+            raise ArgumentTypeError(f"{name_of(path)} is empty")
         return PostedFile(name_of(path), text, language or _language(path, text))
     text = read_python(path) if text is None else text
     named = {name: read_python(file) for name, file in args.file}

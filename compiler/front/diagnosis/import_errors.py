@@ -77,7 +77,7 @@ def missing_submodule(error: ImportError, place: Span) -> str | None:
     """Return the module that a file imports from a package, if that lacks it.
 
     Either the package's own file imports it: Python words this as a circular import, because the
-    package is still being imported. Or the package is a folder without a file of its own.
+    package is still being imported. Or the package is a folder without an `__init__.py`.
     """
     if _is_plain_folder(error):
         return f"{error.name}.{_wanted_name(error)}"

@@ -26,7 +26,7 @@ def note_dots(
     for call in function.calls:
         name = function.callee(call)
         if name == "dot" and len(call.args) > 1:
-            operands = [values.of(operand) for operand in call.args[:2]]
+            operands = [values.of(_as_cast(operand, call, function)) for operand in call.args[:2]]
             known = set().union(*(elements for elements in operands if elements is not None))
             if None in operands:
                 blocked |= known
@@ -47,6 +47,15 @@ def note_dots(
         strength = Strength.LIKELY if types else Strength.WEAK
         for pointer in pointers:
             evidence[pointer].element.append(Clue(implied, line, _REASON, strength))
+
+
+def _as_cast(operand: ast.expr, dot: ast.Call, function: ParsedFunction) -> ast.expr:
+    """Return what an operand was cast to by the last statement before its use, `p = p.to(...)`."""
+    values = function.values.get(operand.id, []) if isinstance(operand, ast.Name) else []
+    before = [value for value in values if value.lineno < dot.lineno]
+    last = max(before, key=lambda value: value.lineno, default=operand)
+    is_cast = isinstance(last, ast.Call) and function.callee(last) in {".to", "cast"}
+    return last if is_cast else operand
 
 
 def _types_of(pointers: set[str], evidence: dict[str, UseClues]) -> Iterator[str]:

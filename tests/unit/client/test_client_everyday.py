@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tritonc.cli.main import main
+from tritonc.diagnostic import Diagnostic
 
 from tests.unit.client.fake_tritond import FakeTritond, compilation, run
 
@@ -157,3 +158,21 @@ def test_inspect_reads_no_ir(
 
     assert run(tritond, "inspect", str(file)) == 2
     assert "add.ttir is TTIR, and inspect reads Python" in capsys.readouterr().err
+
+
+def test_empty_ir_and_slips_in_stages_are_named_before_anything_is_sent(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "add.ttir"
+    file.write_text(" \n")
+
+    assert run(tritond, "compile", str(file), "--target", "cuda:90") == 2
+    assert "add.ttir is empty" in capsys.readouterr().err
+    assert run(tritond, "compile", kernel, "--target", "cuda:90", "--emit", "sas") == 2
+    assert "there is no stage 'sas'. Did you mean sass?" in capsys.readouterr().err
+
+
+def test_a_call_in_a_diagnostic_names_the_users_file() -> None:
+    note = Diagnostic(severity="note", message="called from k at user.py:10", file="user.py")
+
+    assert note.render("mine.py") == "mine.py: note: called from k at mine.py:10"

@@ -154,3 +154,13 @@ def test_a_variable_that_is_not_a_setting_is_warned_of():
         "TRITOND_FOO is not a setting",
         "TRITOND_MAX_WAIT is not a setting; did you mean TRITOND_MAX_WAIT_S?",
     ]
+
+
+def test_a_size_with_a_unit_is_told_the_number(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TRITOND_MAX_BODY_BYTES", "8MB")
+
+    with pytest.raises(ValidationError) as raised:
+        ServiceSettings()
+
+    words = "write a number of bytes without a unit, such as 8388608 for 8 MiB"
+    assert wrong_settings(raised.value) == f"TRITOND_MAX_BODY_BYTES: {words}"

@@ -3,6 +3,7 @@
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from tritonc._sync.client import Client
@@ -16,6 +17,8 @@ ON_DEMAND = {
     "numpy": "the kernel as a NumPy module",
 }
 """Stages that are made on request, so never part of an answer; each has a command, too."""
+_STAGES = ("source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco", *ON_DEMAND)
+_ALIKE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,11 @@ class Emissions:
         """Plan the path of each `STAGE[=PATH]` for each file and target.
 
         Without a PATH, the file is named after the source, as rustc does, and after the target if
-        there are several. Raises ArgumentTypeError if two stages share a file, or if a file cannot
-        be written.
+        there are several. Raises ArgumentTypeError if two stages share a file, if a file cannot be
+        written, or for a slip in the name of a stage.
         """
+        for word in words:
+            _check_spelling(word.partition("=")[0])
         paths = {
             (name_of(file), target): {
                 stage: _path(path or _default(stage, len(targets)), file, target)
@@ -74,6 +79,13 @@ class Emissions:
             write(content, path)
             if path != STANDARD:
                 say(f"wrote {path} ({stage})")
+
+
+def _check_spelling(stage: str) -> None:
+    """Raise ArgumentTypeError for a slip; the service may have stages that are not known here."""
+    meant = get_close_matches(stage[:40], _STAGES, n=1, cutoff=_ALIKE)
+    if meant and stage not in _STAGES:
+        raise ArgumentTypeError(f"--emit: there is no stage {stage!r}. Did you mean {meant[0]}?")
 
 
 def _default(stage: str, targets: int) -> str:

@@ -46,7 +46,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "include of the other backend": (
         {"include": ["ttir", "amdgcn"]},
         "/include/1",
-        "amdgcn is not made for cuda:90 with stop_after cubin",
+        "amdgcn is made for hip targets, not for cuda:90",
     ),
     "include beyond the last stage": (
         {"stop_after": "ttir", "include": ["ptx"]},

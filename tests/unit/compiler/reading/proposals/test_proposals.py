@@ -312,3 +312,25 @@ def test_a_mode_is_the_least_of_the_numbers_that_it_is_compared_with() -> None:
     )
 
     assert found["MODE"]["values"] == [{"int": "1"}]
+
+
+def test_an_operand_of_dot_has_the_type_of_its_last_cast() -> None:
+    found = types_of(
+        "q, k, v",
+        "p = tl.exp(tl.dot(tl.load(q), tl.load(k)))",
+        "values = tl.load(v)",
+        "p = p.to(values.dtype)",
+        "tl.dot(p, values)",
+    )
+
+    assert found == dict.fromkeys("qkv", "*fp16")
+
+
+def test_helpers_of_a_star_import_are_followed() -> None:
+    helper = HEAD + "def read(at):\n    return tl.load(at).to(tl.int64)\n"
+    text = f"from .helpers import *\n{HEAD}def k(x):\n    read(x)\n"
+
+    order = ReadOrder(inspect=True, files={"helpers.py": helper})
+    kernels = read_source(order, text.encode()).facts["kernels"]
+
+    assert kernels[-1]["parameters"][0]["proposal"]["type"] == "*i64"
