@@ -266,6 +266,8 @@ class RunReport:
     deterministic: bool | None
     finished: bool = True
     """True if no finding stopped the run."""
+    causes: list[Cause] = field(default_factory=list)
+    """The reasons why the kernel may be imprecise, the most severe first."""
 
 
 @dataclass(frozen=True, kw_only=True)

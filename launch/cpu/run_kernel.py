@@ -37,7 +37,7 @@ from launch.checks.tuning import (
 from launch.checks.undefined_filling import Filling, UndefinedLane
 from launch.cpu.argument_arena import LaunchMemory, OrderedMemory
 from launch.cpu.grid_run import races_until, run_grid
-from launch.cpu.translation import needs_gpu, translated
+from launch.cpu.translation import causes_of, needs_gpu, translated
 from launch.messages import Finding, RunOrder, RunReport, TuningOrder
 
 _MAX_NAMED = 5
@@ -169,7 +169,8 @@ def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
     `out_of_resources`, `check_timeout`.
     """
     until = races_until(order.limit_s)
-    form = translated(order, part(body, order.ir).decode())
+    text = part(body, order.ir).decode()
+    form = translated(order, text)
     memory = OrderedMemory(order, body)
 
     def grid_ran(how: RunOptions) -> KernelRun:
@@ -182,10 +183,11 @@ def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
 
     try:
         with redirect_stdout(BoundedOutput(sys.stdout)):
-            return run_and_report(order, grid_ran, send, look_again)
+            report = run_and_report(order, grid_ran, send, look_again)
     except RecursionError:
         what = "its functions call each other more deeply than Python allows"
         raise needs_gpu(Untranslatable(what)) from None
+    return replace(report, causes=causes_of(order, text))
 
 
 def tuning_findings(

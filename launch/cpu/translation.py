@@ -14,7 +14,8 @@ from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.module_text import TranslatedKernel
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.task import generic_form
-from launch.messages import RunOrder
+from launch.checks.precision_causes import causes_in
+from launch.messages import Cause, RunOrder
 
 _REMEMBERED = 4
 """Run forms to cache, because the cases of a launch alternate between a few specializations."""
@@ -39,10 +40,16 @@ def translated_module(order: RunOrder, text: str) -> Operation:
     return _translated(order, text, frozenset()).module
 
 
+def causes_of(order: RunOrder, text: str) -> list[Cause]:
+    """Return what may make the kernel of the IR `text` imprecise; raises as `translated` does."""
+    return list(_translated(order, text, frozenset()).causes)
+
+
 @dataclass(frozen=True)
 class _Translated:
     form: RunForm
     module: Operation
+    causes: tuple[Cause, ...]
 
 
 def _translated(order: RunOrder, text: str, watched: frozenset[int]) -> _Translated:
@@ -80,12 +87,13 @@ def _form_and_module(what: _Translation, bounds: IrBounds) -> _Translated:
         kernel = TranslatedKernel(symbol, what.stage, what.parameters, is_cuda, what.fp_fusion)
         files = dict.fromkeys(what.files, "")
         module = module_of(generic, loop_names(what.text))
+        causes = tuple(causes_in(module))  # a run form has other operations: fused products
         form = run_form(module, kernel, files, stepping=what.stepping, watched=what.watched)
     except Untranslatable as refusal:
         raise needs_gpu(refusal) from None
     except RecursionError:
         raise needs_gpu(Untranslatable("a kernel that is nested so deeply")) from None
-    return _Translated(form, module)
+    return _Translated(form, module, causes)
 
 
 def needs_gpu(refusal: Untranslatable) -> Failure:

@@ -28,7 +28,6 @@ from worker.launch.kernel_source import advice_of, problem_of
 from worker.launch.large_body import body_of
 from worker.launch.launch_children import Children
 from worker.launch.launch_reports import LaunchFailure, finding_of, read_run_report
-from worker.launch.precision_causes import questionable
 from worker.launch.run import (
     PreparedRun,
     RunResult,
@@ -89,7 +88,6 @@ class CpuDevice:
         result = await self._run_ir(job, ir, run, checks, trace, tuning)
         if result.problem is None:
             result.findings += map(warning_finding, ir.warnings)
-            result.ir = questionable(ir.text)
         if ir.key not in self._printed:
             self._printed.add(ir.key)
             result.stdout = ir.stdout + result.stdout
@@ -219,6 +217,7 @@ def _take_report(
     result.trace = stages.get("trace")
     result.findings = [*report.findings, *map(finding_of, report.modified)]
     result.deterministic = report.deterministic
+    result.causes = report.causes
 
 
 def _whole(data: bytes | None, name: str, output: Buffer) -> bytes:

@@ -9,12 +9,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from launch.messages import ExpectedOutput, Finding, ModifiedInput, ReferenceReport, RunReport
+from launch.messages import (
+    Cause,
+    CauseKind,
+    CausesReport,
+    ExpectedOutput,
+    Finding,
+    ModifiedInput,
+    ReferenceReport,
+    RunReport,
+)
 from launch.request.launch_record import Comparison, Summary
 from worker.compile.message_limits import MessageLimits
 from worker.compile.reports import Diagnostics, FromObject, Message, Report
 
 MAX_FINDINGS = 64
+MAX_CAUSES = 64
 _MAX_ARGUMENTS = 256
 _Integer = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 _Indices = Annotated[list[_Integer], Field(max_length=8)]
@@ -78,9 +88,13 @@ def _finding(**limits: Any) -> Any:
 
 TensorFinding: Any = _finding(index=Annotated[list[_Integer], Field(max_length=64)] | None)
 """The type of a program's finding: a torch tensor may have 64 axes."""
+_Cause: Any = _LIMITS.within(Cause, kind=Annotated[CauseKind, Field(strict=False)])
+_Causes: Any = _bounded_list(_Cause, MAX_CAUSES)
+read_causes_report = _LIMITS.reader(CausesReport, causes=_Causes)
 read_run_report = _LIMITS.reader(
     RunReport,
-    may_lack=["finished"],
+    may_lack=["finished", "causes"],
+    causes=_Causes,
     findings=_bounded_list(_finding(), MAX_FINDINGS),
     modified=_bounded_list(_LIMITS.within(ModifiedInput), _MAX_ARGUMENTS),
 )

@@ -1,39 +1,23 @@
 """Has a child read why kernels may be less precise than their data.
 
 MLIR parses their TTIR there, and it is hostile: the child that compares never does, and this one
-sees no outputs.
+sees no outputs. A child that runs a kernel on the CPU device has read its IR, and reports the same.
 """
 
 import logging
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-from pydantic import Field
 
 from compiler.messages.wire import header_of
-from launch.messages import Cause, CauseKind, CausesOrder, CausesReport
-from worker.compile.message_limits import MessageLimits
+from launch.messages import Cause, CausesOrder
 from worker.compile.reports import Malformed
+from worker.launch.launch_reports import read_causes_report
 from worker.pool.pool import Pool
 
 MAX_TEXT_BYTES = 4 << 20
 """The largest text that is searched."""
 CAUSES_DEADLINE_S = 60.0
-_MAX_CAUSES = 64
 _SIGNS = (b"f16", b"f8E", b"f64", b"tf32")
 """A text without any of these keeps every float in fp32."""
-_Name = Annotated[str, Field(max_length=1024)]
-_Count = Annotated[int, Field(ge=0, lt=2**31)]
-_LIMITS = MessageLimits(
-    {
-        str: _Name, str | None: _Name | None, int: _Count, int | None: _Count | None,
-        CauseKind: Annotated[CauseKind, Field(strict=False)],
-    }
-)  # fmt: skip
-_Cause: Any = _LIMITS.within(Cause)
-_read_report = _LIMITS.reader(
-    CausesReport, causes=Annotated[list[_Cause], Field(max_length=_MAX_CAUSES)]
-)
 logger = logging.getLogger(__name__)
 
 
@@ -62,7 +46,7 @@ async def causes_of(pool: Pool, irs: Sequence[bytes]) -> list[Cause]:
         logger.warning("why kernels may be imprecise is not known: %s", outcome.detail)
         return []
     try:
-        return _read_report(outcome.result).causes
+        return read_causes_report(outcome.result).causes
     except Malformed as error:
         logger.warning("why kernels may be imprecise is not known: %s", error)
         return []

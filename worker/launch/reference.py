@@ -15,7 +15,14 @@ from math import prod
 from compiler.diagnostic import MESSAGE_CHARS, clipped
 from compiler.messages.wire import header_of
 from jobs.deadline import Deadline
-from launch.messages import ExpectedOutput, Finding, ReferenceOrder, ReferenceReport, RoundingOrder
+from launch.messages import (
+    Cause,
+    ExpectedOutput,
+    Finding,
+    ReferenceOrder,
+    ReferenceReport,
+    RoundingOrder,
+)
 from launch.request.bound_arguments import Buffer
 from launch.request.reference_request import Reference
 from launch.request.verdict import RunEnding
@@ -50,7 +57,9 @@ class Expected:
     unchanged: frozenset[str] = frozenset()
     """Outputs in place that are to stay as they were, by the reference's own account."""
     ir: bytes = b""
-    """The TTIR of a reference's kernel, where its precision may be in question."""
+    """The TTIR of a reference's kernel on a GPU, where its precision may be in question."""
+    causes: list[Cause] = field(default_factory=list)
+    """The reasons why a reference's kernel on the CPU device may be imprecise."""
     doubtful: Mapping[str, bytes] = field(default_factory=dict)
     """With a `doubt`: a bit per element of each output, 1 if the element is inconclusive."""
     scales: Mapping[str, float] = field(default_factory=dict)
@@ -212,7 +221,7 @@ def of_kernel(result: RunResult, run: PreparedRun) -> Expected:
         reason = result.findings[0].message if result.findings else "it failed"
         return no_reference(f"the reference's kernel went wrong: {reason}")
     outputs = {name: result.outputs[name] for name in run.bound.outputs}
-    return Expected(outputs, {}, unwritten=result.unwritten, ir=result.ir)
+    return Expected(outputs, {}, unwritten=result.unwritten, ir=result.ir, causes=result.causes)
 
 
 def no_reference(message: str, line: int | None = None) -> Expected:

@@ -9,7 +9,7 @@ from compiler.compilation import Compilation
 from compiler.constexpr import Value
 from compiler.problem import Problem
 from compiler.specialization import Specialization
-from launch.messages import BodyRange, Finding, TraceOrder
+from launch.messages import BodyRange, Cause, Finding, TraceOrder
 from launch.profile_record import Profile
 from launch.request.bound_arguments import BoundArguments, Buffer
 from launch.request.element import ITEM_BYTES
@@ -82,7 +82,9 @@ class RunResult:
     counters: bytes = b""
     """A profiler's counts per instruction, until `profile` has them by line."""
     ir: bytes = b""
-    """The TTIR of the kernel that ran, where its precision may be in question; untrusted text."""
+    """The TTIR of a kernel that ran on a GPU, where its precision may be in question."""
+    causes: list[Cause] = field(default_factory=list)
+    """The reasons why a kernel of the CPU device may be imprecise; on a GPU, `ir` shows them."""
     stdout: str = ""
     trace: bytes | None = None
     compilation: Compilation | None = None

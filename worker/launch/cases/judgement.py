@@ -130,7 +130,7 @@ class Judgement:
             returned = self._files.choose_returned(self._job.returned, run)
             self._order.returned.leave(case.index)
             actual = Actual(result.outputs, result.unwritten)
-            compared = await self._compare(case, run, actual, expected, returned, result.ir)
+            compared = await self._compare(case, run, actual, expected, returned, result)
             files, matches = compared.files, compared.matches
             outputs = explain(compared.outputs, run, compared.downgrades)
             result.findings += compared.downgrades.values()
@@ -167,16 +167,19 @@ class Judgement:
         actual: Actual,
         expected: Expected | None,
         returned: dict[str, ReturnMode],
-        ir: bytes = b"",
+        result: RunResult | None = None,
     ) -> Compared:
         pool = self._context.children.kernels
         causes = PrecisionCauses()
-        if expected is not None and (of_kernel := await self._causes_of(ir)):
-            causes = PrecisionCauses(of_kernel, await self._causes_of(expected.ir))
+        if result is not None and expected is not None:
+            of_kernel = result.causes or await self._causes_of(result.ir)
+            if of_kernel:
+                of_reference = expected.causes or await self._causes_of(expected.ir)
+                causes = PrecisionCauses(of_kernel, of_reference)
         return await compare(pool, run, actual, expected, case.reference, returned, causes)
 
     async def _causes_of(self, ir: bytes) -> list[Cause]:
-        """Return why a kernel may be imprecise; most cases of a launch share its IR."""
+        """Return why a kernel on a GPU may be imprecise; most cases of a launch share its IR."""
         if ir not in self._causes:
             self._causes[ir] = await causes_of(self._context.children.kernels, [ir])
         return self._causes[ir]
