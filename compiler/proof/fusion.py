@@ -29,10 +29,12 @@ _PRODUCTS = frozenset({"arith.divf", "arith.mulf", "math.fma"})
 """Operations that are products, or become one: `x / 2.0`, and a fused one with a sum of -0.0."""
 _SCALINGS = frozenset({"arith.divf", "arith.mulf"})
 """Operations that become a sum or a negation where an operand is constant: 2.0, 0.5 or -1.0."""
-_PASSED = frozenset(
-    {"arith.extf", "arith.negf", "arith.truncf", "tt.bitcast", "tt.fp_to_fp", "tt.splat"}
+_EXACT = frozenset({"arith.negf", "tt.splat"})
+"""Operations between a product and its sum that leave it a product."""
+_MOVED = frozenset(
+    {"arith.extf", "arith.select", "arith.truncf", "math.absf", "tt.bitcast", "tt.fp_to_fp"}
 )
-"""Operations between a product and its sum that leave it a product, or may be moved behind it."""
+"""Operations that the compiler moves behind the sum, or drops, depending on their other uses."""
 _ONE_BLOCK = frozenset(
     {
         "math.absf", "math.exp", "math.exp2", "math.fma", "math.rsqrt", "math.sqrt",
@@ -112,7 +114,7 @@ class Fusions:
             # of two products, the one with fewer uses may be fused
             uses.append(len(users))
             is_moved = is_moved or self._is_moved(product, total)
-            if is_moved or self._is_apart(product, users):
+            if is_moved or self._is_apart(product, users) or not _is_plain(product, total):
                 lines = f"line {line_of(product)} and the sum at line {line_of(total)}"
                 doubt = (
                     f"the product at {lines} may be fused into one operation in one kernel alone"
@@ -148,7 +150,7 @@ class Fusions:
         while pending:
             for user in self._users.get(pending.pop(), ()):
                 yield user
-                if user.name in _PASSED:
+                if user.name in _EXACT | _MOVED:
                     pending += user.results
 
     def _is_apart(self, product: Operation, users: list[Operation]) -> bool:
@@ -171,13 +173,35 @@ class Fusions:
 
 
 def product_of(value: Value) -> Operation | None:
-    """Return the product that a value is, or may be, in every lane, None for another value."""
-    operation = value.made_by
-    while operation is not None and operation.name in _PASSED:
-        operation = operation.operands[0].made_by
-    if operation is None:
-        return None
-    return operation if operation.name in _PRODUCTS or _is_function(operation) else None
+    """Return the product that a value is, or may become, in every lane, None for another value."""
+    pending, seen = [value], set[Operation]()
+    while pending:
+        operation = pending.pop().made_by
+        if operation is None or operation in seen:
+            continue
+        seen.add(operation)
+        if operation.name in _PRODUCTS or _is_function(operation):
+            return operation
+        if operation.name in _EXACT | _MOVED:
+            pending += operation.operands
+    return None
+
+
+def _is_plain(product: Operation, total: Operation) -> bool:
+    """Return whether a product stays one, and its sum uses it as it is, whatever else does."""
+    if all(_is_absolute(one) for one in product.operands):  # |a| * |b| becomes |a * b|
+        return False
+    for value in total.operands:
+        operation = value.made_by
+        while operation is not None and operation.name in _EXACT:
+            operation = operation.operands[0].made_by
+        if operation is product:
+            return True
+    return False
+
+
+def _is_absolute(value: Value) -> bool:
+    return value.made_by is not None and value.made_by.name == "math.absf"
 
 
 def is_sum(operation: Operation) -> bool:
@@ -219,6 +243,8 @@ def _form_of(
         is_index = any(one.startswith(("i", "index")) for one in types)
         if operation.name in ("arith.constant", "tt.make_range") and is_index:
             attributes = []
+        elif operation.name == "arith.constant":  # without its type, which has the tile's size
+            attributes = [(key, text.split(" :")[0]) for key, text in attributes]
     operands = tuple(names.setdefault(one, len(names)) for one in operation.operands)
     successors = tuple(
         (label, tuple(names.setdefault(one, len(names)) for one in arguments))

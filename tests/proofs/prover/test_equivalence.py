@@ -334,6 +334,27 @@ def test_a_product_is_fused_with_what_becomes_a_sum(use: str) -> None:
     assert equivalent(near, near).verdict == "proved"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tl.where(a > 0, p, b * 3.0) + q",
+        "c * d + q",
+        "(p.to(tl.float64) + q.to(tl.float64)).to(tl.float32)",
+        "tl.abs(a * a) + q",
+    ],
+)
+def test_a_product_that_other_uses_may_keep_from_its_sum_is_compared_in_one_form(
+    value: str,
+) -> None:
+    """The compiler makes |a * b| of |a| * |b|, and one product of two that are selected."""
+    head = f"a = {X}\n    b = {Y}\n    q = b\n    p = a * b\n    c = tl.abs(a)\n    d = tl.abs(b)"
+    other_use = "tl.device_print('c', c + d)"
+    first = prover(APART, f"{head}\n    s = {value}")
+    assert equivalent(first, prover(APART, f"{head}\n    s = {value}", 64)).verdict == "proved"
+    later = prover(APART, f"{head}\n    {other_use}\n    s = {value}")
+    assert equivalent(first, later).verdict == "unknown"
+
+
 def test_a_product_with_another_use_is_not_compared_with_one_that_has_none() -> None:
     """Of two products of a sum, the compiler fuses the one with fewer uses."""
     both = f"p = {X} * {Y}\n    q = {X} * 3.0"
