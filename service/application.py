@@ -166,16 +166,7 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
         redirect_slashes=False,  # it would reveal the scheme and host behind a proxy
         responses={422: {"model": Problem, "description": "What is wrong, field by field"}},
     )
-    app.add_middleware(HeadMiddleware)
-    app.add_middleware(
-        BrowserMiddleware,
-        bound=settings.host,
-        names=settings.host_names,
-        may_be_framed=bool(settings.framing_origins),
-    )
-    app.add_middleware(RequestIdMiddleware, traffic=traffic)
-    if tracing.is_on():
-        app.add_middleware(TracingMiddleware)
+    _add_middleware(app, settings, traffic)
     install_handlers(app)
     app.router.routes.append(compilations.plain_route)
     routers, foreign = [routes.router for routes in ROUTES], list[APIRouter]()
@@ -192,6 +183,31 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
     app.include_router(pages.router)
     app.state.framing_origins = settings.framing_origins
     app.state.page_opens_github = settings.page_opens_github
+    _describe(app, features, routers, foreign)
+    return app
+
+
+def _add_middleware(app: FastAPI, settings: ServiceSettings, traffic: Traffic) -> None:
+    """Wrap the application; what is added last sees a request first."""
+    app.add_middleware(HeadMiddleware)
+    app.add_middleware(
+        BrowserMiddleware,
+        bound=settings.host,
+        names=settings.host_names,
+        may_be_framed=bool(settings.framing_origins),
+    )
+    app.add_middleware(RequestIdMiddleware, traffic=traffic)
+    if tracing.is_on():
+        app.add_middleware(TracingMiddleware)
+
+
+def _describe(
+    app: FastAPI,
+    features: Sequence[Feature],
+    routers: Sequence[APIRouter],
+    foreign: Sequence[APIRouter],
+) -> None:
+    """Add the OpenAPI documents: that of the API, and that of adapters (`foreign`)."""
     bodies = [*BODIES, *(body for feature in features for body in feature.bodies)]
     owned = [*OWNED, *(jobs for feature in features for jobs in feature.owned)]
     batch_examples = dict(EXAMPLES)
@@ -211,7 +227,6 @@ def create_app(settings: ServiceSettings, features: Sequence[Feature] = ()) -> F
     }
     app.state.document = OpenApiDocument(app, lambda path: path not in adapted)
     app.state.adapters_document = OpenApiDocument(app, adapted.__contains__, ADAPTERS_TITLE)
-    return app
 
 
 def lifespan(

@@ -99,11 +99,7 @@ def run_form(
     entry = entry_of(functions, kernel)
     locations, constants = UserLocations(files), Constants()
     reachable = Reachable(functions, entry)
-    for function in reachable.inside_regions():
-        if in_order(function.regions[0]) is None:
-            message = "a function of a reduction, scan or map, with branches that go back"
-            raise Untranslatable(message, locations.words_of(function))
-
+    _refuse_loops(reachable, locations)
     uniformity = Uniformity(reachable)
     waited = waited_atomics(reachable)
     repeated = RepeatedAccesses(reachable, entry)
@@ -142,6 +138,14 @@ def run_form(
         follower.steps if follower is not None else (),
         undefined.sources,
     )
+
+
+def _refuse_loops(reachable: Reachable, locations: UserLocations) -> None:
+    """Raise `Untranslatable` for a function of a region in which a branch goes back."""
+    for function in reachable.inside_regions():
+        if in_order(function.regions[0]) is None:
+            message = "a function of a reduction, scan or map, with branches that go back"
+            raise Untranslatable(message, locations.words_of(function))
 
 
 @cache

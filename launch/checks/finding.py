@@ -198,26 +198,45 @@ def race(
     leaf = slot.leaf
     index = index_of((conflict.address - slot.first) // stored(leaf.dtype).itemsize, leaf)
     element, other = subscript(leaf.name, index), conflict.other
+    kind = "warning" if other is not None and conflict.both_atomic and is_cuda else "race"
     if other is None:
-        message = (
-            f"program {location.program} writes different values to {element} in one store: "
-            "several lanes have this offset, and any of them may come last. Give each lane a "
-            "different element, or mask all but one."
-        )
-        found = finding_at("race", location, message, access, leaf.name, index)
-        return replace(found, scope="within_program")
-    if conflict.both_atomic:
-        message = (
-            f"program {location.program} atomically updates {element}, and so does program "
-            f"{other.program} at line {other.line}. An operation with scope='cta' is atomic within "
-            "its own program only. Leave out scope, which then is 'gpu'."
-        )
-        if is_cuda:
-            message += " GPUs of this target do not lose such updates today."
-        found = finding_at(
-            "warning" if is_cuda else "race", location, message, access, leaf.name, index
-        )
-        return replace(found, scope="between_programs")
+        message = _lanes_of_one_store(location, element)
+    elif conflict.both_atomic:
+        message = _atomics_of_cta(location, element, other, is_cuda=is_cuda)
+    else:
+        message = _two_programs(access, location, element, conflict, other)
+    found = finding_at(kind, location, message, access, leaf.name, index)
+    return replace(found, scope="within_program" if other is None else "between_programs")
+
+
+def _lanes_of_one_store(location: KernelLocation, element: str) -> str:
+    return (
+        f"program {location.program} writes different values to {element} in one store: "
+        "several lanes have this offset, and any of them may come last. Give each lane a "
+        "different element, or mask all but one."
+    )
+
+
+def _atomics_of_cta(
+    location: KernelLocation, element: str, other: KernelLocation, *, is_cuda: bool
+) -> str:
+    message = (
+        f"program {location.program} atomically updates {element}, and so does program "
+        f"{other.program} at line {other.line}. An operation with scope='cta' is atomic within "
+        "its own program only. Leave out scope, which then is 'gpu'."
+    )
+    if is_cuda:
+        message += " GPUs of this target do not lose such updates today."
+    return message
+
+
+def _two_programs(
+    access: Access,
+    location: KernelLocation,
+    element: str,
+    conflict: Conflict,
+    other: KernelLocation,
+) -> str:
     if conflict.other_wrote and access is not Access.LOAD:
         outcome = "either write may come last"
     else:
@@ -228,13 +247,11 @@ def race(
         "Let each program write different elements, use atomic operations such as tl.atomic_add, "
         "or split the kernel into two launches."
     )
-    message = (
+    return (
         f"program {location.program} {does} {element}, which program {other.program} {did} at line "
         f"{other.line}: programs run in any order, so {outcome}."
         f"{_also(conflict.lanes)} {advice}"
     )
-    found = finding_at("race", location, message, access, leaf.name, index)
-    return replace(found, scope="between_programs")
 
 
 def nondeterministic(leaf: Leaf, element: int, values: tuple[str, str]) -> Finding:

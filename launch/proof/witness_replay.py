@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compiler.diagnostic import Failure
+from compiler.ttir_to_numpy.batched_codegen import RunForm
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.checks.checked_memory import TooManyAccesses
 from launch.checks.finding import KernelLocation, Stopped
@@ -113,15 +114,7 @@ def replay(
         raise NotReplayed(failure.message) from failure
     programs = _BoundedInstances(launch.grid)
     locations = InstanceLocations(form.locations)
-    widths = {
-        name: dtype_named(parameter.type.removeprefix("*k").removeprefix("*")).itemsize
-        for name, parameter in zip(launch.parameters, form.parameters, strict=False)
-        if parameter.type.startswith("*")
-    }
-    for name, width in widths.items():
-        if launch.extents[name] * width > MAX_BYTES:
-            raise NotReplayed(f"{name} would have more than 2^38 bytes there")
-    space = VirtualSpace(launch.extents, widths)
+    space = _space_of(launch, form)
 
     def location() -> KernelLocation:
         return locations.here(programs.program_at(0))
@@ -136,6 +129,19 @@ def replay(
     return _run(kernel, memory, _number_of(launch), arguments_of(
         form.parameters, launch.parameters, arguments, space  # type: ignore[arg-type]
     ))  # fmt: skip
+
+
+def _space_of(launch: WitnessLaunch, form: RunForm) -> VirtualSpace:
+    """Return the addresses of the launch's buffers. Raises NotReplayed for one too large."""
+    widths = {
+        name: dtype_named(parameter.type.removeprefix("*k").removeprefix("*")).itemsize
+        for name, parameter in zip(launch.parameters, form.parameters, strict=False)
+        if parameter.type.startswith("*")
+    }
+    for name, width in widths.items():
+        if launch.extents[name] * width > MAX_BYTES:
+            raise NotReplayed(f"{name} would have more than 2^38 bytes there")
+    return VirtualSpace(launch.extents, widths)
 
 
 def _run(
