@@ -18,8 +18,11 @@ _DIVISIBLE = re.compile(r"tt\.divisibility = (\d{1,9}) ")
 _NUMBER = re.compile(r"(?:dense<)?(-?\d{1,18})>? : ")
 """`16 : i32`, or `dense<16> : tensor<256xi32, #blocked>`."""
 _SAME = frozenset({"arith.extsi", "arith.extui", "ttg.convert_layout", "arith.index_cast"})
+"""`arith.extsi %i : tensor<256xi32, #blocked> to tensor<256xi64, #blocked>`"""
 _MAX_PASSES = 4
+"""Passes until the steps in loops settle; each can only find more loops whose steps change."""
 _MAX_VALUE = 1 << 40
+"""Of larger numbers only a divisor is kept, so that none grows with each operation."""
 
 
 @dataclass(frozen=True, slots=True)

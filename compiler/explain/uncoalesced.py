@@ -36,6 +36,7 @@ _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _BASES = re.compile(r"(\w+) = \[((?:\[[\d, ]*\](?:, )?)*)\]")
 _BASE = re.compile(r"\[([\d, ]*)\]")
 _MAX_LANES = 64
+"""Of a warp: AMD's of gfx9 have the most."""
 
 
 @dataclass(frozen=True, slots=True)

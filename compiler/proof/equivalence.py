@@ -209,7 +209,7 @@ class _TreeReader:
         match operation.name:
             case "tt.load":
                 return self._load(operation, value, at)
-            case "arith.constant":
+            case "arith.constant":  # arith.constant dense<0.000000e+00> : tensor<64xf32>
                 words = operation.attributes.get("value", "").split(" :")[0]
                 words = words.removeprefix("dense<").rstrip(">")
                 if words.startswith(("[", '"')):
@@ -217,7 +217,7 @@ class _TreeReader:
                         f"a constant of several values at line {line_of(operation)}"
                     )
                 return ("constant", element_of(value.type), words)
-            case "tt.splat":
+            case "tt.splat":  # tt.splat %scale : f32 -> tensor<64xf32>
                 return self.tree(operation.operands[0], ())
         return self._computed(operation, value, at)
 

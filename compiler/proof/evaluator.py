@@ -250,7 +250,9 @@ class Evaluator:
                 following = owner.operation.regions[0][0].end.operands[owner.number - 1]
                 start = owner.operation.operands[2 + owner.number]
                 return self.loops.carried(value, indices, start, following, owner, name(loop.turn))
-            case "while before":
+            case (
+                "while before"
+            ):  # scf.while (%c = %start) : ... { here } do { scf.yield %following }
                 following = owner.operation.regions[1][0].end.operands[owner.number]
                 start = owner.operation.operands[owner.number]
                 turn = name(self.loops.while_turn(owner.operation))
@@ -343,14 +345,14 @@ class Evaluator:
 
     def _taken(self, edge: Edge) -> Formula:
         before = self._reached(edge.label)
-        if edge.terminator.name == "cf.br":
+        if edge.terminator.name == "cf.br":  # cf.br ^bb1(%p : i32); cf.cond_br has two
             return before
         condition = self.truth(edge.terminator.operands[0])
         return both(before, condition if edge.number == 0 else opposite(condition))
 
     def _structured(self, operation: Operation, value: Value, indices: Indices) -> Term:
         which = operation.results.index(value)
-        if operation.name == "scf.if":
+        if operation.name == "scf.if":  # %r = scf.if %condition -> (i32) { ... } else { ... }
             condition = self.truth(operation.operands[0])
             first, second = (
                 self.term(region[0].end.operands[which], indices) for region in operation.regions
@@ -358,6 +360,7 @@ class Evaluator:
             return self.either(condition, first, second)
         if operation.name == "scf.while":
             return self.unknown(value, f"the result of a while loop{at_line(operation)}")
+        # %r = scf.for %i = %low to %high step %step iter_args(%c = %first) -> (i32) : i32 { ... }
         body = operation.regions[0][0]
         owner = self.structure.owners[body.arguments[1 + which]]
         return self.loops.carried(

@@ -12,6 +12,7 @@ from compiler.ttir_to_numpy.blocks import passed
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value, inside
 
 _BRANCHES = ("cf.br", "cf.cond_br")
+"""`cf.cond_br %condition, ^bb1(%a : i32), ^bb2`"""
 _PURE_DIALECTS = frozenset({"arith", "math", "ub"})
 """Dialects whose operations depend on their operands alone, and have no regions."""
 _CONTROL = frozenset(
@@ -37,6 +38,7 @@ _TRITON = frozenset(
 )  # fmt: skip
 """The operations of Triton's dialect that access no memory, or whose accesses are read."""
 _FOREIGN = ("tt.elementwise_inline_asm", "tt.extern_elementwise")
+"""`tt.elementwise_inline_asm "abs.s32 $0, $1;" {pure = true, ...} %i : tensor<64xi32> -> ...`"""
 
 
 @dataclass(frozen=True)

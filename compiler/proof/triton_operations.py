@@ -33,38 +33,46 @@ _WIDTH = re.compile(r"[a-z]+(\d+)", re.ASCII)
 
 
 def _program_id(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    """Read `tt.get_program_id x : i32`."""
     return name("program#" + "xyz"[operation.integer("axis")])
 
 
 def _num_programs(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    """Read `tt.get_num_programs x : i32`."""
     return e.grid[operation.integer("axis")]
 
 
 def _make_range(_: Evaluator, operation: Operation, __: Value, indices: Indices) -> Term:
+    """Read `tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>`."""
     return indices[0] + operation.integer("start")
 
 
 def _splat(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    """Read `tt.splat %n : i32 -> tensor<64xi32>`."""
     return e.term(operation.operands[0])
 
 
 def _unsplat(e: Evaluator, operation: Operation, _: Value, __: Indices) -> Term:
+    """Read `tt.unsplat %t : tensor<1xi32>`."""
     shape = shape_of(operation.operands[0].type)
     return e.term(operation.operands[0], (lift(0),) * len(shape))
 
 
 def _expand_dims(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    """Read `tt.expand_dims %i {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>`."""
     axis = operation.integer("axis")
     return e.term(operation.operands[0], indices[:axis] + indices[axis + 1 :])
 
 
 def _broadcast(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    """Read `tt.broadcast %i : tensor<64x1xi32> -> tensor<64x128xi32>`."""
     shape = shape_of(operation.operands[0].type)
     at = (lift(0) if size == 1 else i for i, size in zip(indices, shape, strict=True))
     return e.term(operation.operands[0], tuple(at))
 
 
 def _trans(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    """Read `tt.trans %i {order = array<i32: 1, 0>} : tensor<64x8xi32> -> tensor<8x64xi32>`."""
     order = operation.integers("order")
     at = [lift(0)] * len(order)
     for to, source in enumerate(order):
@@ -73,6 +81,7 @@ def _trans(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Te
 
 
 def _reshape(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Read `tt.reshape %i : tensor<16x32xi32> -> tensor<512xi32>`."""
     if "allow_reorder" in operation.attributes:
         raise Unsupported("tt.reshape that may reorder elements", line_of(operation))
     flat = lift(0)
@@ -87,16 +96,19 @@ def _reshape(e: Evaluator, operation: Operation, value: Value, indices: Indices)
 
 
 def _join(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    """Read `tt.join %a, %b : tensor<16xi32> -> tensor<16x2xi32>`."""
     first, second = (e.term(one, indices[:-1]) for one in operation.operands)
     return e.either(equal(indices[-1], 0), first, second)
 
 
 def _split(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
+    """Read `%a, %b = tt.split %i : tensor<16x2xi32> -> tensor<16xi32>`."""
     which = operation.results.index(value)
     return e.term(operation.operands[0], (*indices, lift(which)))
 
 
 def _addptr(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
+    """Read `tt.addptr %p, %i : tensor<64x!tt.ptr<f32>>, tensor<64xi32>`."""
     pointer, offset = operation.operands
     if is_of_truths(offset):  # true would be -1
         raise Unsupported("a truth value as an offset", line_of(operation))
@@ -104,7 +116,10 @@ def _addptr(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> T
 
 
 def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    """Return a value in the range that the contract gives, where the mask is true."""
+    """Return a value in the range that the contract gives, where the mask is true.
+
+    `tt.load %p, %mask, %other : tensor<64x!tt.ptr<i32>>`
+    """
     pointer = e.pointer(operation.operands[0], indices)
     line = line_of(operation)
     base = pointer.cases[0].base if len(pointer.cases) == 1 else None
@@ -157,7 +172,10 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
 
 
 def _cat(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    """Return some element of one of both tensors: a compiler may put them in any order."""
+    """Return some element of one of both tensors: a compiler may put them in any order.
+
+    `tt.cat %a, %b : tensor<16xi32> -> tensor<32xi32>`
+    """
     origin = f"the order of tt.cat at line {line_of(operation)}"
     loops = e.loops_around(operation)
     [size] = shape_of(operation.operands[0].type)
@@ -168,7 +186,10 @@ def _cat(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> 
 
 
 def _gather(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    """Return the element that an index names, where there is one."""
+    """Return the element that an index names, where there is one.
+
+    `tt.gather %s[%i] {axis = 0 : i32} : (tensor<16xi32>, tensor<8xi32>) -> tensor<8xi32>`
+    """
     source, index = operation.operands
     axis = operation.integer("axis")
     size, at = shape_of(source.type)[axis], e.integer(index, indices)
@@ -178,7 +199,10 @@ def _gather(e: Evaluator, operation: Operation, value: Value, indices: Indices) 
 
 
 def _histogram(e: Evaluator, operation: Operation, value: Value, _: Indices) -> Term:
-    """Return a number of the elements that are counted."""
+    """Return a number of the elements that are counted.
+
+    `tt.histogram %i : tensor<64xi32> -> tensor<16xi32>`
+    """
     made = e.unknown(value, f"the counts of tt.histogram at line {line_of(operation)}")
     assert isinstance(made, Polynomial)
     [text] = made.names
@@ -189,7 +213,10 @@ def _histogram(e: Evaluator, operation: Operation, value: Value, _: Indices) -> 
 
 
 def _bitcast(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> Term:
-    """Return the same pointer or integer, where the size of an element stays."""
+    """Return the same pointer or integer, where the size of an element stays.
+
+    `tt.bitcast %x : tensor<64xi32> -> tensor<64xi32>`
+    """
     source = operation.operands[0]
     before, after = element_of(source.type), element_of(value.type)
     widths = {_octets(pointee_of(one.type) or "") for one in (source, value)}

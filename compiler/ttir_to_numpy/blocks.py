@@ -43,7 +43,10 @@ def _tree(scope: NameScope, block: IrBlock, by_label: Mapping[str, IrBlock], bod
 
 
 def passed(end: Operation, which: int) -> list[Value]:
-    """Return the values that a branch passes to its successor number `which`."""
+    """Return the values that a branch passes to its successor number `which`.
+
+    `cf.cond_br %condition, ^bb1(%a : i32), ^bb2(%b : i32)` has its operands in this order.
+    """
     values = end.operands
     if len(end.successors) == 2:
         _, first, _ = end.integers("operandSegmentSizes")

@@ -25,6 +25,7 @@ from compiler.ttir_to_numpy.known_numbers import number_of
 
 _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 _SUMS = frozenset({"arith.addf", "arith.subf"})
+"""`%r = arith.addf %p, %c : tensor<128xf32>`, where `%p = arith.mulf %a, %b`"""
 _SPREADING = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
 """Operations that give a value another shape in the same registers."""
 _LOOPS = frozenset({"scf.for", "scf.while"})

@@ -4,6 +4,7 @@ from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import Operation, Value
 
 _SAME = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
+"""`tt.broadcast %x : tensor<64x1xf32> -> tensor<64x128xf32>`"""
 _BITCAST = "arith.bitcast"
 
 
