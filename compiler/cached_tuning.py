@@ -100,11 +100,11 @@ def _config(
 
     Raises NotCacheable for a value that Triton cannot read back.
     """
-    given = {**variant.options, **variant.constexprs}
+    settings = {**variant.options, **variant.constexprs}
     names = _configured(reading)
-    if not given.keys() >= set(names):
+    if not settings.keys() >= set(names):
         return None
-    values = _tagged({name: given[name] for name in names})
+    values = _tagged({name: settings[name] for name in names})
     for name, value in values.items():
         if isinstance(value, dict) and not value.keys() <= {"int", "float"}:
             message = f"{name} is not a number, string or boolean, and Triton's file is JSON"

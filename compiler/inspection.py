@@ -216,7 +216,7 @@ def _has_integers(proposal: Proposal | None) -> bool:
 def assumed_values(kernel: InspectedKernel) -> list[AssumedValue]:
     """Return what the proposals of a kernel assume, with values as a request would write them."""
     tuned = {name for config in kernel.configs for name in config.get("constexprs") or {}}
-    found = []
+    assumed = []
     for parameter in kernel.parameters:
         name, proposal, default = parameter.name, parameter.proposal, parameter.default
         if proposal is None:
@@ -228,12 +228,12 @@ def assumed_values(kernel: InspectedKernel) -> list[AssumedValue]:
             is_open = default is None or default.get("literal", "") is not None
             values = [_hinted(proposal)]
         if values and (is_open or proposal.passed):
-            found.append(
+            assumed.append(
                 AssumedValue(
                     parameter=name, value=values[0], why=proposal.reason, line=proposal.line
                 )
             )
-    return found
+    return assumed
 
 
 def _hinted(proposal: Proposal) -> str:

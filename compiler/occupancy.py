@@ -189,8 +189,8 @@ def _excesses(target: Target, needs: Needs) -> Iterator[tuple[str, str]]:
 
 def _lacks_registers(target: Target, needs: Needs) -> bool:
     alone = Needs(needs.registers, 0, needs.threads)
-    found = occupancy(target, alone)
-    return needs.registers > REGISTERS_PER_THREAD or bool(found and found.blocks_per_sm == 0)
+    occupied = occupancy(target, alone)
+    return needs.registers > REGISTERS_PER_THREAD or bool(occupied and occupied.blocks_per_sm == 0)
 
 
 def _advice(what: str, asked: CompileSettings) -> str:
@@ -211,8 +211,8 @@ def _advice(what: str, asked: CompileSettings) -> str:
 
 def _block_sizes(parameters: Sequence[Parameter]) -> dict[str, int]:
     """Return the constants that are block sizes by their look, those of K first."""
-    found = {p.name: p.value for p in parameters if p.role == "constexpr" and _is_block_size(p)}
-    return dict(sorted(found.items(), key=lambda item: (not _is_of_k(item[0]), item[0])))
+    sizes = {p.name: p.value for p in parameters if p.role == "constexpr" and _is_block_size(p)}
+    return dict(sorted(sizes.items(), key=lambda item: (not _is_of_k(item[0]), item[0])))
 
 
 def _is_of_k(name: str) -> bool:

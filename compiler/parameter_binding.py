@@ -53,19 +53,19 @@ class BindingProblem:
     suggested: str | None = None
 
 
-def unknown(kernel: str, given: Iterable[str], names: Sequence[str]) -> list[BindingProblem]:
-    """Return an error for each of `given` that is not among the kernel's parameters, `names`."""
-    found: list[BindingProblem] = []
-    for name in given:
+def unknown(kernel: str, passed: Iterable[str], names: Sequence[str]) -> list[BindingProblem]:
+    """Return an error for each of `passed` that is not among the kernel's parameters, `names`."""
+    problems: list[BindingProblem] = []
+    for name in passed:
         if name in names:
             continue
         meant = closest(name, names, ALIKE_AMONG_FEW)
         message = f"kernel `{kernel}` has no parameter `{name}`."
         message += f" Did you mean `{meant}`?" if meant else ""
-        if not found:  # once is enough
+        if not problems:  # once is enough
             message += f" Its parameters are {', '.join(names) or 'none'}."
-        found.append(BindingProblem("extra_argument", message, name, suggested=meant))
-    return found
+        problems.append(BindingProblem("extra_argument", message, name, suggested=meant))
+    return problems
 
 
 def without_value(kernel: str, fact: Mapping[str, Any]) -> BindingProblem:
@@ -164,11 +164,11 @@ def bind(
     BindingFailed (`missing_constexpr`, `missing_type`, `extra_argument`) with all that is wrong.
     """
     names = [fact["name"] for fact in facts]
-    given, misfits = _by_name(kernel, names, specialization)
+    passed, misfits = _by_name(kernel, names, specialization)
     meant = {item.suggested for item in misfits}
     bound = []
     for fact in facts:
-        fitting = _bind_one(kernel, fact, given.get(fact["name"]), sure=sure)
+        fitting = _bind_one(kernel, fact, passed.get(fact["name"]), sure=sure)
         if isinstance(fitting, compilation.Parameter):
             bound.append(fitting)
         elif fact["name"] not in meant:
@@ -178,7 +178,7 @@ def bind(
     runtime = [item for item in bound if item.role == "runtime"]
     constexprs = {
         name: parameter.value if parameter.is_constexpr else ONE
-        for name, parameter in given.items()
+        for name, parameter in passed.items()
         if parameter.is_constexpr or "equal_to_1" in parameter.hints
     }
     hints = {item.name: item.hints for item in runtime if item.hints}
@@ -224,41 +224,41 @@ def _by_name(
 ) -> tuple[dict[str, SpecializedParameter], list[BindingProblem]]:
     """Return the given values by name, and an error for each unknown name."""
     misfits = unknown(kernel, specialization.named, names)
-    given = dict(specialization.named)
+    by_name = dict(specialization.named)
     if len(specialization.positional) > len(names):
         count = len(specialization.positional)
         message = f"`signature` has {count} entries, but `{kernel}` has {len(names)} parameters"
         raise BindingFailed("extra_argument", message, str(len(names)))
     for name, parameter in zip(names, specialization.positional, strict=False):
-        if name in given:
+        if name in by_name:
             message = f"parameter `{name}` has an entry in `signature` and one in `constexprs`"
             raise BindingFailed("extra_argument", message, name)
-        given[name] = parameter
-    return given, misfits
+        by_name[name] = parameter
+    return by_name, misfits
 
 
 def _bind_one(
-    kernel: str, fact: dict[str, Any], given: SpecializedParameter | None, *, sure: bool
+    kernel: str, fact: dict[str, Any], passed: SpecializedParameter | None, *, sure: bool
 ) -> compilation.Parameter | BindingProblem:
     name = fact["name"]
-    if given is None:
+    if passed is None:
         if fact["default"] is None:
             if fact["constexpr"]:
                 return without_value(kernel, fact)
             return without_type(kernel, fact)
         # a default that is an expression is evaluated by the front child only
         return _parameter(name, "constexpr", value=fact["default"].get("literal"))
-    if given.is_constexpr:
-        return _parameter(name, "constexpr", value=given.value)
+    if passed.is_constexpr:
+        return _parameter(name, "constexpr", value=passed.value)
     if fact["constexpr"] and sure:
         message = (
             f"parameter `{name}` of `{kernel}` is a tl.constexpr: "
             f"give its value in `constexprs`, not a type in `signature`"
         )
         return BindingProblem("missing_constexpr", message, name)
-    if "equal_to_1" in given.hints:
-        return _parameter(name, "specialized", given.type, ["equal_to_1"], ONE)
-    return _parameter(name, "runtime", given.type, sorted(given.hints))
+    if "equal_to_1" in passed.hints:
+        return _parameter(name, "specialized", passed.type, ["equal_to_1"], ONE)
+    return _parameter(name, "runtime", passed.type, sorted(passed.hints))
 
 
 def _parameter(

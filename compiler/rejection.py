@@ -117,11 +117,11 @@ def closest(
     names = {
         candidate.lower(): candidate for candidate in known if is_private or candidate[:1] != "_"
     }
-    found = _most_alike(name.lower(), names, alike, most_compared)
-    if found is None and len(name) >= _SHORTEST_BEGINNING:
+    nearest = _most_alike(name.lower(), names, alike, most_compared)
+    if nearest is None and len(name) >= _SHORTEST_BEGINNING:
         beginning = (known_name for known_name in names if known_name.startswith(name.lower()))
-        found = min(beginning, key=len, default=None)
-    return None if found is None else names[found]
+        nearest = min(beginning, key=len, default=None)
+    return None if nearest is None else names[nearest]
 
 
 def _most_alike(name: str, names: Iterable[str], alike: float, most_compared: int) -> str | None:

@@ -42,8 +42,8 @@ def resources(amdgcn: str) -> dict[str, int]:
     `registers` and the bytes of spills are those of a work-item, so of vector registers.
     `waves_per_simd`, where the compiler reports it, is how many waves the registers leave room for.
     """
-    found = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
-    reported = {name: found.get(field, 0) for name, field in _NAMES.items()}
+    numbers = {name: int(value) for name, value in _NUMBER.findall(_metadata(amdgcn))}
+    reported = {name: numbers.get(field, 0) for name, field in _NAMES.items()}
     if occupancy := _OCCUPANCY.search(amdgcn):
         reported["waves_per_simd"] = int(occupancy[1])
     spilled_bytes = reported["vgpr_spills"] * _BYTES_PER_REGISTER

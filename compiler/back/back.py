@@ -79,17 +79,17 @@ class _Lowering:
 
     def _failed(self, name: str) -> failing_operation.FailedStage:
         """Describe the stage that failed, for the search of its cause."""
-        given = dict(vars(self.options))
+        unchanged = dict(vars(self.options))
 
         def lower(module: Any, changes: Mapping[str, Any]) -> None:
-            options = self.backend.parse_options({**given, **changes})
+            options = self.backend.parse_options({**unchanged, **changes})
             stages = triton_api.stages_of(self.backend, options, self.language)
             stages[name](module, self.metadata | vars(options))
 
         return failing_operation.FailedStage(
             name=name,
             before=self.text,
-            options=given,
+            options=unchanged,
             sources=self.sources,
             parse=lambda text: locations.parse(text, contexts.new_context(self.backend)),
             lower=lower,

@@ -49,10 +49,10 @@ def lines(order: LinesOrder, body: bytes, send: Send) -> None:
     Of a `cubin` without its `sass` that is made too, while the others are mapped, and sent as a
     separate stage; where it cannot be built, the table does without. Raises `Failure`.
     """
-    given = nvdisasm.split(body, order.sizes)
-    texts = {stage: given[stage].decode(errors="replace") for stage in given if stage in MAPS}
-    if "cubin" in given:
-        with disassembly(given) as finish:
+    parts = nvdisasm.split(body, order.sizes)
+    texts = {stage: parts[stage].decode(errors="replace") for stage in parts if stage in MAPS}
+    if "cubin" in parts:
+        with disassembly(parts) as finish:
             maps = line_maps(texts)
             sass = _sass(finish)
         if sass is not None:
@@ -69,16 +69,16 @@ def instructions(order: InstructionsOrder, body: bytes, send: Send) -> None:
 
     Of a `cubin` its `sass` is created first, and sent as a separate stage. Raises `Failure`.
     """
-    given = nvdisasm.split(body, order.sizes)
-    if "cubin" in given:
-        with disassembly(given) as finish:
+    parts = nvdisasm.split(body, order.sizes)
+    if "cubin" in parts:
+        with disassembly(parts) as finish:
             sass = finish()
         send({"kind": "stage", "stage": "sass", "ms": 0.0}, sass.encode())
-        found = instruction_mix("sass", sass)
+        mix = instruction_mix("sass", sass)
     else:
-        (stage,) = given.keys() & ASSEMBLIES.keys()
-        found = instruction_mix(stage, given[stage].decode(errors="replace"))
-    data = json.dumps(found.as_json(), separators=(",", ":")).encode()
+        (stage,) = parts.keys() & ASSEMBLIES.keys()
+        mix = instruction_mix(stage, parts[stage].decode(errors="replace"))
+    data = json.dumps(mix.as_json(), separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "instructions", "ms": 0.0}, data)
 
 
@@ -87,12 +87,12 @@ def hot_lines(order: HotLinesOrder, body: bytes, send: Send) -> None:
 
     The lines are null where the cubin cannot be disassembled. Raises `Failure`.
     """
-    given = nvdisasm.split(body, order.sizes)
-    counted = read_counters(given["counters"])
-    with disassembly(given) as finish:
+    parts = nvdisasm.split(body, order.sizes)
+    counted = read_counters(parts["counters"])
+    with disassembly(parts) as finish:
         sass = _sass(finish)
-    found = hot_lines_of(counted, sass, order.entry)
-    data = json.dumps(found, separators=(",", ":")).encode()
+    lines = hot_lines_of(counted, sass, order.entry)
+    data = json.dumps(lines, separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "hot_lines", "ms": 0.0}, data)
 
 
@@ -130,8 +130,8 @@ def log(order: LogOrder, body: bytes, send: Send) -> LogReport:
     del send
     sources = {KERNEL_FOLDER + path: text for path, text in order.files.items()}
     text = body.decode(errors="replace")
-    found = mlir_log.diagnostics(text, sources, order.stage)
-    return LogReport(diagnostics=mlir_log.with_places(found, order.ir, sources))
+    messages = mlir_log.diagnostics(text, sources, order.stage)
+    return LogReport(diagnostics=mlir_log.with_places(messages, order.ir, sources))
 
 
 def diff(order: DiffOrder, body: bytes, send: Send) -> None:
@@ -145,8 +145,8 @@ def diff(order: DiffOrder, body: bytes, send: Send) -> None:
     send({"kind": "stage", "stage": "diff", "ms": 0.0}, data)
 
 
-def _side(given: DiffSide, body: bytes) -> Side:
-    parts = nvdisasm.split(body, given.sizes)
+def _side(order: DiffSide, body: bytes) -> Side:
+    parts = nvdisasm.split(body, order.sizes)
     files = json.loads(parts.pop("files"))
     stages = {name: data.decode(errors="replace") for name, data in parts.items()}
-    return Side(given.record, stages, files)
+    return Side(order.record, stages, files)

@@ -119,8 +119,8 @@ def _choices(name: str, backend: str) -> list[Any] | None:
 def _language_names() -> list[LanguageName]:
     """Return the public names that a kernel may use, in the order of the alphabet."""
     names = [name for name in dir(triton.language) if not name.startswith("_")]
-    found = ((name, getattr(triton.language, name)) for name in names)
-    return [_described(name, value) for name, value in found if _is_of_the_language(value)]
+    members = ((name, getattr(triton.language, name)) for name in names)
+    return [_described(name, value) for name, value in members if _is_of_the_language(value)]
 
 
 def _is_of_the_language(value: Any) -> bool:

@@ -248,14 +248,14 @@ def _body_of_loop(lines: list[str], start: int, end: int, indent: int) -> _Block
         return None
     carried = re.findall(r"(%[\w#]+) = ", lines[start].partition("iter_args(")[2])
     inner = indent + 2
-    found = [n for n in range(start, end) if lines[n].startswith(" " * inner + "scf.yield ")]
+    yields = [n for n in range(start, end) if lines[n].startswith(" " * inner + "scf.yield ")]
     if not carried:
         return _Block(start + 1, end - 1, inner, "")
-    if not found:
+    if not yields:
         return None
-    types = lines[found[-1]].partition(" : ")[2].rpartition(" loc(")[0]
+    types = lines[yields[-1]].partition(" : ")[2].rpartition(" loc(")[0]
     last = f"{' ' * inner}scf.yield {', '.join(carried)} : {types}"
-    return _Block(start + 1, found[-1], inner, last)
+    return _Block(start + 1, yields[-1], inner, last)
 
 
 def _operations(lines: list[str], block: _Block) -> Iterator[int]:
@@ -285,8 +285,8 @@ def _lowered_apart(stage: FailedStage, text: str, changes: Mapping[str, Any]) ->
     code = os.waitstatus_to_exitcode(ended)
     if code in (_PASSED, _UNREADABLE):
         return _Attempt(code)
-    found = mlir_log.diagnostics(words, stage.sources, stage.name)
-    errors = [item for item in found if item.severity == "error"]
+    messages = mlir_log.diagnostics(words, stage.sources, stage.name)
+    errors = [item for item in messages if item.severity == "error"]
     return _Attempt(_REFUSED, errors[0] if errors else None)
 
 

@@ -85,10 +85,10 @@ def _own_names(text: str, function: str, count: int) -> list[str]:
     written = [] if start is None else _split(text[start.end() : start.end() + _MAX_CHARS])
     if len(written) != count:
         return positional
-    found = [_own_name(argument) for argument in written]
-    if len(set(found)) < count:
+    own = [_own_name(argument) for argument in written]
+    if len(set(own)) < count:
         return positional
-    return [name or position for name, position in zip(found, positional, strict=True)]
+    return [name or position for name, position in zip(own, positional, strict=True)]
 
 
 def _own_name(argument: str) -> str:
@@ -108,8 +108,8 @@ def _parameter(index: int, text: str, stage: str, name: str) -> dict[str, Any]:
     if match is None or kind is None or not is_parameter_type(kind):
         message = f"parameter {index} of the kernel ({text[:200]}) has no type of Triton's"
         raise _failure("compile_error", stage, message)
-    found = _ATTRIBUTE.findall(match["attributes"] or "")
-    known = [(value, *HINTS[name]) for name, value in found if name in HINTS]
+    attributes = _ATTRIBUTE.findall(match["attributes"] or "")
+    known = [(value, *HINTS[name]) for name, value in attributes if name in HINTS]
     hints = [hint for value, unit, hint in known if _promises(int(value), unit, hint)]
     return {"name": name, "type": kind, "hints": sorted(hints)}
 

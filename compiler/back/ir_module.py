@@ -77,7 +77,7 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
     language, options = order.language, order.options
     has_options = BY_IR[language].carries_options
     wins = "the module's applies" if has_options else "the option applies, as TTIR has none yet"
-    found = [
+    messages = [
         diagnostic(
             "note",
             language,
@@ -97,10 +97,10 @@ def contradictions(module: Any, order: BackOrder) -> list[Diagnostic]:
             f"the module was made for {made_for[1]} and is compiled for {asked_for}, which may "
             "lack its instructions: TTIR can be compiled for any target, TTGIR for its own"
         )
-        found.append(diagnostic("warning", language, message))
-    return found
+        messages.append(diagnostic("warning", language, message))
+    return messages
 
 
 def _attributes(module: Any) -> dict[str, int]:
-    found = {name: module.get_int_attr(attribute) for name, attribute in _OF_OPTIONS.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: module.get_int_attr(attribute) for name, attribute in _OF_OPTIONS.items()}
+    return {name: value for name, value in values.items() if value is not None}

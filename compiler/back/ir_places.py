@@ -26,8 +26,8 @@ class LocationAliases:
             if alias not in self.known and depth < _MAX_DEPTH:
                 self.known[alias] = None  # so far: an alias may name itself
                 self.known[alias] = self.span(self.definitions.get(alias, ""), depth + 1)
-            if (found := self.known.get(alias)) is not None:
-                return found
+            if (span := self.known.get(alias)) is not None:
+                return span
         return None
 
     def span_of_line(self, line: str) -> Span | None:

@@ -82,7 +82,7 @@ def with_path(text: str, path: str) -> str:
 
 def _blocks_with_arguments(module: Any) -> Iterator[list[Any]]:
     seen: set[int] = set()
-    found: list[list[Any]] = []
+    blocks: list[list[Any]] = []
 
     def visit(operation: Any) -> None:
         block = operation.get_block()
@@ -91,11 +91,11 @@ def _blocks_with_arguments(module: Any) -> Iterator[list[Any]]:
         seen.add(block.id())
         count = block.get_num_arguments()
         if count:
-            found.append([block.arg(index) for index in range(count)])
+            blocks.append([block.arg(index) for index in range(count)])
 
     walk: Callable[..., None] = module.walk
     walk(visit)
-    return iter(found)
+    return iter(blocks)
 
 
 def _parse_locations(table: list[str], context: Any) -> list[Any]:
@@ -104,11 +104,11 @@ def _parse_locations(table: list[str], context: Any) -> list[Any]:
         f"%c{i} = arith.constant {i} : i32 {text}" for i, text in enumerate(table)
     )
     side = parse(f"module {{\n{constants}\n}}\n", context)
-    found: list[Any] = []
-    side.walk(lambda operation: _append_location(operation, found))
-    return found
+    locations: list[Any] = []
+    side.walk(lambda operation: _append_location(operation, locations))
+    return locations
 
 
-def _append_location(operation: Any, found: list[Any]) -> None:
+def _append_location(operation: Any, locations: list[Any]) -> None:
     if operation.get_name() == "arith.constant":
-        found.append(operation.get_result(0).get_loc())
+        locations.append(operation.get_result(0).get_loc())

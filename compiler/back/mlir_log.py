@@ -169,7 +169,7 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
     """
     stage = stage if stage in STAGES else "frontend" if stage == "source" else "ttgir"
     lines = {path: text.split("\n") for path, text in sources.items()}
-    found: dict[Diagnostic, None] = {}  # in order, each once
+    messages: dict[Diagnostic, None] = {}  # in order, each once
     before = ""
     for line in log[:MAX_LOG].splitlines():
         complaint = _read(line[:MAX_LINE], lines, stage)
@@ -177,10 +177,10 @@ def diagnostics(log: str, sources: Mapping[str, str], stage: str) -> list[Diagno
             complaint = _plain("error", stage, f"LLVM: {before}")
         before = line[:MAX_LINE]
         if complaint is not None:
-            found[complaint] = None
-        if len(found) >= MAX_READ:
+            messages[complaint] = None
+        if len(messages) >= MAX_READ:
             break
-    return _errors_first(list(found))[:MAX_DIAGNOSTICS]
+    return _errors_first(list(messages))[:MAX_DIAGNOSTICS]
 
 
 def failing_pass(log: str) -> str | None:
@@ -192,11 +192,11 @@ def failing_pass(log: str) -> str | None:
     return names[-1] if names else None
 
 
-def _errors_first(found: list[Diagnostic]) -> list[Diagnostic]:
-    """Return `found`, errors first; only informative ones, if there are any."""
-    if any(item.severity == "error" and _is_informative(item) for item in found):
-        found = [item for item in found if _is_informative(item)]
-    return sorted(found, key=lambda item: item.severity != "error")
+def _errors_first(messages: list[Diagnostic]) -> list[Diagnostic]:
+    """Return `messages`, errors first; only informative ones, if there are any."""
+    if any(item.severity == "error" and _is_informative(item) for item in messages):
+        messages = [item for item in messages if _is_informative(item)]
+    return sorted(messages, key=lambda item: item.severity != "error")
 
 
 def _read(line: str, sources: Mapping[str, list[str]], stage: str) -> Diagnostic | None:
@@ -333,15 +333,17 @@ class _Assembly:
         return "output" not in message or self.outputs != 1
 
 
-def with_places(found: list[Diagnostic], ir: str, sources: Mapping[str, str]) -> list[Diagnostic]:
-    """Return `found` with the places of those that complain of inline assembly.
+def with_places(
+    messages: list[Diagnostic], ir: str, sources: Mapping[str, str]
+) -> list[Diagnostic]:
+    """Return `messages` with the places of those that complain of inline assembly.
 
     `ir` is the TTGIR that was being lowered; `sources` the user's texts by virtual path.
     """
-    if not any(item.line is None and _OF_ASSEMBLY.search(item.message) for item in found):
-        return found
+    if not any(item.line is None and _OF_ASSEMBLY.search(item.message) for item in messages):
+        return messages
     known = list(_assemblies(ir))
-    return [_with_place(item, known, sources) for item in found]
+    return [_with_place(item, known, sources) for item in messages]
 
 
 def _with_place(item: Diagnostic, known: list[_Assembly], sources: Mapping[str, str]) -> Diagnostic:

@@ -37,25 +37,25 @@ LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """nvdisasm builds 50 MB of tables at its start; in small pages that is 14,000 page faults."""
 
 
-def sass(given: Mapping[str, bytes]) -> str:
+def sass(parts: Mapping[str, bytes]) -> str:
     """Return the SASS of a cubin, with comments for the lines of PTX and source.
 
-    `given` has the cubin, and the PTX where there is one. Raises `Failure`.
+    `parts` has the cubin, and the PTX where there is one. Raises `Failure`.
     """
-    with disassembly(given) as finish:
+    with disassembly(parts) as finish:
         return finish()
 
 
 @contextmanager
-def disassembly(given: Mapping[str, bytes]) -> Iterator[Callable[[], str]]:
+def disassembly(parts: Mapping[str, bytes]) -> Iterator[Callable[[], str]]:
     """Start to disassemble `given["cubin"]`; the yielded function waits for the text.
 
     The lines of the source are found through `given["ptx"]`, where there is one. What is yielded
     must be called once, and raises `Failure`: `NOT_DERIVABLE` where nvdisasm has forgotten the GPU.
     """
-    lines = PTX_LINES if "ptx" in given else SOURCE_LINES
+    lines = PTX_LINES if "ptx" in parts else SOURCE_LINES
     with (
-        tool_process.memory("cubin", given["cubin"]) as cubin,
+        tool_process.memory("cubin", parts["cubin"]) as cubin,
         tool_process.memory("sass") as text,
         tool_process.memory("log") as log,
     ):
@@ -69,8 +69,8 @@ def disassembly(given: Mapping[str, bytes]) -> Iterator[Callable[[], str]]:
                 raise _failure(
                     status, tool_process.content_of(log).decode(errors="replace").strip()[:500]
                 )
-            found = tool_process.content_of(text).decode(errors="replace")
-            return with_source_lines(found, given["ptx"].decode()) if "ptx" in given else found
+            listing = tool_process.content_of(text).decode(errors="replace")
+            return with_source_lines(listing, parts["ptx"].decode()) if "ptx" in parts else listing
 
         yield finish
 

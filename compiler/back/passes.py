@@ -115,13 +115,13 @@ class _Watched:
         self._steps = steps
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._original, name)
+        member = getattr(self._original, name)
         if name not in _STEPS:
-            return found
+            return member
 
         def noting(module: Any, *arguments: Any, **options: Any) -> Any:
             self._steps.append(LlvmStep(_STEPS[name], str(module).strip("\n")))
-            return found(module, *arguments, **options)
+            return member(module, *arguments, **options)
 
         return noting
 

@@ -102,14 +102,14 @@ def _parse(text: str, backend: Any, language: str) -> Any:
 
 
 def _refusal(log: str, text: str, path: str, language: str) -> Failure:
-    found = mlir_log.diagnostics(log, {path: text}, language)
-    if not found:
+    messages = mlir_log.diagnostics(log, {path: text}, language)
+    if not messages:
         message = "MLIR cannot parse the text"
         return Failure("syntax_error", language, message, [diagnostic("error", language, message)])
-    complaint = found[0].message
+    complaint = messages[0].message
     slug = "compile_error" if _VERIFIER.match(complaint) else "syntax_error"
-    place = f"line {found[0].line}: " if found[0].line else ""
-    return Failure(slug, language, place + complaint, found)
+    place = f"line {messages[0].line}: " if messages[0].line else ""
+    return Failure(slug, language, place + complaint, messages)
 
 
 def _at_own_lines(refused: Failure, text: str, backend: Any, language: str) -> Failure:
@@ -151,9 +151,9 @@ def attempts(text: str) -> Iterator[_Repair]:
         _barriers,
     )
     for step in steps:
-        mended = step(tried.text)
-        if mended.text != tried.text:
-            tried = _Repair(mended.text, tried.notes + mended.notes)
+        repaired = step(tried.text)
+        if repaired.text != tried.text:
+            tried = _Repair(repaired.text, tried.notes + repaired.notes)
             yield tried
 
 
@@ -206,9 +206,9 @@ def _descriptors(text: str) -> _Repair:
     if "<tensor<" in text:
         note = "tensordesc<tensor<...>> is how Triton 3.7 and earlier wrote tensordesc<...>"
         return _Repair(_OLD_TYPE.sub(lambda m: f"<{m[1] or m[2]}>", text), (f"{note}: rewritten",))
-    mended = "\n".join(map(_old_line, _NEW_TYPE.sub(r"tensordesc<tensor<\1>>", text).split("\n")))
+    repaired = "\n".join(map(_old_line, _NEW_TYPE.sub(r"tensordesc<tensor<\1>>", text).split("\n")))
     note = "tensordesc<...> is how Triton 3.8 and later write tensordesc<tensor<...>>: rewritten"
-    return _Repair(mended, (note,))
+    return _Repair(repaired, (note,))
 
 
 def _buffers(text: str) -> _Repair:

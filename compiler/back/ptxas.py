@@ -78,15 +78,15 @@ def diagnostics(log: str, ptx: str, sources: dict[str, str]) -> list[Diagnostic]
     `sources` holds texts by the path that `.file` names ("/kernel/user.py").
     """
     lines = ptx.split("\n")
-    found: list[Diagnostic] = []
+    messages: list[Diagnostic] = []
     log = log[:MAX_LOG]
     for match in itertools.islice(_ERROR.finditer(log), MAX_COMPLAINTS):
         number = int(match["line"])
-        found += _complaint(match["message"], number, match["severity"], lines, sources)
+        messages += _complaint(match["message"], number, match["severity"], lines, sources)
     for match in itertools.islice(_FATAL.finditer(log), MAX_COMPLAINTS):
         if _ABORTED not in match["message"]:
-            found.append(_fatal(match["message"].strip(), log, lines, sources))
-    return found
+            messages.append(_fatal(match["message"].strip(), log, lines, sources))
+    return messages
 
 
 def _fatal(message: str, log: str, lines: list[str], sources: dict[str, str]) -> Diagnostic:
@@ -228,5 +228,5 @@ def _failure(status: int, words: str, ptx: str, sources: dict[str, str]) -> Fail
         message = f"ptxas: {complaints[0].message}"
     else:
         message = f"ptxas ended with status {status}: {words.strip()[:500]}"
-    found = complaints or [diagnostic("error", "cubin", message)]
-    return Failure(slug_of(status, words), "cubin", message, found)
+    messages = complaints or [diagnostic("error", "cubin", message)]
+    return Failure(slug_of(status, words), "cubin", message, messages)

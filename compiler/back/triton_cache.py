@@ -139,13 +139,13 @@ def _metadata(
 
 def _of_backend(known: Mapping[str, Any], abi: Abi, backend: Any) -> dict[str, Any]:
     """Return what not every backend of every version keeps."""
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     if BACKENDS[backend.target.backend].has_tensor_memory:
-        found["tmem_size"] = known["tmem_columns"]
+        metadata["tmem_size"] = known["tmem_columns"]
     if triton_api.has_global_scratch(backend.target.backend):
-        found["global_scratch_size"] = abi.global_scratch.size_bytes
-        found["global_scratch_align"] = abi.global_scratch.align_bytes
-    return found
+        metadata["global_scratch_size"] = abi.global_scratch.size_bytes
+        metadata["global_scratch_align"] = abi.global_scratch.align_bytes
+    return metadata
 
 
 def _tensor_descriptors(ttgir: str, backend: Any) -> Any:

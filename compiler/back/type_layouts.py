@@ -53,10 +53,10 @@ def layouts(order: LayoutsOrder, body: bytes, send: Send) -> None:
         raise Failure("lowering_failed", "ttgir", message) from error
     builder = triton_api.gluon_ir.GluonOpBuilder(context)
     aliases = dict(_ALIASED.findall(text))
-    found = [
+    described = [
         _described(name, aliases, builder, function.args(index)) for index, name in enumerate(shown)
     ]
-    answer = {"layouts": found, "truncated": len(types) > len(shown)}
+    answer = {"layouts": described, "truncated": len(types) > len(shown)}
     send({"kind": "stage", "stage": "layouts", "ms": 0.0}, json.dumps(answer).encode())
 
 

@@ -66,12 +66,12 @@ def aligned(levels: Sequence[Level]) -> list[Pair]:
 
 def gaps(pairs: Sequence[Pair], size_a: int, size_b: int) -> list[Gap]:
     """Return the stretches between `pairs`, and before and behind them, that have lines."""
-    found, a, b = [], 0, 0
+    between, a, b = [], 0, 0
     for next_a, next_b in [*pairs, (size_a, size_b)]:
         if next_a > a or next_b > b:
-            found.append(Gap(a, next_a, b, next_b))
+            between.append(Gap(a, next_a, b, next_b))
         a, b = next_a + 1, next_b + 1
-    return found
+    return between
 
 
 @dataclass(slots=True)
@@ -87,10 +87,10 @@ class _Alignment:
             inner = self._trimmed(current)
             if inner.is_over:
                 continue
-            found = self._unique(inner) if depth < _MAX_DEPTH else []
-            if found:
-                self.pairs += found
-                waiting += ((part, depth + 1) for part in _within(inner, found))
+            anchors = self._unique(inner) if depth < _MAX_DEPTH else []
+            if anchors:
+                self.pairs += anchors
+                waiting += ((part, depth + 1) for part in _within(inner, anchors))
             else:
                 self.pairs += self._exact(inner) or self._by_occurrence(inner)
         return self.pairs
@@ -111,23 +111,23 @@ class _Alignment:
         """Return pairs of lines that both sides have once."""
         in_a, in_b = self._occurrences(gap)
         once = {key: places[0] for key, places in in_b.items() if len(places) == 1}
-        found = [
+        pairs = [
             (places[0], once[key])
             for key, places in in_a.items()
             if len(places) == 1 and key in once
         ]
-        return _growing(found)
+        return _growing(pairs)
 
     def _by_occurrence(self, gap: Gap) -> list[Pair]:
         """Return pairs of equal lines: the first of a kind with the first, and so on."""
         in_a, in_b = self._occurrences(gap)
-        found = [
+        pairs = [
             pair
             for key, places in in_a.items()
             if key in in_b
             for pair in zip(places, in_b[key], strict=False)
         ]
-        return _growing(sorted(found))
+        return _growing(sorted(pairs))
 
     def _occurrences(self, gap: Gap) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
         sides: list[dict[int, list[int]]] = []
@@ -197,12 +197,12 @@ def _growing(pairs: Sequence[Pair]) -> list[Pair]:
             at_end.append(index)
         else:
             ends[length], at_end[length] = b, index
-    found = []
+    longest = []
     index = at_end[-1] if at_end else -1
     while index >= 0:
-        found.append(pairs[index])
+        longest.append(pairs[index])
         index = before[index]
-    return found[::-1]
+    return longest[::-1]
 
 
 def _within(gap: Gap, pairs: Sequence[Pair]) -> Iterator[Gap]:

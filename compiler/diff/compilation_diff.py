@@ -84,15 +84,15 @@ def _mix(side: Side) -> InstructionMix | None:
 
 def _resources(*sides: Side) -> dict[str, Any]:
     """Return the numbers of all `sides` by name, occupancy among them; the last side's hold."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for side in sides:
         resources = dict(side.record["resources"] or {})
         occupancy = resources.pop("occupancy", None) or {}
         resources |= {"occupancy": occupancy.get("ratio")} if occupancy else {}
         resources |= {"occupancy_limited_by": occupancy.get("limited_by")} if occupancy else {}
         resources.pop("backend", None)
-        found |= {name: value for name, value in resources.items() if value is not None}
-    return found
+        numbers |= {name: value for name, value in resources.items() if value is not None}
+    return numbers
 
 
 def _both(name: str, a: Record, b: Record) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _by_line(
     for place, counted in b.by_line.items():
         twin = place and of_b.get(place)
         rows.setdefault((twin, place), [Counter(), Counter()])[1].update(counted)
-    found = [
+    differing = [
         {
             "file": (at_a or at_b or (None,))[0],
             "a_line": at_a[1] if at_a else None,
@@ -199,8 +199,8 @@ def _by_line(
         for (at_a, at_b), (x, y) in rows.items()
         if x != y
     ]
-    found.sort(key=_weight, reverse=True)
-    return found[:MAX_LINES]
+    differing.sort(key=_weight, reverse=True)
+    return differing[:MAX_LINES]
 
 
 def _weight(row: dict[str, Any]) -> int:
@@ -212,7 +212,7 @@ def _twins(texts_a: _Texts, texts_b: _Texts) -> dict[UserLine, UserLine]:
 
     Of lines that changed, the first of a stretch is the first of the other.
     """
-    found: dict[UserLine, UserLine] = {}
+    twins: dict[UserLine, UserLine] = {}
     for file in texts_a.keys() & texts_b.keys():
         intern = Interner()
         sides = [texts_a[file].split("\n"), texts_b[file].split("\n")]
@@ -220,5 +220,5 @@ def _twins(texts_a: _Texts, texts_b: _Texts) -> dict[UserLine, UserLine]:
         pairs = aligned([Level(keys[0], keys[1])])
         for gap in gaps(pairs, len(keys[0]), len(keys[1])):
             pairs += zip(range(gap.a, gap.a_end), range(gap.b, gap.b_end), strict=False)
-        found |= {(file, x + 1): (file, y + 1) for x, y in pairs}
-    return found
+        twins |= {(file, x + 1): (file, y + 1) for x, y in pairs}
+    return twins

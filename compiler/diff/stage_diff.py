@@ -348,8 +348,8 @@ def _hunks(rows: Sequence[_Row]) -> Iterator[tuple[int, int]]:
 
 def _results(lines: Sequence[StageLine]) -> list[Name]:
     """Return the name that each line makes, or begins with, the last line's first."""
-    found: list[Name] = []
+    results: list[Name] = []
     for line in reversed(lines):
         made = [name for name in line.names if name.is_definition] or line.names[:1]
-        found += made[:1]
-    return found
+        results += made[:1]
+    return results

@@ -95,15 +95,15 @@ class StageLanguage:
     def line(self, number: int, text: str) -> StageLine:
         """Return the line `text`."""
         skeleton, exact, names, start = [], [], [], 0
-        for found in self.name.finditer(text):
-            if found.lastgroup == "string":
+        for match in self.name.finditer(text):
+            if match.lastgroup == "string":
                 continue
-            between = text[start : found.start()]
-            start = found.end()
-            skeleton += [between, _blank(found)]
-            exact += [between, found[0] if found.lastgroup == "register" else _blank(found)]
-            if found.lastgroup != "register":
-                names.append(self._name(found, text))
+            between = text[start : match.start()]
+            start = match.end()
+            skeleton += [between, _blank(match)]
+            exact += [between, match[0] if match.lastgroup == "register" else _blank(match)]
+            if match.lastgroup != "register":
+                names.append(self._name(match, text))
         rest = text[start:]
         return StageLine(
             number,
@@ -114,20 +114,20 @@ class StageLanguage:
             self.function.match(text) is not None,
         )
 
-    def _name(self, found: re.Match[str], text: str) -> Name:
-        is_new = self.definition is not None and bool(self.definition.match(text, found.end()))
-        word = "%" + found[0][:-1] if found.lastgroup == "label" else found[0]
-        end = found.end() - (found.lastgroup == "label")
-        return Name(word, found.start(), end, is_new, word.startswith(self.module_wide))
+    def _name(self, match: re.Match[str], text: str) -> Name:
+        is_new = self.definition is not None and bool(self.definition.match(text, match.end()))
+        word = "%" + match[0][:-1] if match.lastgroup == "label" else match[0]
+        end = match.end() - (match.lastgroup == "label")
+        return Name(word, match.start(), end, is_new, word.startswith(self.module_wide))
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank(match: re.Match[str]) -> str:
     """Return the placeholder of a name: its kind, which renaming cannot change."""
-    if found.lastgroup == "label":
+    if match.lastgroup == "label":
         return "_:"
-    if found.lastgroup == "register":
-        return _register_class(found[0])
-    return _DIGITS.sub("_", found[0]) if found.lastgroup == "numbered" else found[0][0] + "_"
+    if match.lastgroup == "register":
+        return _register_class(match[0])
+    return _DIGITS.sub("_", match[0]) if match.lastgroup == "numbered" else match[0][0] + "_"
 
 
 def _register_class(register: str) -> str:
@@ -250,14 +250,14 @@ def _mlir_lines(text: str) -> Iterator[_Numbered]:
 def _without_locations(line: str) -> str:
     """Return a line of MLIR without every `loc(...)`; unclosed ones stay."""
     kept, start, at = [], 0, 0
-    while found := _LOCATION.search(line, at):
-        at = found.end()
-        if found[0][0] == '"':
+    while match := _LOCATION.search(line, at):
+        at = match.end()
+        if match[0][0] == '"':
             continue
         end = _end_of_bracket(line, at)
         if end < 0:
             break
-        kept.append(line[start : found.start()])
+        kept.append(line[start : match.start()])
         start = at = end
     return "".join([*kept, line[start:]]).rstrip()
 
@@ -265,10 +265,10 @@ def _without_locations(line: str) -> str:
 def _end_of_bracket(line: str, start: int) -> int:
     """Return where the bracket ends that was opened before `start`, -1 if nowhere."""
     depth = 1
-    for found in _BRACKET.finditer(line, start):
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
+    for bracket in _BRACKET.finditer(line, start):
+        depth += {"(": 1, ")": -1}.get(bracket[0], 0)
         if depth == 0:
-            return found.end()
+            return bracket.end()
     return -1
 
 
@@ -281,10 +281,10 @@ def _llvm_lines(text: str) -> Iterator[_Numbered]:
             if node[2] is None:
                 nodes[node[1]] = number, line
         elif not _LLVM_NOISE.match(line):
-            found = _DEBUG_REFERENCE.sub("", line)
-            found = _LLVM_COMMENT.sub(lambda match: match[1] or "", found).rstrip()
-            wanted += _NODE_NAME.findall(found)
-            yield number, found
+            kept = _DEBUG_REFERENCE.sub("", line)
+            kept = _LLVM_COMMENT.sub(lambda match: match[1] or "", kept).rstrip()
+            wanted += _NODE_NAME.findall(kept)
+            yield number, kept
     reached: dict[str, _Numbered] = {}
     while wanted:
         name = wanted.pop()

@@ -204,14 +204,14 @@ def _pointer(argument: Argument) -> str:
 
 def _launch_attributes(kernel: ExportedKernel) -> Iterator[tuple[int, str]]:
     """Yield the numbers of cuda.h's CUlaunchAttributeID and the words of their values."""
-    one = "[1, 0, 0, 0, 0, 0, 0, 0]"
+    single = "[1, 0, 0, 0, 0, 0, 0, 0]"
     if kernel.is_pdl:
-        yield 6, one
+        yield 6, single
     if kernel.is_cooperative:
-        yield 2, one
+        yield 2, single
     if kernel.cluster != 1:
         yield 4, f"[{kernel.cluster} | (1 << 32), 1, 0, 0, 0, 0, 0, 0]"
-        yield 5, one
+        yield 5, single
 
 
 def _allocation(name: str, kernel: ExportedKernel) -> str:

@@ -71,15 +71,15 @@ def identifier(name: str) -> str:
 
 def identifiers(names: Iterable[str]) -> list[str]:
     """Return an identifier for each of `names`, all of them distinct."""
-    found: list[str] = []
+    identifiers_so_far: list[str] = []
     for name in names:
         wanted = identifier(name.replace(".", "_"))
         chosen, number = wanted, 1
-        while chosen in found:
+        while chosen in identifiers_so_far:
             number += 1
             chosen = f"{wanted}_{number}"
-        found.append(chosen)
-    return found
+        identifiers_so_far.append(chosen)
+    return identifiers_so_far
 
 
 def camel(name: str) -> str:

@@ -78,20 +78,20 @@ class InstructionMix:
 def instruction_mix(stage: str, text: str) -> InstructionMix:
     """Return the instruction mix of the assembly `text`; `stage` is `sass` or `amdgcn`."""
     chains = MAPS[stage](text).chains
-    found = InstructionMix()
+    mix = InstructionMix()
     for line, opcode, kind in ASSEMBLIES[stage](text):
         places = user_lines_of(chains.get(line, ()))
         place = places[0] if places else None
-        found.by_class[kind] += 1
-        found.by_opcode[opcode] += 1
-        found.by_line.setdefault(place, Counter())[kind] += 1
+        mix.by_class[kind] += 1
+        mix.by_opcode[opcode] += 1
+        mix.by_line.setdefault(place, Counter())[kind] += 1
         if kind == "local":
-            found.local_bytes[place] += local_bytes(opcode)
+            mix.local_bytes[place] += local_bytes(opcode)
     if stage == "sass":
-        found.code_bytes = found.total * _SASS_INSTRUCTION_BYTES
+        mix.code_bytes = mix.total * _SASS_INSTRUCTION_BYTES
     elif lengths := _AMD_CODE_BYTES.findall(text):
-        found.code_bytes = sum(int(length) for length in lengths)
-    return found
+        mix.code_bytes = sum(int(length) for length in lengths)
+    return mix
 
 
 def _of_sass(text: str) -> Iterator[Instruction]:
@@ -103,13 +103,13 @@ def _of_sass(text: str) -> Iterator[Instruction]:
                 filling.clear()
             continue
         opcode = match["opcode"][:_OPCODE_CHARS]
-        one = Instruction(number, opcode, sass_class(opcode, match["operands"]))
+        instruction = Instruction(number, opcode, sass_class(opcode, match["operands"]))
         if opcode == "NOP":
-            filling.append(one)
+            filling.append(instruction)
             continue
         yield from filling
         filling.clear()
-        yield one
+        yield instruction
 
 
 def _of_amd(text: str) -> Iterator[Instruction]:

@@ -29,18 +29,18 @@ def with_next_reads(
 
     `operations` are 1-based numbers of `lines`.
     """
-    found = dict(chains)
+    completed = dict(chains)
     read: dict[str, InlineChain] = {}
     for number in sorted(operations, reverse=True):
         written, others = _registers(lines[number - 1])
         known = (read[name] for name in written if name in read)
-        chain = found.get(number) or next(known, ())
+        chain = completed.get(number) or next(known, ())
         for name in written:
             read.pop(name, None)
         if chain:
-            found[number] = chain
+            completed[number] = chain
             read.update(dict.fromkeys(others, chain))
-    return found
+    return completed
 
 
 def _registers(line: str) -> tuple[list[str], list[str]]:
@@ -122,8 +122,8 @@ def misleading_locations(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _files(text: str) -> dict[str, str]:
-    found = (_FILE.match(line) for line in text.splitlines())
-    return {m[1]: f"{m[2]}/{m[3]}" if m[3] else m[2] for m in found if m}
+    matches = (_FILE.match(line) for line in text.splitlines())
+    return {m[1]: f"{m[2]}/{m[3]}" if m[3] else m[2] for m in matches if m}
 
 
 def _chain(
@@ -136,8 +136,8 @@ def _chain(
         locations += [(files.get(file), line) for file, line, _ in _calls(position, callers)]
     else:
         by_name = {path.rpartition("/")[2]: path for path in files.values()}
-        found = _COMMENT_CALL.findall(match.string)
-        locations += [(by_name.get(name), at) for name, at in found]
+        calls = _COMMENT_CALL.findall(match.string)
+        locations += [(by_name.get(name), at) for name, at in calls]
     return tuple(SourceLine(file, int(at)) for file, at in locations if file and int(at))
 
 

@@ -62,10 +62,10 @@ class _Heat:
     instructions: int = 0
     stalls: Counter[str] = field(default_factory=Counter)
 
-    def add(self, one: CountedInstruction) -> None:
-        self.samples += one.samples
-        self.instructions += one.instructions
-        self.stalls.update(one.stalls)
+    def add(self, counted: CountedInstruction) -> None:
+        self.samples += counted.samples
+        self.instructions += counted.instructions
+        self.stalls.update(counted.stalls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def hot_lines(
     null.
     """
     origins = _origins(sass, entry) if sass is not None else {}
-    placed = [(one, _places(one, origins)) for one in counted]
-    total = sum(one.samples for one in counted)
+    placed = [(instruction, _places(instruction, origins)) for instruction in counted]
+    total = sum(instruction.samples for instruction in counted)
     return {
         "samples": total,
         "lines": _lines(placed, total),
@@ -101,10 +101,10 @@ def _lines(
 ) -> list[dict[str, Any]]:
     """Return the hottest lines, the hottest first; what has no line is one of null."""
     heat: dict[UserLine | None, _Heat] = {}
-    for one, places in placed:
-        heat.setdefault(places[0] if places else None, _Heat()).add(one)
+    for instruction, places in placed:
+        heat.setdefault(places[0] if places else None, _Heat()).add(instruction)
         for place in places or (None,):
-            heat.setdefault(place, _Heat()).inclusive_samples += one.samples
+            heat.setdefault(place, _Heat()).inclusive_samples += instruction.samples
     worst = sorted(
         heat.items(),
         key=lambda row: (-row[1].samples, -row[1].inclusive_samples, -row[1].instructions),
@@ -113,12 +113,12 @@ def _lines(
         {
             "file": place[0] if place else None,
             "line": place[1] if place else None,
-            **_shares(one.samples, total),
-            "inclusive_samples": one.inclusive_samples,
-            "instructions": one.instructions,
-            "top_stall": _top(one.stalls),
+            **_shares(heat.samples, total),
+            "inclusive_samples": heat.inclusive_samples,
+            "instructions": heat.instructions,
+            "top_stall": _top(heat.stalls),
         }
-        for place, one in worst[:MAX_LINES]
+        for place, heat in worst[:MAX_LINES]
     ]
 
 
@@ -130,15 +130,15 @@ def _instructions(
     chosen = sorted(worst[:MAX_INSTRUCTIONS], key=lambda pair: pair[0].offset_bytes)
     return [
         {
-            "address": one.offset_bytes,
-            "text": one.text[:_MAX_TEXT_CHARS],
+            "address": instruction.offset_bytes,
+            "text": instruction.text[:_MAX_TEXT_CHARS],
             "file": places[0][0] if places else None,
             "line": places[0][1] if places else None,
-            **_shares(one.samples, total),
-            "instructions": one.instructions,
-            "top_stall": _top(one.stalls),
+            **_shares(instruction.samples, total),
+            "instructions": instruction.instructions,
+            "top_stall": _top(instruction.stalls),
         }
-        for one, places in chosen
+        for instruction, places in chosen
     ]
 
 
@@ -152,24 +152,26 @@ def _top(stalls: Mapping[str, int]) -> str | None:
     return max(waits, key=waits.__getitem__) if waits else None
 
 
-def _places(one: CountedInstruction, origins: Mapping[int, _Origin]) -> Sequence[UserLine]:
+def _places(instruction: CountedInstruction, origins: Mapping[int, _Origin]) -> Sequence[UserLine]:
     """Return where an instruction stems from, nothing where the disassembly has another there."""
-    origin = origins.get(one.offset_bytes)
-    return origin.places if origin is not None and origin.opcode == _opcode(one.text) else ()
+    origin = origins.get(instruction.offset_bytes)
+    return (
+        origin.places if origin is not None and origin.opcode == _opcode(instruction.text) else ()
+    )
 
 
 def _origins(sass: str, entry: str) -> dict[int, _Origin]:
     """Return the instructions of the kernel `entry`, by their offset."""
     mapped = map_sass(sass)
-    found: dict[int, _Origin] = {}
+    origins: dict[int, _Origin] = {}
     within = False
     for number, line in enumerate(sass.splitlines(), 1):
         if section := _SECTION.match(line):
             within = section[1] == entry
         elif within and (match := _INSTRUCTION.match(line)):
             places = user_lines_of(mapped.chains.get(number, ()))
-            found[int(match[1], 16)] = _Origin(_opcode(match[2]), places)
-    return found
+            origins[int(match[1], 16)] = _Origin(_opcode(match[2]), places)
+    return origins
 
 
 def _opcode(text: str) -> str:

@@ -30,8 +30,8 @@ class _Metadata:
 
     @cached_property
     def _nodes(self) -> dict[str, tuple[str, dict[str, str]]]:
-        found = map(_METADATA.match, self._text.splitlines())
-        return {m[1]: (m[2], dict(_FIELD.findall(m[3]))) for m in found if m}
+        matches = map(_METADATA.match, self._text.splitlines())
+        return {m[1]: (m[2], dict(_FIELD.findall(m[3]))) for m in matches if m}
 
     def chain(self, name: str) -> InlineChain:
         """Return the places of the DILocation or DISubprogram `name`, innermost first."""
@@ -108,8 +108,8 @@ def table(maps: Mapping[str, LineMap]) -> list[dict[str, Any]]:
     folder of this server; lines of Triton's own library do not occur.
     """
     rows: dict[tuple[str, int], dict[str, list[int]]] = {}
-    for stage, found in maps.items():
-        for number, chain in found.chains.items():
+    for stage, stage_map in maps.items():
+        for number, chain in stage_map.chains.items():
             for location in user_lines_of(chain):
                 row = rows.setdefault(location, {name: [] for name in MAPS})
                 row[stage].append(number)

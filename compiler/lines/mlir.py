@@ -32,17 +32,17 @@ class MlirLocations:
     """The locations of one module, by alias; each alias is resolved once."""
 
     def __init__(self, text: str) -> None:
-        found = map(_ALIAS.match, text.splitlines())
-        self._definitions = {match[1]: match[2] for match in found if match}
+        matches = map(_ALIAS.match, text.splitlines())
+        self._definitions = {match[1]: match[2] for match in matches if match}
         self._known: dict[str, tuple[SourceLocation, ...]] = {}
         self._chains: dict[str, InlineChain] = {}
 
     def resolve(self, words: str) -> InlineChain:
         """Return the chain for `words`, the inside of a `loc(...)`."""
         if words not in self._chains:
-            found = self.locations(words)
+            locations = self.locations(words)
             self._chains[words] = tuple(
-                SourceLine(location.file, location.line) for location in found
+                SourceLine(location.file, location.line) for location in locations
             )
         return self._chains[words]
 

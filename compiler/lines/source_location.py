@@ -49,7 +49,7 @@ def with_first_uses(
     lines: Iterable[str], chains: Mapping[int, InlineChain], operations: frozenset[int]
 ) -> dict[int, InlineChain]:
     """Return `chains` with those of operations that had none but whose result is used."""
-    found = dict(chains)
+    completed = dict(chains)
     used: dict[str, InlineChain] = {}
     for number, line in reversed(list(enumerate(lines, 1))):
         if _FUNCTION.match(line):
@@ -57,9 +57,9 @@ def with_first_uses(
         if number not in operations:
             continue
         result = _RESULT.match(line)
-        if number not in found and result is not None and result[1] in used:
-            found[number] = used[result[1]]
-        if number in found:
+        if number not in completed and result is not None and result[1] in used:
+            completed[number] = used[result[1]]
+        if number in completed:
             # upwards, so that the first use remains in the end
-            used.update(dict.fromkeys(_VALUE.findall(line), found[number]))
-    return found
+            used.update(dict.fromkeys(_VALUE.findall(line), completed[number]))
+    return completed

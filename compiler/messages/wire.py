@@ -56,15 +56,15 @@ def _plain(value: Any) -> Any:
 def reader_of(kind: type[_Record]) -> Callable[[Mapping[str, Any]], _Record]:
     """Return what reads records of this kind, and raises ValueError for members of another."""
     hints = get_type_hints(kind)
-    found = {item.name: _inner(hints[item.name]) for item in fields(kind)}  # type: ignore[arg-type]
-    inner = {name: reader for name, reader in found.items() if reader is not None}
+    readers = {item.name: _inner(hints[item.name]) for item in fields(kind)}  # type: ignore[arg-type]
+    inner = {name: reader for name, reader in readers.items() if reader is not None}
 
     def read(members: Mapping[str, Any]) -> _Record:
-        given = dict(members)
-        for name in inner.keys() & given.keys():
-            given[name] = inner[name](given[name])
+        values = dict(members)
+        for name in inner.keys() & values.keys():
+            values[name] = inner[name](values[name])
         try:
-            return kind(**given)
+            return kind(**values)
         except TypeError as error:
             message = f"a message that is not {kind.__name__}: {error}"
             raise ValueError(message) from error

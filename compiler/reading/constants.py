@@ -52,11 +52,11 @@ def constant_json(node: ast.expr | None, aliases: Aliases) -> dict[str, Any] | N
     if node is None:
         return None
     try:
-        found = {"literal": tagged(node, aliases)}
+        literal = {"literal": tagged(node, aliases)}
     except ValueError:
         return {"expression": ast.unparse(node)}
     wrapped = isinstance(node, ast.Call) and aliases.dotted(node.func) in CONSTEXPR
-    return found | {"constexpr": True} if wrapped else found
+    return literal | {"constexpr": True} if wrapped else literal
 
 
 def is_plain(node: ast.expr) -> bool:

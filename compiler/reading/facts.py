@@ -93,11 +93,11 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
     named = [*positional, *([arguments.vararg] if arguments.vararg else []), *arguments.kwonlyargs]
     plain = _listed(function.decorator.keywords.get("do_not_specialize"))
     unaligned = _listed(function.decorator.keywords.get("do_not_specialize_on_alignment"))
-    found = []
+    facts = []
     for index, argument in enumerate(named):
         annotation = _annotation(argument.annotation, aliases)
         constexpr = "constexpr" in (annotation or "")  # as Triton itself decides it
-        found.append(
+        facts.append(
             {
                 "name": argument.arg,
                 "line": argument.lineno,
@@ -110,7 +110,7 @@ def _parameters(function: JitFunction, aliases: Aliases) -> list[dict[str, Any]]
                 "const": not constexpr and _is_const(annotation or ""),
             }
         )
-    return found
+    return facts
 
 
 def _annotation(node: ast.expr | None, aliases: Aliases) -> str | None:
@@ -174,12 +174,12 @@ def _is_sure_of(annotation: ast.expr, aliases: Aliases) -> bool:
 
 def _is_sure_of_default(default: ast.expr, aliases: Aliases) -> bool:
     """Return whether a default is a value of the text, plain or wrapped by Triton's constexpr."""
-    found = constants.constant_json(default, aliases) or {}
-    if found.get("constexpr"):
+    constant = constants.constant_json(default, aliases) or {}
+    if constant.get("constexpr"):
         assert isinstance(default, ast.Call)
         name = constants.imported_as(default.func, aliases)
         return name in constants.CONSTEXPR and constants.is_plain(default.args[0])
-    return "literal" in found and constants.is_plain(default)
+    return "literal" in constant and constants.is_plain(default)
 
 
 def _is_const(annotation: str) -> bool:
@@ -194,8 +194,8 @@ def _listed(node: ast.expr | None) -> set[object]:
 def _configs(autotune: ast.expr | None, aliases: Aliases) -> list[dict[str, Any]]:
     if not isinstance(autotune, ast.Call):
         return []
-    given = next((k.value for k in autotune.keywords if k.arg == "configs"), None)
-    node = given or (autotune.args[0] if autotune.args else None)
+    keyword = next((k.value for k in autotune.keywords if k.arg == "configs"), None)
+    node = keyword or (autotune.args[0] if autotune.args else None)
     if not isinstance(node, (ast.List, ast.Tuple)):
         return [{"expression": ast.unparse(node)}] if node is not None else []
     return [_config(item, aliases) for item in node.elts[:_MAX_CONFIGS]]
@@ -207,8 +207,8 @@ def _config(node: ast.expr, aliases: Aliases) -> dict[str, Any]:
         or (aliases.dotted(node.func) or "").rsplit(".", 1)[-1] != "Config"
     ):
         return {"expression": ast.unparse(node)}
-    given = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
-    mapping = node.args[0] if node.args else given
+    keyword = next((k.value for k in node.keywords if k.arg == "kwargs"), None)
+    mapping = node.args[0] if node.args else keyword
     constexprs = {
         name: constants.constant_json(value, aliases) for name, value in _pairs(mapping).items()
     }

@@ -36,8 +36,8 @@ def source_folder(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     folders = {path.parts for name in files for path in PurePosixPath(name).parents}
     climb = max(node.level for node in relative) - 1
     candidates = {(*folder, *[_BESIDE] * depth) for folder in folders for depth in range(climb + 1)}
-    found = {folder: _found(relative, folder, files) for folder in candidates}
-    return min(candidates, key=lambda folder: (-found[folder], len(folder), folder))
+    counts = {folder: _found(relative, folder, files) for folder in candidates}
+    return min(candidates, key=lambda folder: (-counts[folder], len(folder), folder))
 
 
 def root_package(files: Mapping[str, str]) -> str:
@@ -118,17 +118,17 @@ def helpers(
 
     Each comes with the aliases of its file. `folder` is that of the source.
     """
-    found = {}
+    modules = {}
     for name, path, origin in _imports(source, "/".join(folder), files):
         for _ in range(_MAX_STEPS):
             tree = _parsed(files[path])
             made = next((n for n in tree.body if _is_function(n, origin)), None)
             if isinstance(made, ast.FunctionDef):
-                found[name] = made, Aliases(tree)
+                modules[name] = made, Aliases(tree)
                 break
             passed = _imports(tree, path.rpartition("/")[0], files)
             path, origin = next(((at, o) for n, at, o in passed if n == origin), (path, ""))
-    return found
+    return modules
 
 
 def _is_function(node: ast.stmt, name: str) -> bool:

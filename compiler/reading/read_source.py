@@ -228,8 +228,8 @@ def _only_kernel(
             "Say which one to compile in `kernel`."
         )
         notes = [_here(f, lines) for f in functions if f.name in kernels]
-        found = [diagnostic("error", "request", message), *notes]
-        raise Failure("ambiguous_kernel", "request", message, found)
+        messages = [diagnostic("error", "request", message), *notes]
+        raise Failure("ambiguous_kernel", "request", message, messages)
     if not kernels and functions:
         return functions[0].name
     return kernels[0] if kernels else None
@@ -271,8 +271,8 @@ def _unknown_kernel(
     inner = ", ".join(dict.fromkeys(each.name for each in nested_kernels(tree, aliases)))
     message += f" (inside functions and classes there are: {inner})" if inner else ""
     hint = None if known else "A kernel is a function (`def`) with @triton.jit above it."
-    found = diagnostic("error", "request", message, hint=hint)
-    return Failure("unknown_kernel", "request", message, [found])
+    error = diagnostic("error", "request", message, hint=hint)
+    return Failure("unknown_kernel", "request", message, [error])
 
 
 def _method(
@@ -294,8 +294,8 @@ def _is_method(dotted: str, node: ast.FunctionDef, lines: Sequence[str]) -> Fail
     hint = f"Put @staticmethod above @triton.jit and name the kernel {dotted!r}, or move it out."
     span = _name_span(node)
     shown = excerpt(lines, span)
-    found = diagnostic("error", "request", message, hint=hint, span=span, excerpt=shown)
-    return Failure("unknown_kernel", "request", message, [found])
+    error = diagnostic("error", "request", message, hint=hint, span=span, excerpt=shown)
+    return Failure("unknown_kernel", "request", message, [error])
 
 
 def _plain_functions(tree: ast.Module, aliases: Aliases) -> dict[str, ast.FunctionDef]:
@@ -325,7 +325,7 @@ def _lacks_jit(node: ast.FunctionDef, lines: Sequence[str]) -> Failure:
     misspelt = [text for text in written if closest(text, ["triton.jit"])]
     if misspelt:
         hint = f"Write @triton.jit instead of @{misspelt[0]}."
-    found = diagnostic(
+    error = diagnostic(
         "error", "request", message, hint=hint, span=span, excerpt=excerpt(lines, span)
     )
-    return Failure("unknown_kernel", "request", message, [found])
+    return Failure("unknown_kernel", "request", message, [error])

@@ -10,39 +10,39 @@ _LEAVES = (ast.Constant, ast.alias)
 
 def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes below `node`; as `ast.iter_child_nodes`, which takes five times as long."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     if node.__class__ in _LEAVES:
-        return found
+        return nodes
     for name in node._fields:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, ast.AST)]
+            nodes += [item for item in value if isinstance(item, ast.AST)]
         elif isinstance(value, ast.AST) and name != "ctx":
-            found.append(value)
-    return found
+            nodes.append(value)
+    return nodes
 
 
 def stored(nodes: Sequence[ast.AST], *, imports: bool = True) -> set[str]:
     """Return the names that `nodes` bind in their own scope, those they import only if asked."""
-    found: set[str] = set()
+    names_stored: set[str] = set()
     left: list[ast.AST] = list(nodes)
     while left:
         node = left.pop()
         if isinstance(node, ast.Name):
             if not isinstance(node.ctx, ast.Load):
-                found.add(node.id)
+                names_stored.add(node.id)
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            found.add(node.name)
+            names_stored.add(node.name)
             left += node.decorator_list
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names = {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-            found |= names if imports else set()
+            names_stored |= names if imports else set()
         elif isinstance(node, COMPREHENSIONS):
-            found |= walrus([node])
+            names_stored |= walrus([node])
         elif not isinstance(node, ast.Lambda):
-            found |= _captured(node)
+            names_stored |= _captured(node)
             left += children(node)
-    return found
+    return names_stored
 
 
 def _captured(node: ast.AST) -> set[str]:
@@ -57,12 +57,12 @@ def _captured(node: ast.AST) -> set[str]:
 
 def walrus(nodes: Sequence[ast.AST]) -> set[str]:
     """Return what `:=` binds in `nodes`: a comprehension passes it on to the scope around it."""
-    found: set[str] = set()
+    names: set[str] = set()
     left = list(nodes)
     while left:
         node = left.pop()
         if isinstance(node, ast.NamedExpr):
-            found.add(node.target.id)
+            names.add(node.target.id)
         if not isinstance(node, ast.Lambda):
             left += children(node)
-    return found
+    return names

@@ -120,9 +120,9 @@ def failure_of(error: SyntaxError, text: str, file: str = USER_FILE) -> Failure:
     span = Span(file, line, column, line, end)
     shown = excerpt(lines, span)
     hint = _hint(error.msg, lines[line - 1], text)
-    found = diagnostic("error", "request", error.msg, hint=hint, span=span, excerpt=shown)
+    error_shown = diagnostic("error", "request", error.msg, hint=hint, span=span, excerpt=shown)
     place = f"line {line}" if file == USER_FILE else f"{file}, line {line}"
-    return Failure("syntax_error", "request", f"{place}: {error.msg}", [found])
+    return Failure("syntax_error", "request", f"{place}: {error.msg}", [error_shown])
 
 
 def _hint(message: str, line: str, text: str) -> str | None:

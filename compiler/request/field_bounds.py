@@ -92,11 +92,11 @@ _ANY = _Bounds()
 @lru_cache(maxsize=256)
 def _bounded_fields(model: type[BaseModel]) -> Mapping[str, _Bounds]:
     """Return the bounds of the fields that have any, by their names in JSON."""
-    found = {
+    bounded = {
         field.alias or name: _bounds(field.annotation, _lengths(field))
         for name, field in model.model_fields.items()
     }
-    return {name: bounds for name, bounds in found.items() if bounds is not _ANY}
+    return {name: bounds for name, bounds in bounded.items() if bounds is not _ANY}
 
 
 def _lengths(field: FieldInfo) -> list[int]:

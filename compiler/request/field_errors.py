@@ -68,7 +68,7 @@ def _member_with(model: type[BaseModel], name: str) -> str | None:
     for member, field in model.model_fields.items():
         parts = _models([field.annotation])
         if any(
-            name in (own, one.alias) for part in parts for own, one in part.model_fields.items()
+            name in (own, field.alias) for part in parts for own, field in part.model_fields.items()
         ):
             return field.alias or member
     return None

@@ -28,8 +28,8 @@ Not among them: `enable_fp_fusion` and `kpack`, about which reading options may 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the options that a front end sees, and the names of those hidden from it."""
-    given = {name: value for name, value in options.items() if name not in BACK_OPTIONS}
-    return given, sorted(options.keys() - given.keys())
+    front = {name: value for name, value in options.items() if name not in BACK_OPTIONS}
+    return front, sorted(options.keys() - front.keys())
 
 
 MAX_THREADS_PER_BLOCK = 1024

@@ -274,8 +274,8 @@ def _check_stages(request: CompileRequest, target: Target, stop_after: str) -> N
             message = f"{stage} is made for {' or '.join(others)} targets, not for {target}"
             raise RequestRejected(FieldError(pointer("include", index), message))
         if stage not in reached:
-            given = f"{first} posted and stop_after" if request.ir else "stop_after"
-            message = f"{stage} is not made for {target} with {given} {stop_after}"
+            fields = f"{first} posted and stop_after" if request.ir else "stop_after"
+            message = f"{stage} is not made for {target} with {fields} {stop_after}"
             raise RequestRejected(FieldError(pointer("include", index), message))
 
 

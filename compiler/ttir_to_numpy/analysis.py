@@ -82,16 +82,16 @@ def analysis_of(
         if operation in live:
             for value in _read(operation):
                 uses.setdefault(value, []).append(operation)
-    found = Analysis(live, uses)
+    analysis = Analysis(live, uses)
     for holder in (function, *operations):
         for region in holder.regions:
             for block in region:
-                found.holders[block] = holder
+                analysis.holders[block] = holder
                 for index, operation in enumerate(block.operations):
-                    found.block_of[operation], found.index_of[operation] = block, index
+                    analysis.block_of[operation], analysis.index_of[operation] = block, index
     if inlines:
-        _inline(found, operations, constants)
-    return found
+        _inline(analysis, operations, constants)
+    return analysis
 
 
 def _read(operation: Operation) -> list[Value]:
@@ -122,27 +122,27 @@ def _direct(operation: Operation) -> list[Operation]:
     return [inner for region in operation.regions for block in region for inner in block.operations]
 
 
-def _inline(found: Analysis, operations: list[Operation], constants: frozenset[str]) -> None:
+def _inline(analysis: Analysis, operations: list[Operation], constants: frozenset[str]) -> None:
     """Put pure operations into the one expression that needs them, where it is not too long."""
     weights = Counter[Operation]()
     for operation in operations:  # definitions come before uses within a block
-        if operation not in found.live:
+        if operation not in analysis.live:
             continue
         weights[operation] += 1
         if operation.name in constants or operation.name in _STATEMENTS or operation.name in ENDS:
             continue
         if len(operation.results) != 1 or not operation.attributes.keys().isdisjoint(HINTS):
             continue  # a value with a hint has a line, where it is checked
-        uses = found.uses.get(operation.results[0], [])
-        if len(uses) != 1 or not _may_stand_in(operation, uses[0], found):
+        uses = analysis.uses.get(operation.results[0], [])
+        if len(uses) != 1 or not _may_stand_in(operation, uses[0], analysis):
             continue
         if weights[operation] + weights[uses[0]] < HEAVIEST:
-            found.inlined[operation] = uses[0]
+            analysis.inlined[operation] = uses[0]
             weights[uses[0]] += weights[operation]
 
 
-def _may_stand_in(operation: Operation, use: Operation, found: Analysis) -> bool:
-    if found.block_of.get(operation) is not found.block_of.get(use) or use.name in _TWICE:
+def _may_stand_in(operation: Operation, use: Operation, analysis: Analysis) -> bool:
+    if analysis.block_of.get(operation) is not analysis.block_of.get(use) or use.name in _TWICE:
         return False
     if use.name in ENDS or use.name == "tt.split":
         return use.name in {

@@ -300,4 +300,4 @@ def _are_opposite(least: Value, most: Value) -> bool:
     if made_by is None or made_by.name not in {"arith.negf", "arith.subf"}:
         return False
     *zero, negated = made_by.operands
-    return source_of(negated) is most and all(number_of(one) == 0 for one in zero)
+    return source_of(negated) is most and all(number_of(element) == 0 for element in zero)

@@ -122,11 +122,11 @@ def write_return(scope: NameScope, end: Operation) -> None:
 
 def reached_from(first: IrBlock, by_label: Mapping[str, IrBlock]) -> list[IrBlock]:
     """Return the blocks that can be reached, each after one that leads to it."""
-    found: dict[str, IrBlock] = {}
+    reached: dict[str, IrBlock] = {}
     pending = [first.label]
     while pending:
         label = pending.pop()
-        if label not in found:
-            found[label] = by_label[label]
+        if label not in reached:
+            reached[label] = by_label[label]
             pending += [label for label, _ in reversed(by_label[label].end.successors)]
-    return list(found.values())
+    return list(reached.values())

@@ -156,9 +156,9 @@ class _Contraction:
         first, second = total.operands
         if element not in _FLOATS or (first is second and element in {"f16", "bf16"}):
             return
-        found = [self._product_of(value, self._basic_blocks[total]) for value in total.operands]
-        chosen = self._chosen(found)
-        product = found[chosen]
+        products = [self._product_of(value, self._basic_blocks[total]) for value in total.operands]
+        chosen = self._chosen(products)
+        product = products[chosen]
         if product is None:
             return
         at = block.operations.index(total)
@@ -178,9 +178,9 @@ class _Contraction:
         block.operations[at:at] = made
         total.name, total.operands = "math.fma", [a, b, c]
 
-    def _chosen(self, found: list[_Product | None]) -> int:
+    def _chosen(self, products: list[_Product | None]) -> int:
         """Return which operand of a sum is taken: of two products that with fewer uses."""
-        first, second = found
+        first, second = products
         if first is None or second is None:
             return 0 if second is None else 1
         return 1 if self._uses_of(first) > self._uses_of(second) else 0

@@ -159,14 +159,14 @@ def _may_take_place(scope: NameScope, block: IrBlock, value: Value, next_: Value
 
 def _needing(scope: NameScope, value: Value) -> list[Operation]:
     """Return what uses `value`, by another name of it, too."""
-    found: list[Operation] = []
+    needing: list[Operation] = []
     pending = [value]
     while pending:
         for use in scope.analysis.uses.get(pending.pop(), []):
-            found.append(use)
+            needing.append(use)
             if use.name in PLAIN_NAMES:
                 pending += use.results
-    return found
+    return needing
 
 
 def _next_round(scope: NameScope, carried: list[Value], end: Operation) -> None:

@@ -86,24 +86,26 @@ _ROUNDED = {
 
 def _rounded() -> dict[str, str]:
     """Return the functions whose names end in a direction: `fadd_rz`, `float2int_rn` and so on."""
-    found = {}
+    functions = {}
     for way, whole in _WAYS.items():
         for name, text in _ROUNDED.items():
             for letter, dtype in (("f", "np.float32"), ("d", "np.float64"), ("", "np.float32")):
-                given = text.replace("{way}", f'"{way}"').replace("{dtype}", dtype)
-                found[f"{letter}{name}_{way}"] = given
-        found[f"fmaf_{way}"] = found[f"fma_{way}"]
+                template = text.replace("{way}", f'"{way}"').replace("{dtype}", dtype)
+                functions[f"{letter}{name}_{way}"] = template
+        functions[f"fmaf_{way}"] = functions[f"fma_{way}"]
         for floats, dtype in _FLOATS.items():
             for integers, wanted in _INTEGERS.items():
                 to_integer = f"to_integer({whole}({{}}), {wanted})"
                 is_signed = not integers.startswith("u")
                 source = "{}" if is_signed else "unsigned({})"
-                found[f"{floats}2{integers}_{way}"] = (
+                functions[f"{floats}2{integers}_{way}"] = (
                     to_integer if is_signed else f"signed({to_integer})"
                 )
-                found[f"{integers}2{floats}_{way}"] = f'cast_directed("{way}", {source}, {dtype})'
-        found[f"double2float_{way}"] = f'cast_directed("{way}", {{}}, np.float32)'
-    return found
+                functions[f"{integers}2{floats}_{way}"] = (
+                    f'cast_directed("{way}", {source}, {dtype})'
+                )
+        functions[f"double2float_{way}"] = f'cast_directed("{way}", {{}}, np.float32)'
+    return functions
 
 
 FUNCTIONS: Mapping[str, str] = {

@@ -23,8 +23,8 @@ class Functions:
     def __init__(
         self, module: Operation, reserved: frozenset[str], kernel: str, never: frozenset[str]
     ) -> None:
-        found = [o for o in module.regions[0][0].operations if o.name == "tt.func"]
-        self.by_symbol = {f"@{operation.text('sym_name')}": operation for operation in found}
+        functions = [o for o in module.regions[0][0].operations if o.name == "tt.func"]
+        self.by_symbol = {f"@{operation.text('sym_name')}": operation for operation in functions}
         self.reserved = reserved | set(keyword.kwlist) | {"bytes"}
         self._not_of_helpers = self.reserved | _BUILTIN
         self._never = never
@@ -43,8 +43,8 @@ class Functions:
 
     def called(self, callee: str) -> Operation | None:
         """Return the function that a call's `callee` names; None without one, or without a body."""
-        found = self.by_symbol.get(self._symbol(callee))
-        return found if found is not None and found.regions else None
+        function = self.by_symbol.get(self._symbol(callee))
+        return function if function is not None and function.regions else None
 
     def decides(self, callee: str) -> bool:
         """Return whether the function, or a callee, branches or loops."""
@@ -118,10 +118,10 @@ class Functions:
             for symbol, function in self.by_symbol.items()
             if any(o.name.startswith("scf.") or o.name == "cf.cond_br" for o in inside(function))
         ]
-        found = set[str]()
+        symbols = set[str]()
         while pending:
             symbol = pending.pop()
-            if symbol not in found:
-                found.add(symbol)
+            if symbol not in symbols:
+                symbols.add(symbol)
                 pending += callers.get(symbol, ())
-        return found
+        return symbols

@@ -37,13 +37,13 @@ def loop_names(text: str) -> list[str]:
     MLIR prints these names, but what parses its text again has lost them.
     """
     defined = set(_DEFINED.findall(text))
-    found = []
+    names = []
     for printed in _LOOP.findall(text):
         numbered = _NUMBERED.fullmatch(printed)
         name = numbered[1] if numbered and numbered[1] in defined else printed
         is_name = name.isidentifier() and not _UNNAMED.fullmatch(name)
-        found.append(name if is_name else "")
-    return found
+        names.append(name if is_name else "")
+    return names
 
 
 def module_of(text: str, names: Sequence[str] = ()) -> Operation:
@@ -115,17 +115,17 @@ class _ModuleReader:
         return operation
 
     def _results(self) -> list[str]:
-        cursor, found = self._cursor, []
+        cursor, results = self._cursor, []
         while cursor.sees("%"):
             name = cursor.identifier()
             if cursor.takes(":"):
-                found += [f"{name}#{index}" for index in range(self._count_of(name))]
+                results += [f"{name}#{index}" for index in range(self._count_of(name))]
             else:
-                found.append(name)
+                results.append(name)
             if not cursor.takes(","):
                 cursor.needs("=")
                 break
-        return found
+        return results
 
     def _count_of(self, name: str) -> int:
         """Read how many results have `name`."""
@@ -137,11 +137,11 @@ class _ModuleReader:
 
     def _values(self, opening: str, closing: str) -> list[Value]:
         self._cursor.needs(opening)
-        found = []
+        values = []
         while not self._cursor.takes(closing):
-            found.append(self._value(self._cursor.identifier()))
+            values.append(self._value(self._cursor.identifier()))
             self._cursor.takes(",")
-        return found
+        return values
 
     def _successors(self, operation: Operation) -> None:
         cursor = self._cursor
@@ -263,8 +263,8 @@ class _Cursor:
     def needs(self, token: str) -> None:
         """Step over `token`. Raises `Untranslatable` if something else comes."""
         if not self.takes(token):
-            found = self.text[self.index : self.index + 40]
-            raise Untranslatable(f"its printed form has {found!r} where {token!r} belongs")
+            rest = self.text[self.index : self.index + 40]
+            raise Untranslatable(f"its printed form has {rest!r} where {token!r} belongs")
 
     def identifier(self) -> str:
         """Return the name that comes next, with its sigil: `%x`, `^bb1`, `%acc#1`."""
@@ -290,11 +290,11 @@ class _Cursor:
         """Return the types of `(a, b)` or of a single one without brackets."""
         if not self.takes("("):
             return [self.type()]
-        found = []
+        types = []
         while not self.takes(")"):
-            found.append(self.type())
+            types.append(self.type())
             self.takes(",")
-        return found
+        return types
 
     def until(self, stops: str) -> str:
         """Return the text up to one of `stops`, or to the surrounding closing bracket."""
@@ -329,7 +329,7 @@ class _Cursor:
         self.sees("")
         match = pattern.match(self.text, self.index)
         if match is None:
-            found = self.text[self.index : self.index + 40]
-            raise Untranslatable(f"its printed form has {found!r} where a name belongs")
+            rest = self.text[self.index : self.index + 40]
+            raise Untranslatable(f"its printed form has {rest!r} where a name belongs")
         self.index = match.end()
         return match[0]

@@ -90,17 +90,17 @@ def unquoted(text: str) -> str:
     if not text.startswith('"'):
         return text
     parts = text[1:-1].split("\\")
-    found = bytearray(parts[0].encode())
+    content = bytearray(parts[0].encode())
     index = 1
     while index < len(parts):
         part = parts[index]
         if part == "" and index + 1 < len(parts):  # an escaped backslash
-            found += b"\\" + parts[index + 1].encode()
+            content += b"\\" + parts[index + 1].encode()
             index += 2
             continue
-        found += _escaped(part)
+        content += _escaped(part)
         index += 1
-    return found.decode(errors="replace")
+    return content.decode(errors="replace")
 
 
 def _escaped(part: str) -> bytes:

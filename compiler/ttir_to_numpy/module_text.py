@@ -83,15 +83,15 @@ def written_functions(
     functions: Functions, entry: Operation, codegen: FunctionCodegen
 ) -> list[list[Line]]:
     """Return the lines of every function: helpers first, the kernel last."""
-    found, size = [], 0
+    written, size = [], 0
     others = [function for function in functions.by_symbol.values() if function is not entry]
     for function in (*reversed(others), entry):
-        found.append(function_text(function, functions, codegen, is_kernel=function is entry))
-        size += sum(len(line.text) + _COLUMN for line in found[-1])
+        written.append(function_text(function, functions, codegen, is_kernel=function is entry))
+        size += sum(len(line.text) + _COLUMN for line in written[-1])
         if size > MAX_BYTES:
             message = f"its text is longer than {MAX_BYTES:,} bytes"
             raise Untranslatable(message)
-    return found
+    return written
 
 
 def _title(name: str, stage: str, parameters: Sequence[str]) -> str:
@@ -113,13 +113,13 @@ def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
     In the text of the kernel, which `is_kernel`, only its definition has the name for itself.
     """
     lines = text.splitlines(keepends=True)
-    found, previous = [], ""
+    starts, previous = [], ""
     for token in tokenize.generate_tokens(iter(lines).__next__):
         is_name = token.type == tokenize.NAME and token.string == name
         if is_name and not (is_kernel and previous == "def"):
-            found.append(token.start)
+            starts.append(token.start)
         previous = token.string
-    for row, column in reversed(found):
+    for row, column in reversed(starts):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}{_SUPPORT}{line[column:]}"
     return "".join(lines)
@@ -127,12 +127,12 @@ def _renamed(text: str, name: str, *, is_kernel: bool) -> str:
 
 def _with_comments(lines: list[Line], locations: UserLocations) -> list[str]:
     """Return the lines, each with the user's line where it is another one than before."""
-    found, last = [], ""
+    texts, last = [], ""
     for line in lines:
         text = INDENT * line.depth + line.text
         comment = locations.comment_on(line.operation) if line.operation is not None else ""
         if comment and comment != last:
             text = f"{text:<{_COLUMN}}  # {comment}"
             last = comment
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts

@@ -30,11 +30,11 @@ def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the shape that operands of these shapes give together."""
     rank = max((len(shape) for shape in shapes), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    found = []
+    shape = []
     for sizes in zip(*padded, strict=True):
         wide = {size for size in sizes if size != 1} or {1}
         if len(wide) > 1:
             message = "operands of different shapes"
             raise Untranslatable(message)
-        found.append(wide.pop())
-    return tuple(found)
+        shape.append(wide.pop())
+    return tuple(shape)

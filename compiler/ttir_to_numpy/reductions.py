@@ -83,9 +83,9 @@ def dot(scope: NameScope, operation: Operation) -> None:
 
 def dot_scaled(scope: NameScope, operation: Operation) -> None:
     """Write `tt.dot_scaled`: operands, accumulator, and the scales that there are."""
-    first, second, third, *given = operation.operands
+    first, second, third, *scales_left = operation.operands
     sizes = operation.integers("operandSegmentSizes")
-    scales = [scope.exact(given.pop(0)) if size else "None" for size in sizes[3:]]
+    scales = [scope.exact(scales_left.pop(0)) if size else "None" for size in sizes[3:]]
     sides = ("a_elem_type", "b_elem_type")
     kinds = [repr(_KINDS.get(operation.integer(side), "")) for side in sides]
     if "''" in kinds:

@@ -34,7 +34,7 @@ class _Part:
 @cache
 def _parts() -> dict[str, _Part]:
     """Return the parts by name, in the order of the files."""
-    found: dict[str, _Part] = {}
+    parts: dict[str, _Part] = {}
     for text in _TEXTS.values():
         lines = text.splitlines()
         previous = None
@@ -43,13 +43,13 @@ def _parts() -> dict[str, _Part]:
             end = node.end_lineno or node.lineno
             if name is not None:
                 body = "\n".join(lines[node.lineno - 1 : end])
-                found[name] = _Part(body, frozenset(_WORD.findall(body)))
+                parts[name] = _Part(body, frozenset(_WORD.findall(body)))
             elif previous is not None and isinstance(node, ast.Expr):  # the docstring of a constant
-                known = found[previous].text
+                known = parts[previous].text
                 body = "\n".join([known, *lines[node.lineno - 1 : end]])
-                found[previous] = _Part(body, frozenset(_WORD.findall(known)))
+                parts[previous] = _Part(body, frozenset(_WORD.findall(known)))
             previous = name if isinstance(node, ast.Assign | ast.AnnAssign) else None
-    return found
+    return parts
 
 
 def _name_of(node: ast.stmt) -> str | None:

@@ -44,11 +44,11 @@ class AddressRoots:
 
     def follow(self, node: ast.expr, line: int, reason: str) -> frozenset[str]:
         """Note that `node` is an address that `line` uses; return the parameters it starts from."""
-        found = self.roots(node)
-        for name in found:
+        roots = self.roots(node)
+        for name in roots:
             self._evidence[name].pointer.append(Clue("pointer", line, reason))
         self._split(node, 0)
-        return found
+        return roots
 
     def roots(self, node: ast.expr, depth: int = 0) -> frozenset[str]:
         """Return the parameters that an address starts from; nothing for an integer."""
@@ -58,8 +58,8 @@ class AddressRoots:
             return self._roots_of_name(node.id, depth)
         if id(node) not in self._known:
             bases = self._bases(node, depth + 1)
-            found = (self.roots(part, depth + 1) for part in bases)
-            self._known[id(node)] = frozenset().union(*found)
+            roots = (self.roots(part, depth + 1) for part in bases)
+            self._known[id(node)] = frozenset().union(*roots)
         return self._known[id(node)]
 
     def _roots_of_name(self, name: str, depth: int) -> frozenset[str]:
@@ -130,26 +130,26 @@ class AddressRoots:
         for call in self._function.calls:
             if is_access(self._function.callee(call)):
                 pointer = argument(call, 0, "pointer") or argument(call, 0, "base")
-                found = self._candidates(pointer) if pointer is not None else set()
-                if len(found) == 1:
-                    yield from found
+                names = self._candidates(pointer) if pointer is not None else set()
+                if len(names) == 1:
+                    yield from names
 
     def _candidates(self, pointer: ast.expr) -> set[str]:
         """Return the parameters that `pointer` may start from, whichever operands are addresses.
 
         Returns none if the expression is too long.
         """
-        found: set[str] = set()
+        candidates: set[str] = set()
         waiting: list[ast.expr] = [pointer]
         names: set[str] = set()
         for _ in range(MAX_CANDIDATE_STEPS):
             if not waiting:
-                return found
+                return candidates
             match waiting.pop():
                 case ast.Name(id=name) if name not in names:
                     names.add(name)
                     if name in self._function.parameters and name not in self._never:
-                        found.add(name)
+                        candidates.add(name)
                     waiting += self._function.values.get(name, ())
                 case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
                     waiting += [left, right]
@@ -278,8 +278,8 @@ class AddressRoots:
                 return [node]
             case ast.Name(id=name) if depth < 3:
                 values = self._function.values.get(name, [])
-                found = [load for value in values[:8] for load in self.loads(value, depth + 1)]
-                return found if len(values) == len(found) else []
+                loads = [load for value in values[:8] for load in self.loads(value, depth + 1)]
+                return loads if len(values) == len(loads) else []
             case ast.IfExp(body=one, orelse=other):
                 return [*self.loads(one, depth), *self.loads(other, depth)]
             case ast.Subscript(value=value):
@@ -314,7 +314,7 @@ def _never_pointers(function: ParsedFunction) -> set[str]:
 
     `x = tl.load(x)` gives a name to something else, so such names are left out.
     """
-    found: set[str] = set()
+    names: set[str] = set()
     for node in function.nodes:
         parts: list[ast.expr] = []
         match node:
@@ -326,8 +326,8 @@ def _never_pointers(function: ParsedFunction) -> set[str]:
                 parts = [left, *node.comparators]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 parts = [operand]
-        found |= {part.id for part in map(uncast, parts) if isinstance(part, ast.Name)}
-    return (found & function.parameters.keys()) - function.values.keys()
+        names |= {part.id for part in map(uncast, parts) if isinstance(part, ast.Name)}
+    return (names & function.parameters.keys()) - function.values.keys()
 
 
 def uncast(node: ast.expr) -> ast.expr:

@@ -76,11 +76,11 @@ class ElementUses:
             for part in (node.left, node.right):
                 self._integers(part, "is divided as an integer")
         elif isinstance(op, _OF_BITS):
-            for one, other in ((node.left, node.right), (node.right, node.left)):
+            for operand, other in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(op, _OF_CONDITIONS) and self._is_condition(other):
-                    self._are(one, "i1", "is combined with a condition", Strength.LIKELY)
+                    self._are(operand, "i1", "is combined with a condition", Strength.LIKELY)
                 else:
-                    self._integers(one, "is an operand of bits")
+                    self._integers(operand, "is an operand of bits")
 
     def _cast(self, value: ast.expr, dtype: ast.expr) -> None:
         named = self._function.dtype(dtype)
@@ -98,7 +98,7 @@ class ElementUses:
                 if (named := self._function.dtype(dtype)) in DTYPES:
                     self._are(value, DTYPES[named], "is asserted to be", Strength.CERTAIN)
 
-    def _multiplied(self, one: ast.expr, other: ast.expr) -> None:
+    def _multiplied(self, operand: ast.expr, other: ast.expr) -> None:
         """Note that `tl.dot(one, other)` needs both to be of one type."""
         values = self._function.values.get(other.id, []) if isinstance(other, ast.Name) else [other]
         for value in values:
@@ -107,12 +107,12 @@ class ElementUses:
                     named = self._function.dtype(dtype) or ""
                     if named in DTYPES:
                         reason = "is multiplied with this type"
-                        self._are(one, DTYPES[named], reason, Strength.STRONG)
+                        self._are(operand, DTYPES[named], reason, Strength.STRONG)
 
     def _accumulated(self, dot: ast.Call, into: ast.expr | None) -> None:
         """Note that `acc = tl.dot(a, b, acc)` with integers in `acc` multiplies integers."""
-        given = self._function.values.get(into.id, []) if isinstance(into, ast.Name) else []
-        filled = [value for value in given if isinstance(value, ast.Call)]
+        assigned = self._function.values.get(into.id, []) if isinstance(into, ast.Name) else []
+        filled = [value for value in assigned if isinstance(value, ast.Call)]
         index = {"zeros": 1, "full": 2}
         dtypes = [
             argument(call, index[name], "dtype")
@@ -126,10 +126,10 @@ class ElementUses:
                 self._are(operand, "i8", reason, Strength.STRONG)
 
     def _equals(self, left: ast.expr, right: ast.expr) -> None:
-        for one, other in ((left, right), (right, left)):
+        for operand, other in ((left, right), (right, left)):
             constant = other.operand if isinstance(other, ast.UnaryOp) else other
             if _is_integer(constant) and not _is_zero(constant):
-                self._are(one, "i32", "is compared with an integer", Strength.LIKELY)
+                self._are(operand, "i32", "is compared with an integer", Strength.LIKELY)
 
     def _integers(self, node: ast.expr, reason: str) -> None:
         """Note that what is loaded, or computed from it by integer operations, is an integer."""
@@ -175,10 +175,10 @@ class ElementUses:
         for node in self._function.nodes:
             match node:
                 case ast.Compare(left=left, comparators=[right]):
-                    for one, other in ((left, right), (right, left)):
+                    for operand, other in ((left, right), (right, left)):
                         if kinds.of(other) == "int" and not _is_number(other):
                             reason = "is compared with an integer"
-                            self._are(one, "i32", reason, Strength.LIKELY)
+                            self._are(operand, "i32", reason, Strength.LIKELY)
 
     def stored(self, kinds: ValueKinds, evidence: Mapping[str, UseClues]) -> None:
         """Note the element types of stored values."""
@@ -205,8 +205,8 @@ class ElementUses:
         if kind == "float":
             return "fp32", "what it stores is a float", Strength.LIKELY
         implied = {"int": "i32", "bool": "i1"}.get(kind or "", "")
-        said = _SAID.get(kind or "")
-        return implied, f"what it stores is {said}", Strength.WEAK
+        described = _SAID.get(kind or "")
+        return implied, f"what it stores is {described}", Strength.WEAK
 
 
 def _is_integer(node: ast.expr) -> bool:

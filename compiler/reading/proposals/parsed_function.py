@@ -42,11 +42,11 @@ class ParsedFunction:
     @cached_property
     def values(self) -> dict[str, list[ast.expr]]:
         """The expressions that each name is assigned; a parameter may be among the names."""
-        found: dict[str, list[ast.expr]] = defaultdict(list)
+        values: dict[str, list[ast.expr]] = defaultdict(list)
         for node in self.nodes:
             for name, value in _assigned(node):
-                found[name].append(value)
-        return found
+                values[name].append(value)
+        return values
 
     @cached_property
     def counters(self) -> set[str]:
@@ -104,5 +104,5 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-        for part, given in zip(target.elts, value.elts, strict=False):
-            yield from _pairs(part, given)
+        for part, source in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(part, source)

@@ -127,9 +127,9 @@ def _descriptor(found: UseClues, known: dict[str, Found]) -> dict[str, Any]:
     return _said(kind, Clue(kind, clue.line, reason), "low", [])
 
 
-def _size(found: Found | None, usual: int) -> int:
+def _size(clues: Found | None, usual: int) -> int:
     """Return the size that a constexpr gets, or the usual one of an axis."""
-    value = found[0][0] if found is not None and found[0] else None
+    value = clues[0][0] if clues is not None and clues[0] else None
     return int(value["int"]) if isinstance(value, dict) and "int" in value else usual
 
 

@@ -65,10 +65,10 @@ class Uses:
         callee = self._functions.get(name)
         if callee is None or depth >= MAX_CALLS_DEEP:
             return {}
-        given = dict(zip(callee.positional, call.args, strict=False))
-        given |= {word.arg: word.value for word in call.keywords if word.arg}
-        found = self.of(name, depth + 1)
-        return {name: (value, found[name]) for name, value in given.items() if name in found}
+        arguments = dict(zip(callee.positional, call.args, strict=False))
+        arguments |= {word.arg: word.value for word in call.keywords if word.arg}
+        clues = self.of(name, depth + 1)
+        return {name: (value, clues[name]) for name, value in arguments.items() if name in clues}
 
 
 class _FunctionUses:
@@ -86,11 +86,11 @@ class _FunctionUses:
             self._call(call)
         elements = ElementUses(self._function, self._addresses)
         elements.note()
-        pointers = {name for name, found in self._evidence.items() if found.pointer}
+        pointers = {name for name, clues in self._evidence.items() if clues.pointer}
         known = {
             name: "int"
-            for name, found in self._evidence.items()
-            if name not in pointers and found.scalar
+            for name, clues in self._evidence.items()
+            if name not in pointers and clues.scalar
         }
         elements.compared(self._kinds(known, pointers))
         kinds = self._kinds(known, pointers)
@@ -124,25 +124,25 @@ class _FunctionUses:
         elif name in _SHAPED:
             for part in call.args[: 1 if name in {"zeros", "full"} else 2]:
                 self._shape(part, "is part of a shape")
-        for given, found in self._uses.helper(call, name, self._depth).values():
-            self._passed(call, name, given, found)
+        for value, clues in self._uses.helper(call, name, self._depth).values():
+            self._passed(call, name, value, clues)
 
-    def _passed(self, call: ast.Call, name: str, given: ast.expr, found: UseClues) -> None:
+    def _passed(self, call: ast.Call, name: str, argument: ast.expr, clues: UseClues) -> None:
         """Note what a helper does with an argument."""
         through = f"is passed to {name}, which"
-        if found.pointer:
+        if clues.pointer:
             roots = self._addresses.follow(
-                given, call.lineno, f"{through} reads or writes at its address"
+                argument, call.lineno, f"{through} reads or writes at its address"
             )
-            held = [replace(clue, line=call.lineno) for clue in found.element]
+            held = [replace(clue, line=call.lineno) for clue in clues.element]
             for root in roots:
                 self._evidence[root].element += held
             return
-        scalar = strongest(found.scalar)
+        scalar = strongest(clues.scalar)
         if scalar is not None and scalar.implied == "int" and scalar.strength >= Strength.STRONG:
-            self._addresses.integer(given, f"{through} {scalar.reason}")
-        if isinstance(given, ast.Name) and given.id in self._evidence:
-            own = self._evidence[given.id]
+            self._addresses.integer(argument, f"{through} {scalar.reason}")
+        if isinstance(argument, ast.Name) and argument.id in self._evidence:
+            own = self._evidence[argument.id]
             if scalar is not None:
                 weaker = Strength(max(Strength.WEAK, scalar.strength - 1))
                 own.scalar.append(
@@ -150,12 +150,12 @@ class _FunctionUses:
                 )
             own.size += [
                 Clue(clue.implied, call.lineno, f"{through} {clue.reason}")
-                for clue in found.size[:1]
+                for clue in clues.size[:1]
             ]
-            own.last_stride += [replace(clue, line=call.lineno) for clue in found.last_stride[:1]]
-            if found.shape:
+            own.last_stride += [replace(clue, line=call.lineno) for clue in clues.last_stride[:1]]
+            if clues.shape:
                 own.shape.append(Clue("shape", call.lineno, f"{through} makes a shape of it"))
-            own.axes = own.axes or found.axes
+            own.axes = own.axes or clues.axes
 
     def _made_descriptor(self, call: ast.Call) -> None:
         """Note the last stride, which has to be 1, and the block."""
@@ -222,13 +222,13 @@ def _implied(
 ) -> Iterator[tuple[ast.expr, Clue]]:
     match node:
         case ast.BinOp(left=left, op=op, right=right):
-            for one, other in ((left, right), (right, left)):
-                is_right = one is right
-                yield from _operand(one, op, kinds.of(other), node.lineno, is_right=is_right)
+            for operand, other in ((left, right), (right, left)):
+                is_right = operand is right
+                yield from _operand(operand, op, kinds.of(other), node.lineno, is_right=is_right)
         case ast.Compare(left=left, comparators=[right]):
-            for one, other in ((left, right), (right, left)):
+            for operand, other in ((left, right), (right, left)):
                 is_number = isinstance(other, ast.Constant)
-                yield from _compared(one, kinds.of(other), node.lineno, is_number=is_number)
+                yield from _compared(operand, kinds.of(other), node.lineno, is_number=is_number)
         case ast.Call():
             yield from _passed(node, function, kinds)
         case ast.If(test=ast.Name() as test) | ast.IfExp(test=ast.Name() as test):
@@ -236,26 +236,26 @@ def _implied(
 
 
 def _operand(
-    one: ast.expr, op: ast.operator, other: str | None, line: int, *, is_right: bool
+    operand: ast.expr, op: ast.operator, other: str | None, line: int, *, is_right: bool
 ) -> Iterator[tuple[ast.expr, Clue]]:
     if isinstance(op, ast.Mod) and is_right:
-        yield one, Clue("int", line, _WRAPPED)
+        yield operand, Clue("int", line, _WRAPPED)
     elif isinstance(op, _INTEGER_OPERATIONS):
         clue = Clue("int", line, "is an operand of an integer operation")
-        yield from ((used, clue) for used in _terms(one))
+        yield from ((used, clue) for used in _terms(operand))
     elif isinstance(op, _OPERATIONS) and other == "float":
-        yield one, Clue("float", line, "is an operand of float arithmetic", Strength.LIKELY)
+        yield operand, Clue("float", line, "is an operand of float arithmetic", Strength.LIKELY)
     elif isinstance(op, _OPERATIONS) and other == "int":
-        yield one, Clue("int", line, "is an operand of integer arithmetic", Strength.WEAK)
+        yield operand, Clue("int", line, "is an operand of integer arithmetic", Strength.WEAK)
 
 
 def _compared(
-    one: ast.expr, other: str | None, line: int, *, is_number: bool
+    operand: ast.expr, other: str | None, line: int, *, is_number: bool
 ) -> Iterator[tuple[ast.expr, Clue]]:
     if other == "int":
-        yield one, Clue("int", line, "is compared with a number" if is_number else _COMPARED)
+        yield operand, Clue("int", line, "is compared with a number" if is_number else _COMPARED)
     elif other == "float":
-        yield one, Clue("float", line, "is compared with floats", Strength.LIKELY)
+        yield operand, Clue("float", line, "is compared with floats", Strength.LIKELY)
 
 
 def _passed(
@@ -316,12 +316,12 @@ def note_strides(
                 if (name := scan.stride(term)) is not None:
                     strides.setdefault(root, {}).setdefault(name, term.lineno)
     order = list(function.parameters)
-    for root, found in strides.items():
-        for name, line in found.items():
+    for root, lines in strides.items():
+        for name, line in lines.items():
             evidence[name].size.append(Clue("stride", line, f"is a stride of {root}"))
-        last = max(found, key=order.index)
+        last = max(lines, key=order.index)
         if root not in contiguous and not scan.is_changed(last):
-            clue = Clue("1", found[last], f"is the last stride of {root}")
+            clue = Clue("1", lines[last], f"is the last stride of {root}")
             evidence[last].unit_stride.append(clue)
 
 
@@ -400,7 +400,7 @@ class _Terms:
         return is_own and not self._function.values.get(node.id)  # type: ignore[attr-defined]
 
     def _factors(self, term: ast.expr) -> list[ast.expr]:
-        found: list[ast.expr] = []
+        factors: list[ast.expr] = []
         waiting = [term]
         while waiting:
             match uncast(waiting.pop()):
@@ -409,5 +409,5 @@ class _Terms:
                 case ast.Subscript(value=value):
                     waiting.append(value)
                 case node:
-                    found.append(node)
-        return found
+                    factors.append(node)
+        return factors

@@ -83,13 +83,13 @@ class ValueKinds:
             return self._names[name]
         self._names[name] = None
         if name in self._function.counters:
-            found: str | None = "int"
+            kind: str | None = "int"
         elif values := self._function.values.get(name):
-            found = joined(self.of(value, depth) for value in values)
+            kind = joined(self.of(value, depth) for value in values)
         else:
-            found = self._known.get(name)
-        self._names[name] = found
-        return found
+            kind = self._known.get(name)
+        self._names[name] = kind
+        return kind
 
     def _operation(self, node: ast.BinOp, depth: int) -> str | None:
         if isinstance(node.op, ast.Div):
@@ -130,12 +130,12 @@ class ValueKinds:
 
 def joined(kinds: Iterable[str | None]) -> str | None:
     """Return the kind of an operation on both: floats win, and an unknown one hides integers."""
-    found = set(kinds)
-    if "float" in found:
+    known = set(kinds)
+    if "float" in known:
         return "float"
-    if None in found or not found:
+    if None in known or not known:
         return None
-    return "int" if "int" in found else "bool"
+    return "int" if "int" in known else "bool"
 
 
 def kind_of_dtype(dtype: str | None) -> str | None:

@@ -121,9 +121,9 @@ def _met(scope: NameScope, operation: Operation, waited: Waited, place: Value, l
     shape = mlir_types.shape_of(place.type)
     width = f"np.dtype(f'i{{np.dtype({dtype}).itemsize}}')"
     pointer = f"{scope.value(place).inner}.cast({width})"
-    given = f"np.zeros(1, {width})"
+    zeros = f"np.zeros(1, {width})"
     order = _order_of(operation, waited)
-    return f"bits(atomic('or', {pointer}, {given}, {lanes}, {shape}, True, {order}), {dtype})"
+    return f"bits(atomic('or', {pointer}, {zeros}, {lanes}, {shape}, True, {order}), {dtype})"
 
 
 def _order_of(operation: Operation, waited: Waited) -> str:

@@ -34,13 +34,13 @@ def in_order(blocks: Sequence[IrBlock]) -> list[IrBlock] | None:
     """
     by_label = {block.label: block for block in blocks}
     done: dict[str, bool] = {}
-    found: list[IrBlock] = []
+    ordered: list[IrBlock] = []
     pending = [(blocks[0].label, False)]
     while pending:
         label, is_left = pending.pop()
         if is_left:
             done[label] = True
-            found.append(by_label[label])
+            ordered.append(by_label[label])
         elif label not in done:
             done[label] = False
             pending.append((label, True))
@@ -48,7 +48,7 @@ def in_order(blocks: Sequence[IrBlock]) -> list[IrBlock] | None:
             if any(done.get(target) is False for target in targets):
                 return None
             pending += [(target, False) for target in targets]
-    return found[::-1]
+    return ordered[::-1]
 
 
 class _Paths:
@@ -83,10 +83,12 @@ class _Paths:
             scope.emit(f"{name}.leave({texts})", end)
             return
         places = [self._numbers[label] for label, _ in end.successors]
-        given = ["".join(f", {scope.exact(v)}" for v in passed(end, w)) for w in range(len(places))]
+        passed_texts = [
+            "".join(f", {scope.exact(v)}" for v in passed(end, w)) for w in range(len(places))
+        ]
         if len(places) == 1:
-            scope.emit(f"{name}.go({places[0]}{given[0]})", end)
+            scope.emit(f"{name}.go({places[0]}{passed_texts[0]})", end)
             return
         scope.emit(f"{name}.part({scope.typed(end.operands[0]).text})", end)
-        scope.emit(f"{name}.those_go({places[0]}{given[0]})", end)
-        scope.emit(f"{name}.others_go({places[1]}{given[1]})", end)
+        scope.emit(f"{name}.those_go({places[0]}{passed_texts[0]})", end)
+        scope.emit(f"{name}.others_go({places[1]}{passed_texts[1]})", end)

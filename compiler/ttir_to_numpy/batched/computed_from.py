@@ -44,14 +44,14 @@ class ComputedFrom:
 
         With `only`, values for which it does not hold are left out, and what is computed from them.
         """
-        found = set(sources)
-        pending = list(found)
+        values = set(sources)
+        pending = list(values)
         while pending:
             for value in self._next.get(pending.pop(), ()):
-                if value not in found and (only is None or only(value)):
-                    found.add(value)
+                if value not in values and (only is None or only(value)):
+                    values.add(value)
                     pending.append(value)
-        return found
+        return values
 
     def _connect(self, sources: Iterable[Value], targets: Collection[Value]) -> None:
         for source in sources:
@@ -145,12 +145,12 @@ def _region_arguments(operation: Operation) -> Iterator[Value]:
 def waited_atomics(reachable: Reachable) -> frozenset[Operation]:
     """Return the atomics whose value decides a branch, a loop, a mask or an address."""
     every = [o for operations in reachable.operations.values() for o in operations]
-    found = {operation for operation in every if operation.name == _POLL}
+    atomics = {operation for operation in every if operation.name == _POLL}
     reading = [operation for operation in every if operation.name in _READING]
     if not reading:
-        return frozenset(found)
+        return frozenset(atomics)
     flow, deciding = ComputedFrom(reachable), set(decisions(every))
     for operation in reading:
         if not deciding.isdisjoint(flow.reached(operation.results)):
-            found.add(operation)
-    return frozenset(found)
+            atomics.add(operation)
+    return frozenset(atomics)

@@ -30,18 +30,18 @@ def with_deletions(lines: list[Line]) -> list[Line]:
     depths: dict[int, list[int]] = defaultdict(list)
     for index, depth in sorted(gone, reverse=True):
         depths[index].append(depth)
-    found: list[Line] = []
+    written: list[Line] = []
     for index, line in enumerate(lines):
-        found += [
+        written += [
             Line(depth, f"del {', '.join(gone[index, depth])}") for depth in depths.get(index, ())
         ]
-        found.append(line)
-    return found
+        written.append(line)
+    return written
 
 
 def _defined(lines: list[Line]) -> dict[str, int]:
     """Return where each name is assigned that is so once, and that no inner function uses."""
-    found: dict[str, int] = {}
+    defined: dict[str, int] = {}
     several = set[str]()
     inner: int | None = None
     for index, line in enumerate(lines):
@@ -53,10 +53,10 @@ def _defined(lines: list[Line]) -> dict[str, int]:
             inner = line.depth if line.depth and line.text.startswith("def ") else None
         elif match := _ASSIGNED.match(line.text):
             for name in match[1].split(", "):
-                if name in found:
+                if name in defined:
                     several.add(name)
-                found[name] = index
-    return {name: index for name, index in found.items() if name not in several}
+                defined[name] = index
+    return {name: index for name, index in defined.items() if name not in several}
 
 
 def _last_uses(lines: list[Line], defined: dict[str, int]) -> dict[str, int]:

@@ -73,7 +73,7 @@ class Reachable:
 
     def inside_regions(self) -> set[Operation]:
         """Return the functions that regions of reductions, scans and maps call, or these call."""
-        found = set[Operation]()
+        functions = set[Operation]()
         pending: list[Operation] = []
         for operations in self.operations.values():
             for operation in operations:
@@ -81,10 +81,10 @@ class Reachable:
                     pending += self._called(list(inside(operation)))
         while pending:
             function = pending.pop()
-            if function not in found:
-                found.add(function)
+            if function not in functions:
+                functions.add(function)
                 pending += self._called(self.operations[function])
-        return found
+        return functions
 
     def called(self, operation: Operation) -> Operation | None:
         """Return the function that a `tt.call` calls; None where there is none, or no body."""
@@ -109,21 +109,21 @@ class Reachable:
 
     def _called(self, operations: list[Operation]) -> Iterator[Operation]:
         for operation in operations:
-            found = self.called(operation) if operation.name == "tt.call" else None
-            if found is not None:
-                yield found
+            function = self.called(operation) if operation.name == "tt.call" else None
+            if function is not None:
+                yield function
 
     @cached_property
     def _touching(self) -> set[Operation]:
         """The functions that access memory, themselves or in their callees."""
-        found = set[Operation]()
+        functions = set[Operation]()
         for function in reversed(self.callers_first):
             operations = self.operations[function]
-            if any(o.name in _ACCESSES for o in operations) or not found.isdisjoint(
+            if any(o.name in _ACCESSES for o in operations) or not functions.isdisjoint(
                 self._called(operations)
             ):
-                found.add(function)
-        return found
+                functions.add(function)
+        return functions
 
     def _touches(self, operation: Operation) -> bool:
         """Return whether memory is accessed inside of `operation`, or in its callees."""

@@ -58,7 +58,7 @@ class RepeatedAccesses:
 
     def pipelined(self) -> dict[int, PipelinedLoad]:
         """Return the loads that Triton may issue before stores of the same loop, by number."""
-        found: dict[int, PipelinedLoad] = {}
+        loads: dict[int, PipelinedLoad] = {}
         for accesses in self._of_arguments:
             for load in accesses:
                 loop = self._pipelined_loop(load)
@@ -68,11 +68,11 @@ class RepeatedAccesses:
                     o.number for o in accesses if o.name in _WRITES and loop in self._loops[o]
                 }
                 if stores:
-                    known = found.get(load.number)
+                    known = loads.get(load.number)
                     stores |= known.stores if known is not None else set()
                     stages = loop.integer(_STAGES)
-                    found[load.number] = PipelinedLoad(loop.number, stages, frozenset(stores))
-        return found
+                    loads[load.number] = PipelinedLoad(loop.number, stages, frozenset(stores))
+        return loads
 
     def _pipelined_loop(self, load: Operation) -> Operation | None:
         """Return the loop if a load is directly in one that asks for more than one stage."""

@@ -104,15 +104,17 @@ class Watching:
         """Show the bounds and the step of a loop."""
         holder = scope.analysis.holders.get(block)
         if holder is not None and holder.name == "scf.for" and holder.number in self._watched:
-            self._show(scope, holder, [scope.typed(one).text for one in holder.operands[:3]])
+            self._show(
+                scope, holder, [scope.typed(operand).text for operand in holder.operands[:3]]
+            )
 
     def made(self, scope: NameScope, operation: Operation) -> None:
         """Show what an operation made of its operands."""
         if operation.number not in self._watched or operation.regions:
             return
         values = [*operation.results, *operation.operands]
-        if all(one in scope.expressions for one in values):
-            self._show(scope, operation, [scope.typed(one).text for one in values])
+        if all(value in scope.expressions for value in values):
+            self._show(scope, operation, [scope.typed(value).text for value in values])
 
     def _show(self, scope: NameScope, operation: Operation, texts: list[str]) -> None:
         scope.emit(f"step({operation.number}, ({', '.join(texts)},))", operation)

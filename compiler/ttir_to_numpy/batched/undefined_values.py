@@ -111,12 +111,12 @@ def _mask_of_load(operation: Operation) -> Value | None:
 
 
 def _uses(operations: list[Operation]) -> dict[Value, list[Operation]]:
-    found: dict[Value, list[Operation]] = {}
+    uses: dict[Value, list[Operation]] = {}
     for operation in operations:
         passed = (value for _, values in operation.successors for value in values)
         for value in dict.fromkeys([*operation.operands, *passed]):
-            found.setdefault(value, []).append(operation)
-    return found
+            uses.setdefault(value, []).append(operation)
+    return uses
 
 
 def _words_of(operation: Operation) -> str:
@@ -148,20 +148,22 @@ class _Lanes:
 
     def parts(self, mask: Value) -> frozenset[Part]:
         """Return the conditions that must all hold where `mask` does."""
-        found: set[Part] = set()
+        parts: set[Part] = set()
         pending: list[tuple[Value, tuple[str, ...]]] = [(mask, ())]
         seen = set(pending)
         for value, moves in pending:
             made = value.made_by
             name = "" if made is None else made.name
             if made is None or (name != "arith.andi" and name not in _SPREADING | _MOVING):
-                found.add((moves, self._number(value)))
+                parts.add((moves, self._number(value)))
                 continue
             moves = (_moving(made), *moves) if name in _MOVING else moves
-            further = [(one, moves) for one in made.operands if (one, moves) not in seen]
+            further = [
+                (operand, moves) for operand in made.operands if (operand, moves) not in seen
+            ]
             seen.update(further)
             pending += further
-        return frozenset(found)
+        return frozenset(parts)
 
     def _number(self, value: Value) -> int:
         return self._numbers.setdefault(value, -len(self._numbers) - 1)
@@ -208,7 +210,7 @@ class _Lanes:
             is_kept = value is operands[1] and value not in (operands[0], operands[2])
             return is_kept and parts <= self.parts(operands[0])
         if use.name == "arith.andi" and mlir_types.element_of(value.type) == "i1":
-            return any(parts <= self.parts(one) for one in operands if one is not value)
+            return any(parts <= self.parts(operand) for operand in operands if operand is not value)
         return False
 
     def _moved(self, use: Operation, parts: frozenset[Part]) -> frozenset[Part] | None:

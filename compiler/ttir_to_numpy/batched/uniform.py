@@ -52,31 +52,31 @@ class Uniformity:
                 return False
         return True
 
-    def _add(self, found: set[Value], blocks: Sequence[IrBlock]) -> None:
+    def _add(self, uniform: set[Value], blocks: Sequence[IrBlock]) -> None:
         for block in blocks:
             for operation in block.operations:
                 name = operation.name
                 if name == "tt.call":
-                    self._call(found, operation)
-                elif name in _PURE and found.issuperset(operation.operands):
-                    found.update(operation.results)
+                    self._call(uniform, operation)
+                elif name in _PURE and uniform.issuperset(operation.operands):
+                    uniform.update(operation.results)
                 elif name == "scf.while":
                     self.has_uneven_loops = True
                 elif name == "scf.for":
-                    if found.issuperset(operation.operands[:3]):
-                        found.add(operation.regions[0][0].arguments[0])
+                    if uniform.issuperset(operation.operands[:3]):
+                        uniform.add(operation.regions[0][0].arguments[0])
                     else:
                         self.has_uneven_loops = True
                 for region in operation.regions:
-                    self._add(found, region)
+                    self._add(uniform, region)
 
-    def _call(self, found: set[Value], operation: Operation) -> None:
+    def _call(self, uniform: set[Value], operation: Operation) -> None:
         called = self._reachable.called(operation)
         if called is None:
             return
         arguments = called.regions[0][0].arguments
         for argument, operand in zip(arguments, operation.operands, strict=False):
-            if operand not in found:
+            if operand not in uniform:
                 self._found[called].discard(argument)
-        if self._pure[called] and found.issuperset(operation.operands):
-            found.update(operation.results)
+        if self._pure[called] and uniform.issuperset(operation.operands):
+            uniform.update(operation.results)

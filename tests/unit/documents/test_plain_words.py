@@ -99,7 +99,11 @@ IN_OPENAPI = {
 """Docstrings that are part of the API's description."""
 NO_NAMES = {"beside", "found", "given", "mended", "one", "said"}
 """Words that name nothing: a variable or parameter has the noun for what it holds."""
-NAMES_IN_PLAIN_WORDS = ("adapters", "client", "jobs", "service", "store", "sweeps", "worker")
+NAMES_IN_PLAIN_WORDS = (
+    *("adapters", "client", "jobs", "service", "store", "sweeps", "worker"),
+    *(f"compiler/{part}" for part in ("back", "diff", "export", "instructions", "lines")),
+    *(f"compiler/{part}" for part in ("messages", "request")),
+)
 """Packages without such names; add one when it is."""
 READ_BY_PROGRAMS = [
     # copied into the artifact `numpy`
