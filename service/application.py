@@ -29,7 +29,7 @@ from launch.request.launch_request import LaunchRequest
 from service import VERSION
 from service.batches.batch import EXAMPLES, BatchRequest
 from service.batches.batch_document import describe_batches
-from service.caller import Callers, is_loopback
+from service.caller import Callers, RequestRate, is_loopback
 from service.caller_threads import CallerThreads
 from service.compilations.response_cache import ResponseCache, SingleFlight
 from service.feature import Feature
@@ -51,7 +51,6 @@ from service.metrics import Metrics
 from service.owned_jobs import OwnedJobs
 from service.page_state import PageState
 from service.receipt_key import receipt_key
-from service.request_rate import RequestRate
 from service.routes import (
     artifacts,
     batches,

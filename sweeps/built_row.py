@@ -8,9 +8,7 @@ from compiler.problem import Problem, failure_problem
 from compiler.rejection import FieldError, RequestRejected
 from compiler.stages import BINARY
 from launch.request.launch_record import Launch, launch_url
-from sweeps.row import SweepRow
-from sweeps.row_proof import read_proof, with_proof
-from sweeps.row_reason import verdict_reason
+from sweeps.row import SweepRow, read_proof, verdict_reason, with_proof
 from sweeps.variant import Variant
 
 MAX_DETAIL_CHARS = 500

@@ -17,8 +17,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from service.adapter_host import AdapterHost, host_of
-from service.http.body import read_body
-from service.http.json_size import OF_TOOL, check_json_size
+from service.http.body import OF_TOOL, check_json_size, read_body
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from launch.buffers import initial_values
-from launch.buffers.element_types import Array, stored
-from launch.buffers.poison import poisoned
+from launch.buffers.element_types import Array, poisoned, stored
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 

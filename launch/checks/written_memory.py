@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from launch.buffers import poison
+from launch.buffers import element_types
 from launch.buffers.allocation import Allocation, Leaf, view
 from launch.buffers.element_types import Array
 
@@ -45,7 +45,7 @@ class WrittenElements:
         memory, size = self._allocations[allocation].memory, values.itemsize
         width = min(memory.itemsize, size)
         parts = np.ascontiguousarray(values).view(f"u{width}")
-        poisonous = parts == _filled_with(poison.poison_of(memory.dtype), width)
+        poisonous = parts == _filled_with(element_types.poison_of(memory.dtype), width)
         if not poisonous.any():
             return
         touched = cells()
@@ -59,7 +59,7 @@ class WrittenElements:
         stored = self._stored.get(allocation)
         if stored is None:
             return None
-        written: Array = stored | ~poison.unwritten(self._allocations[allocation].memory)
+        written: Array = stored | ~element_types.unwritten(self._allocations[allocation].memory)
         return written
 
     def unwritten(self, leaf: Leaf) -> Array | None:
@@ -71,7 +71,7 @@ class WrittenElements:
         if stored is None:
             return None
         elements = view(self._allocations[leaf.allocation].memory, leaf)
-        missing = ~view(stored, leaf).reshape(-1) & poison.unwritten(elements)
+        missing = ~view(stored, leaf).reshape(-1) & element_types.unwritten(elements)
         return missing if missing.any() else None
 
 

@@ -6,14 +6,20 @@ outputs and their order equal those of programs that run one by one.
 
 If a search for races has no time for all programs, it checks only the suspected ones. This is
 valid because a GPU runs programs in any order, so that these may come first.
+
+NumPy creates an array for every operation. By default, glibc returns arrays of this size at once,
+and the system must map and clear the pages of each new one: three times the work of the operation.
+Only for a process that runs one launch and ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from time import monotonic
 from typing import Any
 
@@ -35,7 +41,6 @@ from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.argument_arena import LaunchMemory
 from launch.cpu.arguments import arguments_of
 from launch.cpu.device_print_assert import DevicePrints, NoDevicePrints
-from launch.cpu.freed_memory import keep_freed_memory
 from launch.cpu.instance_locations import InstanceLocations, operation_here
 from launch.cpu.kernel import Kernel
 from launch.cpu.locator import Locator
@@ -47,6 +52,12 @@ from launch.cpu.turns import Turns
 from launch.cpu.undefined_lanes import UndefinedLanes
 from launch.messages import CHECK_TIMEOUT, Finding, RunOrder
 
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
+"""Parameters of `mallopt`, from glibc's malloc.h."""
+_KEPT_BYTES = 1 << 30
+_STEP_BYTES = 16 << 20
+_MAX_BYTES = 32 << 20
+"""Larger arrays are still mapped separately: this is the largest value that glibc accepts."""
 MAX_PROGRAMS_TO_SUSPECT = 1 << 31
 """The maximum for the tables of readers and writers."""
 _FOR_RACES = 0.7
@@ -425,3 +436,13 @@ class GridLaunch:
 
     def _location(self) -> KernelLocation:
         return self._locations.here(self._programs.program_at(self._programs.first_active()))
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Make this process keep freed memory. Does nothing with a C library other than glibc."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _MAX_BYTES)
+        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+        mallopt(_TOP_PAD, _STEP_BYTES)

@@ -13,8 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import torch
 
-from launch.buffers.element_types import Array, stored
-from launch.buffers.poison import poison_of
+from launch.buffers.element_types import Array, poison_of, stored
 from launch.checks.kernel_run import RunOptions
 from launch.messages import Finding
 from programs.replay.live_tensors import LiveTensors

@@ -2,7 +2,10 @@
 
 import logging
 from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
 from http import HTTPStatus
+from math import floor
 from typing import Any
 
 import orjson
@@ -18,10 +21,10 @@ from compiler.rejection import RequestRejected
 from compiler.slug import Fault, Slug
 from compiler.wanted import Unwanted
 from jobs.work_context import CALLER_ID, REQUEST_ID
-from service.http.rate_limit import rate_limit_headers
 from store.errors import CallerQueueFull, GpuTimeSpent, QueueFull, StoreUnavailable
 from store.stored import Unreadable
 
+MAX_PERIODS = 1000
 EXPLORER_API = "/api/"
 MAX_LOGGED_CHARS = 200
 """Of a path, and of a reason."""
@@ -222,3 +225,25 @@ async def _allowed_methods(request: Request) -> list[str]:
 def _is_routed(request: Request, method: str) -> bool:
     scope = {**request.scope, "method": method}
     return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
+
+
+def rate_limit_headers(
+    name: str, amount: float, period_s: int, *, left: int, more_in_s: int
+) -> dict[str, str]:
+    """Return the headers of a limit of `amount` in `period_s`; `more_in_s` there is one more."""
+    return {
+        "RateLimit-Policy": f'"{name}";{_quota(amount, period_s)}',
+        "RateLimit": f'"{name}";r={left};t={more_in_s}',
+    }
+
+
+@lru_cache(maxsize=1024)
+def _quota(amount: float, period_s: int) -> str:
+    """Return quota and window in seconds, which must be integers.
+
+    They are those of the shortest window that states the limit exactly. Where there is none, the
+    window comes nearest, without promising more than the limit.
+    """
+    exact = Fraction(str(amount))
+    periods = max(range(1, MAX_PERIODS + 1), key=lambda n: Fraction(floor(exact * n), n))
+    return f"q={floor(exact * periods)};w={period_s * periods}"

@@ -3,10 +3,11 @@
 import asyncio
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from compiler.compilation import Compilation, amended
 from compiler.job import CompileJob
@@ -28,7 +29,6 @@ from sweeps.variant import Variant
 from sweeps.worker.instruction_mixes import with_mix
 from sweeps.worker.row_proofs import RowProofs
 from sweeps.worker.sweep_run import BUDGET_OVER, SweepRun
-from sweeps.worker.under_way import UnderWay
 from worker.compile.progress import CompilationFailed
 
 READ_AT_ONCE: Final = 16
@@ -139,3 +139,39 @@ def _compile_job(run: SweepRun, request: LaunchRequest) -> CompileJob:
     with below("/compilation"):
         toolchain = run.toolchain_of(kernel.triton)
         return resolve(kernel.for_target(toolchain.default_target), toolchain, run.job.namespace)
+
+
+class UnderWay:
+    """At most N pieces of work at a time; leaving it waits for all.
+
+    Raises an ExceptionGroup with the error of the first that failed; the others are cancelled then.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._room = asyncio.Semaphore(most)
+        self._group = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> Self:
+        """Begin nothing yet."""
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Wait for all that was begun."""
+        await self._group.__aexit__(kind, error, traceback)
+
+    async def begin(self, do: Callable[[], Awaitable[None]]) -> None:
+        """Begin a piece of work as soon as there is room for it."""
+        await self._room.acquire()
+        self._group.create_task(self._done(do))
+
+    async def _done(self, do: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await do()
+        finally:
+            self._room.release()

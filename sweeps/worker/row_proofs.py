@@ -9,8 +9,7 @@ from compiler.compilation import Compilation
 from compiler.job import CompileJob
 from launch.request.launch_job import LaunchJob
 from store.stored import read_stored
-from sweeps.row import SweepRow
-from sweeps.row_proof import RowProof, read_proof, with_proof
+from sweeps.row import RowProof, SweepRow, read_proof, with_proof
 from sweeps.worker.sweep_run import BUDGET_OVER, SweepRun
 
 _TTIR = "ttir"

@@ -34,11 +34,10 @@ from sweeps.sweep_record import SweepEnd
 from sweeps.variant import Variant
 from sweeps.worker.instruction_mixes import is_wanted, with_mix
 from sweeps.worker.launch_compilation import LaunchCompilations
-from sweeps.worker.launch_variants import launch_variants
+from sweeps.worker.launch_variants import UnderWay, launch_variants
 from sweeps.worker.measuring import search_variants
 from sweeps.worker.row_proofs import RowProofs
 from sweeps.worker.sweep_run import BUDGET_OVER, AttemptRevoked, Compiled, SweepRun, SweepStores
-from sweeps.worker.under_way import UnderWay
 from worker.consumer import Attempt, Consumer, Handler
 from worker.worker_context import WorkerContext
 

@@ -10,7 +10,7 @@ from compiler.problem import failure_problem
 from launch.messages import Finding
 from launch.request.launch_record import CaseResult, Comparison, Launch, Mismatch, Output, Summary
 from launch.request.verdict import Verdict
-from sweeps.row_reason import MAX_REASON_CHARS, verdict_reason
+from sweeps.row import MAX_REASON_CHARS, verdict_reason
 
 BEYOND = Finding(kind="out_of_bounds", file="user.py", line=7, message="reads x_ptr[100]")
 IMPRECISE = Finding(kind="precision", message="tl.dot with tf32")

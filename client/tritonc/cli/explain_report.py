@@ -5,8 +5,14 @@ from dataclasses import asdict
 from typing import Any
 
 from tritonc.cli.terminal import Terminal, table
-from tritonc.explain.cost_finding import CostFinding, Place
-from tritonc.explain.explanation import SPILL, Explanation, Trial, matrix_opcodes
+from tritonc.explain.explanation import (
+    SPILL,
+    CostFinding,
+    Explanation,
+    Place,
+    Trial,
+    matrix_opcodes,
+)
 from tritonc.gate.cell_numbers import CellNumbers, LineMix
 from tritonc.gate.metric_budget import number
 from tritonc.gate.report_text import one_line, shown_path

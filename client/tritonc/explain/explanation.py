@@ -2,13 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tritonc._sync.client import Client
 from tritonc.compilation import Compilation
-from tritonc.explain.cost_finding import CostFinding, findings
 from tritonc.gate.cell_numbers import CellNumbers, LineMix, compilation_measured
 from tritonc.gate.cells import Cell
 from tritonc.gate.measure_cells import CellMeasuring, Say
@@ -16,6 +15,30 @@ from tritonc.gate.metric_budget import CLASSES, OPCODES
 from tritonc.service_errors import UnexpectedAnswer
 from tritonc.upgrade.kernel_change import spilled
 from tritonc.upgrade.proposals import Proposal, proposals
+
+Place = tuple[str, int]
+"""A file by the service's name, and a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostFinding:
+    """A sentence on a source line; `place` is None where no line is known."""
+
+    place: Place | None
+    message: str
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "CostFinding":
+        """Parse a finding. Raises KeyError or TypeError if it is malformed."""
+        file, line = body["file"], body["line"]
+        place = None if file is None or line is None else (str(file), int(line))
+        return cls(place, str(body["message"]))
+
+
+def findings(bodies: Iterable[Mapping[str, Any]]) -> tuple[CostFinding, ...]:
+    """Parse findings. Raises KeyError or TypeError if they are malformed."""
+    return tuple(map(CostFinding.from_json, bodies))
+
 
 SPILL = "local"  # the class of instructions
 MAX_REGISTERS = 255  # of a thread, on NVIDIA's GPUs

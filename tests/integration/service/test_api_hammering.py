@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from service.caller import RequestRate
 from service.http.problems import ProblemRaised
-from service.request_rate import RequestRate
 
 
 @pytest.fixture

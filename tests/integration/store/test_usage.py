@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from service.caller import RequestRate
 from service.http.problems import ProblemRaised
-from service.request_rate import RequestRate
 from store import keys
 from store.api_keys import ApiKeys
 from store.errors import GpuTimeSpent

@@ -4,10 +4,9 @@ from typing import cast
 
 import pytest
 
-from service.caller import ANONYMOUS, Caller, Callers
+from service.caller import ANONYMOUS, Caller, Callers, RequestRate
 from service.http.bodies_in_flight import IN_SCOPE, BodiesInFlight
 from service.http.problems import ProblemRaised
-from service.request_rate import RequestRate
 from store.api_keys import ApiKey, ApiKeys
 from tests.unit.service.asgi import request
 

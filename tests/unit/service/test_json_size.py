@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from launch.request.case import MAX_LISTED_VALUES
 from launch.request.launch_request import EXAMPLE, LaunchRequest
 from service.http import body
-from service.http.json_size import OF_BODY, JsonSize, check_json_size
+from service.http.body import OF_BODY, JsonSize, check_json_size
 from service.http.problems import ProblemRaised
 from sweeps.sweep_request import SweepRequest
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from service.http.rate_limit import rate_limit_headers
+from service.http.problems import rate_limit_headers
 
 
 @pytest.mark.parametrize(

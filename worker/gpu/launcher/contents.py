@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from launch.buffers.allocation import Leaf, content_key, leaves, logical_bytes, memory_of
-from launch.buffers.element_types import stored
-from launch.buffers.poison import poison_of, unwritten
+from launch.buffers.element_types import poison_of, stored, unwritten
 from launch.checks.finding import index_of
 from launch.messages import Finding
 from worker.gpu.inputs.uniform_draw import UniformDraw

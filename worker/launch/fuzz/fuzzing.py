@@ -23,9 +23,8 @@ from launch.request.verdict import CHECK_INCOMPLETE, Verdict
 from worker.compile.progress import CompilationFailed
 from worker.launch.cases.case_context import CaseContext
 from worker.launch.cases.cases import Cases
-from worker.launch.fuzz.case_runner import CaseAttempt, CaseRunner, plain_launch
+from worker.launch.fuzz.case_runner import CaseAttempt, CaseRunner, WideReferences, plain_launch
 from worker.launch.fuzz.fuzz_outcome import REFUSED, Outcome, finding_of_case, verdict_after
-from worker.launch.fuzz.wide_reference import WideReferences
 from worker.launch.launch_files import LaunchFiles
 from worker.launch.reference import References
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from launch.buffers.allocation import BadBuffer, leaves, logical_bytes, materialise, view
-from launch.buffers.element_types import STORED
-from launch.buffers.poison import unwritten
+from launch.buffers.element_types import STORED, unwritten
 
 
 def allocation(name, elements, init=None, dtype="fp32", body=None):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.buffers.element_types import STORED, is_float, readable, stored
-from launch.buffers.poison import poisoned, unwritten
+from launch.buffers.element_types import STORED, is_float, poisoned, readable, stored, unwritten
 from launch.messages import Tolerance
 from launch.reference.comparison import comparison
 from launch.reference.difference import Unwritten

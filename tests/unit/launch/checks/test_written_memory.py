@@ -3,8 +3,7 @@
 import numpy as np
 
 from launch.buffers.allocation import Allocation, Leaf, filled
-from launch.buffers.element_types import stored
-from launch.buffers.poison import poisoned
+from launch.buffers.element_types import poisoned, stored
 from launch.checks.written_memory import WrittenElements
 
 

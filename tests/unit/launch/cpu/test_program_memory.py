@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from launch.buffers.poison import poisoned
+from launch.buffers.element_types import poisoned
 from launch.checks.owner_table import PossibleRace
 from launch.checks.written_memory import WrittenBytes, WrittenElements
 from launch.cpu.pointer import Pointer

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.buffers.element_types import stored
-from launch.buffers.poison import poison_of
+from launch.buffers.element_types import poison_of, stored
 from tests.unit.worker.gpu.test_contents import buffer, job
 from worker.gpu.launcher.contents import Contents, missing_later, missing_of
 
