@@ -265,32 +265,11 @@ bench: $(READY) ##benchmarks the benchmarks of benchmarks/README.md
 	$(PYTHON) benchmarks/hit.py
 	$(PYTHON) benchmarks/compile.py
 
-fuzz-http: $(READY) ##features 100,000 requests of hostile bytes: no 5xx, no growth (FUZZ_ARGS="--requests 5000 --seed 1")
-	$(PYTHON) -m tests.raw_fuzz $(FUZZ_ARGS)
-
-fuzz-cost: $(READY) ##features requests at the limits of each two fields: CPU, loop steps, memory, bytes (COST_ARGS="--only proof --seed 1")
-	$(PYTHON) -m tests.cost_fuzz $(COST_ARGS)
-
 golden: $(READY) ##features answers to fifty requests, compared with those of tests/golden/answers.json
 	$(PYTHON) -m tests.golden compare tests/golden/answers.json
 
-soak: $(READY) ##servers nine minutes of kills, refusals and floods under load (SOAK_ARGS="--minutes 2")
-	$(PYTHON) -m tests.soak $(SOAK_ARGS)
-
 corpus: $(READY) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, compared with triton.compile (hours; CORPUS_ARGS="--most 20")
 	PYTHONPATH=benchmarks $(PYTHON) -m corpus $(CORPUS_ARGS)
-
-corpus-numpy: $(READY) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages, translated to NumPy (CORPUS_ARGS="--most 20")
-	PYTHONPATH=benchmarks $(PYTHON) -m corpus.numpy_coverage $(CORPUS_ARGS)
-
-corpus-proofs: $(READY) $(CORPUS)/.installed ##benchmarks kernels of PyPI packages proved for all sizes (CORPUS_ARGS="--most 20")
-	PYTHONPATH=benchmarks:. $(PYTHON) benchmarks/proofs_of_corpus.py $(CORPUS_ARGS)
-
-public-files: $(READY) $(CORPUS)/.installed ##benchmarks whole files of PyPI packages, compared with triton.compile (hours; PUBLIC_ARGS="--files 4 --kernels 2")
-	PYTHONPATH=benchmarks:. $(PYTHON) -m public_files $(PUBLIC_ARGS)
-
-corpus-autotuners: $(READY) ##benchmarks autotuned kernels of PyPI packages: what they try (CORPUS_ARGS="--package liger-kernel")
-	PYTHONPATH=benchmarks $(PYTHON) -m corpus.autotuners $(CORPUS_ARGS)
 
 lock: ##maintenance write requirements/*.txt again, with the newest versions that are permitted
 	rm -rf .cache/lock && python3 -m venv .cache/lock
@@ -410,4 +389,4 @@ $(CORPUS)/.installed: benchmarks/corpus/requirements.txt
 	.cache/toolchains/$*/bin/pip install --quiet --no-cache-dir triton==$(TRITON_$*) || \
 		{ rm -rf .cache/toolchains/$*; exit 1; }
 
-.PHONY: page-tables errors-page map help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs fuzz-http fuzz-cost test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format bench golden soak corpus corpus-numpy corpus-proofs corpus-autotuners public-files lock clean
+.PHONY: page-tables errors-page map help docs page test-page run test test-features test-all $(patsubst %,test-%,$(SUITES) $(FEATURES)) test-slow slow-crashes slow-others slow-marked coverage dist fuzz fuzz-modules fuzz-torch-modules fuzz-kernels fuzz-programs fuzz-proofs test-torch test-evaluators test-schemathesis test-generated-clients test-blobs test-otel test-deploy test-images test-slurm test-systemd test-servers test-fleet test-toolchains test-exports test-gpu gpu toolchains torch lint lint-types lint-imports lint-style lint-page format bench golden corpus lock clean

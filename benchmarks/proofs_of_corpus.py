@@ -1,9 +1,9 @@
 """Proves kernels of PyPI packages against contracts of their tests, or guessed ones.
 
-    $ make corpus-proofs                    # CORPUS_ARGS="--most 20 --package liger-kernel"
+    $ PYTHONPATH=benchmarks:. .venv/bin/python benchmarks/proofs_of_corpus.py --most 20
 
-Kernels are drawn and compiled as by `make corpus-numpy`. Where a package's tests launch a kernel
-with several sizes, the contract is inferred from these launches, else it is guessed. `whole` are
+Kernels are drawn and compiled as by `corpus.numpy_coverage`. Where a package's tests launch one with
+several sizes, the contract is inferred from these launches, else it is guessed. `whole` are
 kernels each of whose checks is proved, or refuted by a replay on the CPU device.
 `.cache/corpus/proofs` keeps each kernel's contract and answers, so that a second call continues;
 `--again` proves again. Its `kernels.jsonl` is for `tests.proofs.random_launches --kernels`.

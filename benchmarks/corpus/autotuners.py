@@ -1,6 +1,6 @@
 """Counts the autotuned kernels of PyPI packages with known configurations and plain heuristics.
 
-`make corpus-autotuners` posts the file of every kernel of the corpus's packages that has
+It posts the file of every kernel of the corpus's packages that has
 `@triton.autotune` or `@triton.heuristics` to `/v1/inspect` with a target, beside the files of its
 package that it imports. Unreadable ones are listed with their reasons. Nothing is stored.
 """

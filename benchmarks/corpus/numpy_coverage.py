@@ -1,6 +1,6 @@
 """Counts the kernels of PyPI packages that can be translated to NumPy, by stage, with times.
 
-`make corpus-numpy` takes every kernel of the corpus that Triton compiles to IR. `--also
+It takes every kernel of the corpus that Triton compiles to IR. `--also
 NAME=FOLDER` adds those of another package's newest wheel. Refused kernels are listed with reasons.
 `.cache/corpus` stores the IR, which a second call translates again.
 """

@@ -1,6 +1,6 @@
 """Posts whole files of PyPI packages, no field touched, and compares with `triton.compile`.
 
-`make public-files` posts every file with a kernel, some of each package in turn; `--files`,
+It posts every file with a kernel, some of each package in turn; `--files`,
 `--kernels` and `--minutes` bound that. Plain Python imports the same files in the environment of
 the corpus (`benchmarks/corpus`), and compiles the same kernels with the same types. What was posted
 at a commit is stored in `.cache/public`, and not posted again. Prints the tables of

@@ -1,6 +1,6 @@
 """Requests of two inputs at their limits, which multiplied into unbounded work or bytes once.
 
-`make fuzz-cost` measures each alone. Here they come while everything else goes on.
+`tests.cost_fuzz` measures each alone. Here they come while everything else goes on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A few of the cases of `make fuzz-cost`, and the generator itself."""
+"""A few of the cases of `tests.cost_fuzz`, and the generator itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PRODUCTS = (
 DRAWN = 6
 """Generated cases, the same ones until an operation is added."""
 SLOWER = 2.0
-"""Four suites share two cores here. `make fuzz-cost` holds all cases to the bars themselves."""
+"""Four suites share two cores here. `tests.cost_fuzz` holds all cases to the bars themselves."""
 COST = ProcessCost(cpu_ms=5, step_ms=0, step="", growth_bytes=0)
 ROW = Row("a request", 202, "completed", 0, 1, 1000, 0, 1000, 5, COST, COST, 0, 0)
 

@@ -1,4 +1,4 @@
-"""A few hundred cases of `make fuzz-http`, the same each time."""
+"""A few hundred cases of `tests.raw_fuzz`, the same each time."""
 
 from __future__ import annotations
 
