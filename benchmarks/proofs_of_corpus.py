@@ -2,8 +2,8 @@
 
     $ PYTHONPATH=benchmarks:. .venv/bin/python benchmarks/proofs_of_corpus.py --most 20
 
-Kernels are drawn and compiled as by `corpus.numpy_coverage`. Where a package's tests launch one with
-several sizes, the contract is inferred from these launches, else it is guessed. `whole` are
+Kernels are drawn and compiled as by `corpus.numpy_coverage`. Where a package's tests launch one
+with several sizes, the contract is inferred from these launches, else guessed. `whole` are
 kernels each of whose checks is proved, or refuted by a replay on the CPU device.
 `.cache/corpus/proofs` keeps each kernel's contract and answers, so that a second call continues;
 `--again` proves again. Its `kernels.jsonl` is for `tests.proofs.random_launches --kernels`.
