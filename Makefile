@@ -58,7 +58,7 @@ MEASURED := COVERAGE_PROCESS_START=$(abspath pyproject.toml)
 PAGE := service/page/built/index.html
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
 FLOOR := 89
-# Every package is of a lock: pip takes no file but those whose hashes stand in requirements/. Our own two
+# Every package is of a lock: pip takes no file but those whose hashes are in requirements/. Our own two
 # are put into the same environment after that, built by what is in it.
 INSTALL := bin/pip install --quiet --no-cache-dir
 LOCKED := $(INSTALL) --require-hashes
@@ -211,7 +211,7 @@ test-systemd: $(READY) ##servers deploy/systemd as systemd reads it (apt-get ins
 test-servers: $(READY) ##servers stores with replicas and Sentinels, TLS, ACL users; a sharded cluster
 	TRITOND_TEST_SERVERS=1 $(PYTHON) -m pytest tests/servers
 
-test-fleet: $(READY) $(BLOBS)/.installed ##servers stores, a bucket, services and workers on machines of their own (network namespaces: root, iproute2), and their faults
+test-fleet: $(READY) $(BLOBS)/.installed ##servers stores, a bucket, services and workers on separate machines (network namespaces: root, iproute2), and their faults
 	TRITOND_TEST_FLEET=1 TRITOND_TEST_BLOBS=$(abspath $(BLOBS)) $(PYTHON) -m pytest -n0 tests/fleet tests/slow/releases
 
 test-otel: $(READY) $(OTEL)/.installed ##servers traces of a deployment, sent to a receiver on loopback (an environment of 25 MB)
@@ -315,7 +315,7 @@ $(TORCH)/.installed: pyproject.toml client/pyproject.toml $(LOCKS)
 	python3 -m venv $(TORCH)
 	$(TORCH)/$(LOCKED) $(SETS)
 	$(TORCH)/$(OURS)
-	@# torch is no dependency of ours, and its build is whatever the machine's pip finds; naming ours beside it
+	@# torch is not one of our dependencies, and its build is whatever the machine's pip finds; naming ours with it
 	@# keeps Triton and NumPy as they are, or fails
 	$(TORCH)/$(INSTALL) --no-build-isolation -e '.[worker]' $(TORCH_RELEASE)
 	@# kernels of others, without what their models need
@@ -366,7 +366,7 @@ $(SLURM)/.installed: pyproject.toml $(LOCKS)
 	$(SLURM)/$(INSTALL) --no-deps --no-build-isolation .
 	@touch $@
 
-# What python:3.11-slim-bookworm is made of, but for Python itself, which is Debian's here
+# What python:3.11-slim-bookworm is made of, except Python itself, which is Debian's here
 $(IMAGES)/base.tar:
 	@for command in podman runc catatonit mmdebstrap; do test -n "$$(command -v $$command /usr/libexec/podman/$$command)" || \
 		{ echo "no $$command is installed here: apt-get install podman runc catatonit mmdebstrap"; exit 1; }; done

@@ -25,7 +25,7 @@ class TunedConfig(BaseModel, TunedConfigMessage):
 class Heuristic(BaseModel, HeuristicReport):
     """One value that `@triton.heuristics` sets: by `expression` over arguments, else `why_not`.
 
-    `outside`: it stands above the autotuner, and does not see what that chooses. `line` is 0 where
+    `outside`: it is above the autotuner, and does not see what that chooses. `line` is 0 where
     it is not of the posted files.
     """
 

@@ -59,7 +59,7 @@ _FILES_OR_NULL = {"anyOf": [FILES_SCHEMA, {"type": "null"}]}
 
 
 class InspectRequest(BaseModel):
-    """A source, and the modules beside it."""
+    """A source, and the modules that it imports."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, json_schema_extra={"examples": [EXAMPLE]}
@@ -110,7 +110,7 @@ class Proposal(BaseModel):
     `type` is one of signatures, or `constexpr`; `hints` go with it, and `assumed_hints` are those
     of them that no use implies: most launches have them. `values` are those to try for a
     constexpr, the likeliest first; without any, its default applies. `line` is the one
-    that implies the type, and `reason` says how. A proposal of `low` confidence is an example.
+    that implies the type, and `reason` is how. A proposal of `low` confidence is an example.
     `passed` is true for what a launch of the source passes: it replaces a default.
     """
 

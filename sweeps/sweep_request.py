@@ -45,7 +45,7 @@ LAUNCH_SWEEP_EXAMPLE: dict[str, Any] = {
 
 
 class SweepRequest(RequestPart):
-    """One base, and the space of what its variants change."""
+    """One base, and the space of changes of its variants."""
 
     base: dict[Name, Json] = Field(
         max_length=MAX_MEMBERS,

@@ -134,7 +134,7 @@ _JIT_DATA_SCHEMA = {
 
 
 class IrText(BaseModel):
-    """IR that is compiled in place of a source; it says itself what its kernel takes."""
+    """IR that is compiled in place of a source; it defines what its kernel takes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

@@ -130,7 +130,7 @@ _SWEEPS = Collection("sweeps", _summaries)
 async def post_sweep(
     request: Request, sort: Sort = "", offset: Offset = 0, limit: Limit = None
 ) -> Response:
-    """Answer 200 with a sweep that is over, 202 with one under way; rows as the query asks.
+    """Answer 200 with a sweep that is over, 202 with a running one; rows as the query asks.
 
     A variant that is not valid, or fails, is a row; the others go on.
     """

@@ -205,7 +205,7 @@ async def get_winners(
         Query(description="all: of a bundle, every variant that compiled"),
     ] = "winners",
 ) -> Response:
-    """Answer the winners, 202 while files of theirs are made; 404 says why there is no winner.
+    """Answer the winners; 202 while their files are made; 404 with the reason if there is none.
 
     `autotune-cache` is to be unpacked into Triton's cache folder, of a `bundle` `install.py` does
     so.
