@@ -79,12 +79,20 @@ def missing_submodule(error: ImportError, place: Span) -> str | None:
     Either the package's own file imports it: Python words this as a circular import, because the
     package is still being imported. Or the package is a folder without an `__init__.py`.
     """
+    if _BEYOND_TOP in str(error) and "/" not in place.file:
+        return _above(place)  # the source has no path, and is in a folder as soon as one is needed
     if _is_plain_folder(error):
         return f"{error.name}.{_wanted_name(error)}"
     is_own = file_in_kernel(error.path or "") == place.file
     if not is_own or "partially initialized module" not in str(error):
         return None
     return f"{error.name}.{_wanted_name(error)}"
+
+
+def _above(place: Span) -> str | None:
+    """Return the module that `from ..x import y` names, from the folder that the dots lead to."""
+    node = _import_at(place)
+    return (node.module or node.names[0].name) if isinstance(node, ast.ImportFrom) else None
 
 
 def _is_plain_folder(error: ImportError) -> bool:

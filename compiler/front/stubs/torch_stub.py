@@ -375,7 +375,8 @@ def _known(name: str, assumptions: Assumptions) -> dict[str, Any]:
     if name == f"{LIBRARY}.cuda":
         return driver_stub.answers()
     if name == f"{LIBRARY}.version":
-        return driver_stub.versions()
+        # every torch has the latter, which code asks of its module alone
+        return {**driver_stub.versions(), "git_version": Absent(f"{name}.git_version", assumptions)}
     if name == f"{LIBRARY}.utils._triton":
         return driver_stub.has_triton()
     if name == f"{LIBRARY}.utils":

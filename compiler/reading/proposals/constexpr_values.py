@@ -16,6 +16,7 @@ from compiler.reading.proposals.parsed_function import ParsedFunction
 MAX_VALUES = 16
 MAX_VALUE_CHARS = 256
 _TILE, _SMALL_TILE, _COUNT, _UNROLLED = 64, 32, 4, 4
+_MULTIPLE = 1024  # of all usual tiles, also of four of them
 MAX_TILES = 3
 """With more of them, their product is what makes compiling slow."""
 _FLAG_NAME = re.compile(
@@ -79,10 +80,10 @@ class ConstexprValues:
             for parameter in facts["parameters"]
             if parameter["default"] is not None
         }
-        of_bits = {name: use for node in function.nodes for name, use in _of_bits(node, function)}
+        implied = {name: use for node in function.nodes for name, use in _implied(node, function)}
         launched = self._of_launches(facts["name"], function)
         tuned = self._of_built_configs(function) | _of_configs(facts, function)
-        return examples | of_bits | launched | defaults | tuned
+        return examples | implied | launched | defaults | tuned
 
     def proposal(
         self, parameter: dict[str, Any], known: dict[str, Found], shape: Clue | None, tiles: int
@@ -195,6 +196,24 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
             yield from _examples(_conditions(test), False, "is a condition")
         case ast.Call() if function.callee(node) in {"static_range", "range"}:
             yield from _examples(node.args, _int(_UNROLLED), "is a bound of a loop")
+
+
+def _implied(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
+    """Yield what an operation needs of its operands, whatever else their use suggests."""
+    yield from _of_bits(node, function)
+    match node:
+        case ast.Call(
+            args=[
+                ast.Compare(
+                    left=ast.BinOp(left=ast.Name(id=name), op=ast.Mod()),
+                    ops=[ast.Eq()],
+                    comparators=[ast.Constant(value=0)],
+                ),
+                *_,
+            ]
+        ) if function.callee(node) == "static_assert":
+            reason = "is asserted to be a multiple"
+            yield name, _example(_int(_MULTIPLE), node.lineno, reason)
 
 
 def _of_bits(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:

@@ -84,6 +84,8 @@ class _FunctionUses:
     def note(self) -> None:
         for call in self._function.calls:
             self._call(call)
+        for node in self._function.nodes:
+            self._element_type(node)
         elements = ElementUses(self._function, self._addresses)
         elements.note()
         pointers = {name for name, clues in self._evidence.items() if clues.pointer}
@@ -106,6 +108,15 @@ class _FunctionUses:
             if (clue := strongest(self._evidence[name].element)) is not None
         }
         return ValueKinds(self._function, known, elements, self._addresses.roots)
+
+    def _element_type(self, node: ast.AST) -> None:
+        """Note that `x.dtype.element_ty` is of a pointer."""
+        match node:
+            case ast.Attribute(
+                attr="element_ty",
+                value=ast.Attribute(value=ast.Name() as named, attr="dtype" | "type"),
+            ):
+                self._addresses.follow(named, node.lineno, "has an element type")
 
     def _call(self, call: ast.Call) -> None:
         name = self._function.callee(call)

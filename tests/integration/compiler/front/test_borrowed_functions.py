@@ -134,3 +134,21 @@ def test_a_folder_that_lacks_a_module_names_its_file(children: Children) -> None
     text = source("from pkg.ops import VALUE", "x * VALUE")
 
     assert refused(children, text, module=None, files=files)["needs"] == ["pkg.envs"]
+
+
+def test_an_import_that_climbs_out_of_the_folder_names_its_module(children: Children) -> None:
+    text = source("from ..ops.tiles import softcap", "softcap(x)")
+    files = {"ops/tiles.py": f"{HEAD}@triton.jit\ndef softcap(x):\n    return x * 7.0\n"}
+
+    assert refused(children, text, module=None)["needs"] == ["ops.tiles"]
+    ended = run(children, text, module=None, files=files)
+    assert "7.000000e+00" in ended.stages["ttir"].decode()
+
+
+def test_a_file_beside_is_named_as_such_where_other_imports_climb(children: Children) -> None:
+    text = source("from ..dtypes import other\nfrom .utils import softcap", "softcap(x)")
+    files = {"utils.py": f"{HEAD}@triton.jit\ndef softcap(x):\n    return x * 7.0\n"}
+
+    assert refused(children, text, module=None)["needs"] == ["utils"]
+    ended = run(children, text, module=None, files=files)
+    assert "7.000000e+00" in ended.stages["ttir"].decode()

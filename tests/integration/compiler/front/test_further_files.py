@@ -111,7 +111,12 @@ MISTAKES = {
     "more dots than there are folders": (
         kernel("from ...helpers import one"),
         {},
-        ("compile_error", "user.py", 1, "write one dot"),
+        ("missing_module", "user.py", 1, '`files` as "helpers.py"', "helpers"),
+    ),
+    "more dots than there are folders, and another file": (
+        kernel("from ...helpers import one"),
+        {"other.py": ONE},
+        ("missing_module", "user.py", 1, '`files` as "helpers.py"', "helpers"),
     ),
 }
 
@@ -183,9 +188,8 @@ def test_a_kernel_inside_something_compiles_by_its_name(
 def test_a_kernel_that_running_the_source_does_not_make_says_what_was_left_out(
     children: Children,
 ) -> None:
-    text = (
-        f"{HEAD}import torch\ndef make():\n    @triton.jit\n    def kernel(x_ptr):\n        pass\n"
-        + ("    return kernel\nmade = make(*torch.nowhere)\n")
+    text = f"{HEAD}import torch\ndef make(n):\n    @triton.jit\n    def kernel(x_ptr):\n" + (
+        "        tl.store(x_ptr, n)\n    return kernel\nmade = make(*torch.nowhere)\n"
     )
     request = {**SIGNATURE, "kernel": "kernel"}
 

@@ -289,3 +289,12 @@ def test_a_module_beside_the_source_may_have_the_name_of_one_of_triton(
     made = compile_text(children, text, files={"tl.py": HEAD + "B = tl.constexpr(7)\n"})
 
     assert stored(made) == "7.000000e+00"
+
+
+def test_torch_has_a_git_version_that_is_not_known(children: Children) -> None:
+    asks = "import torch\nhas = hasattr(torch.version, 'git_version')\n"
+    text = f"{HEAD}{asks}VALUE = tl.constexpr(3.0 if has else 4.0)\n{KERNEL}"
+
+    assert stored(compile_text(children, text)) == "3.000000e+00"
+    known = text.replace("if has ", "if torch.version.git_version == 'a' ")
+    assert compile_text(children, known).failure is not None

@@ -194,7 +194,7 @@ def test_a_decorator_of_an_absent_module_is_left_out_and_named(children: Childre
 
 DECORATED = """import torch
 VALUE = tl.constexpr(1.0)
-COUNT = torch.cuda.get_device_properties(0).multi_processor_count
+COUNT = torch.cuda.get_device_properties(0).total_memory
 class Entry(triton.KernelInterface):
     def __init__(self, fn):
         self.fn = fn

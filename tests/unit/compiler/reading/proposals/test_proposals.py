@@ -334,3 +334,19 @@ def test_helpers_of_a_star_import_are_followed() -> None:
     kernels = read_source(order, text.encode()).facts["kernels"]
 
     assert kernels[-1]["parameters"][0]["proposal"]["type"] == "*i64"
+
+
+def test_what_has_an_element_type_is_a_pointer() -> None:
+    found = types_of("x, y", "value = tl.load(y).to(tl.pointer_type(x.dtype.element_ty))")
+
+    assert found == {"x": "*fp32", "y": "*i64"}
+
+
+def test_what_is_asserted_to_be_a_multiple_is_one() -> None:
+    found = proposals_of(
+        HEAD + "def k(x, K: tl.constexpr, B: tl.constexpr):\n"
+        "    tl.static_assert(K % (4 * B) == 0, 'K is a multiple')\n"
+        "    tl.store(x + tl.arange(0, B), K)\n"
+    )
+
+    assert [found[name]["values"] for name in "KB"] == [[{"int": "1024"}], [{"int": "64"}]]
