@@ -88,7 +88,11 @@ def _finding(**limits: Any) -> Any:
 
 TensorFinding: Any = _finding(index=Annotated[list[_Integer], Field(max_length=64)] | None)
 """The type of a program's finding: a torch tensor may have 64 axes."""
-_Cause: Any = _LIMITS.within(Cause, kind=Annotated[CauseKind, Field(strict=False)])
+_Cause: Any = _LIMITS.within(
+    Cause,
+    kind=Annotated[CauseKind, Field(strict=False)],
+    bits=Annotated[int, Field(ge=0, le=64)],
+)
 _Causes: Any = _bounded_list(_Cause, MAX_CAUSES)
 read_causes_report = _LIMITS.reader(CausesReport, causes=_Causes)
 read_run_report = _LIMITS.reader(

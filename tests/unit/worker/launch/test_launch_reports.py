@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from launch.messages import CauseKind
 from worker.compile.reports import Malformed
 from worker.launch.launch_reports import (
+    MAX_CAUSES,
     MAX_FINDINGS,
     LaunchFailure,
     finding_of,
@@ -19,6 +21,9 @@ FOUND: dict[str, Any] = {
     "line": 7, "column": 9, "program": [0, 0, 0], "message": "reads past the end",
     "diagnostics": None, "measure": None, "seeds": None, "case": None,
     "excerpt": "tl.load(x_ptr)", "scope": None,
+}  # fmt: skip
+CAUSE: dict[str, Any] = {
+    "kind": "rounded", "dtype": "f16", "bits": 11, "file": "user.py", "line": 7, "column": 9,
 }  # fmt: skip
 REPORT: dict[str, Any] = {"findings": [FOUND], "modified": [], "deterministic": None}
 
@@ -41,6 +46,12 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
     assert "changed 3 elements" in finding.message
 
 
+def test_causes_of_lost_precision_are_read_as_they_were_reported() -> None:
+    [cause] = read_run_report(REPORT | {"causes": [CAUSE]}).causes
+
+    assert (asdict(cause), cause.kind) == (CAUSE, CauseKind.ROUNDED)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -55,6 +66,10 @@ def test_a_changed_input_is_a_finding_that_says_what_to_do() -> None:
         {"modified": [{"argument": "x_ptr", "elements": 2**63, "first_index": [0]}]},
         {"modified": [{"argument": "x_ptr"}]},
         {"deterministic": 1},
+        {"causes": [CAUSE] * (MAX_CAUSES + 1)},
+        {"causes": [CAUSE | {"kind": "other"}]},
+        {"causes": [CAUSE | {"bits": 65}]},
+        {"causes": [CAUSE | {"file": "x" * 2000}]},
     ],
 )
 def test_a_malformed_report_of_a_run_is_refused(changes: dict[str, Any]) -> None:
