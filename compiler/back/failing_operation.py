@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compiler.back import ir_places, mlir_log, tool_process
-from compiler.back.ir_places import LocationAliases
+from compiler.back import mlir_log, tool_process
+from compiler.back.mlir_log import LocationAliases
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Span, diagnostic, excerpt
 
 MAX_CHARS = 1 << 20
@@ -107,7 +107,7 @@ def located(stage: FailedStage) -> list[Diagnostic]:
     lines = stage.before.split("\n")
     if len(stage.before) > MAX_CHARS:
         return []
-    aliases = ir_places.aliases_in(lines)
+    aliases = mlir_log.aliases_in(lines)
     if (returned := _returned_value(lines, aliases)) is not None:
         told = mlir_log.reworded(mlir_log.RETURNS)
         return [_diagnostic(stage, told.message, told.hint, returned)]

@@ -3,14 +3,15 @@
 Each complaint becomes a diagnostic in the kernel author's terms, with advice; unknown ones are
 passed on unchanged. Pure text, no Triton. The output of a dying compiler is not trusted: it only
 becomes messages, bounded in number and length.
+
+Pure text.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
-from compiler.back import ir_places
 from compiler.diagnostic import (
     KERNEL_FOLDER,
     Diagnostic,
@@ -22,6 +23,8 @@ from compiler.diagnostic import (
 )
 from compiler.stages import DiagnosticStage
 
+_PLACE = re.compile(r'(#loc\w*)|"/kernel/([^"\n]{1,500})":(\d{1,9}):(\d{1,9})')
+_MAX_DEPTH = 20
 RETURNS = "failed to legalize operation 'tt.return'"
 _MASK = re.compile(
     r"'tt\.(?P<operation>\w{1,30})' op operand #\d+ must be 1-bit signless integer .*"
@@ -359,7 +362,7 @@ def _with_place(item: Diagnostic, known: list[_Assembly], sources: Mapping[str, 
 def _assemblies(ir: str) -> Iterator[_Assembly]:
     lines = [line[:_MAX_LINE] for line in ir.split("\n")]
     written = [line for line in lines if _OPERATION in line][:_MAX_PLACES]
-    aliases = ir_places.aliases_in(lines)
+    aliases = aliases_in(lines)
     for line in written:
         operation = line.partition(_OPERATION)[2]
         text = _STRING.match(operation)
@@ -373,3 +376,34 @@ def _assemblies(ir: str) -> Iterator[_Assembly]:
         parts = tuple(part.strip() for part in constraints[1].split(",") if part.strip())
         words = text[1].replace("\\0A", "\n").replace("\\09", "\t")
         yield _Assembly(words, parts, arguments.count("%"), span)
+
+
+@dataclass(frozen=True)
+class LocationAliases:
+    """The location aliases of one module; each is looked into once."""
+
+    definitions: Mapping[str, str]
+    known: dict[str, Span | None] = field(default_factory=dict)
+
+    def span(self, words: str, depth: int = 0) -> Span | None:
+        """Return the first place in the user's files that a location names, through aliases."""
+        for match in _PLACE.finditer(words):
+            alias, file, line, column = match.groups()
+            if file is not None:
+                return Span(file, int(line), int(column))
+            if alias not in self.known and depth < _MAX_DEPTH:
+                self.known[alias] = None  # so far: an alias may name itself
+                self.known[alias] = self.span(self.definitions.get(alias, ""), depth + 1)
+            if (span := self.known.get(alias)) is not None:
+                return span
+        return None
+
+    def span_of_line(self, line: str) -> Span | None:
+        """Return the place of the operation that ends on a line of the module."""
+        return self.span(line.rpartition(" loc(")[2])
+
+
+def aliases_in(lines: Iterable[str]) -> LocationAliases:
+    """Return the location aliases that the lines of a module define."""
+    named = (line.partition(" = ") for line in lines if line.startswith("#loc"))
+    return LocationAliases({name: words for name, _, words in named})

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import Operation, Value
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import NameScope, results_of
+from compiler.ttir_to_numpy.scope import NameScope, NumpyExpression, results_of
 
 ATOMICS = {
     1: "and", 2: "or", 3: "xor", 4: "add", 5: "add", 6: "max", 7: "min", 8: "umax", 9: "umin",

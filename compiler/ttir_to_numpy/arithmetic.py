@@ -6,9 +6,8 @@ from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.external_functions import external
 from compiler.ttir_to_numpy.ir import Operation, Value
 from compiler.ttir_to_numpy.known_numbers import number_of, source_of
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import NameScope, results_of
+from compiler.ttir_to_numpy.scope import NameScope, NumpyExpression, results_of
 
 _OPERATORS: Mapping[str, str] = {
     "arith.addi": "{} + {}", "arith.subi": "{} - {}", "arith.muli": "{} * {}",

@@ -27,11 +27,10 @@ from compiler.ttir_to_numpy.batched.uniform import Uniformity
 from compiler.ttir_to_numpy.contraction import contract
 from compiler.ttir_to_numpy.function_text import FunctionCodegen, kind_of
 from compiler.ttir_to_numpy.functions import Functions
-from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.ir import Operation, UserLocations
 from compiler.ttir_to_numpy.module_text import TranslatedKernel, entry_of, written_functions
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import INDENT, Line
-from compiler.ttir_to_numpy.user_locations import UserLocations
 
 RUN_FILE = "<run form>"
 """The file name that the text is compiled with, by which its frames are known."""

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from compiler.ttir_to_numpy.analysis import RETURNS
-from compiler.ttir_to_numpy.form import Body
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
-from compiler.ttir_to_numpy.scope import NameScope
+from compiler.ttir_to_numpy.scope import Body, NameScope
 
 
 def write_blocks(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> None:

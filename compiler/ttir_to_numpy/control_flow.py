@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.form import Body
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import NameScope, results_of
+from compiler.ttir_to_numpy.scope import Body, NameScope, results_of
 
 PLAIN_NAMES = frozenset(
     {"tt.splat", "tt.broadcast", "tt.expand_dims", "arith.bitcast", "tt.bitcast", "tt.fp_to_fp"}

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import NameScope
+from compiler.ttir_to_numpy.scope import NameScope, NumpyExpression
 
 _OF_NUMPY = {
     "tanh": "tanh", "rint": "rint", "nearbyint": "rint", "exp": "exp", "exp2": "exp2",

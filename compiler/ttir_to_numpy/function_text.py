@@ -6,11 +6,10 @@ from typing import Protocol
 
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.analysis import ENDS, analysis_of
-from compiler.ttir_to_numpy.form import Form
 from compiler.ttir_to_numpy.functions import Functions
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import CONSTANTS, Line, NameScope, NumberSpelling
+from compiler.ttir_to_numpy.scope import CONSTANTS, Form, Line, NameScope, NumberSpelling
 
 _LEAVES = frozenset({"tt.return", "cf.br", "cf.cond_br"})
 MAX_DEPTH = 80

@@ -5,10 +5,13 @@ Every value is one object, so that names which repeat in sibling regions cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from compiler.diagnostic import KERNEL_FOLDER
 from compiler.lines.source_location import InlineChain, SourceLocation
+
+_MAX_QUOTE = 90
 
 
 @dataclass(eq=False)
@@ -110,3 +113,46 @@ def _escaped(part: str) -> bytes:
     except ValueError:
         known = {"n": b"\n", "t": b"\t"}
         return known.get(part[:1], part[:1].encode()) + part[1:].encode()
+
+
+class UserLocations:
+    """The user's `files`, by path, and what operations came from them."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._lines = {KERNEL_FOLDER + path: text.splitlines() for path, text in files.items()}
+
+    def comment_on(self, operation: Operation) -> str:
+        """Return `12: x = tl.load(x_ptr + offsets)`, or file and line for other files."""
+        location = self.location_of(operation)
+        if location is None:
+            return ""
+        quoted = self._quoted(location)
+        file = location.file.rpartition("/")[2]
+        where = f"{location.line}" if quoted and file == "user.py" else f"{file}:{location.line}"
+        return _printable(f"{where}: {quoted}" if quoted else where)
+
+    def words_of(self, operation: Operation) -> str:
+        """Return the place of an operation, for a message."""
+        location = self.location_of(operation)
+        if location is None:
+            return ""
+        return _printable(f"{location.file.removeprefix(KERNEL_FOLDER)}, line {location.line}")
+
+    def location_of(self, operation: Operation) -> SourceLocation | None:
+        """Return the user's innermost line, else the innermost of all, `None` without any."""
+        locations = operation.locations
+        return self.users_own(operation) or (locations[0] if locations else None)
+
+    def users_own(self, operation: Operation) -> SourceLocation | None:
+        """Return the user's innermost line, `None` if there is none."""
+        return next(
+            (location for location in operation.locations if location.file in self._lines), None
+        )
+
+    def _quoted(self, location: SourceLocation) -> str:
+        lines = self._lines.get(location.file, [])
+        return lines[location.line - 1].strip()[:_MAX_QUOTE] if location.line <= len(lines) else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)

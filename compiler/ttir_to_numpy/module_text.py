@@ -9,11 +9,10 @@ from compiler.ttir_to_numpy import runtime_text
 from compiler.ttir_to_numpy.contraction import contract
 from compiler.ttir_to_numpy.function_text import FunctionCodegen, function_text
 from compiler.ttir_to_numpy.functions import Functions
-from compiler.ttir_to_numpy.ir import Operation
+from compiler.ttir_to_numpy.ir import Operation, UserLocations
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT, SPELLING
 from compiler.ttir_to_numpy.refusal import Untranslatable
 from compiler.ttir_to_numpy.scope import INDENT, Line
-from compiler.ttir_to_numpy.user_locations import UserLocations
 
 _COLUMN = 68
 MAX_BYTES = 32 << 20

@@ -9,9 +9,7 @@ from compiler.ttir_to_numpy import (
     shapes,
 )
 from compiler.ttir_to_numpy.blocks import write_blocks
-from compiler.ttir_to_numpy.form import Form
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
-from compiler.ttir_to_numpy.scope import NumberSpelling
+from compiler.ttir_to_numpy.scope import Form, NumberSpelling, NumpyExpression
 
 ARTIFACT = Form(
     expressions={**arithmetic.EXPRESSIONS, **shapes.EXPRESSIONS, **accesses.EXPRESSIONS},

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from compiler.ttir_to_numpy.form import Combination
 from compiler.ttir_to_numpy.ir import Operation, inside
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import NameScope, results_of
+from compiler.ttir_to_numpy.scope import Combination, NameScope, results_of
 
 _PRECISIONS = {0: "tf32", 1: "tf32x3", 2: "ieee", 3: "bf16x3", 4: "bf16x6"}
 _KINDS = {0: "e4m3", 1: "e5m2", 4: "e2m1", 5: "bf16", 6: "fp16"}

@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.ir import Operation, Value
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression, broadcast
+from compiler.ttir_to_numpy.analysis import EFFECTS, Analysis
+from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
 from compiler.ttir_to_numpy.refusal import Untranslatable
 
 if TYPE_CHECKING:
-    from compiler.ttir_to_numpy.analysis import Analysis
     from compiler.ttir_to_numpy.functions import Functions
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyExpression:
+    """`text` as Python.
+
+    `shape` is the one that NumPy gives it: smaller than the value's where broadcasting fills the
+    rest. `is_atom` means that no brackets are needed around it, `is_bare` that it is a Python
+    number, which takes the dtype of its other operand.
+    """
+
+    text: str
+    shape: tuple[int, ...] = ()
+    is_atom: bool = True
+    is_bare: bool = False
+
+    @property
+    def inner(self) -> str:
+        """Return the text as an operand of an operator."""
+        return self.text if self.is_atom and not self.text.startswith("-") else f"({self.text})"
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape that operands of these shapes give together."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    shape = []
+    for sizes in zip(*padded, strict=True):
+        wide = {size for size in sizes if size != 1} or {1}
+        if len(wide) > 1:
+            message = "operands of different shapes"
+            raise Untranslatable(message)
+        shape.append(wide.pop())
+    return tuple(shape)
+
 
 _NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
 INDENT = "    "
@@ -179,3 +213,34 @@ def results_of(scope: NameScope, operation: Operation) -> str:
     """Return the left side of an assignment to all results: `a, b = `, or nothing."""
     names = ", ".join(scope.name_for(result) for result in operation.results)
     return f"{names} = " if names else ""
+
+
+Body = Callable[[NameScope, IrBlock], Operation]
+"""Writes the operations of a block except its last one, which it returns."""
+Combination = Callable[[NameScope, Operation], None]
+"""Writes the region of an operation as the body of a function."""
+
+
+def _nothing(scope: NameScope, item: object) -> None:
+    """Write nothing."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The writers by the operation's name, and the one of a function's blocks.
+
+    `expressions` give text for the only result, `statements` write lines, `structures` have
+    regions that run in place, `with_regions` such that are separate functions.
+    Operations named in `effects` are written even if their results are unused.
+    """
+
+    expressions: Mapping[str, Callable[[NameScope, Operation], NumpyExpression]]
+    statements: Mapping[str, Callable[[NameScope, Operation], None]]
+    structures: Mapping[str, Callable[[NameScope, Operation, Body], None]]
+    with_regions: Mapping[str, Callable[[NameScope, Operation, Combination], None]]
+    blocks: Callable[[NameScope, Sequence[IrBlock], Body], None]
+    effects: frozenset[str] = EFFECTS
+    entered: Callable[[NameScope, IrBlock], None] = _nothing
+    """Writes what a block does before its operations."""
+    after: Callable[[NameScope, Operation], None] = _nothing
+    """Writes what follows an operation."""

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
-from compiler.ttir_to_numpy.scope import NameScope, results_of
+from compiler.ttir_to_numpy.scope import NameScope, NumpyExpression, results_of
 
 
 def constant(scope: NameScope, operation: Operation) -> NumpyExpression:

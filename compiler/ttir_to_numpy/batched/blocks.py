@@ -10,9 +10,8 @@ from functools import partial
 from compiler.ttir_to_numpy.analysis import RETURNS
 from compiler.ttir_to_numpy.blocks import passed, reached_from, write_return, write_steps
 from compiler.ttir_to_numpy.control_flow import inside
-from compiler.ttir_to_numpy.form import Body
 from compiler.ttir_to_numpy.ir import IrBlock, Operation
-from compiler.ttir_to_numpy.scope import NameScope
+from compiler.ttir_to_numpy.scope import Body, NameScope
 
 
 def write_blocks(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> None:

@@ -1,8 +1,7 @@
 """Numbers of a run form that need a dtype or a shape: made once, before any program runs."""
 
 from compiler.ttir_to_numpy import mlir_types
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
-from compiler.ttir_to_numpy.scope import NumberSpelling
+from compiler.ttir_to_numpy.scope import NumberSpelling, NumpyExpression
 
 LIST = "numbers"
 """The text's name for them."""

@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from compiler.ttir_to_numpy import control_flow
 from compiler.ttir_to_numpy.control_flow import begin, inside, name_after
-from compiler.ttir_to_numpy.form import Body
 from compiler.ttir_to_numpy.ir import IrBlock, Operation, Value
-from compiler.ttir_to_numpy.scope import NameScope
+from compiler.ttir_to_numpy.scope import Body, NameScope
 
 
 def for_loop(scope: NameScope, operation: Operation, body: Body) -> None:

@@ -7,11 +7,9 @@ from compiler.ttir_to_numpy.batched import accesses, control_flow, promises, red
 from compiler.ttir_to_numpy.batched.blocks import write_blocks
 from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSources
-from compiler.ttir_to_numpy.form import Form
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression
 from compiler.ttir_to_numpy.readable_codegen import ARTIFACT
-from compiler.ttir_to_numpy.scope import NameScope
+from compiler.ttir_to_numpy.scope import Form, NameScope, NumpyExpression
 
 NAMES = frozenset(
     {

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 
 from compiler.ttir_to_numpy import reductions
 from compiler.ttir_to_numpy.batched.blocks import in_order
-from compiler.ttir_to_numpy.form import Combination
 from compiler.ttir_to_numpy.ir import IrBlock, Operation
 from compiler.ttir_to_numpy.refusal import Untranslatable
-from compiler.ttir_to_numpy.scope import NameScope, results_of
+from compiler.ttir_to_numpy.scope import Combination, NameScope, results_of
 
 _UFUNCS: Mapping[str, str] = {
     "arith.addf": "np.add", "arith.addi": "np.add", "arith.mulf": "np.multiply",

@@ -11,8 +11,7 @@ from compiler.ttir_to_numpy import mlir_types, shapes
 from compiler.ttir_to_numpy.batched.constant_list import Constants
 from compiler.ttir_to_numpy.batched.undefined_values import UndefinedSources
 from compiler.ttir_to_numpy.ir import Operation
-from compiler.ttir_to_numpy.numpy_expression import NumpyExpression, broadcast
-from compiler.ttir_to_numpy.scope import NameScope
+from compiler.ttir_to_numpy.scope import NameScope, NumpyExpression, broadcast
 
 Writer = Callable[[NameScope, Operation], NumpyExpression]
 

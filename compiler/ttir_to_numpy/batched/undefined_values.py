@@ -12,8 +12,7 @@ from typing import Literal
 from compiler.lines.source_location import SourceLocation
 from compiler.ttir_to_numpy import mlir_types
 from compiler.ttir_to_numpy.batched.reachable import Reachable
-from compiler.ttir_to_numpy.ir import Operation, Value
-from compiler.ttir_to_numpy.user_locations import UserLocations
+from compiler.ttir_to_numpy.ir import Operation, UserLocations, Value
 
 _SEGMENTS = "operandSegmentSizes"
 _LANE_LOCAL = ("arith.", "math.", "tt.fp_to_fp", "tt.clampf", "tt.precise_", "tt.mulhiui")
