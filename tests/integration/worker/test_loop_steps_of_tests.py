@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.integration.service.running import Deployment
 from tests.waiting import wait_until
 
@@ -74,6 +76,7 @@ def test_a_session_of_tests_passes_where_steps_only_wait(tmp_path):
     assert ended.returncode == 0, ended.stdout
 
 
+@pytest.mark.slow
 def test_a_service_and_a_worker_record_their_slow_steps(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(BUSY_SLEEP)
     folder = tmp_path / "steps"
