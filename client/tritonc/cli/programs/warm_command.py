@@ -5,6 +5,8 @@ The service records the program without data and without a GPU. It does not run 
 
 import json
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +78,22 @@ def warm(args: Namespace, client: Client, terminal: Terminal) -> bool:
         write_json({"bundle": output, **manifest})
     else:
         say = terminal.say if output == STANDARD else terminal.text
-        for entry in manifest["entries"]:
-            say(f"{entry['kernel']} for {entry['target']}, Triton {entry['triton']}")
-        count = len(manifest["entries"])
-        kernels = "1 kernel" if count == 1 else f"{count} kernels"
-        say(f"{kernels} of {name_of(args.source)} in {output}")
+        for line in summary_lines(manifest["entries"], name_of(args.source), output):
+            say(line)
     for item in manifest["left_out"]:
         terminal.say(f"left out: {item['kernel']}: {item['why']}")
     return not manifest["left_out"]
+
+
+def summary_lines(entries: Iterable[Mapping[str, Any]], source: str, output: str) -> Iterator[str]:
+    """Yield a line for each kernel of a bundle and target, and the number of kernels."""
+    made = Counter((each["kernel"], each["target"], each["triton"]) for each in entries)
+    for (kernel, target, triton), count in made.items():
+        times = f", {count} specializations" if count > 1 else ""
+        yield f"{kernel} for {target}, Triton {triton}{times}"
+    names = {kernel for kernel, _, _ in made}
+    kernels = "1 kernel" if len(names) == 1 else f"{len(names)} kernels"
+    yield f"{kernels} of {source} in {output}"
 
 
 def _next_to(source: str) -> str:
