@@ -126,9 +126,9 @@ def materialise(
 
     Raises `ValueError` for invalid descriptions, and `BadBuffer` for invalid values or reach.
     """
-    found = list(leaves(arguments))
-    layouts = {(leaf.allocation, leaf.name): leaf for leaf in found}
-    written = {leaf.allocation for leaf in found if leaf.output}
+    all_leaves = list(leaves(arguments))
+    layouts = {(leaf.allocation, leaf.name): leaf for leaf in all_leaves}
+    written = {leaf.allocation for leaf in all_leaves if leaf.output}
     made = []
     for index, described in enumerate(allocations):
         layout = layouts.get((index, described["name"]))

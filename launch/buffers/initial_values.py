@@ -208,8 +208,8 @@ def _stretch(
 def _firsts(stretches: list[_Stretch]) -> list[int] | None:
     """Return the first valid element of each stretch; None if two did not synchronise."""
     firsts = [0]
-    for one, following in pairwise(stretches):
-        first = following.places.get(_place_of(one.source))
+    for stretch, following in pairwise(stretches):
+        first = following.places.get(_place_of(stretch.source))
         if first is None:
             return None
         firsts.append(first)
@@ -221,9 +221,9 @@ def _join(
 ) -> bool:
     """Copy all stretches into `made`; draw the rest after the end of the last one."""
     starts, at = [], 0
-    for one, first in zip(stretches, firsts, strict=True):
+    for stretch, first in zip(stretches, firsts, strict=True):
         starts.append(at - first)
-        at += sum(part.size for part in one.parts) - first
+        at += sum(part.size for part in stretch.parts) - first
 
     def copy(stretch: _Stretch, start: int, first: int) -> None:
         for part in stretch.parts:

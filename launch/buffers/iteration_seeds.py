@@ -23,7 +23,7 @@ def iteration_seed(seed: int, iteration: int, name: str) -> int:
 def iteration_seeds(allocations: Sequence[Allocation], seed: int, iteration: int) -> dict[str, int]:
     """Return the seeds of all random arguments in an iteration, by name."""
     return {
-        one["name"]: iteration_seed(seed, iteration, one["name"])
-        for one in allocations
-        if one["init"] is not None and "seed" in one["init"]
+        allocation["name"]: iteration_seed(seed, iteration, allocation["name"])
+        for allocation in allocations
+        if allocation["init"] is not None and "seed" in allocation["init"]
     }

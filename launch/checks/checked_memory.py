@@ -210,13 +210,13 @@ class AccessChecker:
 
     def go_on_after(self, failed: Stopped) -> None:
         """Keep the finding of a load, so that its program can go on. Raises it after too many."""
-        found = failed.finding
-        known = any((each.line, each.argument) == (found.line, found.argument)
+        finding = failed.finding
+        known = any((each.line, each.argument) == (finding.line, finding.argument)
                     for each in self.failed_loads)  # fmt: skip
         if not known and len(self.failed_loads) >= MAX_FAILED_LOADS:
             raise failed
         if not known:
-            self.failed_loads.append(found)
+            self.failed_loads.append(finding)
 
     def into_other_argument(self, touch: Touch, slot: Slot, there: Slot, address: int) -> Stopped:
         """Return the exception for a pointer to `slot` that was moved into the range of `there`.
@@ -291,12 +291,12 @@ class AccessChecker:
         if conflict is not None:
             self.add_finding(own_race(access, slot, conflict, location))
 
-    def add_finding(self, found: Finding) -> None:
+    def add_finding(self, finding: Finding) -> None:
         """Keep a finding that does not stop the launch, at most one per line."""
-        where = (found.kind, found.scope, found.argument, found.line)
+        where = (finding.kind, finding.scope, finding.argument, finding.line)
         if where not in self._found_at and len(self.findings) < MAX_FINDINGS:
             self._found_at.add(where)
-            self.findings.append(found)
+            self.findings.append(finding)
 
 
 def _is_misaligned(addresses: Array, size: int) -> bool:
@@ -337,8 +337,8 @@ def own_race(
         if conflict.is_kept_today:
             message += " An operation between them orders them in what Triton compiles today."
     kind = "race" if is_race else "warning"
-    found = finding_at(kind, location, message, access, leaf.name, index)
-    return replace(found, scope="within_program")
+    finding = finding_at(kind, location, message, access, leaf.name, index)
+    return replace(finding, scope="within_program")
 
 
 def _position(lane: int) -> str:

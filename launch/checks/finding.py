@@ -205,8 +205,8 @@ def race(
         message = _atomics_of_cta(location, element, other, is_cuda=is_cuda)
     else:
         message = _two_programs(access, location, element, conflict, other)
-    found = finding_at(kind, location, message, access, leaf.name, index)
-    return replace(found, scope="within_program" if other is None else "between_programs")
+    race_seen = finding_at(kind, location, message, access, leaf.name, index)
+    return replace(race_seen, scope="within_program" if other is None else "between_programs")
 
 
 def _lanes_of_one_store(location: KernelLocation, element: str) -> str:
@@ -352,14 +352,14 @@ def _elements(count: int) -> str:
 
 def _extent(leaf: Leaf) -> str:
     if len(leaf.shape) > 1:
-        said = f"its shape is {list(leaf.shape)}"
+        extent = f"its shape is {list(leaf.shape)}"
     else:
-        said = f"it has {_elements(leaf.elements)}"
+        extent = f"it has {_elements(leaf.elements)}"
     if leaf.is_contiguous:
-        return said
+        return extent
     ends = [(count - 1) * abs(step) for count, step in zip(leaf.shape, leaf.strides, strict=True)]
     memory = sum(ends) + 1
-    return f"{said} with strides {list(leaf.strides)}, in {_elements(memory)} of memory"
+    return f"{extent} with strides {list(leaf.strides)}, in {_elements(memory)} of memory"
 
 
 def _also(lanes: int) -> str:

@@ -144,8 +144,8 @@ def _compare_runs(order: RunOrder, first: KernelRun, second: KernelRun) -> list[
     if second.stopped is not None:
         return [second.stopped]
     return [
-        finding.nondeterministic(one.leaf, one.element, one.values)
-        for one in differences(order, first, second)
+        finding.nondeterministic(difference.leaf, difference.element, difference.values)
+        for difference in differences(order, first, second)
     ]
 
 

@@ -23,12 +23,12 @@ class ModifiedInputs:
 
     def changed(self) -> list[tuple[Allocation, Array]]:
         """Return the changed allocations with the elements that changed."""
-        found = []
+        changed = []
         for index, before in self._initial.items():
             allocation = self._allocations[index]
             octets = allocation.memory.itemsize
             differs = before.view(np.uint8) != allocation.memory.view(np.uint8)
             elements = np.flatnonzero(differs.reshape(-1, octets).any(axis=1))
             if elements.size:
-                found.append((allocation, elements))
-        return found
+                changed.append((allocation, elements))
+        return changed

@@ -149,8 +149,8 @@ class OwnOrder:
     def _are_atomic(self, steps: Array) -> Array:
         known = np.unique(steps)
         atomic = np.array([step >= 0 and self._steps[step][2] for step in known.tolist()], np.bool_)
-        found: Array = atomic[np.searchsorted(known, steps)]
-        return found
+        are_atomic: Array = atomic[np.searchsorted(known, steps)]
+        return are_atomic
 
     def _loaded_early(
         self, written: _Written, cells: Array, lanes: Lanes, operation: int, positions: Array

@@ -44,12 +44,17 @@ class OwnerTable:
 
     def check(self, cells: Array, owner: Array | int, owners: Owners) -> None:
         """Raise `PossibleRace` if a cell has another owner; the mark for several always differs."""
-        found = self._owners.take(cells)
-        if found.max(initial=_NOBODY) < owners.floor:
+        known_owners = self._owners.take(cells)
+        if known_owners.max(initial=_NOBODY) < owners.floor:
             return
-        strangers = (found >= owners.floor) & ((found != owner) | (found == owners.several))
+        strangers = (known_owners >= owners.floor) & (
+            (known_owners != owner) | (known_owners == owners.several)
+        )
         if strangers.any():
-            met = [np.broadcast_to(known, strangers.shape)[strangers] for known in (found, owner)]
+            met = [
+                np.broadcast_to(known, strangers.shape)[strangers]
+                for known in (known_owners, owner)
+            ]
             raise PossibleRace(owners.numbers(int(known[0]) for known in met))
 
     def put(self, cells: Array, owner: Array | int) -> None:

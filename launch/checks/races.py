@@ -99,8 +99,8 @@ class AccessOrder:
 
     def are_atomic(self, steps: Array, now: AccessStep) -> Array:
         """Return a mask of the earlier `steps` that are atomic, as `now` is, in any scope."""
-        found: Array = (self._atomic[steps] != _PLAIN) & (now.atomic != _PLAIN)
-        return found
+        are_atomic: Array = (self._atomic[steps] != _PLAIN) & (now.atomic != _PLAIN)
+        return are_atomic
 
     def suspend(self) -> tuple[int, Array | None]:
         """Return the state of the running program, which will go on later."""

@@ -40,14 +40,14 @@ class Ceilings:
         return asdict(self) | {"flops_per_s": dict(self.flops_per_s)}
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> "Ceilings":
+    def from_json(cls, document: Mapping[str, Any]) -> "Ceilings":
         """Parse a launcher's ceilings. Raises KeyError, TypeError, ValueError."""
-        rates = {str(kind): float(rate) for kind, rate in said["flops_per_s"].items()}
+        rates = {str(kind): float(rate) for kind, rate in document["flops_per_s"].items()}
         return cls(
-            float(said["memory_bytes_per_s"]),
-            float(said["l2_bytes_per_s"]),
-            float(said["launch_us"]),
-            int(said["l2_bytes"]),
+            float(document["memory_bytes_per_s"]),
+            float(document["l2_bytes_per_s"]),
+            float(document["launch_us"]),
+            int(document["l2_bytes"]),
             rates,
         )
 

@@ -76,13 +76,13 @@ def _numbers(elements: Array) -> list[Any]:
 
 def _places(addresses: Array, space: AddressSpace) -> list[Any]:
     """Return the argument and index that each pointer points to, None outside all arguments."""
-    found: list[Any] = []
+    places: list[Any] = []
     for address in addresses.tolist():
         slot = space.slot_of(address)
         if slot is None:
-            found.append(None)
+            places.append(None)
             continue
         leaf = slot.leaf
         element = (address - slot.first) // stored(leaf.dtype).itemsize
-        found.append({"argument": leaf.name, "index": index_of(element, leaf)})
-    return found
+        places.append({"argument": leaf.name, "index": index_of(element, leaf)})
+    return places

@@ -30,16 +30,18 @@ class StuckProgram:
     @property
     def words(self) -> str:
         """The program, its line, and the element that it reads there."""
-        found = self.element
-        read = "" if found is None else f" for a value of {subscript(found[0].name, found[1])}"
+        element = self.element
+        read = (
+            "" if element is None else f" for a value of {subscript(element[0].name, element[1])}"
+        )
         return f"program {self.location.program} waits at line {self.location.line}{read}"
 
 
 def stuck(waiting: Sequence[StuckProgram]) -> Finding:
     """Return the finding of a launch in which only these programs are left, and none goes on."""
     first_at: dict[int | None, StuckProgram] = {}
-    for one in waiting:
-        first_at.setdefault(one.location.line, one)
+    for program in waiting:
+        first_at.setdefault(program.location.line, program)
     named = list(first_at.values())[:_MAX_LINES]
     more = len(waiting) - len(named)
     first = named[0]

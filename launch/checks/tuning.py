@@ -201,5 +201,5 @@ def joined(names: Sequence[str]) -> str:
 
 def _shown(octets: Array, dtype: str, place: int) -> str:
     kind = stored(dtype)
-    one = octets[place * kind.itemsize : (place + 1) * kind.itemsize]
-    return str(readable(np.ascontiguousarray(one).view(kind), dtype)[0])
+    item = octets[place * kind.itemsize : (place + 1) * kind.itemsize]
+    return str(readable(np.ascontiguousarray(item).view(kind), dtype)[0])

@@ -70,8 +70,10 @@ def _check(cases: Sequence[InferenceCase]) -> None:
             ("integer", case.scalars, first.scalars),
         ):
             for name in sorted(own.keys() ^ others.keys()):
-                one, other = (0, number) if name in others else (number, 0)
-                raise NotInferable(f"cases/{one} has the {kind} {name}, and cases/{other} has none")
+                having, other = (0, number) if name in others else (number, 0)
+                raise NotInferable(
+                    f"cases/{having} has the {kind} {name}, and cases/{other} has none"
+                )
         if len(case.grid) != len(first.grid):
             raise NotInferable(
                 f"cases/{number} has a grid with another number of axes than cases/0"
@@ -142,12 +144,12 @@ class _Inference:
         fixed = {name: line for name, values in order if (line := self._fixed(name, values))}
         any_names = [name for name, values in scalars.items() if min(values) < 1]
         grid = [self._axis(axis) for axis in range(len(self.cases[0].grid))]
-        said = {n for line in (*extents, *grid, *fixed.values()) for n in _NAME.findall(line)}
+        named = {n for line in (*extents, *grid, *fixed.values()) for n in _NAME.findall(line)}
         pitches = self._pitches()
         bounds = [
             f"{name} <= {pitch}"
             for name, values in scalars.items()
-            if name not in said and (pitch := self._pitch(values, pitches))
+            if name not in named and (pitch := self._pitch(values, pitches))
         ]
         head = [f"sizes {' '.join(self.sizes)}"] if self.sizes else []
         head += [f"any {' '.join(any_names)}"] if any_names else []
@@ -164,9 +166,9 @@ class _Inference:
         """Return whether all buffers and grids are the same in all cases."""
         first = self.cases[0]
         return all(
-            list(one.grid) == list(first.grid)
-            and all(list(b.shape) == list(first.buffers[n].shape) for n, b in one.buffers.items())
-            for one in self.cases
+            list(case.grid) == list(first.grid)
+            and all(list(b.shape) == list(first.buffers[n].shape) for n, b in case.buffers.items())
+            for case in self.cases
         )
 
     def _scalar(self, name: str) -> Values:
@@ -188,7 +190,7 @@ class _Inference:
         axes = range(len(first.shape))
         lengths = [self._named(self._shape(name, a), f"{name}_{a}") for a in axes]
         if all(case.buffers[name].strides is None for case in self.cases):
-            return f"{name}: {' * '.join(one for one in lengths if one != '1') or 1}"
+            return f"{name}: {' * '.join(length for length in lengths if length != '1') or 1}"
         steps = [self._named(self._stride(name, a), f"{name}_stride_{a}") for a in axes]
         parts = [f"({n} - 1) * {s}" for n, s in zip(lengths, steps, strict=True)]
         return f"{name}: {' + '.join(parts)} + 1"
@@ -196,7 +198,11 @@ class _Inference:
     def _pitches(self) -> list[Values]:
         """Return the lengths of buffers' last axes that are symbols, in ascending order."""
         buffers = self.cases[0].buffers
-        last = {self._shape(name, len(one.shape) - 1) for name, one in buffers.items() if one.shape}
+        last = {
+            self._shape(name, len(buffer.shape) - 1)
+            for name, buffer in buffers.items()
+            if buffer.shape
+        }
         return sorted(last & self.symbols.keys())
 
     def _pitch(self, values: Values, pitches: Sequence[Values]) -> str:
@@ -243,15 +249,15 @@ class _Inference:
         """
         if values[0] < 2 or len(set(values)) == 1:
             return ""
-        found = []
+        multiples = []
         for factor in range(2, _MAX_FACTOR + 1):
             if values[0] % factor or any(value % factor for value in values):
                 continue
             self.steps.take(len(values))
             known = tuple(value // factor for value in values)
             if known in symbols:
-                found.append((self.order[known], f"{factor} * {symbols[known]}"))
-        return min(found, default=(0, ""))[1]
+                multiples.append((self.order[known], f"{factor} * {symbols[known]}"))
+        return min(multiples, default=(0, ""))[1]
 
     def _atoms(self, without: str) -> dict[Values, str]:
         """Return known quantities by their values: symbols, and constexprs above 1."""
@@ -298,10 +304,10 @@ class _Inference:
                 factors[quotient] = f"cdiv({name}, {block_name})"
         if values in factors:
             return factors[values]
-        for one, text in factors.items():
+        for tile, text in factors.items():
             self.steps.take(1)
-            other = _divided(values, one)
-            if other is not None and other != one and other in factors:
+            other = _divided(values, tile)
+            if other is not None and other != tile and other in factors:
                 return f"{text} * {factors[other]}"
         return ""
 
@@ -343,22 +349,22 @@ def _part(values: Values, at: Sequence[int]) -> Values:
 
 def _divided(values: Values, by: Values) -> Values | None:
     """Return exact quotients, None where there are none."""
-    found = []
+    quotients = []
     for value, divisor in zip(values, by, strict=True):
         if divisor == 0 or value % divisor:
             return None
-        found.append(value // divisor)
-    return tuple(found)
+        quotients.append(value // divisor)
+    return tuple(quotients)
 
 
 def _first_of(items: Iterable[tuple[Values, str]], most: int) -> dict[Values, str]:
     """Return the first items with different values."""
-    found: dict[Values, str] = {}
+    texts: dict[Values, str] = {}
     for values, text in items:
-        found.setdefault(values, text)
-        if len(found) == most:
+        texts.setdefault(values, text)
+        if len(texts) == most:
             break
-    return found
+    return texts
 
 
 def _is_within(values: Values, limits: Values) -> bool:

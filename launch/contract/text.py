@@ -57,12 +57,12 @@ def read_contract(text: str) -> Contract:
     lines = unmarked(text).splitlines()
     if len(lines) > MAX_LINES:
         raise ContractError(f"has more than {MAX_LINES} lines", Position(MAX_LINES + 1, 1))
-    found = _Statements()
+    statements = _Statements()
     for number, line in enumerate(lines, start=1):
         statement = _Line(line.partition("#")[0], number)
         if statement.tokens:
-            found.read(statement)
-    return found.contract()
+            statements.read(statement)
+    return statements.contract()
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,20 @@ class _Line:
         self._depth = 0
 
     def _tokens(self, text: str) -> list[_Token]:
-        found: list[_Token] = []
+        tokens: list[_Token] = []
         at = 0
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None or match.lastgroup is None:
                 column = at + len(text[at:]) - len(text[at:].lstrip()) + 1
                 raise self.error(f"{text[column - 1]!r} is not part of a contract", column)
-            found.append(
+            tokens.append(
                 _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup) + 1)
             )
-            if len(found) > MAX_TOKENS:
-                raise self.error(f"has more than {MAX_TOKENS} words and symbols", found[-1].column)
+            if len(tokens) > MAX_TOKENS:
+                raise self.error(f"has more than {MAX_TOKENS} words and symbols", tokens[-1].column)
             at = match.end()
-        return found
+        return tokens
 
     def error(self, message: str, column: int | None = None) -> ContractError:
         """Return a mistake, at the next token unless a column is given."""
@@ -240,11 +240,11 @@ class _Statements:
         line.end()
 
     def _names(self, line: _Line, word: str) -> list[ContractName]:
-        found = []
+        names = []
         while line.peek().kind == "name":
-            found.append(self._once(line, line.name(), f"{word} "))
+            names.append(self._once(line, line.name(), f"{word} "))
             line.take(",")
-        return found
+        return names
 
     def _once(self, line: _Line, name: ContractName, word: str) -> ContractName:
         if word + name.text in self._said:

@@ -29,18 +29,18 @@ def arguments_of(
     Every buffer gets its addresses in `space`. A host descriptor is followed by its shape and
     strides, unless the kernel has separate parameters for these. Raises `Failure`.
     """
-    given = [(path, _argument(path, bound)) for path in paths]
-    is_flat = len(given) == len(parameters)
+    passed = [(path, _argument(path, bound)) for path in paths]
+    is_flat = len(passed) == len(parameters)
     left = iter(parameters)
-    found: list[Any] = []
+    values: list[Any] = []
     try:
-        for path, argument in given:
-            found += _values(path, argument, left, space, is_flat=is_flat)
+        for path, argument in passed:
+            values += _values(path, argument, left, space, is_flat=is_flat)
     except StopIteration:
         raise _unlike(parameters, paths) from None
     if next(left, None) is not None:
         raise _unlike(parameters, paths)
-    return found
+    return values
 
 
 def _argument(path: str, bound: dict[str, Any]) -> dict[str, Any]:

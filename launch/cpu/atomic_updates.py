@@ -39,16 +39,16 @@ def fetch_and_update(kind: str, elements: Array, index: Array, values: Array) ->
 
     Lanes with a unique index run together; lanes with equal indices run index by index.
     """
-    cells, given = _as_combined(kind, elements), _as_combined(kind, values)
+    cells, operands = _as_combined(kind, elements), _as_combined(kind, values)
     before = cells.take(index)
     order = np.argsort(index, kind="stable")
     _, starts, counts = np.unique(index[order], return_index=True, return_counts=True)
     alone = order[starts[counts == 1]]
-    cells[index[alone]] = _steps(kind, np.stack([before[alone], given[alone]]))[1]
+    cells[index[alone]] = _steps(kind, np.stack([before[alone], operands[alone]]))[1]
     meeting = counts > 1
     for start, count in zip(starts[meeting].tolist(), counts[meeting].tolist(), strict=True):
         lanes = order[start : start + count]
-        held = _steps(kind, np.append(before[lanes[0]], given[lanes]))
+        held = _steps(kind, np.append(before[lanes[0]], operands[lanes]))
         before[lanes] = held[:-1]
         cells[index[lanes[0]]] = held[-1]
     return before.view(elements.dtype)
@@ -58,20 +58,20 @@ def _steps(kind: str, values: Array) -> Array:
     """Return the memory's value after each row of values; the first row is the old value."""
     if kind == "xchg":
         return values
-    found: Array = _operation(kind).accumulate(values, axis=0, dtype=values.dtype)
+    steps: Array = _operation(kind).accumulate(values, axis=0, dtype=values.dtype)
     if kind in _EXTREMES and not _is_whole(values):
-        _order_zeros(kind, values, found)
-    return found
+        _order_zeros(kind, values, steps)
+    return steps
 
 
-def _order_zeros(kind: str, values: Array, found: Array) -> None:
-    """Set the signs of zeros in `found`: +0 is larger than -0, which NumPy leaves undefined."""
+def _order_zeros(kind: str, values: Array, steps: Array) -> None:
+    """Set the signs of zeros in `steps`: +0 is larger than -0, which NumPy leaves undefined."""
     is_minus = np.signbit(values)
     is_wanted = (values == 0) & (is_minus if kind == "min" else ~is_minus)
     is_met = np.logical_or.accumulate(is_wanted, axis=0)
     is_negative = is_met if kind == "min" else ~is_met
     np.copysign(
-        found, np.where(is_negative, -1, 1).astype(found.dtype), out=found, where=found == 0
+        steps, np.where(is_negative, -1, 1).astype(steps.dtype), out=steps, where=steps == 0
     )
 
 
@@ -82,17 +82,17 @@ def _is_whole(values: Array) -> bool:
 def compare_and_swap(elements: Array, index: Array, expected: Array, values: Array) -> Array:
     """Store each of `values` where memory equals its `expected` bits; return the old values."""
     bits = f"u{elements.itemsize}"
-    cells, wanted, given = (
+    cells, wanted, replacements = (
         np.ascontiguousarray(a).view(bits) for a in (elements, expected, values)
     )
     before = cells.take(index)
     if np.unique(index).size == index.size:
-        cells[index] = np.where(before == wanted, given, before)
+        cells[index] = np.where(before == wanted, replacements, before)
         return before.view(elements.dtype)
     for lane, place in enumerate(index.tolist()):
         before[lane] = cells[place]
         if before[lane] == wanted[lane]:
-            cells[place] = given[lane]
+            cells[place] = replacements[lane]
     return before.view(elements.dtype)
 
 

@@ -40,9 +40,9 @@ class TensorDescriptor:
             [choose(a, b) for a, b in zip(own, others, strict=True)]
             for own, others in ((self.shape, other.shape), (self.strides, other.strides))
         )
-        found = TensorDescriptor(choose(self.base, other.base), sizes, strides, self.block)
-        found.padding = self.padding
-        return found
+        descriptor = TensorDescriptor(choose(self.base, other.base), sizes, strides, self.block)
+        descriptor.padding = self.padding
+        return descriptor
 
     def places(self, indices: Sequence[Array]) -> tuple[Pointer, Array]:
         """Return pointers to the block that begins at `indices`, and a mask of those inside."""
@@ -129,17 +129,21 @@ class DescriptorAccesses:
     ) -> Array:
         """Return a block, with padding outside of the tensor."""
         pointer, inside = descriptor.places(indices)
-        found = self._memory.load(
+        loaded = self._memory.load(
             pointer, inside, descriptor.padding, descriptor.block, form=AccessForm.DESCRIPTOR
         )
-        return np.broadcast_to(found, (len(found), *descriptor.block)).reshape(len(found), *shape)
+        return np.broadcast_to(loaded, (len(loaded), *descriptor.block)).reshape(
+            len(loaded), *shape
+        )
 
     def load_block(self, pointer: BlockPointer, checked: Sequence[int], nan: bool = False) -> Array:
         """Return a block, with 0 or NaN out of bounds along an axis in `checked`."""
         where, inside = pointer.places(checked)
         padding = np.nan if nan else 0
-        found = self._memory.load(where, inside, padding, pointer.block, form=AccessForm.DESCRIPTOR)
-        return np.broadcast_to(found, (len(found), *pointer.block))
+        loaded = self._memory.load(
+            where, inside, padding, pointer.block, form=AccessForm.DESCRIPTOR
+        )
+        return np.broadcast_to(loaded, (len(loaded), *pointer.block))
 
     def store_block(self, pointer: BlockPointer, value: Array, checked: Sequence[int]) -> None:
         """Store a block, except out of bounds along an axis in `checked`."""

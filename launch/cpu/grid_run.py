@@ -89,15 +89,17 @@ def run_grid(form: RunForm, order: RunOrder, memory: LaunchMemory, how: RunOptio
     if ran.stopped is not None or not (checks_own or reorders):
         return ran
     left = [allocation.memory.copy() for allocation in ran.allocations]
-    found = ran.access_checker.findings
+    findings = ran.access_checker.findings
     if checks_own:
-        found += races_within_programs(form, order, memory, how)
-    if reorders and not any(one.scope == "between_programs" for one in found):
-        known = {(one.kind, one.scope, one.line, one.argument) for one in found}
-        found += [
-            one
-            for one in races_in_other_orders(form, order, memory, how, ran, known)
-            if (one.kind, one.scope, one.line, one.argument) not in known
+        findings += races_within_programs(form, order, memory, how)
+    if reorders and not any(finding.scope == "between_programs" for finding in findings):
+        known = {
+            (finding.kind, finding.scope, finding.line, finding.argument) for finding in findings
+        }
+        findings += [
+            finding
+            for finding in races_in_other_orders(form, order, memory, how, ran, known)
+            if (finding.kind, finding.scope, finding.line, finding.argument) not in known
         ]
     for allocation, contents in zip(ran.allocations, left, strict=True):
         allocation.memory[:] = contents
@@ -124,7 +126,7 @@ def races_within_programs(
     launch = GridLaunch(form, order, memory, how, 0, numbers)
     with suppress(TooManyAccesses):
         launch.run()
-    return [found for found in launch.findings if found.scope == "within_program"]
+    return [finding for finding in launch.findings if finding.scope == "within_program"]
 
 
 def races_in_other_orders(
@@ -148,15 +150,15 @@ def races_in_other_orders(
     for numbers, words in ((programs[::-1], "in the opposite order"), (shuffled, "in this order")):
         with suppress(TooManyAccesses):
             ran = GridLaunch(form, order, memory, how, 0, numbers, in_turns=form.waits).run()
-            found = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
+            findings = [*([ran.stopped] if ran.stopped else []), *ran.access_checker.findings]
             if words == "in this order":
                 words = f"in the order {', '.join(map(str, numbers[:_NAMED].tolist()))}, ..."
             if any(
-                (each.kind, each.scope, each.line, each.argument) not in known for each in found
+                (each.kind, each.scope, each.line, each.argument) not in known for each in findings
             ):
                 return [
                     replace(each, message=f"{each.message} (Seen with the programs {words}.)")
-                    for each in found
+                    for each in findings
                 ]
     return []
 
@@ -182,8 +184,8 @@ def _run_in_order(
         return GridLaunch(form, order, memory, how, exact_from=0, in_turns=in_turns).run()
     try:
         return GridLaunch(form, order, memory, how, exact_from=total).run()
-    except SuspectedAt as found:
-        suspected = found
+    except SuspectedAt as suspicion:
+        suspected = suspicion
     if not watches_races:
         return GridLaunch(form, order, memory, how, suspected.program).run()
     try:
@@ -208,21 +210,21 @@ def _sample_of(suspected: SuspectedAt, total: int) -> Array:
 def _ended(ran: KernelRun, examined: str) -> KernelRun:
     """Return a run that ends with its last finding, whose message reports what was examined."""
     stopped = ran.stopped or ran.access_checker.findings.pop()
-    said = f"{stopped.message} (There was time to look for races among {examined}.)"
-    return replace(ran, stopped=replace(stopped, message=said))
+    message = f"{stopped.message} (There was time to look for races among {examined}.)"
+    return replace(ran, stopped=replace(stopped, message=message))
 
 
-def _that_counts(found: Finding, failed_loads: Sequence[Finding]) -> list[Finding]:
+def _that_counts(finding: Finding, failed_loads: Sequence[Finding]) -> list[Finding]:
     """Return a finding, unless it may only be about the values that failed loads gave."""
-    is_access = found.kind in {"out_of_bounds", "misaligned_access"}
-    return [found] if is_access or not failed_loads else []
+    is_access = finding.kind in {"out_of_bounds", "misaligned_access"}
+    return [finding] if is_access or not failed_loads else []
 
 
-def _after_a_read(found: Finding, first: Finding) -> Finding:
+def _after_a_read(finding: Finding, first: Finding) -> Finding:
     message = (
-        f"{found.message} (The read at line {first.line} failed before; its lanes are 0 here.)"
+        f"{finding.message} (The read at line {first.line} failed before; its lanes are 0 here.)"
     )
-    return replace(found, message=message)
+    return replace(finding, message=message)
 
 
 def _not_examined(examined: int, sampled: int, total: int) -> Failure:
@@ -279,10 +281,10 @@ class GridLaunch:
         self._locations = InstanceLocations(form.locations)
         self._allocations = memory.fresh()
         self._space = AddressSpace(self._allocations)
-        found = memory.filled()
-        self._written_elements = WrittenElements(self._allocations, found)
+        is_filled = memory.filled()
+        self._written_elements = WrittenElements(self._allocations, is_filled)
         has_bytes = "initcheck" in how.checks
-        self._written_bytes = WrittenBytes(self._allocations, found) if has_bytes else None
+        self._written_bytes = WrittenBytes(self._allocations, is_filled) if has_bytes else None
         watches_races = "racecheck" in how.checks
         self._own_order = OwnOrder(form.pipelined) if watches_races and form.repeats else None
         self._access_checker = self._new_access_checker()
@@ -324,8 +326,8 @@ class GridLaunch:
                 late = self._run_batches()
         except RoundsSpent:
             late = None
-        except Stopped as found:
-            late, faults = None, [*faults, *_that_counts(found.finding, faults)]
+        except Stopped as stopped:
+            late, faults = None, [*faults, *_that_counts(stopped.finding, faults)]
         if late is not None:
             return self._out_of_time(late)
         further = [_after_a_read(fault, faults[0]) for fault in faults[1:]]

@@ -119,9 +119,9 @@ def _order(names: Mapping[str, Any], own_order: OwnOrder | None) -> Mapping[str,
         return {"barrier": _nothing, "enter_loop": _nothing}
 
     def exchanging(function: Callable[..., Any]) -> Callable[..., Any]:
-        def exchange(*given: Any, **named: Any) -> Any:
+        def exchange(*operands: Any, **named: Any) -> Any:
             own_order.exchange()
-            return function(*given, **named)
+            return function(*operands, **named)
 
         return exchange
 
@@ -232,11 +232,11 @@ def map_packs(
     each = [row[:, :, place] for row in rows for place in range(pack)]
     made = map_elementwise(programs, function, *each)
     made = made if isinstance(made, tuple) else (made,)
-    found = tuple(
+    packs = tuple(
         np.stack(made[first : first + pack], -1).reshape(-1, *shape[1:])
         for first in range(0, len(made), pack)
     )
-    return found if len(found) > 1 else found[0]
+    return packs if len(packs) > 1 else packs[0]
 
 
 def map_elementwise(
@@ -263,9 +263,9 @@ def check_extent(
                 raise AssertionError(f"{made_by}: a pointer of {part} for {programs.count}")
             np.broadcast_shapes(part[1:], shape)
         return
-    found = np.shape(value)
-    if found[:1] not in ((1,), (programs.count,)) or found[1:] != shape:
-        raise AssertionError(f"{made_by}: {found}, but the part of one program is {shape}")
+    shape_made = np.shape(value)
+    if shape_made[:1] not in ((1,), (programs.count,)) or shape_made[1:] != shape:
+        raise AssertionError(f"{made_by}: {shape_made}, but the part of one program is {shape}")
 
 
 def text_in_turns(text: str) -> ast.Module:

@@ -30,8 +30,8 @@ class LocatedLanes:
     def loaded(self, rest: Array) -> Array:
         """Return the contents, and `rest` for inactive lanes."""
         elements = self.elements[self._first :] if self._first else self.elements
-        found: Array = elements.take(self._indices, mode="clip")
-        return found if self.live is None else np.where(self.live, found.view(rest.dtype), rest)
+        loaded: Array = elements.take(self._indices, mode="clip")
+        return loaded if self.live is None else np.where(self.live, loaded.view(rest.dtype), rest)
 
     def cells(self, shape: Shape) -> Array:
         """Return the element numbers of the live lanes, broadcast to `shape`.
@@ -95,14 +95,14 @@ class Rows(LocatedLanes):
         if outer != starts.shape:
             starts = np.broadcast_to(starts, outer)
         if int(starts.max()) < len(self._whole):  # inactive lanes are in bounds, too
-            found: Array = self._whole[starts]
+            loaded: Array = self._whole[starts]
         else:
-            found = np.empty((*outer, width), self.elements.dtype)
-            found[..., :length] = self._windows[starts]
+            loaded = np.empty((*outer, width), self.elements.dtype)
+            loaded[..., :length] = self._windows[starts]
         if length < width:
             behind = rest if rest.shape[-1] == 1 else rest[..., length:]
-            found.view(rest.dtype)[..., length:] = behind
-        return found
+            loaded.view(rest.dtype)[..., length:] = behind
+        return loaded
 
     def cells(self, shape: Shape) -> Array:
         """Return the element numbers of the live lanes, broadcast to `shape`."""

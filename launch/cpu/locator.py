@@ -168,15 +168,15 @@ class Locator:
         if slot is not None and slot.holds(int(chosen.min()), int(chosen.max()) + 1):
             return [self._in_slot(slot, addresses, live, chosen, pointer.dtype)]
         numbers = addresses >> SLOT_BITS
-        found = []
+        located = []
         for number in np.unique(_chosen(numbers, live)).tolist():
             slot = self._space.slot_of(number << SLOT_BITS)
             if slot is None or own_slot is not None:
                 raise PossibleRace
             own = numbers == number if live is None else live & (numbers == number)
             chosen = _chosen(addresses, own)
-            found.append(self._in_slot(slot, addresses, own, chosen, pointer.dtype))
-        return found
+            located.append(self._in_slot(slot, addresses, own, chosen, pointer.dtype))
+        return located
 
     def _in_slot(
         self, slot: Slot, addresses: Array, live: Array | None, chosen: Array, dtype: np.dtype[Any]
@@ -195,8 +195,8 @@ def _chosen(values: Array, live: Array | None) -> Array:
     if live is None:
         return values
     shape = np.broadcast_shapes(values.shape, live.shape)
-    found: Array = np.broadcast_to(values, shape)[np.broadcast_to(live, shape)]
-    return found
+    chosen: Array = np.broadcast_to(values, shape)[np.broadcast_to(live, shape)]
+    return chosen
 
 
 def _length_of(live: Array, width: int) -> int:

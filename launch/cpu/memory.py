@@ -65,7 +65,7 @@ class ProgramMemory:
             self._admit(Access.LOAD, pointer, live, None, shape, None, form)
         except Stopped as failed:
             live = self._left_after(failed, live, shape)
-        found: Array | None = None
+        loaded: Array | None = None
         if isinstance(other, OperationLanes):
             other = None if live is None else other.values(~live, pointer.dtype)
         rest = None if live is None else _as_bits(other, pointer.dtype)
@@ -74,14 +74,14 @@ class ProgramMemory:
                 self._look_at_load(lanes)
             if rest is None and lanes.live is not None:
                 rest = _as_bits(None, pointer.dtype)
-            found = rest = lanes.loaded(_NOTHING if rest is None else rest)
-        if found is None:
-            found = _as_bits(other, pointer.dtype) if rest is None else rest
-        if found.shape[1:] != shape:  # equal addresses, and no mask that broadcast them
-            ones = (1,) * (len(shape) + 1 - found.ndim)
-            wide = found.reshape(len(found), *ones, *found.shape[1:])
-            found = np.broadcast_to(wide, (len(found), *shape))
-        return found != 0 if pointer.dtype.kind == "b" else found.view(pointer.dtype)
+            loaded = rest = lanes.loaded(_NOTHING if rest is None else rest)
+        if loaded is None:
+            loaded = _as_bits(other, pointer.dtype) if rest is None else rest
+        if loaded.shape[1:] != shape:  # equal addresses, and no mask that broadcast them
+            ones = (1,) * (len(shape) + 1 - loaded.ndim)
+            wide = loaded.reshape(len(loaded), *ones, *loaded.shape[1:])
+            loaded = np.broadcast_to(wide, (len(loaded), *shape))
+        return loaded != 0 if pointer.dtype.kind == "b" else loaded.view(pointer.dtype)
 
     def store(
         self,
@@ -99,15 +99,15 @@ class ProgramMemory:
         if self._access_checker.failed_loads:
             return
         for lanes in self._locator.located(pointer, live):
-            wide, given = lanes.spread(values)
+            wide, picked = lanes.spread(values)
             if self.is_exact:
-                lanes.put(given, wide)
+                lanes.put(picked, wide)
                 continue
             owner, cells = self._owner(lanes, wide), partial(lanes.cells, wide)
-            self._suspicion.store(lanes.allocation, cells, given, owner)
-            lanes.put(given, wide)
+            self._suspicion.store(lanes.allocation, cells, picked, owner)
+            lanes.put(picked, wide)
             if self._suspicion.meetings.checks_lanes:
-                _check_kept(lanes.elements, cells(), given)
+                _check_kept(lanes.elements, cells(), picked)
 
     def atomic(
         self,
@@ -131,11 +131,11 @@ class ProgramMemory:
             pointer, mask, wide, semantics, form,
             kind=exchanged, is_returned=is_used, within_program=within_program,
         ):  # fmt: skip
-            given = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
+            picked = lanes.picked(np.asarray(value, pointer.dtype), wide).reshape(-1)
             if before is None:
-                atomic_updates.update(kind, lanes.elements, cells, given)
+                atomic_updates.update(kind, lanes.elements, cells, picked)
             else:
-                met = atomic_updates.fetch_and_update(kind, lanes.elements, cells, given)
+                met = atomic_updates.fetch_and_update(kind, lanes.elements, cells, picked)
                 before[lanes.mask(wide)] = met
         return before
 
@@ -156,11 +156,11 @@ class ProgramMemory:
             pointer, None, wide, semantics, None,
             kind=None, is_returned=True, within_program=within_program,
         ):  # fmt: skip
-            wanted, given = (
+            wanted, replacement = (
                 lanes.picked(np.asarray(operand, pointer.dtype), wide).reshape(-1)
                 for operand in (expected, value)
             )
-            met = atomic_updates.compare_and_swap(lanes.elements, cells, wanted, given)
+            met = atomic_updates.compare_and_swap(lanes.elements, cells, wanted, replacement)
             before[lanes.mask(wide)] = met
         return before
 
@@ -183,9 +183,9 @@ class ProgramMemory:
         self._admit(Access.ATOMIC, pointer, live, None, wide[1:], semantics, form,
             is_returned=is_returned, within_program=within_program,
         )  # fmt: skip
-        found: list[tuple[LocatedLanes, Array]] = []
+        updated: list[tuple[LocatedLanes, Array]] = []
         if self._access_checker.failed_loads:
-            return found
+            return updated
         for lanes in self._locator.located(pointer, live, in_rows=False):
             cells = lanes.cells(wide).reshape(-1)
             if not self.is_exact:
@@ -197,8 +197,8 @@ class ProgramMemory:
                     lanes.allocation, cells_of, size, owner,
                     kind=kind, within_program=within_program,
                 )  # fmt: skip
-            found.append((lanes, cells))
-        return found
+            updated.append((lanes, cells))
+        return updated
 
     def _live(self, mask: Any, pointer: Pointer, values: Array | None = None) -> Array | None:
         """Return a mask of the active lanes, `None` for all."""
@@ -237,9 +237,9 @@ class ProgramMemory:
             return
         form = form or (AccessForm.UNMASKED if live is None else AccessForm.MASKED)
         addresses = np.broadcast_to(pointer.address[0], shape).astype(np.uint64)
-        given = None if values is None else np.broadcast_to(values[0], shape)
+        written = None if values is None else np.broadcast_to(values[0], shape)
         touch = Touch(
-            access, addresses, pointer.dtype.itemsize, given, semantics, form,
+            access, addresses, pointer.dtype.itemsize, written, semantics, form,
             is_returned, within_program,
         )  # fmt: skip
         elsewhere = self._locator.in_other_argument(pointer, live)

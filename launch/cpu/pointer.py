@@ -48,10 +48,10 @@ class Pointer:
         offset = self.offset
         if offset is None:
             return np.array([_signed(self.origin)])
-        found = offset.astype(np.int64)
+        address = offset.astype(np.int64)
         if self.unit != 1:
-            found *= self.unit
-        return found + _signed(self.origin) if self.origin else found
+            address *= self.unit
+        return address + _signed(self.origin) if self.origin else address
 
     @property
     def rank(self) -> int:
@@ -84,11 +84,11 @@ class Pointer:
     def cast(self, dtype: Any) -> Pointer:
         """Return the same addresses with another element type."""
         dtype = np.dtype(dtype)
-        found = self._at(self.across, self.along)
-        found.dtype = dtype
+        pointer = self._at(self.across, self.along)
+        pointer.dtype = dtype
         if self.across is None and self.along is None:
-            found.unit = dtype.itemsize
-        return found
+            pointer.unit = dtype.itemsize
+        return pointer
 
     def mapped(self, change: Callable[[Array], Array], rank: int) -> Pointer:
         """Return the pointer with lanes that `change` gives `rank` axes after the leading one."""
@@ -96,14 +96,14 @@ class Pointer:
         return self._at(change(offset))
 
     def _at(self, *parts: Array | None, unit: int | None = None) -> Pointer:
-        found = object.__new__(Pointer)
-        found.dtype, found.across, found.along, found._offset = self.dtype, None, None, None
-        found.unit = self.unit if unit is None else unit
-        found.origin = self.origin
+        pointer = object.__new__(Pointer)
+        pointer.dtype, pointer.across, pointer.along, pointer._offset = self.dtype, None, None, None
+        pointer.unit = self.unit if unit is None else unit
+        pointer.origin = self.origin
         for part in parts:
             if part is not None:
-                found._keep(part)
-        return found
+                pointer._keep(part)
+        return pointer
 
     def _keep(self, part: Array) -> None:
         if part.ndim > 1 and part.shape[-1] > 1:
@@ -128,13 +128,13 @@ def merged(choose: Callable[[Array, Array], Array], a: Pointer, b: Pointer) -> P
 def _sum(a: Array | None, b: Array | None) -> Array | None:
     if a is None or b is None:
         return b if a is None else a
-    found: Array = np.add(a, b, dtype=np.int64)
-    return found
+    total: Array = np.add(a, b, dtype=np.int64)
+    return total
 
 
 def _times(part: Array, size: int) -> Array:
-    found: Array = np.multiply(part, size, dtype=np.int64)
-    return found
+    product: Array = np.multiply(part, size, dtype=np.int64)
+    return product
 
 
 def _signed(address: int) -> int:

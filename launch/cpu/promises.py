@@ -79,7 +79,9 @@ class Promises:
         over = address[address % TMA_BYTES != 0]
         if over.size:
             return f"base is {int(over[0]) % TMA_BYTES} bytes past a multiple of {TMA_BYTES} bytes"
-        *outer, last = [self._active(np.atleast_1d(one).reshape(-1)) for one in descriptor.strides]
+        *outer, last = [
+            self._active(np.atleast_1d(stride).reshape(-1)) for stride in descriptor.strides
+        ]
         for strides in outer:
             wrong = strides[strides.astype(np.int64) * size % TMA_BYTES != 0]
             if wrong.size:
@@ -95,11 +97,11 @@ class Promises:
         kept: Array = lanes[active]
         return kept
 
-    def _stop(self, found: Callable[[KernelLocation], Finding]) -> None:
+    def _stop(self, finding: Callable[[KernelLocation], Finding]) -> None:
         """End the launch, once its programs run one by one."""
         if self._programs.count > 1:
             raise PossibleRace
-        raise Stopped(found(self._location()))
+        raise Stopped(finding(self._location()))
 
 
 def _lanes(value: Any) -> tuple[Array, int]:

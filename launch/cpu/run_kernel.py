@@ -83,13 +83,13 @@ def _findings(
     numbers = list(filling.numbers)
     if len(numbers) == 1:
         return [_finding(form, order, numbers[0], first.undefined[numbers[0]], told)]
-    found = []
+    findings = []
     for number in numbers[:_MAX_NAMED]:
         alone = Filling([number], filling.rotation)
         words = _difference(form, order, memory, first, alone)
         if words is not None:
-            found.append(_finding(form, order, number, first.undefined[number], words))
-    return found or [_finding(form, order, numbers[0], first.undefined[numbers[0]], told)]
+            findings.append(_finding(form, order, number, first.undefined[number], words))
+    return findings or [_finding(form, order, numbers[0], first.undefined[numbers[0]], told)]
 
 
 def _difference(
@@ -106,10 +106,10 @@ def _difference(
         return "with other values there the kernel does not end"
     if ran.stopped is not None:
         return f"with other values there, {ran.stopped.message}"
-    for one in differences(order, first, ran):
-        index = [int(at) for at in np.unravel_index(one.element, one.leaf.shape)]
-        place = f"{one.leaf.name}[{', '.join(map(str, index))}]"
-        zero, other = one.values
+    for difference in differences(order, first, ran):
+        index = [int(at) for at in np.unravel_index(difference.element, difference.leaf.shape)]
+        place = f"{difference.leaf.name}[{', '.join(map(str, index))}]"
+        zero, other = difference.values
         return f"{place} is {zero} in one run, and {other} with other values there"
     if ran.access_checker.accesses != first.access_checker.accesses:
         return "with other values there the kernel makes other accesses"
@@ -214,8 +214,8 @@ def tuning_findings(
         how = RunOptions(max_accesses=accesses, max_rounds=rounds)
         return run_grid(form, order, left, how).stopped
 
-    found = tuning_side_effect(tuned, left, run_again)
-    return [] if found is None else [found]
+    finding = tuning_side_effect(tuned, left, run_again)
+    return [] if finding is None else [finding]
 
 
 class _LeftMemory:
@@ -291,21 +291,21 @@ class _TunedLaunch:
         self, causes: frozenset[int], before: Mapping[int, Array], difference: str
     ) -> Finding:
         """Return the finding that runs change each other through these allocations."""
-        found = [leaf for leaf in self._outputs if leaf.allocation in causes]
+        leaves = [leaf for leaf in self._outputs if leaf.allocation in causes]
         described = self._tuning
         kernel = TunedKernel(
             described.kernel, described.file, described.line, described.configurations
         )
-        names = [leaf.name for leaf in found]
-        return finding_of(kernel, names, difference, self._advice(found, before))
+        names = [leaf.name for leaf in leaves]
+        return finding_of(kernel, names, difference, self._advice(leaves, before))
 
-    def _advice(self, found: list[Leaf], before: Mapping[int, Array]) -> str:
+    def _advice(self, leaves: list[Leaf], before: Mapping[int, Array]) -> str:
         zeroed: list[str] = []
         restored: list[str] = []
-        for leaf in found:
+        for leaf in leaves:
             if self._order.arguments.get(leaf.name, {}).get("kind") != "buffer":
                 return (
-                    f"Set {joined([each.name for each in found])} in a pre_hook of each "
+                    f"Set {joined([each.name for each in leaves])} in a pre_hook of each "
                     "triton.Config."
                 )
             is_zero = not self._view(before, leaf).astype(np.bool_).any()

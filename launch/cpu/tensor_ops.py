@@ -75,15 +75,15 @@ def reduce(combine: Combine, axis: int, *tensors: Array) -> Any:
             _joined(np.broadcast_to(new, shape), part[2 * half :])
             for new, part in zip(made, parts, strict=True)
         ]
-    found = tuple(np.moveaxis(part[0], -1, 0) for part in parts)
-    return found if len(found) > 1 else found[0]
+    results = tuple(np.moveaxis(part[0], -1, 0) for part in parts)
+    return results if len(results) > 1 else results[0]
 
 
 def _reduced_by(combine: Combine, axis: int, tensor: Array) -> Array:
     """Return one tensor reduced by `combine`; for integers, the order makes no difference."""
     if tensor.dtype.kind in "iu" and isinstance(combine, np.ufunc):
-        found: Array = combine.reduce(tensor, axis=axis, dtype=tensor.dtype)
-        return found
+        reduced: Array = combine.reduce(tensor, axis=axis, dtype=tensor.dtype)
+        return reduced
     if tensor.dtype.itemsize == 2:
         tensor = np.moveaxis(lanes_first(np.moveaxis(tensor, axis, 0)), 0, axis)
     before = (slice(None),) * axis
@@ -122,8 +122,8 @@ def scan(combine: Combine, axis: int, reverse: bool, *tensors: Array) -> Any:
             part[distance:] = np.array(new)
         distance *= 2
     parts = [part[::-1] for part in parts] if reverse else parts
-    found = tuple(np.moveaxis(part, (0, -1), (axis + 1, 0)) for part in parts)
-    return found if len(found) > 1 else found[0]
+    results = tuple(np.moveaxis(part, (0, -1), (axis + 1, 0)) for part in parts)
+    return results if len(results) > 1 else results[0]
 
 
 _SMALLEST_NORMAL = np.float32(2.0**-14)
@@ -156,12 +156,12 @@ def gather(
     source = np.broadcast_to(source, (count, *source.shape[1:]))
     index = np.broadcast_to(index, (count, *index.shape[1:]))
     inside = np.clip(index, -source.shape[axis + 1], source.shape[axis + 1] - 1)
-    found = np.take_along_axis(source, inside, axis + 1)
+    gathered = np.take_along_axis(source, inside, axis + 1)
     outside = (index < 0) | (index >= source.shape[axis + 1])
     if undefined is None or not outside.any():
-        return found
+        return gathered
     values = undefined.values(outside, source.dtype)
-    return found if values is None else np.where(outside, values, found)
+    return gathered if values is None else np.where(outside, values, gathered)
 
 
 def histogram(
@@ -180,8 +180,8 @@ def histogram(
             counted = counted | outside
     count = len(counted)
     bins = np.arange(count, dtype=np.int64)[:, None] * size + value.astype(np.int64)
-    found = np.bincount(bins[counted], minlength=count * size)
-    return found.reshape(count, size).astype(np.int32)
+    counts = np.bincount(bins[counted], minlength=count * size)
+    return counts.reshape(count, size).astype(np.int32)
 
 
 def join(a: Any, b: Any) -> Any:

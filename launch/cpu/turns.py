@@ -64,11 +64,13 @@ class Turns:
 
     def run(self, numbers: Iterable[Array], begin: Callable[[Array], Any]) -> None:
         """Run the programs with these `numbers`, or those until a load fails. Raises `Stopped`."""
-        begun = (one for each in numbers if (one := self._begun(begin(each))) is not None)
+        begun = (
+            suspended for each in numbers if (suspended := self._begun(begin(each))) is not None
+        )
         waiting = _up_to(MAX_AT_ONCE, begun)
         quiet, patience = 0, _QUIET_PASSES
         while waiting and not self._checker.failed_loads:
-            left = [one for one in reversed(waiting) if self._goes_on(one)]
+            left = [suspended for suspended in reversed(waiting) if self._goes_on(suspended)]
             quiet = 0 if len(left) < len(waiting) else quiet + 1
             if quiet >= patience:
                 left = self._that_changed(left)
@@ -88,18 +90,18 @@ class Turns:
             return None
         return _Suspended(started, self._programs.suspend(), self._checker.suspend())
 
-    def _goes_on(self, one: _Suspended) -> bool:
+    def _goes_on(self, suspended: _Suspended) -> bool:
         """Give a program one turn; return False if it has ended."""
         if self._checker.failed_loads:
             return False
-        self._programs.resume(one.own)
-        self._checker.resume(one.checked)
-        if not _next(one.steps):
+        self._programs.resume(suspended.own)
+        self._checker.resume(suspended.checked)
+        if not _next(suspended.steps):
             return False
         if self._checker.failed_loads:
-            _end(one.steps)
+            _end(suspended.steps)
             return False
-        one.own, one.checked = self._programs.suspend(), self._checker.suspend()
+        suspended.own, suspended.checked = self._programs.suspend(), self._checker.suspend()
         return True
 
     def _that_changed(self, waiting: list[_Suspended]) -> list[_Suspended]:
@@ -108,17 +110,17 @@ class Turns:
         Raises `Stopped` if no turn changed anything.
         """
         left, changed = [], False
-        for one in waiting:
-            before = self._contents(one)
-            if self._goes_on(one):
-                left.append(one)
-            changed |= not left or left[-1] is not one or self._contents(one) != before
+        for suspended in waiting:
+            before = self._contents(suspended)
+            if self._goes_on(suspended):
+                left.append(suspended)
+            changed |= not left or left[-1] is not suspended or self._contents(suspended) != before
         # a program that is alone waits for no other: it is a loop without an end
         if not changed and self._all_run and left and self._started > 1:
-            raise Stopped(stuck([self._waiting(one) for one in left]))
+            raise Stopped(stuck([self._waiting(suspended) for suspended in left]))
         return left
 
-    def _contents(self, one: _Suspended) -> list[Any]:
+    def _contents(self, suspended: _Suspended) -> list[Any]:
         """Return all that a turn of the program can change."""
         memory = [blake2b(each.memory.view(np.uint8).data).digest() for each in self._allocations]
         frames = [
@@ -126,22 +128,22 @@ class Turns:
                 frame.f_lineno,
                 sorted((name, _words(value)) for name, value in frame.f_locals.items()),
             )
-            for frame in frames_of(one.steps)
+            for frame in frames_of(suspended.steps)
         ]
         return [*memory, *frames]
 
-    def _waiting(self, one: _Suspended) -> StuckProgram:
-        self._programs.resume(one.own)
-        self._checker.resume(one.checked)
-        location: KernelLocation = self._locations.of(one.steps, self._programs.program_at(0))
+    def _waiting(self, suspended: _Suspended) -> StuckProgram:
+        self._programs.resume(suspended.own)
+        self._checker.resume(suspended.checked)
+        location: KernelLocation = self._locations.of(suspended.steps, self._programs.program_at(0))
         return StuckProgram(location, self._checker.last)
 
 
 def _up_to(most: int, begun: Iterator[_Suspended]) -> list[_Suspended]:
-    found: list[_Suspended] = []
-    while len(found) < most and (one := next(begun, None)) is not None:
-        found.append(one)
-    return found
+    some: list[_Suspended] = []
+    while len(some) < most and (suspended := next(begun, None)) is not None:
+        some.append(suspended)
+    return some
 
 
 def _next(steps: Suspended) -> bool:

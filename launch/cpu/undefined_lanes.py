@@ -51,8 +51,8 @@ class UndefinedLanes:
         order = np.arange(size) + size * self._programs.numbers[:, None]
         choices = _choices(np.dtype(dtype))
         mixed = (order.astype(np.uint64) * _MIXING >> np.uint64(33)).astype(np.int64)
-        found: Array = choices[(mixed + self._filling.rotation) % len(choices)].reshape(-1, *shape)
-        return found
+        values: Array = choices[(mixed + self._filling.rotation) % len(choices)].reshape(-1, *shape)
+        return values
 
 
 class OperationLanes:

@@ -111,12 +111,12 @@ def elements_of(case: FuzzCase, subject: Subject, links: Links) -> int:
 def words_of(case: FuzzCase, subject: Subject, links: Links) -> str:
     """Describe the changes of a case for people. Raises NotCertain."""
     moved = links.follow(dict(case.extents))
-    said = [f"{name} = {value}" for name, value in _integers(case, subject, moved).items()]
-    if not said:
-        said = [f"{name} of {list(shape)}" for name, shape in moved.shapes.items()]
-    said += [f"{each.buffer} {_OF_VALUES.get(each.pattern, each.pattern)}" for each in case.values]
-    said += [f"{layout.buffer} {_OF_LAYOUTS[layout.kind]}" for layout in case.layouts]
-    return ", ".join(said) or "the unchanged launch"
+    words = [f"{name} = {value}" for name, value in _integers(case, subject, moved).items()]
+    if not words:
+        words = [f"{name} of {list(shape)}" for name, shape in moved.shapes.items()]
+    words += [f"{each.buffer} {_OF_VALUES.get(each.pattern, each.pattern)}" for each in case.values]
+    words += [f"{layout.buffer} {_OF_LAYOUTS[layout.kind]}" for layout in case.layouts]
+    return ", ".join(words) or "the unchanged launch"
 
 
 def _integers(case: FuzzCase, subject: Subject, moved: Moved) -> dict[str, int]:

@@ -59,8 +59,8 @@ def movable_extents(subject: Subject, links: Links) -> tuple[list[MovableExtent]
     if not links.extents:
         return [], []
     if subject.tuples:
-        said = f"the tuple {subject.tuples[0]}"
-        return [], [f"shapes: they may depend on {said}, whose items are unnamed"]
+        tuple_name = f"the tuple {subject.tuples[0]}"
+        return [], [f"shapes: they may depend on {tuple_name}, whose items are unnamed"]
     if subject.is_grid_literal:
         literal = (
             "shapes: the grid is a literal and would not follow them; write it as an expression"
@@ -75,9 +75,9 @@ def movable_extents(subject: Subject, links: Links) -> tuple[list[MovableExtent]
         if why_kept:
             kept.append(f"{called}: {why_kept}")
             continue
-        found = _movable(subject, links, extent, called)
-        if found.lengths:
-            movable.append(found)
+        extent_moved = _movable(subject, links, extent, called)
+        if extent_moved.lengths:
+            movable.append(extent_moved)
         else:
             kept.append(f"{called}: no other length is certain to be valid")
     return movable, kept
@@ -117,27 +117,27 @@ def _is_said(subject: Subject, constexpr: str, extent: int) -> bool:
     if not _BLOCK.search(constexpr):
         return False
     integers = subject.integers.items()
-    said = any(value == extent and not STRIDE.search(name) for name, value in integers)
-    return said and all(each.shape.count(extent) < 2 for each in subject.buffers.values())
+    is_scalar = any(value == extent and not STRIDE.search(name) for name, value in integers)
+    return is_scalar and all(each.shape.count(extent) < 2 for each in subject.buffers.values())
 
 
 def _movable(subject: Subject, links: Links, extent: int, called: str) -> MovableExtent:
     divisor = math.lcm(links.divisor(extent), _promised(subject, extent))
     lowest, highest = _lowest(subject, links, extent), _highest(subject, links, extent)
-    found = MovableExtent(extent, called, lowest, highest, divisor, ())
+    movable = MovableExtent(extent, called, lowest, highest, divisor, ())
     lengths = dict.fromkeys(
         length
         for wanted in _edges(subject, links, extent)
         for length in (wanted, wanted + -wanted % divisor)
-        if length != extent and found.allows(length)
+        if length != extent and movable.allows(length)
     )
     return MovableExtent(extent, called, lowest, highest, divisor, tuple(lengths))
 
 
 def _promised(subject: Subject, extent: int) -> int:
     """Return the divisor that a boolean constexpr may promise for an extent; 1 without one."""
-    found = subject.constexprs.items()
-    if not any(isinstance(value, bool) and _PROMISE.search(name) for name, value in found):
+    constexprs = subject.constexprs.items()
+    if not any(isinstance(value, bool) and _PROMISE.search(name) for name, value in constexprs):
         return 1
     return math.lcm(*(block for block in subject.blocks.values() if extent % block == 0))
 
@@ -187,11 +187,11 @@ def _edges(subject: Subject, links: Links, extent: int) -> Iterator[int]:
 def _blocks(subject: Subject, links: Links, extent: int) -> list[int]:
     """Return the block lengths that may divide an extent, those in its grid first."""
     scalars = set(links.scalars_of(extent))
-    beside: set[str] = set()
+    in_grid: set[str] = set()
     if scalars & subject.grid.names:
-        beside = set(subject.grid.names)
-    named = sorted(subject.blocks.items(), key=lambda item: (item[0] not in beside, item[1]))
-    written = sorted(subject.grid_literals) if beside else []
+        in_grid = set(subject.grid.names)
+    named = sorted(subject.blocks.items(), key=lambda item: (item[0] not in in_grid, item[1]))
+    written = sorted(subject.grid_literals) if in_grid else []
     lengths = dict.fromkeys([*written, *(value for _, value in named)])
     return [length for length in lengths if length <= _MAX_BLOCK][:_MAX_BLOCKS]
 
@@ -339,7 +339,10 @@ class FuzzPlan:
 
     def _kinds(self) -> list[tuple[LayoutKind, tuple[Layout, ...]]]:
         kinds = sorted({layout.kind for layout in self.layouts})
-        return [(kind, tuple(one for one in self.layouts if one.kind == kind)) for kind in kinds]
+        return [
+            (kind, tuple(layout for layout in self.layouts if layout.kind == kind))
+            for kind in kinds
+        ]
 
     def _mixed(self, source: random.Random) -> Iterator[FuzzCase]:
         """Yield cases that change several things at once, without end."""

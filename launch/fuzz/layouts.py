@@ -40,34 +40,34 @@ class StrideScalar:
 
 def possible_layouts(subject: Subject) -> tuple[list[Layout], list[str]]:
     """Return the layouts that the launch allows, and why other buffers keep their strides."""
-    found, kept = [], []
+    layouts, kept = [], []
     for buffer in subject.buffers.values():
         if buffer.pinned is not None or buffer.name in subject.fixed or buffer.in_descriptor:
             continue
         if "align_bytes" not in buffer.described:
-            found.append(Layout("shifted", buffer.name))
+            layouts.append(Layout("shifted", buffer.name))
         if sum(extent > 1 for extent in buffer.shape) < 1:
             continue
         scalars = stride_scalars(subject, buffer)
         if _are_all_said(buffer, scalars):
-            found.append(Layout("padded", buffer.name))
+            layouts.append(Layout("padded", buffer.name))
         elif len(buffer.shape) > 1 and any(map(STRIDE.search, subject.integers)):
             kept.append(f"strides of {buffer.name}: no scalars are certain to pass all of them")
         if _are_all_said(buffer, scalars, inner=True):
-            found.append(Layout("spread", buffer.name))
-    return found, kept
+            layouts.append(Layout("spread", buffer.name))
+    return layouts, kept
 
 
 def stride_scalars(subject: Subject, buffer: FuzzedBuffer) -> list[StrideScalar]:
     """Return the scalars that are strides of a buffer, judged by their names and values."""
-    found = []
+    scalars = []
     for name, value in subject.integers.items():
         if STRIDE.search(name) and owner_of(name, value, subject) == buffer.name:
             axes = [axis for axis, stride in enumerate(buffer.strides) if stride == value]
             wide = [axis for axis in axes if buffer.shape[axis] > 1]
             if len(wide) == 1 or (len(axes) == 1 and not wide):
-                found.append(StrideScalar(name, (wide or axes)[0]))
-    return found
+                scalars.append(StrideScalar(name, (wide or axes)[0]))
+    return scalars
 
 
 def owner_of(scalar: str, value: int, subject: Subject) -> str | None:
@@ -103,12 +103,12 @@ def _are_all_said(
     buffer: FuzzedBuffer, scalars: Sequence[StrideScalar], *, inner: bool = False
 ) -> bool:
     """Return True if scalars pass all outer strides; with `inner`, also the innermost one."""
-    said = {each.axis for each in scalars}
+    axes = {each.axis for each in scalars}
     outer = {axis for axis, extent in enumerate(buffer.shape[:-1]) if extent > 1}
     last = len(buffer.shape) - 1
     if inner:
-        return last in said and outer <= said and buffer.shape[last] > 1
-    return bool(outer) and outer <= said and buffer.is_contiguous
+        return last in axes and outer <= axes and buffer.shape[last] > 1
+    return bool(outer) and outer <= axes and buffer.is_contiguous
 
 
 def strides_of(
@@ -135,7 +135,7 @@ def moved_strides(
 
 def kinds_by_buffer(layouts: Sequence[Layout]) -> Mapping[str, list[LayoutKind]]:
     """Return the kinds of layout that each buffer has."""
-    found: dict[str, list[LayoutKind]] = {}
+    kinds: dict[str, list[LayoutKind]] = {}
     for layout in layouts:
-        found.setdefault(layout.buffer, []).append(layout.kind)
-    return found
+        kinds.setdefault(layout.buffer, []).append(layout.kind)
+    return kinds

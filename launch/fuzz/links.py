@@ -56,11 +56,11 @@ class Links:
     @cached_property
     def _products(self) -> dict[int, set[tuple[int, ...]]]:
         """Products of adjacent extents of a buffer, each with the extents that make it up."""
-        found: dict[int, set[tuple[int, ...]]] = {}
+        products: dict[int, set[tuple[int, ...]]] = {}
         for buffer in self._subject.buffers.values():
             for factors in _runs(buffer.shape):
-                found.setdefault(math.prod(factors), set()).add(tuple(sorted(factors)))
-        return found
+                products.setdefault(math.prod(factors), set()).add(tuple(sorted(factors)))
+        return products
 
     @cached_property
     def _kept_strides(self) -> frozenset[int]:
@@ -72,8 +72,8 @@ class Links:
 
     def scalars_of(self, extent: int) -> list[str]:
         """Return the scalars that give the length of an extent, alone or in a product."""
-        found = self._subject.integers.items()
-        return [name for name, value in found if extent in self._closure(value)]
+        integers = self._subject.integers.items()
+        return [name for name, value in integers if extent in self._closure(value)]
 
     def is_derived(self, extent: int) -> bool:
         """Return True if an extent is a product of others, or the number of blocks in one."""
@@ -128,10 +128,10 @@ class Links:
                 self._followed[key] = self._follow(_Moving(extents))
             except NotCertain as error:
                 self._followed[key] = error
-        found = self._followed[key]
-        if isinstance(found, NotCertain):
-            raise NotCertain(str(found))
-        return found
+        followed = self._followed[key]
+        if isinstance(followed, NotCertain):
+            raise NotCertain(str(followed))
+        return followed
 
     @cached_property
     def _followed(self) -> dict[tuple[tuple[int, int], ...], Moved | NotCertain]:
@@ -160,35 +160,35 @@ class Links:
         if number <= 1:
             return number
         if number not in moving.known:
-            found = self._ends(number, moving)
-            if len(found) > 1:
+            ends = self._ends(number, moving)
+            if len(ends) > 1:
                 raise NotCertain(f"{number} has several explanations that give different values")
-            moving.known[number] = found.pop() if found else number
+            moving.known[number] = ends.pop() if ends else number
         return moving.known[number]
 
     def _ends(self, number: int, moving: _Moving) -> set[int]:
         """Return the distinct new values that the explanations of a number give."""
-        found = {
+        ends = {
             math.prod(self._moved(factor, moving) for factor in factors)
             for factors in self._products.get(number, ())
         }
         if number in moving.extents:
-            found.add(moving.extents[number])
-        elif not found and number not in self._kept_strides:
-            found = {
+            ends.add(moving.extents[number])
+        elif not ends and number not in self._kept_strides:
+            ends = {
                 -(-self._moved(whole, moving) // block) for whole, block in self._quotients(number)
             }
-            if found and number not in self.extents and number <= _MAX_PARAMETER:
-                found.add(number)  # a small scalar may have another meaning than a number of blocks
+            if ends and number not in self.extents and number <= _MAX_PARAMETER:
+                ends.add(number)  # a small scalar may have another meaning than a number of blocks
         if number in self._kept_strides:
-            found.add(number)
-        return found
+            ends.add(number)
+        return ends
 
     def _moved_float(self, name: str, moving: _Moving) -> float:
-        found = sorted({form(self._moved(whole, moving)) for whole, form in self._forms[name]})
-        if any(not math.isclose(one, other) for one, other in pairwise(found)):
+        candidates = sorted({form(self._moved(whole, moving)) for whole, form in self._forms[name]})
+        if any(not math.isclose(first, other) for first, other in pairwise(candidates)):
             raise NotCertain(f"{name} has several explanations that give different values")
-        return found[0] if found else self._subject.floats[name]
+        return candidates[0] if candidates else self._subject.floats[name]
 
     @cached_property
     def _forms(self) -> dict[str, list[tuple[int, Callable[[int], float]]]]:
@@ -220,23 +220,23 @@ class Links:
     @cached_property
     def _counts(self) -> dict[int, list[tuple[int, int]]]:
         """The extents that scalars give, each with its block length, by number of blocks."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        counts: dict[int, list[tuple[int, int]]] = {}
         blocks = sorted(set(self._subject.blocks.values()))
         for whole in sorted(self.extents & self._said):
             for block in blocks:
                 count = -(-whole // block)
                 if whole > block and count > 1 and count not in blocks:
-                    found.setdefault(count, []).append((whole, block))
-        return found
+                    counts.setdefault(count, []).append((whole, block))
+        return counts
 
     def _closure(self, number: int) -> set[int]:
         """Return the extents that make up a number, directly or through products."""
         if number not in self._closures:
-            found = {number} & self.extents
+            closure = {number} & self.extents
             for factors in self._products.get(number, ()):
                 for factor in factors:
-                    found |= self._closure(factor) | {factor}
-            self._closures[number] = found
+                    closure |= self._closure(factor) | {factor}
+            self._closures[number] = closure
         return self._closures[number]
 
     @cached_property

@@ -73,8 +73,8 @@ class Subject:
     @property
     def blocks(self) -> dict[str, int]:
         """The integer constexprs that may be block lengths, by name."""
-        found = self.constexprs.items()
-        return {name: value for name, value in found if type(value) is int and value > 1}
+        constexprs = self.constexprs.items()
+        return {name: value for name, value in constexprs if type(value) is int and value > 1}
 
     @property
     def is_grid_literal(self) -> bool:

@@ -143,22 +143,22 @@ class Comparer:
     ) -> None:
         """Add any piece, special values included."""
         exact = left.dtype.kind != "f" and right.dtype.kind != "f"
-        found = (_integers if exact else _floats)(left, right, self._tolerance)
-        one, known = _written_once(missing, left.size)
-        wrong = (found.mismatched | one) & known
+        difference = (_integers if exact else _floats)(left, right, self._tolerance)
+        is_unwritten, known = _written_once(missing, left.size)
+        wrong = (difference.mismatched | is_unwritten) & known
         if wrong.any():
             self._found.map.note(start, wrong)
             place = int(wrong.argmax())
             # show an unwritten boolean as its byte, not as true
-            shown_as = left if not one[place] or left.dtype.kind != "b" else stored
+            shown_as = left if not is_unwritten[place] or left.dtype.kind != "b" else stored
             self._found.show(start + place, shown_as[place], right[place])
         self._found.mismatched += int(wrong.sum())
-        self._found.nonfinite += int((wrong & ~found.finite).sum())
-        self._found.unwritten += int(one.sum())
+        self._found.nonfinite += int((wrong & ~difference.finite).sum())
+        self._found.unwritten += int(is_unwritten.sum())
         self._found.compared += int(known.sum())
         self._found.note_errors(
-            found.absolute.max(where=known, initial=0).item(),
-            found.relative.max(where=known, initial=0).item(),
+            difference.absolute.max(where=known, initial=0).item(),
+            difference.relative.max(where=known, initial=0).item(),
         )
 
 

@@ -27,8 +27,8 @@ def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
     line = returns[0].lineno if len(returns) == 1 else defined[-1].lineno
     shown = excerpt(linecache.getlines(file), Span(file, line))
     span = Span(file.rpartition("/")[2], line)
-    found = diagnostic("error", "frontend", failure.message, span=span, excerpt=shown)
-    return Failure(failure.slug, failure.stage, f"line {line}: {failure.message}", [found])
+    error = diagnostic("error", "frontend", failure.message, span=span, excerpt=shown)
+    return Failure(failure.slug, failure.stage, f"line {line}: {failure.message}", [error])
 
 
 def _is_called(node: ast.AST, name: str) -> bool:
@@ -126,11 +126,11 @@ def _is_whole(array: Array) -> bool:
 def _of_objects(array: Array, value: Any, name: str) -> str:
     if array.shape == ():
         return f"returned {_kind(value)} for {name!r}: return booleans, integers or floats"
-    found = next((item for item in array.flat if not isinstance(item, (bool, int, float))), None)
+    strange = next((item for item in array.flat if not isinstance(item, (bool, int, float))), None)
     description = f"returned an array of Python objects for {name!r}"
-    if found is None:
+    if strange is None:
         return f"{description}: convert it, for example with .astype(numpy.float64)"
-    return f"{description}, including {_kind(found)}: return booleans, integers or floats"
+    return f"{description}, including {_kind(strange)}: return booleans, integers or floats"
 
 
 def _kind(value: Any) -> str:

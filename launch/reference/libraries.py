@@ -49,7 +49,7 @@ def _processor() -> str:
     except OSError:
         return ""
     facts = [[side.strip() for side in line.split(":", 1)] for line in lines if ":" in line]
-    return ", ".join(sorted({f"{name} {said}" for name, said in facts if name in _NAMES}))
+    return ", ".join(sorted({f"{name} {features}" for name, features in facts if name in _NAMES}))
 
 
 def _features() -> Mapping[str, bool]:

@@ -159,18 +159,18 @@ class _ReferenceCall:
 
     @property
     def outputs(self) -> list[Leaf]:
-        return [found for found in leaves(self.order.arguments) if found.output]
+        return [leaf for leaf in leaves(self.order.arguments) if leaf.output]
 
-    def answer(self, given: Perturb | None = None) -> dict[str, Array]:
-        """Call the reference; return its results. `given` converts stored elements to numbers."""
+    def answer(self, perturb: Perturb | None = None) -> dict[str, Array]:
+        """Call the reference; return its results. `perturb` converts stored elements to numbers."""
         language = self.language
-        if given is not None:
+        if perturb is not None:
             language = replace(
-                language, given=lambda e, dtype: language.of_numbers(given(e, dtype))
+                language, given=lambda e, dtype: language.of_numbers(perturb(e, dtype))
             )
         with language.preserved_state():
             inputs = _inputs(self.order, self.memories, language)
-            if given is not None:
+            if perturb is not None:
                 inputs |= _infinite_scalars(self.order)
             returned = _call(_define(self.text), inputs, language)
         return _read_answer(returned, self.outputs, self.text)
@@ -229,11 +229,11 @@ def _define(posted: str) -> Callable[..., Any]:
         exec(compile(text, PATH, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - its task
     except (Exception, SystemExit) as error:
         raise _failure(error) from error
-    found = vars(module).get(FUNCTION)
-    if not callable(found):
+    function = vars(module).get(FUNCTION)
+    if not callable(function):
         message = f"the source of the reference defines no function {FUNCTION!r}"
         raise Failure(SLUG, "reference", message)
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _call(function: Callable[..., Any], inputs: dict[str, Any], language: Language) -> Any:
@@ -297,9 +297,9 @@ def _memories(order: ReferenceOrder, body: bytes) -> list[Array | None]:
     try:
         return [
             None
-            if given["init"] is None
-            else _KNOWN.memory_of(given, layouts.get((index, given["name"])), body)
-            for index, given in enumerate(order.allocations)
+            if allocation["init"] is None
+            else _KNOWN.memory_of(allocation, layouts.get((index, allocation["name"])), body)
+            for index, allocation in enumerate(order.allocations)
         ]
     except BadBuffer as error:
         raise Failure("invalid_argument", "request", str(error)) from error
@@ -372,9 +372,9 @@ def _failure_at_user_line(error: BaseException, slug: str, message: str) -> Fail
     if not places:
         return Failure(slug, "frontend", message, [diagnostic("error", "frontend", message)])
     shown, calls = places[-1], places[-_MAX_CALLS - 1 : -1]
-    found = _at(shown, "error", message)
+    marked = _at(shown, "error", message)
     notes = [_at(call, "note", f"called from {call.name}") for call in reversed(calls)]
-    return Failure(slug, "frontend", f"line {shown.lineno}: {message}", [found, *notes])
+    return Failure(slug, "frontend", f"line {shown.lineno}: {message}", [marked, *notes])
 
 
 def _places(error: BaseException) -> Iterator[traceback.FrameSummary]:

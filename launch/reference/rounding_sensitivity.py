@@ -79,9 +79,9 @@ def _named(answers: Sequence[Answer | None], name: str) -> list[Array]:
     return [each[name] for each in answers if each is not None and name in each]
 
 
-def _tried(ask: Evaluate, given: Perturb | None) -> Answer | None:
+def _tried(ask: Evaluate, perturb: Perturb | None) -> Answer | None:
     try:
-        return ask(given)
+        return ask(perturb)
     except Failure:
         return None  # the reference rejects these inputs or their dtypes
 
@@ -98,7 +98,7 @@ def _nudging(order: RoundingOrder, source: np.random.Generator) -> Perturb:
     Subnormal numbers become 0, because GPUs may flush them.
     """
 
-    def given(elements: Array, dtype: str) -> Array:
+    def converted(elements: Array, dtype: str) -> Array:
         numbers = widened(elements, dtype)
         if not is_float(dtype):
             return numbers
@@ -111,7 +111,7 @@ def _nudging(order: RoundingOrder, source: np.random.Generator) -> Perturb:
         nudged = np.where(np.abs(numbers) < float(least), 0.0, nudged)
         return nudged if order.wide else nudged.astype(readable(elements, dtype).dtype)
 
-    return given
+    return converted
 
 
 def _nudges(order: RoundingOrder, source: np.random.Generator) -> list[Perturb]:
@@ -126,11 +126,11 @@ def _nudges(order: RoundingOrder, source: np.random.Generator) -> list[Perturb]:
 def _replacing(nudge: Perturb, finite: float) -> Perturb:
     """Return a conversion that also replaces NaN and infinities."""
 
-    def given(elements: Array, dtype: str) -> Array:
+    def converted(elements: Array, dtype: str) -> Array:
         numbers = nudge(elements, dtype)
         return np.where(np.isfinite(numbers), numbers, finite) if is_float(dtype) else numbers
 
-    return given
+    return converted
 
 
 def _bent(elements: Array, dtype: str) -> Array:
@@ -185,8 +185,8 @@ def _magnitudes(inputs: Sequence[Array]) -> Array:
 
     Excludes 0, which many calculations give.
     """
-    found = [np.abs(each[each != 0]).reshape(-1) for each in inputs if each.dtype.kind == "f"]
-    return np.concatenate(found) if found else np.empty(0)
+    magnitudes = [np.abs(each[each != 0]).reshape(-1) for each in inputs if each.dtype.kind == "f"]
+    return np.concatenate(magnitudes) if magnitudes else np.empty(0)
 
 
 def _overflowing(answer: Array, dtype: str) -> Array:

@@ -47,10 +47,10 @@ def plain(returned: Any) -> Any:
         return {name: plain(value) for name, value in returned.items()}
     if not isinstance(returned, torch.Tensor):
         return returned
-    found = returned.detach().to("cpu").resolve_conj().resolve_neg()
-    if found.dtype in _OWN.values():
-        found = found.to(torch.float32)
-    return found.numpy()
+    tensor = returned.detach().to("cpu").resolve_conj().resolve_neg()
+    if tensor.dtype in _OWN.values():
+        tensor = tensor.to(torch.float32)
+    return tensor.numpy()
 
 
 def modified_in_place(inputs: Mapping[str, Any]) -> str | None:

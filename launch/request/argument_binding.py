@@ -242,10 +242,10 @@ class _Binder:
             message = f"{shown(of)} is not bound: it has an error, or the views form a cycle"
             raise RequestRejected(FieldError(at, message))
         self._first(name, at)
-        found: Argument | None = self.bound[name]
+        viewed: Argument | None = self.bound[name]
         for index in path:
-            found = _item(found, index)
-        base = found.base if isinstance(found, Descriptor) else found
+            viewed = _item(viewed, index)
+        base = viewed.base if isinstance(viewed, Descriptor) else viewed
         if not isinstance(base, Buffer):
             raise RequestRejected(FieldError(at, f"{shown(of)} is not a buffer that can be viewed"))
         return base

@@ -210,15 +210,15 @@ def _plain(argument: Argument) -> Any:
     return argument
 
 
-def names_as_given(names: Sequence[str], given: Container[str]) -> list[str]:
+def names_as_given(names: Sequence[str], passed: Container[str]) -> list[str]:
     """Return the names by which a launch passes the parameters `names`, in their order."""
     positional = [f"arg{position}" for position in range(len(names))]
     return [
-        position if name not in given and position in given else name
+        position if name not in passed and position in passed else name
         for name, position in zip(names, positional, strict=True)
     ]
 
 
-def as_given(by_name: Mapping[str, _Item], given: Container[str]) -> dict[str, _Item]:
+def as_given(by_name: Mapping[str, _Item], passed: Container[str]) -> dict[str, _Item]:
     """Return what is known of the parameters, in their order, by the names that a launch uses."""
-    return dict(zip(names_as_given(list(by_name), given), by_name.values(), strict=True))
+    return dict(zip(names_as_given(list(by_name), passed), by_name.values(), strict=True))

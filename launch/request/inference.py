@@ -114,8 +114,8 @@ def infer(
     _check_names(kernel, [fact["name"] for fact in facts], bound, constexprs)
     arguments = dict(bound.arguments)
     named = dict(constexprs)
-    given = arguments.keys() | named.keys()
-    missing = [fact for fact in facts if fact["name"] not in given and fact["default"] is None]
+    passed = arguments.keys() | named.keys()
+    missing = [fact for fact in facts if fact["name"] not in passed and fact["default"] is None]
     if missing:
         raise BindingFailed.of([_missing(kernel, fact) for fact in missing])
     for fact in facts:

@@ -54,10 +54,10 @@ class Resolved:
     @property
     def infers(self) -> bool:
         """True if the signature must be inferred from the arguments of each case."""
-        given = self.specialization
-        if given is None or given.positional:
+        specialization = self.specialization
+        if specialization is None or specialization.positional:
             return False
-        return all(parameter.is_constexpr for parameter in given.named.values())
+        return all(parameter.is_constexpr for parameter in specialization.named.values())
 
 
 def resolve_launch(request: LaunchRequest, max_bytes: int = MAX_BYTES) -> Resolved:
@@ -234,18 +234,18 @@ def _check_cases(resolved: Resolved) -> None:
     """Check the grids whose names are all known, and the arguments against a signature by name."""
     errors: list[FieldError] = []
     hints: list[FieldError] = []
-    given = resolved.specialization
+    specialization = resolved.specialization
     for case, origin in resolved.located:
         check_wanted()
         if len(errors) + len(hints) >= MAX_ERRORS:
             break
-        values = grid_values(given, case.bound)
+        values = grid_values(specialization, case.bound)
         if case.grid.names <= (values.keys() | case.bound.arguments.keys()) - {NUM_SMS}:
             with collecting(errors):
                 case.grid.evaluate(values)
-        if given is not None and not given.positional and not resolved.infers:
+        if specialization is not None and not specialization.positional and not resolved.infers:
             try:
-                check_hints(given.named, case.bound, ARGUMENTS, complete=False)
+                check_hints(specialization.named, case.bound, ARGUMENTS, complete=False)
             except HintViolated as violated:
                 hints += origin.relocate(violated.errors)
             except RequestRejected as rejected:

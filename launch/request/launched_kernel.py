@@ -38,5 +38,5 @@ class LaunchedKernel(CompileRequest):
 
     def for_target(self, target: str) -> CompileRequest:
         """Return this compile request, for `target` if it names none."""
-        said: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
-        return CompileRequest.model_validate({"target": target} | said)
+        present: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        return CompileRequest.model_validate({"target": target} | present)

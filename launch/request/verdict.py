@@ -117,7 +117,7 @@ def _applying(evidence: Evidence) -> set[Verdict]:
         Verdict.NONDETERMINISTIC: asked and evidence.deterministic is False,
         Verdict.PASSED: bool(evidence.matches) and CHECK_INCOMPLETE not in evidence.findings,
     }
-    found = {Verdict(kind) for kind in evidence.findings & OF_FINDINGS}
+    applying = {Verdict(kind) for kind in evidence.findings & OF_FINDINGS}
     if evidence.ending in _OF_ENDINGS:
-        found.add(_OF_ENDINGS[evidence.ending])
-    return found | {verdict for verdict, applies in holds.items() if applies}
+        applying.add(_OF_ENDINGS[evidence.ending])
+    return applying | {verdict for verdict, applies in holds.items() if applies}

@@ -104,6 +104,7 @@ NAMES_IN_PLAIN_WORDS = (
     *("adapters", "client", "jobs", "service", "store", "sweeps", "worker"),
     *(f"compiler/{part}" for part in ("back", "diff", "export", "instructions", "lines")),
     *(f"compiler/{part}" for part in ("messages", "request")),
+    *(f"launch/{part}" for part in ("buffers", "contract", "cpu", "fuzz", "request")),
 )
 """Packages without such names; add one when it is."""
 READ_BY_PROGRAMS = [
