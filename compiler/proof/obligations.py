@@ -10,6 +10,7 @@ from compiler.proof.binding import BoundContract
 from compiler.proof.evaluator import Evaluator
 from compiler.proof.linear import LinearProver
 from compiler.proof.logic import TRUE, Formula, at_least, conjuncts, names_of, opposite
+from compiler.proof.polynomial import name
 from compiler.proof.signs import read_as_signed
 from compiler.proof.solver import Model
 from compiler.proof.terms import Check, PointerCase, SymbolicAccess
@@ -22,6 +23,9 @@ _MAX_REFUTED = 4
 _MAY_BE_UNSIGNED = (
     "an integer wraps as a signed one, and as an unsigned one it fits: TTIR does not tell which it"
     " is"
+)
+_LOOKS_NEGATIVE = (
+    "an integer fits as a signed one, and it is made of unsigned numbers that look negative so"
 )
 Verdict = Literal["proved", "refuted", "possible", "unknown"]
 Statements = frozenset[str]
@@ -177,7 +181,24 @@ class Prover:
             if made.verdict != "proved":
                 return Conclusion(made.verdict, reason=made.reason, model=made.model, check=check)
             under |= made.under
+        if self.may_be_unsigned(check) and self._looks_negative(check, given):
+            return Conclusion("unknown", reason=_LOOKS_NEGATIVE, check=check)
         return Conclusion("proved", under, check=check)
+
+    def _looks_negative(self, check: Check, given: tuple[Formula, ...]) -> bool:
+        """Return whether an unsigned number, of which an integer is made, may look negative."""
+        pending, seen = sorted(check.result.names), set[str]()
+        for text in pending:
+            known = self.unknowns.known.get(text)
+            if text in seen or known is None or known.range.low >= 0:
+                continue
+            seen.add(text)
+            loaded = self.evaluator.loaded.get(text)
+            is_unsigned = loaded is not None and loaded.is_unsigned
+            if is_unsigned and self.shown(at_least(name(text)), given) is None:
+                return True
+            pending += sorted(inner for fact in known.facts for inner in names_of(fact))
+        return False
 
     def may_be_unsigned(self, check: Check) -> bool:
         """Return whether an integer that is checked may be an unsigned one: TTIR does not tell."""

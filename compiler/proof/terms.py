@@ -54,6 +54,8 @@ class LoadedValue:
     base: str
     offset: Polynomial
     is_masked: bool
+    is_unsigned: bool = False
+    """It may be a number that looks negative: the contract has such a range."""
 
 
 Term = Polynomial | Formula | SymbolicPointer

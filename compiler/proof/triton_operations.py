@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compiler.proof.integer_reductions import reduced
@@ -140,6 +141,7 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     first, last = of_low.low, of_last.high
     is_unsigned = last >= half  # TTIR does not tell: the bits may be those of a larger number
     if is_unsigned:
+        e.loaded[text] = replace(e.loaded[text], is_unsigned=True)
         larger = made + 2 * half
         inside = either(
             inside, both(at_least(-1, made), at_least(larger, low), at_least(high, larger + 1))

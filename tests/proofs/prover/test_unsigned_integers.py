@@ -34,6 +34,14 @@ def test_a_sum_that_no_byte_holds_is_refuted() -> None:
     assert of_bytes("(v + v + v).to(tl.int32)", "0 .. 100").verdict == "refuted"
 
 
+@pytest.mark.parametrize("index", ["v + v", "tl.minimum(v, 200) + v", "(v + 0) * 2"])
+def test_a_sum_of_bytes_that_fits_only_where_they_look_negative_is_not_proved(index: str) -> None:
+    """192 + 192 is 128 as a byte, and -64 + -64 would fit a signed one."""
+    assert of_bytes(index, "192 .. 256").verdict != "proved"
+    assert of_bytes(index, "0 .. 60").verdict == "proved"
+    assert of_bytes("v.to(tl.int32) + v", "192 .. 256").verdict == "proved"
+
+
 @pytest.mark.parametrize("index", ["v - 60", "v + v - 100", "v * 2 - 60", "v // 2 * 3"])
 def test_what_fits_where_a_byte_is_above_127_is_not_refuted(index: str) -> None:
     assert of_bytes(index, "60 .. 128").verdict != "refuted"
