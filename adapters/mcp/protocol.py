@@ -19,11 +19,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from adapters.mcp import tool_arguments as words
 from adapters.mcp.compare_tool import compare
 from adapters.mcp.compilation_tools import compile_kernel, explain, inspect, targets
-from adapters.mcp.launch_tool import launch, program
+from adapters.mcp.launch_tool import launch, program, sweep
 from adapters.mcp.prove_tool import prove
 from adapters.mcp.resources import listed_resources, resource
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
-from adapters.mcp.sweep_tool import sweep
 from compiler.rejection import RequestRejected, did_you_mean
 from service.http.body import parse_value
 from service.http.problems import problem_of, problem_of_rejection

@@ -11,7 +11,6 @@ from compiler.ttir_to_numpy.refusal import Untranslatable
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.*)>", re.DOTALL)
 _POINTER = re.compile(r"!tt\.ptr<(.+?)(?:, (?:\d+|\"constant\"))?>", re.DOTALL)
 _DESCRIPTOR = re.compile(r"!tt\.tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)")
-_BLANKS = re.compile(r"\s+")
 
 DTYPES = {
     "i1": "np.bool_", "i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64",

@@ -38,7 +38,6 @@ OVERFLOWING = frozenset({"huge", "extreme"})
 """Patterns that may overflow in ordinary calculations; all others stay finite."""
 LISTED = frozenset({"special", "one_hot", "extreme", "not_finite", "outlier", "wide"})
 _OF_INTEGERS = frozenset({"other_seed", "few", "lowest", "highest"})
-_ONLY_FLOATS = frozenset(get_args(Pattern)) - _OF_INTEGERS
 _CONSTANT = frozenset({"zeros", "ones", "full"})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from adapters.evaluators.flashinfer_bench_routes import Traced
 from adapters.evaluators.flashinfer_solution import (
     Solution,
     inputs_source,
@@ -17,7 +18,6 @@ from adapters.evaluators.flashinfer_solution import (
     refuse_other_solutions,
     why_not,
 )
-from adapters.evaluators.flashinfer_trace import Traced
 from adapters.evaluators.flashinfer_trace_set import (
     Definition,
     Workload,

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Literal, Self
 
 Fault = Literal["none", "refused", "silent", "503", "cut off", "damaged", "trickling"]
-_PART_BYTES = 1 << 16
 _BUSY = b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>later</Message></Error>"
 
 

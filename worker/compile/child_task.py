@@ -1,4 +1,7 @@
-"""Runs each task of a compilation in its own child, checks the report and names failures."""
+"""Runs each task of a compilation in its own child, checks the report and names failures.
+
+Autotuning posts one source many times, so recent reports are cached.
+"""
 
 import logging
 import time
@@ -6,9 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from compiler.constexpr import function_names
 from compiler.diagnostic import Diagnostic
+from compiler.inspection import InspectJob
 from compiler.job import CompileJob
-from compiler.messages.orders import LogOrder, Order
+from compiler.key import reading_key
+from compiler.messages.orders import LogOrder, Order, ReadOrder
 from compiler.messages.reports import LogReport
 from compiler.messages.wire import header_of
 from compiler.stages import BINARY
@@ -23,18 +29,25 @@ from worker.compile.child_failure import (
     stage_under_way,
     warnings_of,
 )
+from worker.compile.lru_cache import LRUCache
 from worker.compile.message_limits import MessageLimits
 from worker.compile.progress import Progress
 from worker.compile.reports import (
     BackReport,
     Diagnostics,
     FailureReport,
+    InspectReport,
     Malformed,
+    ReadReport,
 )
 from worker.pool.child_outcome import ChildOutcome
 from worker.pool.child_process import MoreTime, OnStage
 from worker.pool.pool import Pool
 
+INSPECT_DEADLINE_S = 30.0
+_MIN_REPORT_BYTES = 4 << 10
+_BYTES_OF_JSON = 20
+"""Bytes in memory for each byte of a report's JSON."""
 LOG_DEADLINE_S = 10.0
 MAX_LOG_IR_CHARS = 4 << 20
 """Longer TTGIR is not searched for the place of an error in a log."""
@@ -200,3 +213,51 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+async def read_source(
+    tasks: ChildTasks, known: LRUCache[ReadReport], *, refresh: bool = False
+) -> ReadReport:
+    """Return the kernel of the tasks' job, and the facts about the jit functions of its source.
+
+    `known` is a cache of reports; `refresh` skips it. Raises CompilationFailed.
+    """
+    job, progress = tasks.job, tasks.progress
+    key = _key_of(job)
+    report = None if refresh else known.get(key)
+    if report is None:
+        report = await tasks.run(_order_of(job), (job.source or "").encode(), ReadReport.read)
+        known.put(key, report, size_bytes(report))
+    progress.kernel = report.kernel
+    progress.timings_ms["cut"] = report.ms  # the name that the API gave it
+    progress.made_ms["read"] = report.ms
+    return report
+
+
+def size_bytes(report: ReadReport) -> int:
+    """Return what a report takes in memory, at most."""
+    return _MIN_REPORT_BYTES + _BYTES_OF_JSON * len(report.model_dump_json())
+
+
+def _key_of(job: CompileJob) -> str:
+    return reading_key(
+        namespace=job.namespace,
+        source=job.source,
+        module=job.module,
+        files=job.files,
+        kernel=job.kernel,
+        functions=function_names(job.specialization_json),
+        toolchain_id=job.toolchain_id,
+    )
+
+
+def _order_of(job: CompileJob) -> ReadOrder:
+    functions = function_names(job.specialization_json)
+    return ReadOrder(kernel=job.kernel, module=job.module, files=job.files, functions=functions)
+
+
+async def inspect_source(pool: Pool, job: InspectJob) -> ChildRun[InspectReport]:
+    """Return the facts about all kernels of a source. Raises Malformed."""
+    order = ReadOrder(module=job.module, files=job.files, inspect=True)
+    outcome = await carry_out(pool, order, job.source.encode(), deadline_s=INSPECT_DEADLINE_S)
+    return read_run(outcome, InspectReport.read)

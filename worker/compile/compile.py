@@ -30,7 +30,7 @@ from compiler.toolchain import Toolchain
 from store.blobs import Blobs
 from store.compilations import Derived
 from worker.compile.child_failure import broken_report
-from worker.compile.child_task import ChildTasks, TimeLimit
+from worker.compile.child_task import ChildTasks, TimeLimit, read_source
 from worker.compile.front_report import read_front_report
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
@@ -42,7 +42,6 @@ from worker.compile.reports import (
     ReadReport,
 )
 from worker.compile.result_cache import CachedFact, CacheScope, ResultCache
-from worker.compile.source_reader import read_source
 from worker.pool.child_process import OnStage
 from worker.pool.pool import Pool
 

@@ -41,7 +41,7 @@ from store.blobs import Blobs
 from store.compilations import Derived
 from store.jobs.types import KEPT_S
 from worker.compile.autotune_reading import AutotunedSource, read_autotuner
-from worker.compile.child_task import Reader, TimeLimit, carry_out
+from worker.compile.child_task import Reader, TimeLimit, carry_out, read_source
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import SUCCESS_KEPT_S, success_kept_s
 from worker.compile.front_report import read_front_report
@@ -54,7 +54,6 @@ from worker.compile.reports import (
     Malformed,
     Report,
 )
-from worker.compile.source_reader import read_source
 from worker.consumer import Attempt
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool

@@ -43,7 +43,7 @@ from store.compilations import Derived
 from store.jobs.types import KEPT_S
 from worker.compile.autotune_reading import AutotunedSource, UnreadAutotuner, read_autotuner
 from worker.compile.child_failure import violation_of
-from worker.compile.child_task import ChildRun, carry_out, read_run
+from worker.compile.child_task import ChildRun, carry_out, inspect_source, read_run
 from worker.compile.compile import CompileContext
 from worker.compile.compile_job import success_kept_s
 from worker.compile.message_limits import MessageLimits
@@ -55,7 +55,6 @@ from worker.compile.reports import (
     is_small,
     kept_diagnostics,
 )
-from worker.compile.source_reader import inspect_source
 from worker.consumer import Attempt
 from worker.pool.child_outcome import ChildOutcome, Ending
 from worker.pool.pool import Pool

@@ -13,12 +13,11 @@ from compiler.key import kernel_source_key
 from compiler.messages.orders import ParametersOrder
 from compiler.problem import Problem
 from jobs.deadline import Deadline
-from worker.compile.child_task import ChildTasks, TimeLimit
+from worker.compile.child_task import ChildTasks, TimeLimit, read_source, size_bytes
 from worker.compile.compile import CompileContext
 from worker.compile.lru_cache import LRUCache
 from worker.compile.progress import CompilationFailed, Progress
 from worker.compile.reports import KernelFacts, ParameterFacts, ParametersReport, ReadReport
-from worker.compile.source_reader import read_source, size_bytes
 from worker.launch.launch_children import ChildSlot
 
 

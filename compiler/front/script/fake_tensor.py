@@ -588,7 +588,6 @@ def _extent(extent: Any) -> int:
 
 
 _KINDS = ("bool", "integer", "float")
-_FLOAT_ORDER = ("float8_e5m2", "float8_e4m3fn", "float16", "bfloat16", "float32", "float64")
 
 
 def promoted(first: Dtype, second: Dtype) -> Dtype:

@@ -23,7 +23,6 @@ INPUT_LANES = 64
 """A power of two, so that any integer is an index by its lowest bits."""
 WHOLE = [kind for kind in KINDS.values() if kind.is_int]
 FLOATS = [kind for kind in KINDS.values() if kind.is_float and not kind.is_fp8]
-FP8 = [kind for kind in KINDS.values() if kind.is_fp8]
 ALL = list(KINDS.values())
 
 

@@ -8,10 +8,9 @@ import pytest
 import pytest_asyncio
 
 from tests.unit.compiler.vector_add import TOOLCHAIN, job
-from worker.compile.child_task import TimeLimit
+from worker.compile.child_task import TimeLimit, read_source
 from worker.compile.compile import CompileContext
 from worker.compile.progress import CompilationFailed, Progress
-from worker.compile.source_reader import read_source
 from worker.pool.pool import Pool
 from worker.pool.zygote_client import ZygoteToolchain
 

@@ -39,7 +39,6 @@ class ModelNew(torch.nn.Module):
     def forward(self, x):
 """
 LAUNCH_LINE = 12
-FORWARD_LINE = 22
 DOUBLES = KernelEffects(frozenset({"x"}), frozenset({"out"}))
 
 

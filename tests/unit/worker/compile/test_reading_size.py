@@ -9,8 +9,8 @@ import pytest
 
 from compiler.messages.orders import ReadOrder
 from compiler.reading.read_source import read_source
+from worker.compile.child_task import size_bytes
 from worker.compile.reports import ReadReport
-from worker.compile.source_reader import size_bytes
 
 KERNEL = """import triton
 import triton.language as tl
