@@ -5,7 +5,9 @@
     $ .venv/bin/python -m tests.proofs.fuzz_proofs known
 
 `random` writes kernels and contracts. `narrow` does so in a world where i32 has 8 bits. `known`
-takes the kernels that tests and benchmarks prove. A contradiction is printed with the kernel's
+takes the kernels that tests and benchmarks prove. The prover is asked about what a re-check can
+contradict: bounds and races of accesses whose integers may wrap, only where runs saw them broken.
+"Not asked" are proofs that runs alone re-check. A contradiction is printed with the kernel's
 source, its contract and the sizes that show it, and the exit code is then 1; `--only 7` tries
 kernel 7 of a seed again. No more kernels are started after `--seconds`.
 
