@@ -114,3 +114,14 @@ def test_an_index_that_is_rearranged_stays_exact(index: str) -> None:
     report = rechecked(body, {"x_ptr": "*fp32", "n": "i32", "m": "i32"}, "x_ptr: 16 * m\n")
     assert outcomes(report, "bounds") == ["agrees"]
     assert outcomes(report, "overflow") == ["violated"]
+
+
+def test_counts_of_integers_that_wrap_contradict_nothing() -> None:
+    body = """def kernel(x_ptr, n, m):
+    lanes = tl.arange(0, 16)
+    counts = tl.histogram(tl.where(n * m > 0, lanes, 0), 16)
+    tl.store(x_ptr + counts, 1.0)
+    tl.store(x_ptr + 1, 1.0, mask=n * m > 0)
+"""
+    report = rechecked(body, {"x_ptr": "*fp32", "n": "i32", "m": "i32"}, "x_ptr: 17\n")
+    assert outcomes(report, "overflow") == ["agrees", "violated"]
