@@ -234,10 +234,6 @@ def _unknown_toolchain(name: str) -> str:
     return f"tritond: no toolchain is called {name}; `tritond toolchain list` shows all"
 
 
-if __name__ == "__main__":
-    main()
-
-
 class InvalidSecretFile(Exception):
     """A variable that names a file without a usable secret; the message has no secret."""
 
@@ -425,3 +421,7 @@ async def _revoke_key(key_id: str) -> None:
     async with _store() as redis:
         if not await ApiKeys(redis).revoke(key_id):
             sys.exit(_unknown_key(key_id))
+
+
+if __name__ == "__main__":
+    main()
