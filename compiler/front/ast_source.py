@@ -93,12 +93,12 @@ def specialize(function: Any, order: FrontOrder, loaded: Loaded) -> CompleteSpec
     Raises `Failure`: `missing_constexpr`, `missing_type`, `extra_argument`.
     """
     names: list[str] = list(function.arg_names)
-    given, hints = order.constexprs, order.hints
-    _check_known([*order.signature, *given, *hints], names, function.__name__)
+    constants, hints = order.constexprs, order.hints
+    _check_known([*order.signature, *constants, *hints], names, function.__name__)
     _check_types(function, order.signature)
-    constexprs = {_path(key, names): _value(given[key], loaded) for key in given}
+    constexprs = {_path(key, names): _value(constants[key], loaded) for key in constants}
     signature = {name: _tuples(kind) for name, kind in order.signature.items()}
-    filled = _defaults(function, signature, given)
+    filled = _defaults(function, signature, constants)
     constexprs |= {(names.index(name),): value for name, value in filled.items()}
     for path in constexprs:
         if len(path) == 1:
@@ -114,16 +114,16 @@ def specialize(function: Any, order: FrontOrder, loaded: Loaded) -> CompleteSpec
 
 
 def _defaults(
-    function: Any, signature: Mapping[str, Any], given: Mapping[str, Any]
+    function: Any, signature: Mapping[str, Any], constants: Mapping[str, Any]
 ) -> dict[str, Any]:
     filled = {}
-    left = [p for p in function.params if p.name not in signature and p.name not in given]
+    left = [p for p in function.params if p.name not in signature and p.name not in constants]
     missing = [parameter for parameter in left if not parameter.has_default]
     if missing:
         slug = "missing_constexpr" if missing[0].is_constexpr else "missing_type"
         messages = [_missing(parameter, function.__name__) for parameter in missing]
-        found = [diagnostic("error", "frontend", message) for message in messages]
-        raise Failure(slug, "frontend", "; ".join(messages), found)
+        errors = [diagnostic("error", "frontend", message) for message in messages]
+        raise Failure(slug, "frontend", "; ".join(messages), errors)
     for parameter in left:
         filled[parameter.name] = parameter.default  # as it is: what the JIT would be given
     return filled
@@ -171,8 +171,8 @@ def _value(value: Any, loaded: Loaded) -> Any:
         if name not in known:
             message = f"`constexprs` names the function {name!r}, which the source does not define"
             message += suggestion(name, known)
-            found = diagnostic("error", "request", message)
-            raise Failure("compile_error", "request", message, [found])
+            error = diagnostic("error", "request", message)
+            raise Failure("compile_error", "request", message, [error])
         module_errors.check_certain(loaded, known[name], name)
         return known[name]
 

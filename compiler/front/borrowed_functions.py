@@ -43,7 +43,7 @@ class BorrowedFunction:
 
 def borrow(loaded: Loaded, kernel: Any) -> list[BorrowedFunction]:
     """Bind names that a kernel lacks for want of a module to Triton's functions of these names."""
-    found: dict[tuple[str, str], BorrowedFunction] = {}
+    borrowed: dict[tuple[str, str], BorrowedFunction] = {}
     for function in _functions(kernel):
         namespace = function.fn.__globals__
         path = function.fn.__code__.co_filename
@@ -53,9 +53,9 @@ def borrow(loaded: Loaded, kernel: Any) -> list[BorrowedFunction]:
             modules = modules_lacked(cause, loaded.dropped) if cause is not None else []
             if cause is None or not modules:
                 continue
-            found[path, name] = _borrowed(name, value, modules, cause)
+            borrowed[path, name] = _borrowed(name, value, modules, cause)
             namespace[name] = value
-    return list(found.values())
+    return list(borrowed.values())
 
 
 @contextmanager

@@ -74,30 +74,30 @@ def facts_of(code: types.CodeType, *, bodies: bool) -> CodeFacts:
 
     `bodies`: also of the functions that it defines.
     """
-    found = CodeFacts()
+    facts = CodeFacts()
     waiting = [code]
     while waiting:
-        one = waiting.pop()
-        steps = list(dis.get_instructions(one))
+        part = waiting.pop()
+        steps = list(dis.get_instructions(part))
         for index, step in enumerate(steps):
-            found.catches |= step.opname in _CATCHING
-            found.compares |= step.opname in _COMPARING or step.opname.endswith("NONE")
-            found.compares |= (
+            facts.catches |= step.opname in _CATCHING
+            facts.compares |= step.opname in _COMPARING or step.opname.endswith("NONE")
+            facts.compares |= (
                 step.argval in _COMPARING_FUNCTIONS if step.opname in _LOADS else False
             )
             if step.opname in _LOADS:
-                found.loads.add(step.argval)
-                found.uses.setdefault(step.argval, set()).add(_use(steps[index + 1 : index + 3]))
+                facts.loads.add(step.argval)
+                facts.uses.setdefault(step.argval, set()).add(_use(steps[index + 1 : index + 3]))
             elif step.opname in {"STORE_GLOBAL", "DELETE_GLOBAL"}:
-                found.binds.add(step.argval)
+                facts.binds.add(step.argval)
             elif step.opname in {"STORE_ATTR", "DELETE_ATTR"}:
-                found.sets.add(step.argval)
-                found.attributes.add(step.argval)
+                facts.sets.add(step.argval)
+                facts.attributes.add(step.argval)
             elif step.opcode in dis.hasname and step.opname not in _NO_ATTRIBUTES:
-                found.attributes.add(step.argval)
-        inner = (item for item in one.co_consts if isinstance(item, types.CodeType))
+                facts.attributes.add(step.argval)
+        inner = (item for item in part.co_consts if isinstance(item, types.CodeType))
         waiting += [item for item in inner if bodies or _is_run_at_once(item)]
-    return found
+    return facts
 
 
 def _use(following: list[dis.Instruction]) -> str:
@@ -174,40 +174,40 @@ class _Walk:
     def of(self, pieces: Iterable[tuple[CodeFacts, Namespace]]) -> Reach:
         for facts, namespace in pieces:
             self._names(facts, namespace)
-        found, objects = self.found, self.found.objects
+        reach, objects = self.found, self.found.objects
         while self.waiting:
             value = self.waiting.pop()
             number = identity(value)
             if number in objects or isinstance(value, _PLAIN):
                 continue
-            if len(found.names) + len(objects) > self._most:
-                found.sees_all = True
+            if len(reach.names) + len(objects) > self._most:
+                reach.sees_all = True
                 break
             objects[number] = value
             for part in self._parts(value):
                 if type(part) not in _PLAIN_TYPES:
-                    found.exposed.add(identity(part))
+                    reach.exposed.add(identity(part))
                     self.waiting.append(part)
         return self.found
 
     def _names(self, facts: CodeFacts, namespace: Namespace) -> None:
-        found = self.found
-        found.sets |= facts.sets
-        found.catches |= facts.catches
-        found.compares |= facts.compares
-        found.sees_all |= bool(_NAMES_ALL & (facts.loads | facts.attributes))
+        reach = self.found
+        reach.sets |= facts.sets
+        reach.catches |= facts.catches
+        reach.compares |= facts.compares
+        reach.sees_all |= bool(_NAMES_ALL & (facts.loads | facts.attributes))
         for name in facts.binds:
-            found.binds[identity(namespace), name] = namespace
+            reach.binds[identity(namespace), name] = namespace
         for name in facts.loads:
             if name in namespace:
                 value = namespace[name]
-                found.names[identity(namespace), name] = namespace
+                reach.names[identity(namespace), name] = namespace
                 self.waiting.append(value)
                 if not all(_gives_plain(value, use) for use in facts.uses[name]):
-                    found.exposed.add(identity(value))
+                    reach.exposed.add(identity(value))
                 self._attributes(value, facts)
             elif not hasattr(builtins, name):
-                found.missing.add(name)
+                reach.missing.add(name)
 
     def _attributes(self, value: Any, facts: CodeFacts) -> None:
         """Follow `module.name` into a module of the user's, and `package.module.name`."""
@@ -301,7 +301,7 @@ def is_users(value: Any) -> bool:
         return file_in_kernel(str(vars(value).get("__file__"))) is not None
     if isinstance(value, type):
         functions = (item for item in vars(value).values() if isinstance(item, types.FunctionType))
-        if any(file_in_kernel(one.__code__.co_filename) is not None for one in functions):
+        if any(file_in_kernel(function.__code__.co_filename) is not None for function in functions):
             return True
         module = sys.modules.get(str(vars(value).get("__module__")))
         return isinstance(module, types.ModuleType) and is_users(module)

@@ -221,7 +221,7 @@ _NEVER_SENT = frozenset({"triton"})
 
 def _texts(path: object) -> list[str]:
     """Return the folders of a package's `__path__`."""
-    return [one for one in path if isinstance(one, str)] if isinstance(path, Iterable) else []
+    return [item for item in path if isinstance(item, str)] if isinstance(path, Iterable) else []
 
 
 def _asking_frame(depth: int = 2) -> types.FrameType | None:

@@ -82,17 +82,17 @@ def _nodes_of(function: types.FunctionType) -> Iterator[ast.Lambda | ast.Functio
     """Yield the parts of the function's file at its line, by code if there are several."""
     code = function.__code__
     tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    found = [
+    nodes = [
         node
         for node in ast.walk(tree)
         if isinstance(node, (ast.Lambda, ast.FunctionDef)) and node.lineno == code.co_firstlineno
     ]
-    for node in found:
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) and (
             node.name != function.__name__ or node.decorator_list
         ):
             continue
-        if len(found) == 1 or _is_made_of(code, node):
+        if len(nodes) == 1 or _is_made_of(code, node):
             yield node
 
 

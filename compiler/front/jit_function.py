@@ -60,7 +60,7 @@ def _may_lack_a_name(loaded: Loaded, kernel: Any) -> bool:
     if loaded.execution is None:
         return True
     reach = reach_of_value(kernel, MAX_REACHED)
-    functions = (one for one in reach.objects.values() if isinstance(one, FunctionType))
+    functions = (item for item in reach.objects.values() if isinstance(item, FunctionType))
     used = reach.missing.union(*(function.__code__.co_names for function in functions))
     missing = loaded.execution.missing
     return reach.sees_all or "*" in missing or not used.isdisjoint(missing)
@@ -73,20 +73,20 @@ def find(loaded: Loaded, name: str | None) -> Any:
     """
     module_errors.check_executed(loaded)
     functions = jit_functions(vars(loaded.module))
-    found = _found(loaded, name, functions)
-    module_errors.check_certain(loaded, found, name)
-    return found
+    function = _found(loaded, name, functions)
+    module_errors.check_certain(loaded, function, name)
+    return function
 
 
 def _found(loaded: Loaded, name: str | None, functions: dict[str, Any]) -> Any:
     if name is None:
         return _only(functions, loaded)
     named = unwrap(vars(loaded.module).get(name))
-    found = named if isinstance(named, triton_api.JITFunction) else _inner(loaded, name)
-    if found is None:
-        found = _of_text(loaded, [each for each in _nested_kernels() if each.name == name])
-    if found is not None:
-        return found
+    function = named if isinstance(named, triton_api.JITFunction) else _inner(loaded, name)
+    if function is None:
+        function = _of_text(loaded, [each for each in _nested_kernels() if each.name == name])
+    if function is not None:
+        return function
     for dropped in loaded.dropped:
         if name in dropped.names:
             raise module_errors.of_definition(dropped, name, loaded.dropped)
@@ -102,8 +102,8 @@ def _inner(loaded: Loaded, name: str) -> Any:
         value = vars(loaded.module).get(owner)
         for attribute in attributes:
             value = getattr(value, attribute, None)
-        found = unwrap(value)
-        return found if isinstance(found, triton_api.JITFunction) else None
+        function = unwrap(value)
+        return function if isinstance(function, triton_api.JITFunction) else None
     values = jit_functions(vars(loaded.module)).values()
     made = {id(value): value for value in values if value.__name__ == name}
     return next(iter(made.values())) if len(made) == 1 else None
@@ -111,8 +111,8 @@ def _inner(loaded: Loaded, name: str) -> Any:
 
 def _unknown(message: str, loaded: Loaded, hint: str | None = None) -> Failure:
     notes = module_errors.of_assumptions(loaded)
-    found = diagnostic("error", "frontend", message, hint=hint)
-    return Failure("unknown_kernel", "frontend", message, [found, *notes])
+    error = diagnostic("error", "frontend", message, hint=hint)
+    return Failure("unknown_kernel", "frontend", message, [error, *notes])
 
 
 def _nested_kernels() -> list[NestedKernel]:
@@ -199,8 +199,8 @@ def _only(functions: dict[str, Any], loaded: Loaded) -> Any:
         return next(iter(kernels.values()))
     if not kernels:
         nested = _nested_kernels()
-        if (found := _of_text(loaded, nested)) is not None:
-            return found
+        if (function := _of_text(loaded, nested)) is not None:
+            return function
         message = "running the source made no @triton.jit function"
         raise _unknown(message, loaded, _hint_on(nested))
     names = ", ".join(value.__name__ for value in kernels.values())

@@ -251,8 +251,8 @@ def _took_too_long(place: tuple[str, int], most_cpu_s: float) -> Failure:
     )
     span = Span(file, line)
     shown = excerpt(linecache.getlines(KERNEL_FOLDER + file), span)
-    found = diagnostic("error", "frontend", message, span=span, excerpt=shown)
-    return Failure("compile_timeout", "frontend", message, [found])
+    error = diagnostic("error", "frontend", message, span=span, excerpt=shown)
+    return Failure("compile_timeout", "frontend", message, [error])
 
 
 def _launch_nothing(assumptions: Assumptions) -> Mapping[Any, Callable[..., Any]]:

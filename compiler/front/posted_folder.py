@@ -171,7 +171,7 @@ def answering(folder: PostedFolder, assumptions: Assumptions) -> Iterator[None]:
         return _FolderImporter(folder, relative)
 
     path, hooks = list(sys.path), list(sys.path_hooks)
-    for cached in [one for one in sys.path_importer_cache if folder.relative(one) is not None]:
+    for cached in [path for path in sys.path_importer_cache if folder.relative(path) is not None]:
         del sys.path_importer_cache[cached]
     sys.path[:0] = [ROOT]
     sys.path_hooks[:0] = [hook]

@@ -170,7 +170,9 @@ class TaintAnalysis:
         if not isinstance(executed.namespace.get(statement.name), (Autotuner, Heuristics)):
             return False
         bare = copy.copy(statement)
-        bare.decorator_list = [one for one in bare.decorator_list if not _acts_at_launch(one)]
+        bare.decorator_list = [
+            decorator for decorator in bare.decorator_list if not _acts_at_launch(decorator)
+        ]
         reach = self._walks.of(_facts_of(bare, executed.path), executed.namespace)
         rest = replace(executed, statement=bare, calls=())
         ran = executed.calls
@@ -300,8 +302,11 @@ def _compared(code: types.CodeType, ran: Sequence[UserCall]) -> bool:
     """
     if len(ran) >= MAX_FUNCTIONS:
         return True
-    facts = [code_reach.facts_of(one, bodies=False) for one in (code, *(c.code for c in ran))]
-    return any(one.compares or not _EXECUTING.isdisjoint(one.loads) for one in facts)
+    facts = [
+        code_reach.facts_of(code_object, bodies=False)
+        for code_object in (code, *(c.code for c in ran))
+    ]
+    return any(fact.compares or not _EXECUTING.isdisjoint(fact.loads) for fact in facts)
 
 
 def _facts_of(statement: ast.stmt, path: str) -> CodeFacts:
@@ -321,8 +326,10 @@ def _may_call_what_it_defines(statement: ast.stmt, namespace: Namespace) -> bool
     Its name may be gone afterwards, or stand for what a decorator made of it.
     """
     defined = list(_definitions([statement]))
-    decorators = [one for node in defined for one in node.decorator_list]
-    if not all(_is_of_library(one, namespace) or _is_accessor(one) for one in decorators):
+    decorators = [decorator for node in defined for decorator in node.decorator_list]
+    if not all(
+        _is_of_library(decorator, namespace) or _is_accessor(decorator) for decorator in decorators
+    ):
         return True
     classes = (node for node in defined if isinstance(node, ast.ClassDef))
     if any(node.keywords or not _are_plain(node.bases, namespace) for node in classes):
@@ -366,7 +373,7 @@ def _are_plain(bases: list[ast.expr], namespace: Namespace) -> bool:
     for base in bases:
         value = namespace.get(base.id) if isinstance(base, ast.Name) else None
         if isinstance(value, type) and type(value) is type:
-            hooked = any("__init_subclass__" in vars(one) for one in value.__mro__[:-1])
+            hooked = any("__init_subclass__" in vars(base) for base in value.__mro__[:-1])
             if not hooked or not code_reach.is_users(value):
                 continue
         if not _is_of_library(base, namespace):

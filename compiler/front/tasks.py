@@ -80,14 +80,14 @@ def autotune(order: AutotuneOrder, body: bytes, send: Send) -> AutotuneReport:
     _check_complete(loaded, function, order)
     layers = _layers(loaded, function, order.kernel)
     tuner = _only_tuner(layers, function)
-    found = list(tuner.configs) if tuner is not None else []
+    configs = list(tuner.configs) if tuner is not None else []
     return AutotuneReport(
         kernel=function.__name__,
         line=triton_api.definition_line(function),
         parameters=list(function.arg_names),
         is_autotuned=tuner is not None,
-        configs=[_config(config) for config in found[:MAX_CONFIGS]],
-        config_count=len(found),
+        configs=[_config(config) for config in configs[:MAX_CONFIGS]],
+        config_count=len(configs),
         key=_names(tuner, "keys"),
         reset_to_zero=_names(tuner, "reset_to_zero"),
         restore_value=_names(tuner, "restore_value"),
@@ -148,13 +148,13 @@ def _config(config: Any) -> TunedConfigMessage:
     if not isinstance(config, Config):
         message = f"@triton.autotune has a {type(config).__name__} among its configurations"
         raise Failure("compile_error", "frontend", message)
-    given = {str(name): ast_source.encode(value) for name, value in config.kwargs.items()}
+    values = {str(name): ast_source.encode(value) for name, value in config.kwargs.items()}
     options = {name: getattr(config, name, None) for name in CONFIG_OPTIONS}
-    said = {name: value for name, value in given.items() if not _is_object(value)}
+    plain = {name: value for name, value in values.items() if not _is_object(value)}
     return TunedConfigMessage(
-        values=said,
+        values=plain,
         options={name: ast_source.encode(v) for name, v in options.items() if v is not None},
-        unsaid=[name for name in given if name not in said],
+        unsaid=[name for name in values if name not in plain],
         sets_aside=[name for name in _SET_ASIDE if getattr(config, name, None) is not None],
     )
 
@@ -323,9 +323,9 @@ def forget() -> None:
 
 
 def _found_caches() -> Iterator[Any]:
-    for name, found in list(sys.modules.items()):
+    for name, loaded in list(sys.modules.items()):
         if name.startswith("compiler."):
-            things = list(vars(found).values())
+            things = list(vars(loaded).values())
             yield from (thing for thing in things if hasattr(thing, "cache_clear"))
 
 

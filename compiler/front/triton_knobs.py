@@ -68,11 +68,11 @@ def check(texts: Mapping[str, str]) -> list[Diagnostic]:
     Raises `Failure` (`compile_error`) for what would make other code.
     """
     changed = changes(initial_state(), _current_state())
-    found = [_diagnostic_of(name, texts) for name in sorted(changed)]
-    wrong = [item for item in found if item.severity == "error"]
+    messages = [_diagnostic_of(name, texts) for name in sorted(changed)]
+    wrong = [item for item in messages if item.severity == "error"]
     if wrong:
-        raise Failure("compile_error", "frontend", wrong[0].message, found)
-    return found
+        raise Failure("compile_error", "frontend", wrong[0].message, messages)
+    return messages
 
 
 def changes(before: State, now: State) -> list[str]:
@@ -124,16 +124,16 @@ def _variables() -> dict[str, str]:
 
 
 def _functions() -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
+    functions: dict[str, Mapping[str, Any]] = {}
     for path in _MODULES:
         module = sys.modules.get(path)
         if module is not None:
-            found[path] = vars(module)
+            functions[path] = vars(module)
     for path in _COMPILERS:
-        for name, value in list(found.get(path, {}).items()):
+        for name, value in list(functions.get(path, {}).items()):
             if isinstance(value, type) and value.__module__ == path:
-                found[f"{path}.{name}"] = vars(value)
-    return found
+                functions[f"{path}.{name}"] = vars(value)
+    return functions
 
 
 def _changed(owner: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -182,8 +182,8 @@ def _place(name: str, texts: Mapping[str, str]) -> tuple[Span | None, str | None
     for path, text in texts.items():
         lines = text.split("\n")
         for number, line in enumerate(lines, 1):
-            if found := mention.search(line.partition("#")[0]):
-                span = Span(path, number, found.start() + 1, number, found.end() + 1)
+            if match := mention.search(line.partition("#")[0]):
+                span = Span(path, number, match.start() + 1, number, match.end() + 1)
                 return span, excerpt(lines, span)
     return None, None
 

@@ -81,12 +81,12 @@ def replacements(tree: ast.AST) -> list[Replacement]:
     """
     known: dict[str, _BlockPointer] = {}
     taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    found = []
+    edits = []
     for node in _in_order(tree):
         text = _instead(node, known, taken)
         if text is not None:
-            found.append(Replacement(node, text))
-    return found
+            edits.append(Replacement(node, text))
+    return edits
 
 
 def _in_order(tree: ast.AST) -> list[ast.stmt | ast.Call]:
@@ -134,13 +134,13 @@ def _is_call_of(node: ast.AST, name: str) -> bool:
 
 
 def _read(name: str, call: ast.Call, taken: set[str]) -> _BlockPointer | None:
-    given: dict[str, ast.expr] = dict(zip(_PARAMETERS, call.args, strict=False))
-    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    block = given.get("block_shape")
-    if not isinstance(block, (ast.Tuple, ast.List)) or not set(_PARAMETERS) <= given.keys():
+    arguments: dict[str, ast.expr] = dict(zip(_PARAMETERS, call.args, strict=False))
+    arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    block = arguments.get("block_shape")
+    if not isinstance(block, (ast.Tuple, ast.List)) or not set(_PARAMETERS) <= arguments.keys():
         return None
     rank = len(block.elts)
-    lists = {key: _items(given[key], rank) for key in _PARAMETERS[1:]}
+    lists = {key: _items(arguments[key], rank) for key in _PARAMETERS[1:]}
     if rank == 0 or any(items is None for items in lists.values()):
         return None
     texts = {key: tuple(map(_text, items or ())) for key, items in lists.items()}
@@ -148,7 +148,7 @@ def _read(name: str, call: ast.Call, taken: set[str]) -> _BlockPointer | None:
     negative = any(_may_be_negative(item) for item in lists["offsets"] or ())
     return _BlockPointer(
         name=name,
-        base=_text(given["base"]),
+        base=_text(arguments["base"]),
         shape=texts["shape"],
         strides=texts["strides"],
         offsets=texts["offsets"],
@@ -208,13 +208,13 @@ def _moved(
     """Return the pointer and the distances of `tl.advance(p, (0, 64))` or `p.advance((0, 64))`."""
     if not _is_call_of(call, _ADVANCE):
         return None
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if len(given) == 1 and isinstance(call.func, ast.Attribute):
-        given.insert(0, call.func.value)
-    if len(given) != 2 or not isinstance(given[0], ast.Name):
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if len(arguments) == 1 and isinstance(call.func, ast.Attribute):
+        arguments.insert(0, call.func.value)
+    if len(arguments) != 2 or not isinstance(arguments[0], ast.Name):
         return None
-    pointer = known.get(given[0].id)
-    distances = _items(given[1], len(pointer.positions)) if pointer is not None else None
+    pointer = known.get(arguments[0].id)
+    distances = _items(arguments[1], len(pointer.positions)) if pointer is not None else None
     return None if pointer is None or distances is None else (pointer, distances)
 
 

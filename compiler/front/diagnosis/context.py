@@ -87,9 +87,9 @@ def operands(error: BaseException | None) -> dict[str, str]:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in reversed(frames):
         if str(frame.f_globals.get("__name__")).startswith(_LANGUAGE):
-            found = _tensors(frame.f_locals)
-            if found:
-                return found
+            tensors = _tensors(frame.f_locals)
+            if tensors:
+                return tensors
     return {}
 
 

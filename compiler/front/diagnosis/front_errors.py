@@ -34,23 +34,23 @@ def of_compilation(
 
     Raises `MemoryError` if that is at its root.
     """
-    found, root = source_places.chain(error)
+    frames, root = source_places.chain(error)
     if isinstance(root, MemoryError) or any(
-        "MemoryError" in (f.error_message or "")[:12] for f in found
+        "MemoryError" in (f.error_message or "")[:12] for f in frames
     ):
         raise MemoryError
-    if not found:
+    if not frames:
         message = wording.words_of(error)
         return Failure(
             "compile_error", "frontend", message, [diagnostic("error", "frontend", message)]
         )
-    if found[0].function is None:  # the outermost frame is the kernel's, whatever its text is
-        found[0] = dataclasses.replace(found[0], function=function)
-    found = _without_rounds(found, root)
-    message = _message(found, root, error)
-    shown = next((frame for frame in reversed(found) if frame.is_users), found[0])
+    if frames[0].function is None:  # the outermost frame is the kernel's, whatever its text is
+        frames[0] = dataclasses.replace(frames[0], function=function)
+    frames = _without_rounds(frames, root)
+    message = _message(frames, root, error)
+    shown = next((frame for frame in reversed(frames) if frame.is_users), frames[0])
     if environment.was_refused(root):
-        return _refused(message, shown, found)
+        return _refused(message, shown, frames)
     undefined = UNDEFINED.match(message)
     for dropped in sorted(loaded.dropped, key=lambda item: item.path != shown.path):
         if undefined and undefined[1] in dropped.names:
@@ -58,34 +58,34 @@ def of_compilation(
     for dropped in loaded.dropped:
         if undefined and "*" in dropped.names and dropped.path == shown.path:
             return _caused_by(dropped, undefined[1], shown, loaded.dropped)
-    return _failure(message, shown, found, root, function, specialization)
+    return _failure(message, shown, frames, root, function, specialization)
 
 
-def _without_rounds(found: list[CallFrame], root: BaseException | None) -> list[CallFrame]:
+def _without_rounds(frames: list[CallFrame], root: BaseException | None) -> list[CallFrame]:
     """Return the frames up to the call that closes the circle, where a recursion never ended."""
-    if not _is_recursion(found, root):
-        return found
-    for index, frame in enumerate(found[1:], 1):
-        if frame.function is not None and any(frame.function is f.function for f in found[:index]):
-            called = dataclasses.replace(found[index - 1], error_message=_RECURSION)
-            return [*found[: index - 1], called]
-    return found
+    if not _is_recursion(frames, root):
+        return frames
+    for index, frame in enumerate(frames[1:], 1):
+        if frame.function is not None and any(frame.function is f.function for f in frames[:index]):
+            called = dataclasses.replace(frames[index - 1], error_message=_RECURSION)
+            return [*frames[: index - 1], called]
+    return frames
 
 
-def _is_recursion(found: list[CallFrame], root: BaseException | None) -> bool:
-    return isinstance(root, RecursionError) or str(found[-1].error_message).startswith(_RECURSION)
+def _is_recursion(frames: list[CallFrame], root: BaseException | None) -> bool:
+    return isinstance(root, RecursionError) or str(frames[-1].error_message).startswith(_RECURSION)
 
 
-def _refused(message: str, shown: CallFrame, found: list[CallFrame]) -> Failure:
+def _refused(message: str, shown: CallFrame, frames: list[CallFrame]) -> Failure:
     detail = f"the sandbox refused what this calls: {message}"
     error = shown.diagnostic("error", detail, hint=environment.HINT)
-    return Failure(environment.SLUG, "frontend", detail, [error, *_calls(found, shown)])
+    return Failure(environment.SLUG, "frontend", detail, [error, *_calls(frames, shown)])
 
 
 def _failure(
     message: str,
     shown: CallFrame,
-    found: list[CallFrame],
+    frames: list[CallFrame],
     root: BaseException | None,
     function: Any,
     specialization: CompleteSpecialization,
@@ -97,8 +97,8 @@ def _failure(
     context = RaisedContext(message, shown.node, shown.function, by_name, types, operands(root))
     node = source_places.closer(shown.node, message)
     rewording = reworded(context) or Rewording(_worded(message), hints.hint(context))
-    if rewording.hint is None and _is_static_assert(found[-1].node) and not found[-1].is_users:
-        demanding = getattr(found[-1].function, "__name__", "the function")
+    if rewording.hint is None and _is_static_assert(frames[-1].node) and not frames[-1].is_users:
+        demanding = getattr(frames[-1].function, "__name__", "the function")
         rewording = Rewording(rewording.message, f"{demanding} of Triton's library demands it.")
     error = shown.diagnostic("error", rewording.message, hint=rewording.hint, node=node)
     notes = [
@@ -115,9 +115,9 @@ def _failure(
         "compile_error",
         "frontend",
         place + rewording.message,
-        [error, *notes, *_calls(found, shown)],
+        [error, *notes, *_calls(frames, shown)],
     )
-    if _is_static_assert(found[-1].node):
+    if _is_static_assert(frames[-1].node):
         failure.reason = STATIC_ASSERT
     return failure
 
@@ -135,7 +135,7 @@ def _is_in(node: ast.AST, outer: ast.stmt | ast.Call) -> bool:
 
 def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
     """Return a warning for each distinct one that Triton or user code gave."""
-    found: list[Diagnostic] = []
+    notes: list[Diagnostic] = []
     for warning in caught[:_MAX_NOTES]:
         file = file_in_kernel(warning.filename)
         span = Span(file, warning.lineno) if file and warning.lineno else None
@@ -143,22 +143,22 @@ def of_warnings(caught: Sequence[warnings.WarningMessage]) -> list[Diagnostic]:
         note = diagnostic(
             "warning", "frontend", str(warning.message)[:500], span=span, excerpt=shown
         )
-        if note not in found:
-            found.append(note)
-    return found
+        if note not in notes:
+            notes.append(note)
+    return notes
 
 
-def _message(found: list[CallFrame], root: BaseException | None, error: BaseException) -> str:
-    if _is_recursion(found, root):
-        node = found[-1].node
-        if isinstance(node, ast.Call) and found[-1].is_users:
+def _message(frames: list[CallFrame], root: BaseException | None, error: BaseException) -> str:
+    if _is_recursion(frames, root):
+        node = frames[-1].node
+        if isinstance(node, ast.Call) and frames[-1].is_users:
             return f"KeyError: {ast.unparse(node.func)}__"
         return _RECURSION
-    words = next((frame.error_message for frame in reversed(found) if frame.error_message), None)
+    words = next((frame.error_message for frame in reversed(frames) if frame.error_message), None)
     if words is None or (words.startswith("at ") and root is not None):
         words = str(root) if root is not None else str(error)
-    if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(found[-1].node):
-        words = wording.of_assertion(found[-1].error_message) or _asserted(found[-1].node)
+    if type(error).__name__ == "CompileTimeAssertionFailure" or _is_static_assert(frames[-1].node):
+        words = wording.of_assertion(frames[-1].error_message) or _asserted(frames[-1].node)
         return f"static assertion failed: {words}" if words else "static assertion failed"
     return wording.cleaned(words)
 
@@ -179,11 +179,11 @@ def _worded(message: str) -> str:
     return f"{what} is not supported inside a kernel"
 
 
-def _calls(found: list[CallFrame], shown: CallFrame) -> list[Diagnostic]:
+def _calls(frames: list[CallFrame], shown: CallFrame) -> list[Diagnostic]:
     """Return notes for the calls that led to `shown`, innermost first."""
-    position = found.index(shown)
+    position = frames.index(shown)
     notes: list[Diagnostic] = []
-    for frame in reversed(found[:position]):
+    for frame in reversed(frames[:position]):
         if frame.is_users:
             span = frame.span()
             where = f"{span.file}:{span.line}" if span else "?"
@@ -201,8 +201,8 @@ def _caused_by(
     if missing in HOST_LIBRARIES and isinstance(used.node, ast.Name):
         message = f"{name} cannot be used inside a kernel: it runs on the host"
         hint = f"Use triton.language instead of {missing}, such as tl.exp or tl.sqrt."
-        found = used.diagnostic("error", message, hint=hint)
-        return Failure("compile_error", "frontend", f"line {found.line}: {message}", [found])
+        error = used.diagnostic("error", message, hint=hint)
+        return Failure("compile_error", "frontend", f"line {error.line}: {message}", [error])
     note = used.diagnostic("note", f"{name!r} is used here")
     used_here = [*failure.diagnostics, note]
     caused = Failure(failure.slug, failure.stage, failure.message, used_here)

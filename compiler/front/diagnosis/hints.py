@@ -78,10 +78,10 @@ def _signature(_: Match, context: RaisedContext) -> str | None:
     if parameters is None:
         return None
     names = [parameter.name for parameter in parameters]
-    for given in [keyword.arg for keyword in node.keywords if keyword.arg not in names]:
-        meant = closest(given or "", names)
+    for passed in [keyword.arg for keyword in node.keywords if keyword.arg not in names]:
+        meant = closest(passed or "", names)
         if meant is not None:
-            return f"Did you mean {meant!r} instead of {given!r}?"
+            return f"Did you mean {meant!r} instead of {passed!r}?"
     shown = ", ".join(map(_shown, parameters))
     return f"It is called as {ast.unparse(node.func)}({shown})."
 
@@ -105,8 +105,8 @@ def _shown(parameter: inspect.Parameter) -> str:
     if not is_constexpr:
         return str(plain)
     default = getattr(parameter.default, "value", parameter.default)
-    given = "" if default is inspect.Parameter.empty else f" = {default!r}"
-    return f"{parameter.name}: tl.constexpr{given}"
+    assigned = "" if default is inspect.Parameter.empty else f" = {default!r}"
+    return f"{parameter.name}: tl.constexpr{assigned}"
 
 
 def _keyword(match: Match, context: RaisedContext) -> str | None:

@@ -158,8 +158,8 @@ def _beyond_the_top(place: Span) -> str:
 
 def _of_triton(module: str) -> str:
     parent, _, name = module.rpartition(".")
-    beside = [known.rpartition(".") for known in sys.modules if known.startswith(f"{parent}.")]
-    meant = closest(name, [last for above, _, last in beside if above == parent])
+    siblings = [known.rpartition(".") for known in sys.modules if known.startswith(f"{parent}.")]
+    meant = closest(name, [last for above, _, last in siblings if above == parent])
     if meant is not None:
         return f"Did you mean {parent}.{meant}?"
     return (

@@ -151,10 +151,11 @@ def _greatest(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
         return None
-    name, given = node.func.id, source_text(node.args[0])
+    name, argument = node.func.id, source_text(node.args[0])
     of_all = "greatest" if name == "max" else "least"
     return Rewording(
-        f"{name} compares two or more values", f"For the {of_all} element write tl.{name}({given})."
+        f"{name} compares two or more values",
+        f"For the {of_all} element write tl.{name}({argument}).",
     )
 
 

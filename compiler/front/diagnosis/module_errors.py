@@ -69,10 +69,10 @@ def of_definition(
     ):
         slug = "missing_module"
     slug = environment.SLUG if environment.was_refused(error) else slug
-    found = _at_module_level(cause, "error", message, _definition_hint(cause))
+    located = _at_module_level(cause, "error", message, _definition_hint(cause))
     notes = [_at_module_level(d, "note", f"so {n!r} is missing", None) for d, n in followed]
-    detail = f"line {found.line}: {message} (so {wanted!r} is missing)"
-    failure = Failure(slug, "frontend", detail, [found, *reversed(notes)])
+    detail = f"line {located.line}: {message} (so {wanted!r} is missing)"
+    failure = Failure(slug, "frontend", detail, [located, *reversed(notes)])
     if slug == "missing_module" and isinstance(error, ImportError):
         failure.needs = import_errors.needs_of(error, cause.span)
     return failure
@@ -112,10 +112,10 @@ def check_certain(loaded: Loaded, kernel: object, name: str | None) -> None:
     span = Span(taint.path.removeprefix(KERNEL_FOLDER), taint.line)
     shown = excerpt(linecache.getlines(taint.path), span)
     message = f"the kernel depends on this statement, which cannot be decided here: {taint.asked}"
-    found = diagnostic("error", "frontend", message, hint=_DECIDE, span=span, excerpt=shown)
+    error = diagnostic("error", "frontend", message, hint=_DECIDE, span=span, excerpt=shown)
     place = f"line {span.line}" if span.file == USER_FILE else f"{span.file}, line {span.line}"
     notes = of_assumptions(loaded)
-    raise Failure("compile_error", "frontend", f"{place}: {message}", [found, *notes])
+    raise Failure("compile_error", "frontend", f"{place}: {message}", [error, *notes])
 
 
 def of_assumptions(

@@ -202,8 +202,8 @@ def power_of_two(_: Match, context: RaisedContext) -> str:
 
 def reshape(_: Match, context: RaisedContext) -> str:
     """Return advice on a shape that does not hold the elements there are."""
-    given = context.operands.get("input") or context.operands.get("self")
-    kept = f"the number of elements (here {given})" if given else "the number of elements"
+    shape = context.operands.get("input") or context.operands.get("self")
+    kept = f"the number of elements (here {shape})" if shape else "the number of elements"
     return f"Reshaping keeps {kept}, and every side of a tensor is a power of 2."
 
 
@@ -212,9 +212,9 @@ def dot(_: Match, context: RaisedContext) -> str:
     known = context.operands
     lhs, rhs = known.get("lhs", known.get("input", "?")), known.get("rhs", known.get("other", "?"))
     acc = known.get("acc", "?")
-    given = f"; here it is {lhs} by {rhs}" if "?" not in {lhs, rhs} else ""
-    onto = f", onto {acc}" if given and acc != "?" else ""
-    return f"tl.dot multiplies [M, K] by [K, N] and adds onto [M, N]{given}{onto}."
+    sizes = f"; here it is {lhs} by {rhs}" if "?" not in {lhs, rhs} else ""
+    onto = f", onto {acc}" if sizes and acc != "?" else ""
+    return f"tl.dot multiplies [M, K] by [K, N] and adds onto [M, N]{sizes}{onto}."
 
 
 def operand_types(match: Match, context: RaisedContext) -> str:
@@ -248,6 +248,6 @@ def names_in(node: ast.AST) -> list[str]:
 
 
 def _sizes_in(context: RaisedContext) -> list[int]:
-    found = [context.values[n] for n in names_in(context.node) if n in context.values]
-    found += [n.value for n in ast.walk(context.node) if isinstance(n, ast.Constant)]
-    return [size for size in found if isinstance(size, int) and not isinstance(size, bool)]
+    values = [context.values[n] for n in names_in(context.node) if n in context.values]
+    values += [n.value for n in ast.walk(context.node) if isinstance(n, ast.Constant)]
+    return [size for size in values if isinstance(size, int) and not isinstance(size, bool)]

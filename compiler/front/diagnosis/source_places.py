@@ -127,8 +127,8 @@ def related(function: ast.AST, node: ast.AST, message: str) -> list[tuple[ast.AS
 
 
 def _returns(node: ast.AST) -> list[ast.Return]:
-    found = [inner for inner in ast.walk(node) if isinstance(inner, ast.Return)]
-    return sorted(found, key=lambda inner: inner.lineno)
+    returns = [inner for inner in ast.walk(node) if isinstance(inner, ast.Return)]
+    return sorted(returns, key=lambda inner: inner.lineno)
 
 
 def assignments(node: ast.AST, name: str) -> Iterator[ast.AST]:

@@ -198,12 +198,12 @@ def shape_needed(_: Match, context: RaisedContext) -> Rewording | None:
     node = context.node
     if not (isinstance(node, ast.Call) and source_text(node.func).startswith("tl.")):
         return None
-    given = [k.value for k in node.keywords if k.arg == "shape"] or node.args[:1]
-    if not given:
+    shapes = [k.value for k in node.keywords if k.arg == "shape"] or node.args[:1]
+    if not shapes:
         return None
     return Rewording(
-        f"the shape is a tuple, and {source_text(given[0])} is a number",
-        f"Write ({source_text(given[0])},) with a comma.",
+        f"the shape is a tuple, and {source_text(shapes[0])} is a number",
+        f"Write ({source_text(shapes[0])},) with a comma.",
     )
 
 

@@ -60,8 +60,8 @@ def of_assertion(message: str | None) -> str:
     text = _unwrapped(message or "")
     if not text.startswith(_NO_MESSAGE):
         return cleaned(text)
-    _, found, inner = text.rpartition(">, '")  # after the source and the node: another `repr`
-    why = cleaned(_words(f"'{inner.removesuffix(')>')}")) if found else ""
+    _, end, inner = text.rpartition(">, '")  # after the source and the node: another `repr`
+    why = cleaned(_words(f"'{inner.removesuffix(')>')}")) if end else ""
     return f"(its message cannot be made: {why})" if why else "(its message cannot be made)"
 
 

@@ -278,10 +278,10 @@ class Tensor:
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """Return it with two axes exchanged."""
         order = list(range(self.ndim))
-        one, other = self._axis(dim0), self._axis(dim1)
+        first, other = self._axis(dim0), self._axis(dim1)
         if not self.shape:
             return self
-        order[one], order[other] = order[other], order[one]
+        order[first], order[other] = order[other], order[first]
         return self.permute(*order)
 
     swapaxes = transpose
@@ -323,9 +323,9 @@ class Tensor:
     def __getitem__(self, index: Any) -> Tensor:
         parts = index if isinstance(index, tuple) else (index,)
         if any(isinstance(part, (Tensor, list)) for part in parts):
-            found = self.like(dtype=self.dtype)
-            found.is_guess = True
-            return found
+            tensor = self.like(dtype=self.dtype)
+            tensor.is_guess = True
+            return tensor
         return self._indexed(parts)
 
     def _indexed(self, parts: tuple[Any, ...]) -> Tensor:
@@ -400,8 +400,10 @@ class Tensor:
     def clone(self, **_: Any) -> Tensor:
         """Return a copy without gaps, its axes in the same order in memory."""
         strides = dense(self.shape, self.strides)
-        found = Tensor(self.shape, self.dtype, self.device, strides=strides, is_guess=self.is_guess)
-        return found.after(self)
+        tensor = Tensor(
+            self.shape, self.dtype, self.device, strides=strides, is_guess=self.is_guess
+        )
+        return tensor.after(self)
 
     def to(self, *arguments: Any, **keywords: Any) -> Tensor:
         """Return it in another dtype or on another device."""
@@ -413,14 +415,14 @@ class Tensor:
                 dtype = argument
             elif not isinstance(argument, bool):
                 device = argument
-        found = (
+        tensor = (
             self.clone()
             if dtype not in (None, self.dtype)
             else self._view(self.shape, self.strides)
         )
-        found.dtype = dtype or self.dtype
-        found.device = device_of(device, self.device)
-        return found
+        tensor.dtype = dtype or self.dtype
+        tensor.device = device_of(device, self.device)
+        return tensor
 
     def type(self, dtype: Any = None) -> Any:
         """Return it in another dtype; without one, the name of its type."""
@@ -468,8 +470,8 @@ class Tensor:
         return broadcast(self, other, dtype=DTYPES["bool"])
 
     def _divided(self, other: Any) -> Tensor:
-        found = broadcast(self, other)
-        return found if found.dtype.is_floating_point else found.to(DTYPES["float32"])
+        quotient = broadcast(self, other)
+        return quotient if quotient.dtype.is_floating_point else quotient.to(DTYPES["float32"])
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = _binary
     __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __and__ = __or__ = __xor__ = _binary
@@ -500,9 +502,9 @@ class Tensor:
         axes = {self._axis(axis) for axis in flat((dim,))}
         kept = [n for n in range(self.ndim) if keepdim or n not in axes]
         shape = [1 if n in axes else self.shape[n] for n in kept]
-        found = self.like(shape, dtype)
-        found.strides = dense(shape, [self.strides[n] for n in kept])
-        return found
+        tensor = self.like(shape, dtype)
+        tensor.strides = dense(shape, [self.strides[n] for n in kept])
+        return tensor
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of `METHODS`; an unknown one returns a guess like the tensor.
@@ -522,9 +524,9 @@ METHODS: dict[str, Callable[..., Any]] = {}
 def guess(*arguments: Any, **_: Any) -> Tensor:
     """Return a tensor like the first one of the arguments, marked as a guess."""
     first = next(value for value in arguments if isinstance(value, Tensor))
-    found = first.clone()
-    found.is_guess = True
-    return found
+    tensor = first.clone()
+    tensor.is_guess = True
+    return tensor
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -540,11 +542,11 @@ def dense(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
     order = sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis))
     if any(step == 0 for step in strides):
         order = list(range(len(shape)))
-    found, inner = [0] * len(shape), 1
+    contiguous, inner = [0] * len(shape), 1
     for axis in reversed(order):
-        found[axis] = inner
+        contiguous[axis] = inner
         inner *= max(shape[axis], 1)
-    return tuple(found)
+    return tuple(contiguous)
 
 
 def viewed_strides(
@@ -560,16 +562,16 @@ def viewed_strides(
             runs[-1] = [runs[-1][0] * extent, step]
         else:
             runs.append([extent, step])
-    found: list[int] = []
+    steps: list[int] = []
     left, step = (1, 1) if not runs else runs.pop()
     for extent in reversed(wanted):
         if left == 1 and extent != 1 and runs:
             left, step = runs.pop()
         if left % extent:
             return None
-        found.append(step)
+        steps.append(step)
         left, step = left // extent, step * extent
-    return found[::-1]
+    return steps[::-1]
 
 
 def flat(values: Sequence[Any]) -> Sequence[Any]:
@@ -635,10 +637,10 @@ def _common(shapes: Sequence[Sequence[int]]) -> list[int]:
     count = max(map(len, shapes))
     extents = []
     for axis in range(-count, 0):
-        found = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
-        if len(found) > 1:
-            raise RuntimeError(f"the sizes {sorted(found)} of tensors do not match")
-        extents.append(found.pop() if found else 1)
+        sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(sizes) > 1:
+            raise RuntimeError(f"the sizes {sorted(sizes)} of tensors do not match")
+        extents.append(sizes.pop() if sizes else 1)
     return extents
 
 

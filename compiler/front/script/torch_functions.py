@@ -157,9 +157,9 @@ class _TorchTensor(Tensor, metaclass=_TensorType):
 def _where(condition: Tensor, *values: Any) -> Tensor:
     kinds = [value for value in values if isinstance(value, Tensor)]
     dtype = broadcast(*values).dtype if kinds else _dtype_of(values[0])
-    found = broadcast(condition, *values, dtype=dtype)
-    found.is_guess |= not condition.shape  # the order of its axes is not known
-    return found
+    tensor = broadcast(condition, *values, dtype=dtype)
+    tensor.is_guess |= not condition.shape  # the order of its axes is not known
+    return tensor
 
 
 def _sum(tensor: Tensor, dim: Any = None, keepdim: bool = False, **keywords: Any) -> Tensor:
@@ -169,10 +169,10 @@ def _sum(tensor: Tensor, dim: Any = None, keepdim: bool = False, **keywords: Any
 
 
 def _mean(tensor: Tensor, dim: Any = None, keepdim: bool = False, **keywords: Any) -> Tensor:
-    found = tensor.reduced(keywords.get("axis", dim), keepdim, keywords.get("dtype"))
+    mean = tensor.reduced(keywords.get("axis", dim), keepdim, keywords.get("dtype"))
     if (derived_by := tensor.derived_by) is not None:  # its gradient is divided, so it has no gaps
-        found.derived_by = lambda _: derived_by(tensor.like())
-    return found
+        mean.derived_by = lambda _: derived_by(tensor.like())
+    return mean
 
 
 def _extreme(tensor: Tensor, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
@@ -217,8 +217,8 @@ def _softmax(tensor: Tensor, *_: Any, **keywords: Any) -> Tensor:
 
 
 def _of_floats(*arguments: Any, **keywords: Any) -> Tensor:
-    found = _elementwise(*arguments, **keywords)
-    return found if found.dtype.is_floating_point else found.to(_default_dtype[0])
+    tensor = _elementwise(*arguments, **keywords)
+    return tensor if tensor.dtype.is_floating_point else tensor.to(_default_dtype[0])
 
 
 def _cross_entropy(tensor: Tensor, *_: Any, **__: Any) -> Tensor:
@@ -276,8 +276,8 @@ def _set_default_dtype(dtype: Dtype) -> None:
 
 
 def _device(kind: Any, index: int | None = None) -> TorchDevice:
-    found = device_of(kind)
-    return found if index is None else TorchDevice(found.type, index)
+    device = device_of(kind)
+    return device if index is None else TorchDevice(device.type, index)
 
 
 class _Unchanging:

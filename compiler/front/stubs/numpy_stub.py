@@ -95,11 +95,11 @@ class integer(number):  # noqa: N801
     @classmethod
     def _rounded(cls, value: Any) -> int:
         limits = iinfo(cls)
-        found = int(value)
-        if not limits.min <= found <= limits.max:
-            message = f"Python integer {found} out of bounds for {cls.__name__}"
+        whole = int(value)
+        if not limits.min <= whole <= limits.max:
+            message = f"Python integer {whole} out of bounds for {cls.__name__}"
             raise OverflowError(message)
-        return found
+        return whole
 
     def __index__(self) -> int:
         return int(self._value)
@@ -128,10 +128,10 @@ class floating(inexact):  # noqa: N801
     def _rounded(cls, value: Any) -> float:
         exact = float(value)
         try:
-            (found,) = struct.unpack(cls._form, struct.pack(cls._form, exact))
+            (rounded,) = struct.unpack(cls._form, struct.pack(cls._form, exact))
         except OverflowError:
             return math.copysign(math.inf, exact)
-        return float(found)
+        return float(rounded)
 
 
 class float64(float, floating):  # type: ignore[misc]  # noqa: N801 - floats of Python compute
@@ -148,11 +148,11 @@ class float64(float, floating):  # type: ignore[misc]  # noqa: N801 - floats of 
 
 
 def _integers() -> dict[str, type[integer]]:
-    found: dict[str, type[integer]] = {}
+    kinds: dict[str, type[integer]] = {}
     for bits in (8, 16, 32, 64):
         for kind, sign in ((signedinteger, ""), (unsignedinteger, "u")):
-            found[f"{sign}int{bits}"] = type(f"{sign}int{bits}", (kind,), {"itemsize": bits // 8})
-    return found
+            kinds[f"{sign}int{bits}"] = type(f"{sign}int{bits}", (kind,), {"itemsize": bits // 8})
+    return kinds
 
 
 NAME = "numpy"

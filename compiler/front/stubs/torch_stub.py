@@ -91,16 +91,16 @@ class IntegerLimits:
 
 def named() -> dict[str, Dtype]:
     """Return the dtypes by every name that torch has for them, each one object."""
-    found = {
+    dtypes = {
         name: Dtype(name, bits // 8, is_floating_point=True, is_signed=smallest < 0)
         for name, (bits, smallest, *_) in _FLOATS.items()
     }
-    found |= {n: Dtype(n, bits // 8, is_signed=n[0] != "u") for n, bits in _INTEGERS.items()}
-    found |= {
-        n: Dtype(n, 2 * found[part].itemsize, is_complex=True) for n, part in _COMPLEX.items()
+    dtypes |= {n: Dtype(n, bits // 8, is_signed=n[0] != "u") for n, bits in _INTEGERS.items()}
+    dtypes |= {
+        n: Dtype(n, 2 * dtypes[part].itemsize, is_complex=True) for n, part in _COMPLEX.items()
     }
-    found["bool"] = Dtype("bool", 1, is_signed=False)
-    return found | {alias: found[name] for alias, name in _ALIASES.items()}
+    dtypes["bool"] = Dtype("bool", 1, is_signed=False)
+    return dtypes | {alias: dtypes[name] for alias, name in _ALIASES.items()}
 
 
 def finfo(dtype: Dtype) -> FloatLimits:

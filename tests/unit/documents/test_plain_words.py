@@ -102,8 +102,8 @@ NO_NAMES = {"beside", "found", "given", "mended", "one", "said"}
 """Words that name nothing: a variable or parameter has the noun for what it holds."""
 NAMES_IN_PLAIN_WORDS = (
     *("adapters", "client", "jobs", "service", "store", "sweeps", "worker"),
-    *(f"compiler/{part}" for part in ("back", "diff", "export", "instructions", "lines")),
-    *(f"compiler/{part}" for part in ("messages", "request")),
+    *(f"compiler/{part}" for part in ("back", "diff", "export", "front", "lines")),
+    *(f"compiler/{part}" for part in ("instructions", "messages", "request")),
     *(f"launch/{part}" for part in ("buffers", "contract", "cpu", "fuzz", "request")),
 )
 """Packages without such names; add one when it is."""
