@@ -93,7 +93,7 @@ class Abi:
     def from_json(cls, data: Mapping[str, Any]) -> Abi:
         """Return the ABI that a record or an order holds.
 
-        Raises KeyError, TypeError or ValueError when it is none.
+        Raises KeyError, TypeError or ValueError for data that is not an ABI.
         """
         members = dict(data)
         block_x, block_y, block_z = members.pop("block")

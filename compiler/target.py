@@ -232,7 +232,7 @@ def parse_target(written: str) -> Target:
 
 
 def canonical_target(written: str) -> str:
-    """Return the name of a target, or what is written if that is none."""
+    """Return the name of a target, or the text as it is if it does not name one."""
     try:
         return str(parse_target(written))
     except RequestRejected:

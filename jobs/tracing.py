@@ -112,5 +112,5 @@ def _context_of(header: str) -> Any:
     from opentelemetry.context import Context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    # an empty or hostile header is none: the span begins a trace
+    # an empty or hostile header does not count: the span begins a trace
     return TraceContextTextMapPropagator().extract({_HEADER: header}, Context())

@@ -1,6 +1,7 @@
 """The FastAPI application: routes, documentation, and problems for all errors.
 
-If a part ends by itself, the service stops: its answers would go stale.
+The process has parts that run alongside requests, such as the subscriptions to the store. If a part
+ends by itself, the service stops: its answers would go stale.
 """
 
 import asyncio

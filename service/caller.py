@@ -3,8 +3,9 @@
 An address that sends many unknown keys has to wait, which makes guessing a key infeasible. The
 number of remembered callers and addresses is bounded; the least recently seen go first.
 
-Every wait, stream, upload and download is inside a request, so no route has to think of this. What
-was answered but not yet received is cut off with its connection.
+A revoked key ends the running requests that came with it. Every wait, stream, upload and download
+is inside a request, so no route has to handle this. An answer that its client has not yet received
+in full is cut off with its connection.
 """
 
 import asyncio

@@ -3,7 +3,9 @@
 It starts processes, edits API keys and the default toolchain in the store, and sweeps the bucket.
 Nothing else is decided here.
 
-So orchestrators mount them, and they are in no process's visible environment at its start.
+Secrets may come from files: TRITOND_ADMIN_KEY_FILE names the file with TRITOND_ADMIN_KEY.
+Orchestrators mount such files, and the secrets are not in the environment that a process starts
+with, which others can see.
 """
 
 import argparse

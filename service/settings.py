@@ -218,7 +218,7 @@ class ServiceSettings(BaseSettings):
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each variable that looks like a setting and is none."""
+    """Return a warning for each variable that looks like a setting, but is not."""
     known = OF_OTHERS | {name.upper() for name in ServiceSettings.model_fields}
     prefixed = (name.upper() for name in environment if name.upper().startswith(_PREFIX))
     unknown = sorted({name.removeprefix(_PREFIX)[:_MAX_CHARS] for name in prefixed} - known)

@@ -103,7 +103,7 @@ class ApiKeys:
         gpu_seconds_per_hour: float | None = None,
         expires_at: str | None = None,
     ) -> tuple[ApiKey, str]:
-        """Make a key and return it with its secret, which cannot be had again."""
+        """Make a key and return it with its secret, which cannot be retrieved later."""
         secret = SECRET_PREFIX + secrets.token_urlsafe(32)
         limits = (requests_per_s, gpu_seconds_per_hour)
         key = ApiKey(secrets.token_hex(8), name, scopes, namespace, *limits, _now(), expires_at)

@@ -46,7 +46,7 @@ def _scalars(group: str, members: Any) -> dict[str, Any]:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Return a scalar; what is none is there, and cannot be compared."""
+    """Return a scalar. Any other value is known by name, but cannot be compared."""
     plain = _plain(value)
     if is_scalar(plain):
         return plain

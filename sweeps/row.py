@@ -1,6 +1,7 @@
 """A row of a sweep's table: the result of one variant. The sweep's driver writes it as JSON.
 
-A row has one line about its launch and its proof; these have every finding, output and access.
+A row has one line about its launch, and one about its proof. The launch itself has every finding
+and output; the proof itself has every access.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -42,7 +42,7 @@ class Condition:
 
 
 def read_where(texts: Sequence[str], at: str = "/where") -> tuple[Condition, ...]:
-    """Read the conditions. Raises RequestRejected with an error for each that is none."""
+    """Read the conditions. Raises RequestRejected with an error for each invalid text."""
     errors: list[FieldError] = []
     conditions = []
     for index, text in enumerate(texts):

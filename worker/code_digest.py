@@ -56,8 +56,8 @@ def reached(entries: Iterable[str], root: Path = ROOT) -> dict[str, bytes]:
     """Return the texts of all modules that `entries` import, directly or not, by their paths.
 
     Late imports count. Texts are searched, not parsed: that takes a twentieth of the time, and
-    works in the Python of any toolchain. What looks like an import but is none can only add a
-    module.
+    works in the Python of any toolchain. Text that looks like an import
+    but is not can only add a module.
     """
     texts: dict[str, bytes] = {}
     seen = set[str]()

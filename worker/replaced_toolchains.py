@@ -23,7 +23,10 @@ def of_kind(kind: str, worker: Worker) -> Collection[str]:
 
 
 def doing_programs(device: str | None, worker: Worker) -> Collection[str]:
-    """Return the toolchains whose programs `worker` runs on GPUs of a class, None: on the CPU."""
+    """Return the toolchains whose programs `worker` runs on `device`.
+
+    `device` is a class of GPUs, as `target model`, or None for the CPU device.
+    """
     return worker.programs or () if worker.device == device else ()
 
 

@@ -1,6 +1,7 @@
 """KernelGYM's API: post, poll and fetch tasks. See docs/how-to/evaluators.md.
 
-A stored task is the caller's name for a program, and the ignored fields.
+A stored task is the caller's name for a program, and the fields of the posted task that were
+ignored.
 """
 
 import hashlib

@@ -118,7 +118,7 @@ def _serious(ran: Mapping[str, Any]) -> list[str]:
 
 
 def _remarks(ran: Mapping[str, Any], launched: LaunchArguments | None) -> Iterator[str]:
-    """Yield what the CPU device did not do: check for races, if unasked, and time."""
+    """Yield what the CPU device did not do: time, and check for races unless it was asked to."""
     if launched is None or not ran["device"]["interpreter"]:
         return
     if launched.time:

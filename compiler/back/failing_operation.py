@@ -242,7 +242,7 @@ def _body_of_kernel(lines: list[str]) -> _Block | None:
 
 
 def _body_of_loop(lines: list[str], start: int, end: int, indent: int) -> _Block | None:
-    """Return the body of the loop in the lines from `start` to `end`, None if it is none."""
+    """Return the body of the loop in the lines from `start` to `end`, None if they are not one."""
     match = re.match(r" +(?:%[\w:]+ = )?scf\.for .*\{$", lines[start])
     if match is None:
         return None

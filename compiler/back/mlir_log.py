@@ -3,8 +3,6 @@
 Each complaint becomes a diagnostic in the kernel author's terms, with advice; unknown ones are
 passed on unchanged. Pure text, no Triton. The output of a dying compiler is not trusted: it only
 becomes messages, bounded in number and length.
-
-Pure text.
 """
 
 import re
@@ -299,9 +297,8 @@ def _is_informative(complaint: Diagnostic) -> bool:
     return bool(message) and message not in EMPTY
 
 
-# Locates the inline assembly behind LLVM's errors, which name no line.
-#
-# Reads TTGIR that Triton printed, line by line. Pure text.
+# Locates the inline assembly behind LLVM's errors, which name no line, in the TTGIR that Triton
+# printed.
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The tasks that a child can run, and a zygote's preparation before it forks.
 
-Most autotuned kernels make their list of configurations by code, which only executing it shows: so
-the first runs the user's Python, as `front` does, but no function that would act at a launch.
+Most autotuned kernels make their list of configurations by code, which only executing it shows. So
+`autotune` runs the user's Python, as `front` does, but no function that would act at a launch.
 """
 
 import gc

@@ -43,7 +43,7 @@ class TunedConfigMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class HeuristicReport:
-    """One entry of `@triton.heuristics`: its plain expression over arguments, or why it is none.
+    """One entry of `@triton.heuristics`: its plain expression over arguments, or why it has none.
 
     `outside`: it is above the autotuner, so that it does not see what that chooses.
     """

@@ -75,7 +75,8 @@ class Prover:
     def is_reached(self, access: SymbolicAccess) -> bool:
         """Return whether some sizes that keep the contract have the access run.
 
-        A proof about what never runs is none, nor is one about buffers that can hold no value.
+        A proof about what never runs does not count, nor does one about buffers that can hold no
+        value.
         """
         ranges = self.contract.value_ranges.values()
         held = [at_least(high, low + 1) for low, high in ranges]

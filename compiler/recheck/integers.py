@@ -16,7 +16,8 @@ from compiler.recheck.widths import POINTER_BITS, bits_of
 
 _NUMBER = re.compile(r"(?:dense<)?(-?\d+|true|false)>?(?:\s*:|$)", re.ASCII)
 Made = tuple[Bits, z3.BoolRef]
-"""A result, and when its type does not hold the mathematical one, or a divisor is none."""
+"""A result, and the condition under which its type does not hold the mathematical result, or a
+divisor is 0."""
 
 
 def constant(operation: ReadOperation) -> Bits | None:

@@ -8,7 +8,8 @@ Every process must make the same buffer, so these conversions are part of the co
 - anything to floats rounds to nearest even and overflows to infinity. In the fp8 types, finite
   values saturate instead, as in CUDA's `satfinite` conversions.
 
-It is the same on every device, so that missing writes look the same everywhere.
+Memory that nothing has written yet holds the poison: bytes that kernels rarely intend. The poison
+is the same on every device, so that missing writes look the same everywhere.
 """
 
 from collections.abc import Mapping

@@ -1,12 +1,11 @@
 """The initial contents of a buffer for each kind of initialiser, the same on every machine.
 
-Random kinds call `uniform`, `normal` or `integers` of
+The elements of random kinds equal one call of `uniform`, `normal` or `integers` of
 `numpy.random.Generator(numpy.random.Philox(seed))` in float64 or 64-bit integers, then cast. Anyone
 can reproduce these numbers with NumPy.
 
-The elements equal one call of `numpy.random.Generator(numpy.random.Philox(seed))` in float64 or
-64-bit integers, then cast. `uniform` takes one draw for each element, so a thread can start at any
-element; a comment below explains how threads share `normal` and `integers`.
+Several threads draw the elements of a large buffer. `uniform` takes one draw for each element, so a
+thread can start at any element; a comment below explains how threads share `normal` and `integers`.
 """
 
 from __future__ import annotations

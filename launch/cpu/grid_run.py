@@ -7,9 +7,10 @@ outputs and their order equal those of programs that run one by one.
 If a search for races has no time for all programs, it checks only the suspected ones. This is
 valid because a GPU runs programs in any order, so that these may come first.
 
-NumPy creates an array for every operation. By default, glibc returns arrays of this size at once,
-and the system must map and clear the pages of each new one: three times the work of the operation.
-Only for a process that runs one launch and ends.
+NumPy creates an array for every operation. By default, glibc returns the memory of arrays from
+128 KiB on to the system when they are freed, and the system must map and clear the pages of each
+new one: three times the work of the operation. So this process keeps the memory of freed arrays,
+which is right only because it runs one launch and ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Makes a run form callable: compiles its text with the functions that it uses.
 
-Only loops without a number wait (`scf.while`); a function that has or calls one becomes a
-generator. The text is the compiler's own, never the user's.
+Where programs wait for each other, they take turns. Only loops without a number wait (`scf.while`):
+a function that has or calls such a loop becomes a generator, which yields in it. The text is the
+compiler's own, never the user's.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 It executes no user Python; the IR is data. Its times mean nothing for a GPU.
 
-The first run has zeros there. Only kernels run again whose undefined lanes may reach more than
-accesses under the same mask, and that had such lanes.
+A lane of a masked load without an `other` has no value. The first run has a zero in each such
+lane. A kernel runs again with other values there, if it had such lanes and they may reach more than
+accesses under the same mask: whatever differs depends on them.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ _FEW_LANES = 8
 """With fewer undefined lanes, each of them gets each value, in separate runs."""
 _SHARE = 0.25
 """The share of the time limit that the first run may have taken."""
+_MORE = 4
+"""The accesses and rounds that a second run may have, relative to the first run's."""
 _FILLED = {"-inf": "float('-inf')", "inf": "float('inf')"}
 _NEUTRAL = {
     "tl.max": "-inf", "tl.argmax": "-inf", "tl.min": "inf", "tl.argmin": "inf", "tl.prod": "1.0",
@@ -156,10 +159,6 @@ def _load_words(source: UndefinedSource, lane: UndefinedLane) -> str:
 
 def _shown(lane: Sequence[int]) -> str:
     return str(lane[0]) if len(lane) == 1 else str(list(lane))
-
-
-_MORE = 4
-"""The accesses and rounds that a second run may have, relative to the first run's."""
 
 
 def run(order: RunOrder, body: bytes, send: Send) -> RunReport:

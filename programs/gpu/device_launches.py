@@ -2,8 +2,8 @@
 
 Each launch uses the tensors' current addresses, and keeps none. Only program launchers import this.
 
-Their contents at load time are kept on the host, and compared with those at the end. Only program
-launchers import this.
+Runs may change the global variables of a kernel's module. The variables' contents at load time are
+kept on the host, and compared with those at the end.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 An autotuned launch is recorded with every configuration that Triton would benchmark.
 
-Tensors become their numbers. A kernel becomes its name, with its file and line.
+On the tape, tensors are their numbers, and a kernel is its name, with its file and line.
 """
 
 import linecache

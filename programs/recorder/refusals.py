@@ -63,7 +63,7 @@ class UserLines:
         return None
 
     def at(self, frame: FrameType) -> UserLine | None:
-        """Return the line that `frame` runs, None if it is none of the user's."""
+        """Return the line that `frame` runs, None if it is not the user's."""
         path = frame.f_code.co_filename
         return (named(path), frame.f_lineno) if path in self._paths else None
 

@@ -2,8 +2,8 @@
 
 The zygote needs `launch_children.TORCH_ENVIRONMENT`.
 
-It never imports a program, and runs none of its Python. Shapes are derived again, and memory is
-bounded, before anything runs. Outputs are sent at the end of each call, before the next call may
+A replay never imports a program, and runs none of its Python. Shapes are derived again, and memory
+is bounded, before anything runs. Outputs are sent at the end of each call, before the next call may
 change them.
 """
 

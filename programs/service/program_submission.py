@@ -1,8 +1,7 @@
 """Turns a program request into a job and queues it.
 
-Nothing here parses, compiles or runs the posted source.
-
-That is the Triton that records it, the device, and the lane. Nothing here reads a source.
+The request is checked by its JSON alone: nothing here parses, compiles or runs the posted source.
+`choose_runner` chooses the Triton that records the program, the device that runs it, and the lane.
 """
 
 import hashlib

@@ -277,7 +277,7 @@ class ProgramConsumers:
             await children.recorder.close()  # it starts again with the first program
 
     async def _do(self, attempt: Attempt[ProgramJob], gpu: ProgramGpu | None = None) -> None:
-        """Run a program on `gpu`; None: on the CPU device."""
+        """Run a program on `gpu`, or on the CPU device if that is None."""
         assert self._children is not None
         context, children = self._context, self._context.children
         doing = ProgramContext(

@@ -1,4 +1,4 @@
-"""Puts what the re-checks saw into a prover's report: a proof that one contradicts is none."""
+"""Puts what the re-checks saw into a prover's report: a contradicted proof does not count."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +115,7 @@ def _answer(
 
 
 def reason_of(broken: Contradiction) -> str:
-    """Return why a contradicted proof is none, with the sizes that show it."""
+    """Return why a contradicted proof does not count, with the sizes that show it."""
     sizes = list(broken.seen.sizes.items())
     shown = ", ".join(f"{name} = {value:,}" for name, value in sizes[:_MAX_SIZES_SHOWN])
     more = ", ..." if len(sizes) > _MAX_SIZES_SHOWN else ""

@@ -1,7 +1,8 @@
 """Reading a request's body: bounded while it streams, and JSON or a problem.
 
 An empty object takes three bytes on the wire and seventy in memory, so the cost of parsing a body
-does not follow from its length.
+does not follow from its length. So the values, names and containers of JSON are counted in its
+bytes, within limits, before any of it is parsed.
 """
 
 import json

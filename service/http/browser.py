@@ -112,7 +112,7 @@ def refused_frame() -> Response:
 
 @lru_cache(maxsize=256)
 def name_of(authority: bytes) -> str:
-    """Return the name in `name:port`, in lower case; "" for what is none."""
+    """Return the name in `name:port`, in lower case; "" if it has another form."""
     text = authority.decode("latin-1").lower()
     name, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):

@@ -95,7 +95,7 @@ def _check_target(url: bytes, headers: Headers) -> None:
 
 
 def _check_transfer_coding(headers: Headers) -> None:
-    """Raise Refused for a body that is coded in another way, too."""
+    """Raise Refused for a body with a transfer coding other than `chunked`."""
     for name, value in headers:
         if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
             coding = value[:255].decode("latin-1")

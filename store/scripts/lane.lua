@@ -48,7 +48,7 @@ end
 
 -- Interests keep a job alive: the standing one of a caller who asked for it, that of a batch, and one of
 -- every request that waits for it now. Each is kept as "<timeout in ms> <end in ms, or 0> <caller>"; a
--- request that its service forgot is none any more after its end. The longest timeout counts.
+-- request that its service forgot does not count after its end. The longest timeout counts.
 local function note_interest(id, interest, timeout_ms, until_ms, caller)
   redis.call("HSET", K.INTERESTS .. id, interest, timeout_ms .. " " .. until_ms .. " " .. caller)
   local longest = tonumber(redis.call("HGET", K.JOB .. id, "timeout_ms") or "0")

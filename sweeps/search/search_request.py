@@ -52,7 +52,8 @@ def read_search(
 ) -> SearchRequest | None:
     """Return the search at pointer `at` of a sweep of `kind` (compilations or launches).
 
-    Raises RequestRejected for one that is none, and for any on what has not one time a variant.
+    Raises RequestRejected for an invalid search, and for any search of a sweep whose variants do
+    not have one time each.
     """
     if raw is None:
         return None

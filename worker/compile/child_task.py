@@ -1,6 +1,6 @@
 """Runs each task of a compilation in its own child, checks the report and names failures.
 
-Autotuning posts one source many times, so recent reports are cached.
+Autotuning posts one source many times, so recent reports on parsed sources are cached.
 """
 
 import logging

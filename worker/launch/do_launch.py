@@ -3,8 +3,10 @@
 Runs in the worker parent. Each step that a user's code can touch happens in a child; this
 only moves what they report from one to the next, and judges.
 
-Tuning runs each configuration on the caller's own tensors, and a GPU may choose any of them. So the
-launch runs once more on the memory that it left, and other configurations of its kernel run too.
+A kernel with an autotuner needs more than one run, even on the CPU device, which does not tune: on
+a GPU, Triton's autotuner runs each configuration on the caller's own tensors, and may choose any of
+them. So `TunedLaunch` runs a launch that passed once more on the memory that it left, and then
+other configurations of its kernel.
 """
 
 import logging

@@ -1,7 +1,4 @@
-"""Advice for front-end errors: one line for each common mistake.
-
-Python that kernels cannot contain, by syntax node: its name, and what to write instead.
-"""
+"""Advice for front-end errors: one line for each common mistake."""
 
 import ast
 import inspect
@@ -47,6 +44,7 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
         "Strings are for tl.static_print and tl.device_print only.",
     ),
 }
+"""Python that kernels cannot contain, by syntax node: its name, and what to write instead."""
 
 
 def hint(context: RaisedContext) -> str | None:

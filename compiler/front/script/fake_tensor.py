@@ -75,7 +75,7 @@ class Storage:
     nbytes: int
 
     def size(self) -> int:
-        """Return the bytes."""
+        """Return the size in bytes."""
         return self.nbytes
 
     def data_ptr(self) -> int:

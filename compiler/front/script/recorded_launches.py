@@ -162,7 +162,7 @@ def _sendable(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _benchmarks_called_once() -> Iterator[None]:
-    """Have `triton.testing.do_bench` call its function once, and reports of it do nothing."""
+    """Have `do_bench` of `triton.testing` call its function once, and `Mark.run` do nothing."""
     originals = triton.testing.do_bench, triton.testing.Mark.run
 
     def called(function: Callable[[], object], *_: Any, **named: Any) -> Any:

@@ -1,7 +1,7 @@
 """Blocks of a function that programs reach differently: each runs once, for those that get there.
 
-Their order is one in which each comes after all that lead to it. Where a branch goes back there
-is none: then programs run one by one, and blocks are steps as in the other form.
+Their order is one in which each comes after all that lead to it. Where a branch goes back, there
+is no such order: then programs run one by one, and blocks are steps as in the other form.
 """
 
 from collections.abc import Mapping, Sequence

@@ -45,7 +45,7 @@ def _fourier(given: Arguments, tensors: Tensors) -> None:
     dims = given.integers(1, "dim")
     _need(all(-rank <= dim < rank for dim in dims), f"its dim {list(dims)} is not below {rank}")
     _need(len({dim % max(rank, 1) for dim in dims}) == len(dims), "its dim names one twice")
-    _need(given.integer(2, "normalization") in (0, 1, 2), "its normalization is none")
+    _need(given.integer(2, "normalization") in (0, 1, 2), "its normalization is unknown")
     if name_of(given.op) == "_fft_c2c":
         return
     shape = _tensor(given, 0, tensors).shape
@@ -166,7 +166,7 @@ def _weight_norm(given: Arguments, tensors: Tensors) -> None:
     weight = _tensor(given, 1 if is_gradient else 0, tensors)
     norms = [_tensor(given, at, tensors) for at in ((2, 3) if is_gradient else (1,))]
     dim, rank = given.integer(4 if is_gradient else 2, "dim", 0), len(weight.shape)
-    _need(rank > 0 and dim in (0, rank - 1) and 0 not in weight.shape, "its dim is none it has")
+    _need(rank > 0 and dim in (0, rank - 1) and 0 not in weight.shape, "its dim is unusable")
     expected = tuple([size if at == dim else 1 for at, size in enumerate(weight.shape)])
     _need(all(one.shape == expected for one in norms), f"its norms are not of shape {expected}")
     dense = all(one.strides[dim] == 1 or one.shape[dim] == 1 for one in norms)
@@ -209,7 +209,10 @@ def _recurrent(given: Arguments, tensors: Tensors) -> None:
     _need(len(states) == (2 if name == "lstm" else 1), "it has another number of states")
     _need(all(len(one.shape) == 3 for one in (data, *states)), "input and states need three sizes")
     everything = {one.dtype for one in (data, *states, *weights)}
-    _need(len(everything) == 1 and everything <= _FLOATS, "its element types differ, or are none")
+    _need(
+        len(everything) == 1 and everything <= _FLOATS,
+        "its element types differ, or are not floats",
+    )
     directions = layers * (2 if two_ways else 1)
     batch = data.shape[0 if batch_first else 1]
     _need(all(one.shape[:2] == (directions, batch) for one in states), "a state has another shape")
@@ -245,7 +248,7 @@ _RESIZING = (
 def _scales(given: Arguments, _tensors: Tensors) -> None:
     """Check scales: torch divides by them and rounds to an index, however large that is."""
     scales = [one for value in given.op.args[2:] for one in _numbers(value)]
-    _need(all(_MIN_SCALE <= one <= 1 / _MIN_SCALE for one in scales), "its scale is none")
+    _need(all(_MIN_SCALE <= one <= 1 / _MIN_SCALE for one in scales), "its scale is out of range")
 
 
 def _numbers(value: Value) -> list[float]:

@@ -113,7 +113,7 @@ def _reason(name: str) -> str:
 
 
 def _count(text: str) -> int:
-    """Return a whole number, 0 for what is none."""
+    """Return the whole number in a text, 0 for any other text."""
     digits = text.replace(",", "").partition(".")[0]
     if not digits.isascii() or not digits.isdigit() or len(digits) > 16:
         return 0

@@ -148,7 +148,7 @@ def _report(
 
 
 def _remarks(launch: Launch, members: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the CPU device did not do: check for races, if unasked, and time."""
+    """Yield what the CPU device did not do: time, and check for races unless it was asked to."""
     if not (launch.device or {}).get("interpreter"):
         return
     if members.get("timing") is not None:
