@@ -1,7 +1,8 @@
 # Runs in: service, worker
 """Programs: PyTorch host code that launches kernels, recorded as a tape, replayed and judged.
 
-Start here. The path of a program, from POST to verdict:
+To learn how a program is recorded and judged, read the files of steps 2 to 5, then 8 and 10. The
+path of a program, from POST to verdict:
 
 1. `service/program_submission.py` checks the request and queues a `ProgramJob`.
 2. `worker/do_program.py` does the claimed job: its cases and trials; `_Case` calls the steps 3 to
@@ -21,8 +22,7 @@ Start here. The path of a program, from POST to verdict:
    could not foresee.
 10. `worker/program_outcome.py` turns the outcomes of all cases into the record and the receipt.
 
-`program_request.py` is the posted body, `program_record.py` the answer. To learn how a program is
-recorded and judged, read the files of the steps 2 to 5, then 8 and 10.
+`program_request.py` is the posted body, `program_record.py` the answer.
 
 `service/` has the routes, `worker/` the job handlers, `gpu/` the launcher's side of a GPU replay.
 `recorder/` is the only folder that runs user code. `recorder/`, `replay/` and `gpu/` import torch,
