@@ -1,5 +1,6 @@
 """The tool that proves a kernel's accesses for all sizes."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +16,11 @@ from service.http.inner_request import ask_itself
 
 PROOFS = "/v1/proofs"
 _CHECKS = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
+_BITS = {
+    "agrees": "agree with",
+    "timeout": "reached the limit of their effort for",
+    "not_modelled": "do not model",
+}
 _MAX_SHOWN = 12
 
 
@@ -87,12 +93,19 @@ def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
     if not seen:
         return ""
     least = min(item["runs"] for item in seen)
-    agreeing = sum(item["bits"] == "agrees" for item in seen)
     unseen = sum(not item["runs"] and item["bits"] != "agrees" for item in seen)
     gap = f"; {unseen} of {len(seen)} proofs were not re-checked" if unseen else ""
-    return (
-        f"re-checked: at least {least} runs reached each proved access, "
-        f"bit-vectors agree with {agreeing} of {len(seen)} proofs{gap}"
+    runs = f"at least {least} runs agree with each proof" if least else "no run tried some proofs"
+    return f"re-checked: {runs}; bit-vectors {_by_bits([item['bits'] for item in seen])}{gap}"
+
+
+def _by_bits(outcomes: list[str]) -> str:
+    """Return the number of proofs by what bit-vectors did: to reach a limit is not to disagree."""
+    counts = Counter(outcomes)
+    return ", ".join(
+        f"{verb} {counts[outcome]} of {len(outcomes)} proofs"
+        for outcome, verb in _BITS.items()
+        if counts[outcome]
     )
 
 

@@ -4,6 +4,7 @@ Parsing is lenient, so that newer services work; unknown members stay in `raw`.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -22,6 +23,11 @@ _MAX_RUNS = 12
 """Runs of equal values of a buffer that are shown."""
 _TITLES = {"bounds": "in bounds", "overflow": "32-bit overflow", "race": "no race"}
 _OF_A_PAIR = "store the same"
+_BITS = {
+    "agrees": "agree with",
+    "timeout": "reached the limit of their effort for",
+    "not_modelled": "do not model",
+}
 
 
 def _held(witness: Mapping[str, Any]) -> Iterator[str]:
@@ -38,6 +44,18 @@ def _held(witness: Mapping[str, Any]) -> Iterator[str]:
 def _is_of_all(statement: str) -> bool:
     """Return whether nearly all proofs rest on a statement: a report has these once, at its end."""
     return statement.startswith(_LIMITS) or statement.endswith(_EXTENT)
+
+
+def _by_bits(outcomes: Sequence[str | None]) -> str:
+    """Return what bit-vectors did with the proofs: to reach a limit is not to disagree."""
+    counts = Counter(outcomes)
+    if counts["agrees"] == len(outcomes):
+        return "agree"
+    return ", ".join(
+        f"{verb} {counts[outcome]} of {len(outcomes)} proofs"
+        for outcome, verb in _BITS.items()
+        if counts[outcome]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +213,7 @@ class Proof:
             return ""
         runs = sorted(int(item.get("runs") or 0) for item in seen)
         spread = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
-        agreeing = sum(item.get("bits") == "agrees" for item in seen)
-        share = "" if agreeing == len(seen) else f" with {agreeing} of {len(seen)} proofs"
-        return f"{spread} runs, bit-vectors agree{share}"
+        return f"{spread} runs, bit-vectors {_by_bits([item.get('bits') for item in seen])}"
 
     def render(self, name: str = POSTED_SOURCE) -> str:
         """Return the answers as lines; `name` is the file's."""

@@ -1,0 +1,35 @@
+"""The tool `prove` counts re-checks that did not finish."""
+
+from typing import Any
+
+from adapters.mcp.prove_tool import _rechecked
+
+
+def accesses(*seen: tuple[int, str]) -> list[dict[str, Any]]:
+    nothing = dict.fromkeys(("bounds", "overflow", "race"))
+    return [
+        nothing | {"bounds": {"rechecked": {"runs": runs, "bits": bits}}} for runs, bits in seen
+    ]
+
+
+def test_bit_vectors_that_reached_a_limit_do_not_disagree() -> None:
+    assert _rechecked(accesses((60, "timeout"), (72, "timeout"))) == (
+        "re-checked: at least 60 runs agree with each proof; bit-vectors reached the limit of "
+        "their effort for 2 of 2 proofs"
+    )
+
+
+def test_each_outcome_of_bit_vectors_is_counted() -> None:
+    text = _rechecked(accesses((60, "agrees"), (60, "timeout"), (60, "not_modelled")))
+
+    assert text.endswith(
+        "; bit-vectors agree with 1 of 3 proofs, reached the limit of their effort for 1 of 3 "
+        "proofs, do not model 1 of 3 proofs"
+    )
+
+
+def test_a_proof_that_nothing_re_checked_is_counted() -> None:
+    assert _rechecked(accesses((0, "timeout"), (0, "agrees"))) == (
+        "re-checked: no run tried some proofs; bit-vectors agree with 1 of 2 proofs, reached the "
+        "limit of their effort for 1 of 2 proofs; 1 of 2 proofs were not re-checked"
+    )
