@@ -116,9 +116,8 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
     """
     made_by = operation.operands[0].made_by
     if made_by is None or made_by.name != "tt.make_tensor_descriptor":
-        raise Unsupported(
-            "a tensor descriptor that the host made, or that a loop carries", line_of(operation)
-        )
+        what = "a tensor descriptor that the host made, or that a loop changes"
+        raise Unsupported(what, line_of(operation))
     base, *rest = made_by.operands
     sizes, strides = rest[: len(rest) // 2], rest[len(rest) // 2 :]
     inside: list[Formula] = []

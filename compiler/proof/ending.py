@@ -16,14 +16,14 @@ _STOPPING = ("tt.assert", "cf.assert", "llvm.intr.assume")
 
 
 class MayNotEnd(Exception):
-    """A program may not reach its end; the message names the place."""
+    """A program might never reach its end; the message names the place."""
 
 
 def refuse_while_loops(prover: Prover) -> None:
     """Raise MayNotEnd for a loop whose number of turns nothing bounds."""
     for operation in prover.evaluator.structure.paths:
         if operation.name == "scf.while":
-            raise MayNotEnd(f"the while loop at line {line_of(operation)} may not end")
+            raise MayNotEnd(f"the while loop at line {line_of(operation)} might never end")
 
 
 def ends(prover: Prover) -> Statements:
@@ -44,7 +44,7 @@ def _of_loop(prover: Prover, operation: Operation) -> Statements:
     for check in sorted(prover.evaluator.loops.of(operation).checks, key=str):
         found = prover.check(check, None)
         if found.verdict != "proved":
-            raise MayNotEnd(f"the loop at line {line_of(operation)} may not end")
+            raise MayNotEnd(f"the loop at line {line_of(operation)} might never end")
         under |= found.under
     return under
 
@@ -60,7 +60,9 @@ def _of_condition(prover: Prover, operation: Operation) -> Statements:
     found = [prover.check(check, None) for check in checks]
     if under is None or any(one.verdict != "proved" for one in found):
         what = operation.name.rpartition(".")[2]
-        raise MayNotEnd(f"what the {what} at line {line_of(operation)} demands may not hold")
+        raise MayNotEnd(
+            f"what the {what} at line {line_of(operation)} demands is not shown to hold"
+        )
     for one in found:
         under |= one.under
     return under

@@ -214,7 +214,7 @@ class _TreeReader:
                 words = words.removeprefix("dense<").rstrip(">")
                 if words.startswith(("[", '"')):
                     raise NotComparable(
-                        f"a constant of several values at line {line_of(operation)}"
+                        f"cannot read a constant of several values at line {line_of(operation)}"
                     )
                 return ("constant", element_of(value.type), words)
             case "tt.splat":  # tt.splat %scale : f32 -> tensor<64xf32>
@@ -223,7 +223,9 @@ class _TreeReader:
 
     def _computed(self, operation: Operation, value: Value, at: Indices) -> Tree:
         if not _is_elementwise(operation):
-            raise NotComparable(f"{operation.name} in a stored value at line {line_of(operation)}")
+            raise NotComparable(
+                f"cannot read {operation.name} in a stored value at line {line_of(operation)}"
+            )
         parts = [self.tree(one, at if shape_of(one.type) else ()) for one in operation.operands]
         fusion = self.fusions.of(operation)
         if fusion.is_moved:
@@ -240,10 +242,10 @@ class _TreeReader:
     def _argument(self, value: Value) -> Tree:
         owner = self.prover.evaluator.structure.owners[value]
         if owner.kind != "function":
-            raise NotComparable("a stored value that a loop carries")
+            raise NotComparable("cannot read a stored value that a loop carries")
         path = value.path or value.name
         if not path:
-            raise NotComparable("an argument without a name in a stored value")
+            raise NotComparable("cannot read an argument without a name in a stored value")
         return ("argument", path, value.type)
 
     def _load(self, operation: Operation, value: Value, at: Indices) -> Tree:
@@ -252,7 +254,9 @@ class _TreeReader:
         pointer = evaluator.pointer(address, at if shape_of(address.type) else ())
         [case, *others] = pointer.cases
         if others or not isinstance(case.base, str):
-            raise NotComparable(f"a load of several arguments at line {line_of(operation)}")
+            raise NotComparable(
+                f"cannot read a load of several arguments at line {line_of(operation)}"
+            )
         if case.base == self.base:
             raise NotComparable(f"{self.base} is loaded and stored")
         mask, _ = masked_operands(operation)

@@ -33,10 +33,11 @@ class ProofLimitReached(Exception):
 
 
 class Unsupported(Exception):
-    """An operation that is not modelled; it is refused by its name, and never guessed."""
+    """Something that the prover cannot read: it is refused by its name, and never guessed."""
 
     def __init__(self, what: str, line: int | None = None, file: str | None = None) -> None:
-        super().__init__(what if line is None else f"line {line}: {what}")
-        self.what = what
+        """Make the message from `what`, a noun with all that describes it."""
+        self.what = f"cannot read {what}"
+        super().__init__(self.what if line is None else f"line {line}: {self.what}")
         self.line = line
         self.file = file

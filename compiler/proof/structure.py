@@ -107,12 +107,12 @@ def structure_of(module: Operation) -> Structure:
 
 def _refuse_unmodelled(operation: Operation) -> None:
     if operation.name == "tt.call":
-        raise Unsupported("tt.call: a function that is not inlined", line_of(operation))
+        raise Unsupported("tt.call: the function is not inlined", line_of(operation))
     if operation.name in _FOREIGN and operation.attributes.get("pure") != "true":
         what = f"{operation.name} that may access memory: it is not marked pure"
         raise Unsupported(what, line_of(operation))
     if operation.successors and operation.name not in _BRANCHES:
-        raise Unsupported(f"{operation.name}, which is not modelled,", line_of(operation))
+        raise Unsupported(f"{operation.name}, which is not modelled", line_of(operation))
     if not _is_known(operation):
         what = f"{operation.name}, which may access memory in ways that are not modelled"
         raise Unsupported(what, line_of(operation))
@@ -131,12 +131,12 @@ def _kernel_of(module: Operation) -> Operation:
     functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
     kernels = [one for one in functions if one.regions]
     if not kernels:
-        raise Unsupported("the module has no kernel")
+        raise Unsupported("a module without a kernel")
     if len(kernels) > 1:
-        raise Unsupported("tt.call: a function that is not inlined", line_of(kernels[1]))
+        raise Unsupported("tt.call: the function is not inlined", line_of(kernels[1]))
     names = [one.name for one in kernels[0].regions[0][0].arguments if one.name]
     if len(set(names)) < len(names):
-        raise Unsupported("two arguments of one name")
+        raise Unsupported("two arguments with the same name")
     return kernels[0]
 
 
