@@ -172,7 +172,7 @@ class InspectedKernel(BaseModel):
     heuristics: list[str]
     calls: list[str]
     gluon: bool
-    """True if `language` is gluon."""
+    """True if `language` is gluon, for clients from before there was a `language`."""
     language: PythonLanguage = "triton"
     launched: bool = False
     launched_line: int | None = None
