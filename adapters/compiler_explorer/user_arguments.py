@@ -93,7 +93,7 @@ def _take(read: UserArguments, flag: str, word: str, took: bool) -> UserArgument
     if not flag:
         raise ArgumentsRefused(f"{word[:100]!r} is not a flag; write {USAGE}")
     if took and flag in _SINGLE:
-        raise ArgumentsRefused(f"{word[:100]!r} follows the value of {flag}, which takes one")
+        raise ArgumentsRefused(f"{word[:100]!r} is a second value of {flag}, which takes only one")
     return _FLAGS[flag](read, word)
 
 

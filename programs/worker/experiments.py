@@ -358,9 +358,9 @@ async def prepared_work(trials: ProgramTrials) -> list[ProgramFlag]:
     most = tape.ops[max(times, key=lambda index: times[index])]
     assert isinstance(most, AtenOp)
     message = (
-        f"outputs depend on what torch computes before the call, beyond what the reference does "
-        f"there: {share:.0%} of the CPU time of the reference's call, most of it by "
-        f"{name_of(most)} here"
+        "Outputs depend on what torch computes before the call, beyond what the reference does "
+        f"there. This takes {share:.0%} of the CPU time of the reference's call, most of it by "
+        f"{name_of(most)} here."
     )
     return [_flag(message, most.place, "prepared_work")]
 

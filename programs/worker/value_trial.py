@@ -102,9 +102,10 @@ def _insensitive(one: InsensitiveOutput, trials: ProgramTrials) -> ProgramFlag:
     path = _paths(trials.passed.reference.tape)[one.position]
     given = _tolerances(trials)[one.position]
     message = (
-        f"Output {path} tells little: {one.what} matches the expected values within the tolerance "
-        f"(rtol {given.rtol:g}, atol {given.atol:g}); the largest difference is "
-        f"{one.difference:.3g}. Choose other inputs, a smaller tolerance, or `atol_scale: rms`."
+        f"Output {path} hardly tells right programs from wrong ones: {one.what} matches the "
+        f"expected values within the tolerance (rtol {given.rtol:g}, atol {given.atol:g}); the "
+        f"largest difference is {one.difference:.3g}. Choose other inputs, a smaller "
+        "tolerance, or `atol_scale: rms`."
     )
     return ProgramFlag(kind="insensitive_output", message=message)
 

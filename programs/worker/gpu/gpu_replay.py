@@ -73,7 +73,7 @@ class ProgramGpu:
     def target(self) -> str:
         """The target of its kernels. Raises DeviceCordoned before its launcher started."""
         if self.facts is None:
-            raise DeviceCordoned("no launcher of it has started")
+            raise DeviceCordoned("none of its launchers has started")
         return self.facts.target
 
     @property

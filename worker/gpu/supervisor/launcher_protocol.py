@@ -120,7 +120,7 @@ class LauncherProtocol:
         """Take the next frame. Raises FrameError when it breaks the protocol."""
         header = received.frame.header
         if received.frame.nonce != self._nonce or self.last is not None:
-            raise frame.FrameError("a frame of no job of this launcher")
+            raise frame.FrameError("a frame that does not belong to the launcher's job")
         self._left_bytes -= len(received.body)
         self._left_frames -= 1
         if self._left_bytes < 0 or self._left_frames < 0:
