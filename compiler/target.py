@@ -34,6 +34,8 @@ class Backend:
     """Its attribute of `torch.version`, for user code that asks."""
     instruction_set: str
     """Compiler Explorer's name of its assembly."""
+    symbol_pattern: str
+    """A regular expression (ASCII) for the names of kernels in its assembly."""
     has_tensor_memory: bool
     has_pointer_ranges: bool
     """Triton's JIT gives it a hint for buffers of at most 2 GiB."""
@@ -95,9 +97,11 @@ BACKENDS: Final = {
     backend.name: backend
     for backend in (
         Backend(name="cuda", arch_pattern="[0-9]{2,3}", vendor="nvidia", torch_version="13.0",
-                instruction_set="ptx", has_tensor_memory=True, has_pointer_ranges=False),
+                instruction_set="ptx", symbol_pattern=r"[A-Za-z][\w$]*|_[\w$]+",
+                has_tensor_memory=True, has_pointer_ranges=False),
         Backend(name="hip", arch_pattern="gfx[0-9a-f]{3,5}", vendor="amd", torch_version="7.0",
-                instruction_set="amdgpu", has_tensor_memory=False, has_pointer_ranges=True),
+                instruction_set="amdgpu", symbol_pattern=r"[A-Za-z_][\w.]*",
+                has_tensor_memory=False, has_pointer_ranges=True),
     )
 }  # fmt: skip
 

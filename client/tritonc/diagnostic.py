@@ -7,19 +7,21 @@ of sources complete with the caret line; no source is read here.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from tritonc.members import read_members
 
 # C0 except tab and newline, DEL, C1; direction and line separators; surrogates
-_POSTED_FILE = re.compile(rb'(//## File|inlined at) "(?:/kernel/)?user\.py", line')
+_POSTED_FILE = re.compile(rb'(//## File|inlined at) "(?:/kernel/)?(user\.(?:py|ttir|ttgir))", line')
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 POSTED_SOURCE = "user.py"  # the service's name for the posted source
 POSTED_REFERENCE = "reference.py"  # the service's name for the text of a reference
+POSTED_IR = ("user.ttir", "user.ttgir")  # the service's names for posted IR
+IR_SUFFIXES = frozenset({".ttir", ".ttgir", ".mlir"})
 _POSTED_LINE = re.compile(r"\buser\.(?:py|ttir|ttgir)(?=:\d)")
-_POSTED_NAMES = frozenset({POSTED_SOURCE, "user.ttir", "user.ttgir"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ class Diagnostic:
 
         `source_name` replaces the name of the posted source, so that editors find the file.
         """
-        message = _POSTED_LINE.sub(lambda _: source_name, self.message.rstrip())
+        names = posted_names(source_name)
+        message = _POSTED_LINE.sub(lambda at: names.get(at[0], at[0]), self.message.rstrip())
         lines = [f"{self._place(source_name)}: {self.severity}: {message}"]
         if self.excerpt:
             lines += [f"    {line}" for line in self.excerpt.rstrip("\n").split("\n")]
@@ -114,8 +117,18 @@ class Diagnostic:
     def _place(self, source_name: str) -> str:
         if self.file is None:
             return self.stage or "tritond"
-        name = source_name if self.file in _POSTED_NAMES else self.file
+        name = posted_names(source_name).get(self.file, self.file)
         return ":".join([name, *(str(n) for n in (self.line, self.column) if n is not None)])
+
+
+def posted_names(name: str) -> dict[str, str]:
+    """Return the user's `name` by the service's names of a posted file.
+
+    If `name` is a file of IR, `user.py` is not among them: its lines are those of the Python
+    source that the IR was made from.
+    """
+    is_ir = PurePath(name).suffix in IR_SUFFIXES
+    return dict.fromkeys(POSTED_IR if is_ir else (POSTED_SOURCE, *POSTED_IR), name)
 
 
 def render_all(diagnostics: Iterable[Diagnostic], source_name: str = POSTED_SOURCE) -> str:
@@ -127,7 +140,14 @@ def with_own_name(sass: bytes, name: str) -> bytes:
     """Return disassembly whose line comments name the user's file instead of the posted one."""
     if not name or not name.isprintable() or '"' in name:
         return sass
-    return _POSTED_FILE.sub(lambda at: at[1] + f' "{name}", line'.encode(), sass)
+    names = posted_names(name)
+
+    def renamed(comment: re.Match[bytes]) -> bytes:
+        if (own := names.get(comment[2].decode())) is None:
+            return comment[0]
+        return comment[1] + f' "{own}", line'.encode()
+
+    return _POSTED_FILE.sub(renamed, sass)
 
 
 def printable(text: str) -> str:

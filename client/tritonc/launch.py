@@ -9,7 +9,7 @@ from typing import Any
 
 from tritonc.compilation import UNFINISHED, Compilation, CompileFailed
 from tritonc.data_frames import data_frame
-from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE, Problem, printable
+from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE, Problem, posted_names, printable
 from tritonc.html_panes import cells_pane, framed, plain
 from tritonc.launch_run import GOOD, Finding, Output, Run, report_lines, run_members
 from tritonc.members import read_members
@@ -90,7 +90,7 @@ class Launch:
 
         The names replace those of the posted texts, so that editors find the files.
         """
-        names = {POSTED_SOURCE: source_name, POSTED_REFERENCE: reference_name}
+        names = {**posted_names(source_name), POSTED_REFERENCE: reference_name}
         lines = list(self._run_lines(names))
         if self.compilation is not None and self._is_compilation_to_report():
             lines.append(CompileFailed(self.compilation).render(source_name))

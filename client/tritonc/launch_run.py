@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tritonc.diagnostic import POSTED_SOURCE, Diagnostic, Problem, render_all
+from tritonc.diagnostic import POSTED_IR, POSTED_SOURCE, Diagnostic, Problem, render_all
 from tritonc.members import read_members
 
 GOOD = frozenset({"passed", "not_checked"})
@@ -124,7 +124,8 @@ def report_lines(run: Run, sources: Mapping[str, str], names: Mapping[str, str])
     `sources` are the posted texts by file, for excerpts; `names` map file names to the user's.
     """
     if messages := run.compiler_messages:
-        yield from render_all(messages, names.get(POSTED_SOURCE, POSTED_SOURCE)).splitlines()
+        own = names.get(POSTED_SOURCE) or names.get(POSTED_IR[0], POSTED_SOURCE)
+        yield from render_all(messages, own).splitlines()
     elif run.problem is not None:
         yield from _problem(str(run.problem), sources, names)
     for finding in run.findings:

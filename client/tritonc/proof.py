@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from tritonc.compilation import UNFINISHED
-from tritonc.diagnostic import POSTED_SOURCE, Problem
+from tritonc.diagnostic import POSTED_SOURCE, Problem, posted_names
 from tritonc.members import read_members
 from tritonc.service_errors import TritoncError
 
@@ -224,7 +224,7 @@ class Proof:
         why = str(self.problem) if self.problem is not None else self.reason
         yield f"proof for all sizes: {self.verdict or self.state}{f': {why}' if why else ''}"
         for access, check, answer in self.unproved():
-            file = name if access.file in (None, POSTED_SOURCE) else access.file
+            file = posted_names(name).get(access.file, access.file) if access.file else name
             place = f"{file}:{access.line}: {access.kind} of {access.argument}"
             yield f"  {place}: {_TITLES[check]}: {answer.on_one_line(check)}"
 
@@ -232,7 +232,7 @@ class Proof:
         if self.problem is not None:
             yield f"{self.problem.title}: {self.problem.detail}"
         for access in (item for item in self.accesses if item.answers):
-            file = name if access.file in (None, POSTED_SOURCE) else access.file
+            file = posted_names(name).get(access.file, access.file) if access.file else name
             yield f"{file}:{access.line}  {self._text_of(access)}"
             for check, answer in access.answers.items():
                 yield f"  {_TITLES[check]:15}  {answer.sentence(check)}"

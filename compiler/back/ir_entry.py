@@ -9,6 +9,7 @@ from keyword import iskeyword
 from typing import Any
 
 from compiler.diagnostic import Failure, diagnostic
+from compiler.target import BACKENDS
 from compiler.type_name import is_parameter_type
 
 HINTS = {"tt.divisibility": (16, "divisible_by_16"), "tt.pointer_range": (32, "pointer_range_32")}
@@ -59,11 +60,7 @@ def entry_of(module: Any, stage: str, text: str = "") -> IrEntry:
         )
         raise _failure("ambiguous_kernel", stage, message)
     if "\\" in names[0]:  # MLIR prints an escape, and finds no function of the name it printed
-        message = (
-            f"the kernel's name {functions[0][0][:200]} cannot be that of a kernel: name it with "
-            "ASCII letters, digits and underscores"
-        )
-        raise _failure("compile_error", stage, message)
+        raise _invalid_name(functions[0][0], stage)
     arguments = _split(functions[0][1])
     own = _own_names(text, functions[0][0], len(arguments))
     return IrEntry(
@@ -73,6 +70,24 @@ def entry_of(module: Any, stage: str, text: str = "") -> IrEntry:
             for index, (argument, name) in enumerate(zip(arguments, own, strict=True))
         ],
     )
+
+
+def check_symbol(name: str, backend: str, stage: str) -> None:
+    """Raise `Failure` (`compile_error`) for a name that a backend's assembly cannot have.
+
+    MLIR and LLVM accept such names; Triton's check, LLVM's or the assembler's fails late and does
+    not mention the name.
+    """
+    if not re.fullmatch(BACKENDS[backend].symbol_pattern, name, re.ASCII):
+        raise _invalid_name(name, stage)
+
+
+def _invalid_name(name: str, stage: str) -> Failure:
+    message = (
+        f"the kernel's name {name[:200]} cannot be that of a kernel: name it with ASCII letters, "
+        "digits and underscores"
+    )
+    return _failure("compile_error", stage, message)
 
 
 def _own_names(text: str, function: str, count: int) -> list[str]:

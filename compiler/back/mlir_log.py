@@ -61,6 +61,12 @@ _HINTS = (
         "Use smaller blocks, fewer num_stages or fewer warps.",
     ),
     (
+        r"type of return operand \d+ .* doesn't match function result type",
+        "TTIR that was taken before Triton's first passes fails like this: they inline calls and "
+        "drop code after a return. Have them run: set `canonicalize` in `ir` to true, or use "
+        "`tritonc compile --canonicalize`.",
+    ),
+    (
         r"value type matches ptr type",
         "The value is not of the pointer's type: convert it with .to(...). An accumulator that is "
         "given to tl.dot must have the dtype of the product, usually tl.float32.",

@@ -11,11 +11,12 @@ from typing import Any
 
 from compiler.back import contexts, ir_module, locations, mlir_log, tool_process, triton_api
 from compiler.back.back import lowered, spent_ms
-from compiler.back.ir_entry import entry_of
+from compiler.back.ir_entry import check_symbol, entry_of
 from compiler.diagnostic import KERNEL_FOLDER, Diagnostic, Failure, diagnostic
 from compiler.messages.orders import PostedOrder
 from compiler.messages.reports import PostedReport
 from compiler.messages.wire import Send
+from compiler.stages import BY_NAME
 
 _ALIAS_MISSING = "location alias was never defined"
 _VERIFIER = re.compile(r"'[\w.]+' op |\w+ has an invalid layout")
@@ -57,6 +58,9 @@ def lower_posted_ir(order: PostedOrder, body: bytes, send: Send) -> PostedReport
     started = perf_counter()
     parsed = _parsed(text, backend, language)
     entry = entry_of(parsed.module, language, parsed.text)
+    last = BY_NAME[order.stop_after or order.target.stages[-1]]
+    if last.syntax not in {"mlir", "llvm"}:
+        check_symbol(entry.name, order.target.backend, language)
     ir_module.check_lowerable(parsed.module, backend.target, language)
     parse_ms = spent_ms(started)
     send({"kind": "stage", "stage": order.stage, "ms": parse_ms}, parsed.text.encode())

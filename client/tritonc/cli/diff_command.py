@@ -31,7 +31,7 @@ from tritonc.cli.sweeping.sweep_space import axis_name
 from tritonc.cli.terminal import Say, Terminal, has_colour, table
 from tritonc.cli.upgrade_command import two_tritons
 from tritonc.compilation import Compilation
-from tritonc.diagnostic import POSTED_SOURCE, printable
+from tritonc.diagnostic import POSTED_SOURCE, posted_names, printable
 from tritonc.diff import Diff
 
 MAX_LINES = 20
@@ -199,8 +199,8 @@ def _request(path: str) -> tuple[PostedFile, dict[str, Any]]:
         raise ArgumentTypeError(f"{path}: `ir` must be an object with `language` and `text`")
     for name in ("source", "kernel"):
         request.pop(name, None)
-    further = {"canonicalize": ir["canonicalize"]} if "canonicalize" in ir else {}
-    return PostedFile(path, ir["text"], ir.get("language", "ttir")), request | further
+    language, canonicalize = ir.get("language", "ttir"), ir.get("canonicalize", False)
+    return PostedFile(path, ir["text"], language, canonicalize=canonicalize), request
 
 
 def _change(
@@ -274,7 +274,7 @@ def _place(row: Mapping[str, Any], names: Sequence[str]) -> str:
         return "no line"
     at: dict[str, list[str]] = {}  # line numbers by file
     for name, line in zip(names, (row["a_line"], row["b_line"]), strict=True):
-        lines = at.setdefault(name if row["file"] == POSTED_SOURCE else row["file"], [])
+        lines = at.setdefault(posted_names(name).get(row["file"], row["file"]), [])
         if line and str(line) not in lines:
             lines.append(str(line))
     return " -> ".join(f"{file}:{' -> '.join(lines)}" for file, lines in at.items() if lines)

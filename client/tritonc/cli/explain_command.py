@@ -112,7 +112,12 @@ def _of_key(args: Namespace, client: Client) -> tuple[PostedFile, dict[str, Any]
     name = args.recent.name_of(args.key) or POSTED_SOURCE
     ir = request.get("ir")
     if isinstance(ir, Mapping):
-        source = PostedFile(name, str(ir.get("text")), str(ir.get("language")))
+        source = PostedFile(
+            name,
+            str(ir.get("text")),
+            str(ir.get("language")),
+            canonicalize=ir.get("canonicalize") is True,
+        )
     else:
         files = request.get("files") or {}
         source = PostedFile(name, str(request.get("source")), None, None, files)

@@ -27,6 +27,8 @@ def add_kernel(parser: argparse.ArgumentParser) -> None:
     add("--option", **PAIRS, help="num_warps=4, num_stages=3, ...")
     add("--triton", metavar="VERSION", help="a Triton version that the service offers")
     add("--language", choices=["ttir", "ttgir"], help="of IR in FILE; default: by name or text")
+    text = "TTIR in FILE was taken before Triton's first passes (`--emit source`): run them, too"
+    add("--canonicalize", action="store_true", help=text)
     add_files(parser)
 
 

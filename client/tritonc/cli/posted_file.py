@@ -14,7 +14,7 @@ from tritonc._sync.client import Client
 from tritonc.cli.argument_syntax import launch_argument
 from tritonc.cli.streams import STANDARD, name_of, read, read_python
 from tritonc.cli.terminal import Say, Terminal
-from tritonc.diagnostic import Problem
+from tritonc.diagnostic import IR_SUFFIXES, Problem
 from tritonc.local_imports import local_imports
 from tritonc.packages.package import Package, needs_of
 from tritonc.service_errors import UnexpectedAnswer
@@ -28,7 +28,6 @@ from tritonc.signature_sources import (
     tuned,
 )
 
-IR_SUFFIXES = frozenset({".ttir", ".ttgir", ".mlir"})
 _TTGIR = re.compile(r'"ttg\.num-warps"|#ttg\.|^module attributes \{[^}\n]*ttg\.', re.MULTILINE)
 _IR = re.compile(r"(?:\s|//[^\n]*\n|#[\w.]+ = [^\n]*\n)*module\b[^\n]*\{")
 """The first line of IR after comments and aliases of attributes and locations."""
@@ -47,6 +46,8 @@ class PostedFile:
     language: str | None
     package: Package | None = None
     request_files: Mapping[str, str] = field(default_factory=dict)
+    canonicalize: bool = False
+    """Of TTIR: it was taken before Triton's first passes."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -67,7 +68,8 @@ class PostedFile:
     def members(self) -> dict[str, Any]:
         """The members of a compile request for this file."""
         if self.language:
-            return {"ir": {"language": self.language, "text": self.text}}
+            further = {"canonicalize": True} if self.canonicalize else {}
+            return {"ir": {"language": self.language, "text": self.text} | further}
         if self.package is not None:
             return {"source": self.text, **self.package.members}
         return {"source": self.text} | ({"files": dict(self.files)} if self.files else {})
@@ -102,7 +104,7 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
     by file. Raises OSError for unreadable files, and ArgumentTypeError for empty IR and for flags
     that do not apply to IR.
     """
-    language = getattr(args, "language", None)
+    language, canonicalize = getattr(args, "language", None), getattr(args, "canonicalize", False)
     if path == STANDARD and text is None:
         text = read_python(path)
     if language or (path == STANDARD and _IR.match(text or "")) or Path(path).suffix in IR_SUFFIXES:
@@ -112,7 +114,14 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
             raise ArgumentTypeError(message)
         if not text.strip():
             raise ArgumentTypeError(f"{name_of(path)} is empty")
-        return PostedFile(name_of(path), text, language or _language(path, text))
+        language = language or _language(path, text)
+        if canonicalize and language != "ttir":
+            message = f"--canonicalize: {name_of(path)} is {language.upper()}, not TTIR"
+            raise ArgumentTypeError(message)
+        return PostedFile(name_of(path), text, language, canonicalize=canonicalize)
+    if canonicalize:
+        message = f"--canonicalize: {name_of(path)} is Python, whose first passes always run"
+        raise ArgumentTypeError(message)
     text = read_python(path) if text is None else text
     named = {name: read_python(file) for name, file in args.file}
     sends = not args.no_local_imports

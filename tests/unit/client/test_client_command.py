@@ -163,6 +163,48 @@ def test_an_error_in_ir_names_the_users_own_file(
     tritond.will_answer(failure() | {"diagnostics": [wrong]})
     run(tritond, "compile", str(file), "--target", "h100")
     assert "add.ttir:4:2: error" in capsys.readouterr().err
+    wrong |= {"file": "user.py"}  # the source that the IR was made from
+    tritond.will_answer(failure() | {"diagnostics": [wrong]})
+    run(tritond, "compile", str(file), "--target", "h100")
+    assert "user.py:4:2: error" in capsys.readouterr().err
+
+
+def test_ir_taken_before_the_first_passes_is_posted_to_be_canonicalized(
+    tritond: FakeTritond, kernel: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "add.mlir"
+    file.write_text("module {\n}\n")
+    words = ("compile", "--target", "h100", "--canonicalize")
+    tritond.will_answer(compilation())
+    assert run(tritond, *words, str(file)) == 0
+    assert tritond.posted["ir"]["canonicalize"] is True
+    capsys.readouterr()
+    assert run(tritond, *words, kernel) == 2
+    assert "is Python, whose first passes always run" in capsys.readouterr().err
+    assert run(tritond, *words, str(file), "--language", "ttgir") == 2
+    assert "--canonicalize: add.mlir is TTGIR, not TTIR" in capsys.readouterr().err.replace(
+        f"{tmp_path}/", ""
+    )
+
+
+def test_a_module_without_a_kernel_is_no_mistake_of_a_flag(
+    tritond: FakeTritond, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "add.ttir"
+    file.write_text("module {}")
+    error = {"severity": "error", "stage": "ttir", "message": "the module has no kernel"}
+    problem = {"slug": "unknown_kernel", "detail": error["message"]}
+    tritond.will_answer(failure() | {"problem": problem, "diagnostics": [error]})
+    assert run(tritond, "compile", str(file), "--target", "h100") == 2
+    shown = capsys.readouterr().err
+    assert "ttir: error: the module has no kernel" in shown
+    assert "--kernel" not in shown
+
+
+def test_a_second_request_may_get_another_key(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(compilation("queued"))
+    tritond.will_answer(compilation(key="f" * 64))  # the service has a new toolchain by now
+    assert run(tritond, "compile", kernel, "--target", "h100") == 0
 
 
 def test_an_error_of_the_request_is_written_once(

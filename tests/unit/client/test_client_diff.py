@@ -269,6 +269,11 @@ def test_each_line_is_of_its_own_file() -> None:
     assert _place({**row, "a_line": None}, ("a.py", "b.py")) == "b.py:12"
     assert _place({**row, "file": "helpers.py", "b_line": 11}, ("a.py", "b.py")) == "helpers.py:11"
     assert _place({**row, "file": None}, ("a.py", "b.py")) == "no line"
+    # lines of the Python source that IR was made from are not lines of the IR
+    assert _place(row, ("a.ttir", "b.mlir")) == "user.py:11 -> 12"
+    assert _place(row, ("a.py", "b.ttir")) == "a.py:11 -> user.py:12"
+    ir = {**row, "file": "user.ttir"}
+    assert _place(ir, ("a.ttir", "b.ttir")) == "a.ttir:11 -> b.ttir:12"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,8 @@ class WantedCompilation:
         """Submit the compilation and return its state after at most `wait_s`."""
         how = {"target": self.target, "wait_s": wait_s, "check": False, **self.members}
         if self.source.language:
-            return client.compile_ir(self.source.text, language=self.source.language, **how)
+            ir = {**self.source.members["ir"], **how}
+            return client.compile_ir(ir.pop("text"), **ir)
         return client.compile(**self.source.members, **how)
 
     def with_more_modules(self) -> "WantedCompilation":
@@ -162,8 +163,10 @@ def compile_all(
                 if not made[index].finished and args.wait_s > 0:
                     say(f"compiling {item.source.name} for {item.target}: {made[index].state}")
                     left_s = max(0.0, deadline - time.monotonic())
-                    made[index] = _finished(item, made[index], client, left_s)
-                    going_on.remove(made[index].key)
+                    first = made[index]
+                    made[index] = _finished(item, first, client, left_s)
+                    # a new toolchain gives the second request another key
+                    going_on.remove(first.key)
             left = _asking(wanted, made, left, terminal if args.verbose else None)
             for index in left:
                 wanted[index] = wanted[index].with_more_modules()
@@ -226,7 +229,8 @@ def report(
         return "\n".join([text, *_share(item, compilation), *notes])
     words = flags_to_add(compilation, item.source, args, client)
     hint = f"hint: add {words}" if words else ""
-    flag = flag_line(compilation.problem, compilation.diagnostics)
+    is_ir = item.source.language is not None  # no flag changes its kernel
+    flag = "" if is_ir else flag_line(compilation.problem, compilation.diagnostics)
     is_placed = any(item.line for item in compilation.diagnostics)
     # an error of the request that is about no line is in the line of its flag
     reason = "" if flag and not is_placed else CompileFailed(compilation).render(item.source.name)

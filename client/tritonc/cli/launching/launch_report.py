@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tritonc.cli.terminal import TextTable, table
-from tritonc.diagnostic import POSTED_SOURCE
+from tritonc.diagnostic import posted_names
 from tritonc.launch import Launch
 from tritonc.launch_run import Output, Run
 
@@ -86,7 +86,7 @@ def _count(items: Any) -> int:
 
 def _place(access: Mapping[str, Any], source_name: str) -> str:
     file = access.get("file") or ""
-    return f"{source_name if file == POSTED_SOURCE else file}:{access.get('line') or ''}"
+    return f"{posted_names(source_name).get(file, file)}:{access.get('line') or ''}"
 
 
 def _lanes(access: Mapping[str, Any]) -> list[str]:

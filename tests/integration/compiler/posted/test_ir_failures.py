@@ -58,6 +58,58 @@ def test_a_module_without_a_public_function_is_refused_with_the_reason(
     assert "public tt.func" in failed["diagnostics"][0]["message"]
 
 
+NAMES = ('"keep-it"', "keep.it", "_", '"1k"', '"größe"')
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_no_assembly_has_is_refused_with_the_reason(post: Post, name: str) -> None:
+    body = ttir(KEEP_ONE.replace("@keep", f"@{name}"))
+
+    failed = post(body).json()
+
+    assert failed["problem"]["slug"] == "compile_error"
+    assert failed["problem"]["retryable"] is False
+    assert "ASCII letters, digits and underscores" in failed["diagnostics"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "how", [{"stop_after": "llir"}, {"target": "hip:gfx942"}], ids=["before PTX", "AMD"]
+)
+def test_a_name_is_refused_only_where_it_cannot_be_written(post: Post, how: dict[str, str]) -> None:
+    made = post(ttir(KEEP_ONE.replace("@keep", "@keep.it"), **how)).json()
+
+    assert made["state"] == "succeeded"
+
+
+CALLING = """module {
+  tt.func public @twice(%x: !tt.ptr<f32>) {
+    %i = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+    %s = tt.splat %x : !tt.ptr<f32> -> tensor<32x!tt.ptr<f32>>
+    %p = tt.addptr %s, %i : tensor<32x!tt.ptr<f32>>, tensor<32xi32>
+    %v = tt.load %p : tensor<32x!tt.ptr<f32>>
+    %w = tt.call @double(%v) : (tensor<32xf32>) -> tensor<32xf32>
+    tt.store %p, %w : tensor<32x!tt.ptr<f32>>
+    tt.return
+  }
+  tt.func private @double(%v: tensor<32xf32>) -> tensor<32xf32> attributes {noinline = false} {
+    %w = arith.addf %v, %v : tensor<32xf32>
+    tt.return %w : tensor<32xf32>
+  ^bb1:  // what Triton's front end leaves after a return
+    %p = ub.poison : tensor<32xf32>
+    tt.return %p : tensor<32xf32>
+  }
+}
+"""
+
+
+def test_a_call_before_the_first_passes_has_the_field_that_runs_them(post: Post) -> None:
+    failed = post(ttir(CALLING)).json()
+
+    assert failed["problem"]["slug"] == "lowering_failed"
+    assert "`canonicalize` in `ir`" in failed["diagnostics"][0]["hint"]
+    assert post(ttir(CALLING, canonicalize=True)).json()["state"] == "succeeded"
+
+
 def test_two_public_functions_are_ambiguous(post: Post) -> None:
     two = "module { tt.func public @f() { tt.return } tt.func public @g() { tt.return } }"
 
