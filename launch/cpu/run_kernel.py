@@ -59,6 +59,34 @@ _NEUTRAL = {
 """The `other` that leaves a reduction as it is, where it is not 0."""
 
 
+def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
+    """Run the kernel and report it with `run_and_report`.
+
+    Raises `Failure`: `needs_gpu` with the line that a CPU cannot run, `invalid_argument`,
+    `out_of_resources`, `check_timeout`.
+    """
+    until = races_until(order.limit_s)
+    text = part(body, order.ir).decode()
+    form = translated(order, text)
+    memory = OrderedMemory(order, body)
+
+    def grid_ran(how: RunOptions) -> KernelRun:
+        return run_grid(form, order, memory, replace(how, until=until))
+
+    def look_again(ran: KernelRun, took_s: float) -> list[Finding]:
+        if order.tuning is not None:
+            return tuning_findings(form, order, memory, ran)
+        return undefined_values(form, order, memory, ran, took_s)
+
+    try:
+        with redirect_stdout(BoundedOutput(sys.stdout)):
+            report = run_and_report(order, grid_ran, send, look_again)
+    except RecursionError:
+        what = "its functions call each other more deeply than Python allows"
+        raise needs_gpu(Untranslatable(what)) from None
+    return replace(report, causes=causes_of(order, text))
+
+
 def undefined_values(
     form: RunForm, order: RunOrder, memory: LaunchMemory, first: KernelRun, took_s: float
 ) -> list[Finding]:
@@ -159,34 +187,6 @@ def _load_words(source: UndefinedSource, lane: UndefinedLane) -> str:
 
 def _shown(lane: Sequence[int]) -> str:
     return str(lane[0]) if len(lane) == 1 else str(list(lane))
-
-
-def run(order: RunOrder, body: bytes, send: Send) -> RunReport:
-    """Run the kernel and report it with `run_and_report`.
-
-    Raises `Failure`: `needs_gpu` with the line that a CPU cannot run, `invalid_argument`,
-    `out_of_resources`, `check_timeout`.
-    """
-    until = races_until(order.limit_s)
-    text = part(body, order.ir).decode()
-    form = translated(order, text)
-    memory = OrderedMemory(order, body)
-
-    def grid_ran(how: RunOptions) -> KernelRun:
-        return run_grid(form, order, memory, replace(how, until=until))
-
-    def look_again(ran: KernelRun, took_s: float) -> list[Finding]:
-        if order.tuning is not None:
-            return tuning_findings(form, order, memory, ran)
-        return undefined_values(form, order, memory, ran, took_s)
-
-    try:
-        with redirect_stdout(BoundedOutput(sys.stdout)):
-            report = run_and_report(order, grid_ran, send, look_again)
-    except RecursionError:
-        what = "its functions call each other more deeply than Python allows"
-        raise needs_gpu(Untranslatable(what)) from None
-    return replace(report, causes=causes_of(order, text))
 
 
 def tuning_findings(
