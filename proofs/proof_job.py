@@ -43,7 +43,7 @@ class ProofJob(BaseModel):
     deadline_s: Annotated[float, Field(gt=0, le=MAX_DEADLINE_S)]
 
 
-def new_proof(job: ProofJob, state: Any, **said: Any) -> Proof:
+def new_proof(job: ProofJob, state: Any, **members: Any) -> Proof:
     """Return the record of `job` in `state`."""
     return Proof(
         id=job.id,
@@ -53,7 +53,7 @@ def new_proof(job: ProofJob, state: Any, **said: Any) -> Proof:
         is_inferred=job.is_inferred,
         compilation_key=job.compile_job.key,
         target=job.compile_job.target_name,
-        **{"kernel": job.compile_job.kernel, **said},
+        **{"kernel": job.compile_job.kernel, **members},
     )
 
 

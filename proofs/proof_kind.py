@@ -9,11 +9,18 @@ from proofs.proof_record import Proof, proof_url
 from proofs.proof_request import ProofRequest
 
 
-def _proof(one: Unhandled[ProofJob]) -> Proof:
-    if one.job is not None:
-        position = one.queue_position
-        return new_proof(one.job, one.state, queue_position=position, problem=one.problem)
-    return Proof(id=one.id, url=proof_url(one.id), state=one.state, problem=one.problem)
+def _proof(unhandled: Unhandled[ProofJob]) -> Proof:
+    if unhandled.job is not None:
+        position = unhandled.queue_position
+        return new_proof(
+            unhandled.job, unhandled.state, queue_position=position, problem=unhandled.problem
+        )
+    return Proof(
+        id=unhandled.id,
+        url=proof_url(unhandled.id),
+        state=unhandled.state,
+        problem=unhandled.problem,
+    )
 
 
 PROOF: Final = JobKind(

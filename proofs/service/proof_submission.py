@@ -103,16 +103,16 @@ async def _pair(
     if request.source is not None or request.ir is not None or request.compilation is not None:
         message = "give either `equivalent`, or one kernel"
         raise RequestRejected(FieldError("/equivalent", message))
-    found = []
+    kernels = []
     for index, posted in enumerate(request.equivalent or ()):
         with below(f"/equivalent/{index}"):
             job = await _kernel(state, posted, posted.compilation, caller)
             text = posted.contract if posted.contract is not None else request.contract
             if text is None:
                 raise RequestRejected(FieldError("/contract", "give a contract"))
-            found.append((job, _checked(text)))
-    (first, contract), (second, beside) = found
-    return first, contract, OtherKernelJob(compile_job=second, contract=beside)
+            kernels.append((job, _checked(text)))
+    (first, contract), (second, other_contract) = kernels
+    return first, contract, OtherKernelJob(compile_job=second, contract=other_contract)
 
 
 async def _kernel(
@@ -129,20 +129,20 @@ async def _kernel(
         return await read_compile_job(state, caller, posted)
     with below("/compilation"):
         kernel = read(LaunchedKernel, posted, "")
-        said = {name: getattr(kernel, name) for name in kernel.model_fields_set}
-        return await _resolved(state, request, said, caller)
+        members = {name: getattr(kernel, name) for name in kernel.model_fields_set}
+        return await _resolved(state, request, members, caller)
 
 
 async def _resolved(
-    state: ServiceState, request: LaunchedKernel, said: Mapping[str, Any], caller: Caller
+    state: ServiceState, request: LaunchedKernel, members: Mapping[str, Any], caller: Caller
 ) -> CompileJob:
-    kernel = LaunchedKernel.model_validate(said)
+    kernel = LaunchedKernel.model_validate(members)
     limits.check(kernel, state.settings.request_limits)
     toolchain = await state.toolchains.choose(kernel.triton)
     changes: dict[str, Any] = {"stop_after": _TTIR}
     if kernel.signature is None and kernel.specialization_data is None and kernel.source:
         changes["signature"] = _signature(getattr(request, "cases", ()), kernel.constexprs or {})
-    complete = LaunchedKernel.model_validate(dict(said) | changes)
+    complete = LaunchedKernel.model_validate(dict(members) | changes)
     return resolve(complete.for_target(toolchain.default_target), toolchain, caller.namespace)
 
 
@@ -151,13 +151,13 @@ def _signature(cases: Sequence[ProofCase], constexprs: Mapping[str, Any]) -> dic
     if not cases:
         message = "give the kernel's signature, or cases, whose arguments give it"
         raise RequestRejected(FieldError("/signature", message))
-    arguments = [_arguments(*one) for one in enumerate(cases)]
-    found = {}
+    arguments = [_arguments(*numbered) for numbered in enumerate(cases)]
+    types = {}
     for name in arguments[0]:
         values = [each[name] for each in arguments if name in each]
         if name not in constexprs:
-            found[name] = _type_of(values)
-    return found
+            types[name] = _type_of(values)
+    return types
 
 
 def _arguments(index: int, case: ProofCase) -> dict[str, ProofArgument]:
@@ -186,7 +186,7 @@ def _type_of(values: Sequence[ProofArgument]) -> str:
         return "i1"
     if isinstance(first, float):
         return "fp32"
-    is_wide = any(isinstance(one, int) and abs(one) > _MAX_I32 for one in values)
+    is_wide = any(isinstance(value, int) and abs(value) > _MAX_I32 for value in values)
     return "i64" if is_wide else "i32"
 
 
@@ -198,7 +198,7 @@ def _contract(request: ProofRequest, job: CompileJob) -> str:
     if request.contract is not None:
         return _checked(request.contract)
     constants = _constants(job)
-    cases = [_inference_case(*one, constants) for one in enumerate(request.cases)]
+    cases = [_inference_case(*numbered, constants) for numbered in enumerate(request.cases)]
     try:
         return inferred_contract(cases, constants)
     except NotInferable as error:

@@ -139,16 +139,16 @@ class _ProofRun:
         job = self._job
         started = time.monotonic()
         compilation = await self._compilation(job.compile_job)
-        beside = None if job.other is None else await self._compilation(job.other.compile_job)
+        other = None if job.other is None else await self._compilation(job.other.compile_job)
         self.compile_ms = (time.monotonic() - started) * 1000
         await self._report("compiled", {"compilation_key": job.compile_job.key})
         constants = constants_of(compilation)
-        self._difference = "" if beside is None else difference_of(compilation, beside)
-        key = self._key(compilation, constants, beside)
+        self._difference = "" if other is None else difference_of(compilation, other)
+        key = self._key(compilation, constants, other)
         hit = await self._context.kept.hit(key, [_MADE])
         body = None if hit is None else hit.included[_MADE]
         if body is None:
-            body = await self._proved(compilation, constants, beside)
+            body = await self._proved(compilation, constants, other)
             if not self._lacks_recheck:
                 digest = await self._context.blobs.put(body)
                 await self._context.kept.write(key, b"{}", {_MADE: digest})
@@ -199,12 +199,12 @@ class _ProofRun:
             RecheckedKernel(
                 ttir_bytes=len(text),
                 contract=unmarked(self._job.contract),
-                constants=constants_of(one),
-                parameters=parameters_of(one),
+                constants=constants_of(version),
+                parameters=parameters_of(version),
                 files=list(self._job.compile_job.texts),
                 fp_fusion=False,  # a mask may keep a product from its sum
             )
-            for one, text in zip((before, after), texts, strict=True)
+            for version, text in zip((before, after), texts, strict=True)
         ]
         order = FixOrder(
             target=parse_target(before.target),
@@ -321,21 +321,21 @@ class _ProofRun:
         return text
 
     async def _proved(
-        self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None
+        self, compilation: Compilation, constants: Mapping[str, int], compared: Compilation | None
     ) -> bytes:
         """Have a child prove the kernel; return its report as JSON."""
         job, context = self._job, self._context
         text, other = await self._ttir(compilation), None
-        if beside is not None and job.other is not None:
-            contract, known = unmarked(job.other.contract), constants_of(beside)
+        if compared is not None and job.other is not None:
+            contract, known = unmarked(job.other.contract), constants_of(compared)
             other = OtherKernel(
                 first_bytes=len(text),
-                parameters=parameters_of(beside),
+                parameters=parameters_of(compared),
                 contract=contract,
                 constants=known,
-                has_same_options=compilation.options == beside.options,
+                has_same_options=compilation.options == compared.options,
             )
-            text += await self._ttir(beside)
+            text += await self._ttir(compared)
         order = ProveOrder(
             target=parse_target(compilation.target),
             files=list(job.compile_job.texts),
@@ -361,10 +361,10 @@ class _ProofRun:
         by_running = await self._recheck(running, text)
         of_bits = None if order.other is not None else bits_order(running)
         by_bits = None if of_bits is None else await self._recheck(of_bits, text)
-        found, contradictions = rechecked_report(report, by_running, by_bits)
+        rechecked, contradictions = rechecked_report(report, by_running, by_bits)
         for broken in contradictions:
             await to_thread(log_contradiction, broken, self._job, order)
-        return found
+        return rechecked
 
     async def _recheck(self, order: RecheckOrder, text: bytes) -> RecheckReport | None:
         """Return what a re-check saw, None where its child failed."""
@@ -387,16 +387,16 @@ class _ProofRun:
         return await carry_out(pool, order, text, deadline_s=self._deadline.left_s)
 
     def _key(
-        self, compilation: Compilation, constants: Mapping[str, int], beside: Compilation | None
+        self, compilation: Compilation, constants: Mapping[str, int], compared: Compilation | None
     ) -> str:
         job = self._job
         other: list[Any] | None = None
-        if beside is not None and job.other is not None:
-            digest = beside.artifacts[_TTIR].digest
-            other = [digest, parameters_of(beside), job.other.contract, constants_of(beside)]
+        if compared is not None and job.other is not None:
+            digest = compared.artifacts[_TTIR].digest
+            other = [digest, parameters_of(compared), job.other.contract, constants_of(compared)]
             # re-checks run both kernels, with their own options, unless these differ
             other += [self._difference, fuses(job.compile_job)]
-            other.append(compilation.options == beside.options)
+            other.append(compilation.options == compared.options)
         parts = [
             ("ttir", compilation.artifacts[_TTIR].digest),
             ("parameters", parameters_of(compilation)),
@@ -424,13 +424,13 @@ class _ProofRun:
 
 def constants_of(compilation: Compilation) -> dict[str, int]:
     """Return the integers that the kernel was compiled with, by name."""
-    found = {}
+    constants = {}
     for item in compilation.parameters:
         if item.role == "specialized":
-            found[item.name] = 1
+            constants[item.name] = 1
         elif item.role == "constexpr" and type(item.value) is int:
-            found[item.name] = item.value
-    return found
+            constants[item.name] = item.value
+    return constants
 
 
 def parameters_of(compilation: Compilation) -> list[str]:

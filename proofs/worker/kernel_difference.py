@@ -17,16 +17,16 @@ _WITHOUT_EFFECT = frozenset(
 _MAX_VALUE = 60
 
 
-def difference_of(one: Compilation, other: Compilation) -> str:
+def difference_of(first: Compilation, other: Compilation) -> str:
     """Return why equal TTIR may store other values, "" where nothing can change them."""
-    if one.target != other.target:
-        return f"one is compiled for {one.target}, the other for {other.target}"
+    if first.target != other.target:
+        return f"one is compiled for {first.target}, the other for {other.target}"
     for what in ("triton", "ptxas"):
-        versions = [getattr(each.toolchain, what) for each in (one, other)]
+        versions = [getattr(each.toolchain, what) for each in (first, other)]
         if versions[0] != versions[1]:
             return f"{what} {versions[0]} compiles one, {what} {versions[1]} the other"
-    for name in sorted((one.options.keys() | other.options.keys()) - _WITHOUT_EFFECT):
-        values = [each.options.get(name) for each in (one, other)]
+    for name in sorted((first.options.keys() | other.options.keys()) - _WITHOUT_EFFECT):
+        values = [each.options.get(name) for each in (first, other)]
         if values[0] != values[1]:
             return f"{name} is {_shown(values[0])} in one and {_shown(values[1])} in the other"
     return ""

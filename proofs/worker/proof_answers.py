@@ -35,38 +35,38 @@ def proved_accesses(
 
     Witnesses launch the compilation `kernel_key`, so that a record does not repeat its source.
     """
-    written = {one.argument for one in report.accesses if one.kind != "load"}
+    written = {access.argument for access in report.accesses if access.kind != "load"}
     witnesses = _Witnesses(kernel_key, _arguments_outside_ttir(job.compile_job), written)
     guess = Guess.of(job.contract, is_inferred=job.is_inferred)
-    found = [_access(one, witnesses, guess) for one in report.accesses]
-    if tried.fix is not None and tried.access < len(found):
-        access = found[tried.access]
+    proved = [_access(access, witnesses, guess) for access in report.accesses]
+    if tried.fix is not None and tried.access < len(proved):
+        access = proved[tried.access]
         answer = access.bounds if tried.check == "bounds" else access.overflow
         if answer is not None:
             members = {tried.check: amended(answer, fix=tried.fix)}
-            found[tried.access] = amended(access, **members)
-    return found
+            proved[tried.access] = amended(access, **members)
+    return proved
 
 
-def comparison_of(said: AnswerReport, job: ProofJob, difference: str) -> ProofAnswer:
+def comparison_of(report: AnswerReport, job: ProofJob, difference: str) -> ProofAnswer:
     """Return the answer about two kernels; a `difference` of their compilations leaves it open."""
-    if difference and said.verdict == "proved":
+    if difference and report.verdict == "proved":
         return ProofAnswer(verdict="unknown", reason=difference)
     contracts = [job.contract, *([] if job.other is None else [job.other.contract])]
     answer = ProofAnswer(
-        verdict=said.verdict,
-        proved_under=said.proved_under,
-        reason=said.reason or None,
-        rechecked=_rechecked(said),
+        verdict=report.verdict,
+        proved_under=report.proved_under,
+        reason=report.reason or None,
+        rechecked=_rechecked(report),
     )
     return Guess.of("\n".join(contracts), is_inferred=False).applied(answer)
 
 
 def verdict_of(accesses: Sequence[ProvedAccess]) -> Verdict:
     """Return the verdict of the worst answer."""
-    answers = [(one.bounds, one.overflow, one.race) for one in accesses]
-    found = {answer.verdict for of_one in answers for answer in of_one if answer is not None}
-    return next((verdict for verdict in _WORST_FIRST if verdict in found), "proved")
+    answers = [(access.bounds, access.overflow, access.race) for access in accesses]
+    verdicts = {answer.verdict for of_one in answers for answer in of_one if answer is not None}
+    return next((verdict for verdict in _WORST_FIRST if verdict in verdicts), "proved")
 
 
 def without_hints(job: CompileJob) -> CompileJob:
@@ -112,40 +112,40 @@ class _Witnesses:
         return body if self.left_bytes >= 0 else None
 
 
-def _access(one: AccessReport, witnesses: _Witnesses, guess: Guess) -> ProvedAccess:
-    answers = {check: _answer(said, witnesses, guess) for check, said in one.answers.items()}
+def _access(access: AccessReport, witnesses: _Witnesses, guess: Guess) -> ProvedAccess:
+    answers = {check: _answer(answer, witnesses, guess) for check, answer in access.answers.items()}
     return ProvedAccess(
-        file=one.file,
-        line=one.line,
-        column=one.column,
-        argument=one.argument,
-        kind=one.kind,
+        file=access.file,
+        line=access.line,
+        column=access.column,
+        argument=access.argument,
+        kind=access.kind,
         bounds=answers.get("bounds"),
         overflow=answers.get("overflow"),
         race=answers.get("race"),
     )
 
 
-def _answer(said: AnswerReport, witnesses: _Witnesses, guess: Guess) -> ProofAnswer:
-    launch = None if said.witness is None else witnesses.launch(said.witness)
-    reason = said.reason
-    if said.witness is not None and launch is None:
+def _answer(report: AnswerReport, witnesses: _Witnesses, guess: Guess) -> ProofAnswer:
+    launch = None if report.witness is None else witnesses.launch(report.witness)
+    reason = report.reason
+    if report.witness is not None and launch is None:
         reason = f"its witness is left out: a proof keeps {MAX_WITNESSES_BYTES:,} bytes of them"
     answer = ProofAnswer(
-        verdict=said.verdict,
-        proved_under=said.proved_under,
+        verdict=report.verdict,
+        proved_under=report.proved_under,
         reason=reason or None,
-        line=said.line,
-        expression=said.expression or None,
+        line=report.line,
+        expression=report.expression or None,
         witness=launch,
-        replay=None if said.witness is None or launch is None else _replay(said.witness),
-        rechecked=_rechecked(said),
+        replay=None if report.witness is None or launch is None else _replay(report.witness),
+        rechecked=_rechecked(report),
     )
     return guess.applied(answer)
 
 
-def _rechecked(said: AnswerReport) -> ProofRecheck | None:
-    seen = said.rechecked
+def _rechecked(answer: AnswerReport) -> ProofRecheck | None:
+    seen = answer.rechecked
     if seen is None:
         return None
     words = _BY_BITS[seen.bits]
@@ -170,12 +170,12 @@ def _replay(witness: WitnessReport) -> ProofReplay:
 
 def _buffer(name: str, size: int, witness: WitnessReport, *, is_output: bool) -> dict[str, Any]:
     dtype = witness.types[name]
-    found: dict[str, Any] = {"shape": [size], "dtype": dtype}
+    buffer: dict[str, Any] = {"shape": [size], "dtype": dtype}
     values = {int(at): value for at, value in witness.values.get(name, {}).items()}
     if values and dtype not in _FLOATS and size <= MAX_WRITTEN:
         first = next(iter(values.values()))
         listed = [values.get(at, first) for at in range(size)]
-        return found | {"init": {"kind": "values", "values": listed}}
+        return buffer | {"init": {"kind": "values", "values": listed}}
     if is_output:
-        return found | {"output": True}
-    return found | {"init": {"kind": "zeros"}}
+        return buffer | {"output": True}
+    return buffer | {"init": {"kind": "zeros"}}

@@ -96,9 +96,9 @@ _read = MessageLimits(BY_TYPE).reader(
 )
 
 
-def read_proof_report(said: bytes | Mapping[str, Any]) -> ProofReport:
+def read_proof_report(report: bytes | Mapping[str, Any]) -> ProofReport:
     """Return the report that a child sent, or that was kept. Raises Malformed."""
-    return _read(json.loads(said) if isinstance(said, bytes) else said)
+    return _read(json.loads(report) if isinstance(report, bytes) else report)
 
 
 def written_proof_report(report: ProofReport) -> bytes:

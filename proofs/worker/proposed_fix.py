@@ -66,13 +66,13 @@ async def tried(
         if proved is None or not proves(report, proved, proposal.access):
             continue
         last = job.target.stages[-1]
-        costs = [await compile_(_with(one, stop_after=last)) for one in (job, changed)]
+        costs = [await compile_(_with(version, stop_after=last)) for version in (job, changed)]
         fix = ProofFix(
             patch=patch_of(job.source or "", proposal.source),
             verdict="proved",
             target=job.target_name,
-            registers=[_registers(one) for one in costs],
-            instructions=[None if one is None else await count(one) for one in costs],
+            registers=[_registers(cost) for cost in costs],
+            instructions=[None if cost is None else await count(cost) for cost in costs],
         )
         return TriedFix(access=proposal.access, check=proposal.check, fix=fix)
     return TriedFix()
@@ -90,14 +90,16 @@ def proves(before: ProofReport, after: ProofReport, number: int) -> bool:
     pairs = list(zip(before.accesses, after.accesses, strict=False))
     if after.refused or len(before.accesses) != len(after.accesses):
         return False
-    if any((one.kind, one.argument) != (other.kind, other.argument) for one, other in pairs):
+    if any(
+        (access.kind, access.argument) != (other.kind, other.argument) for access, other in pairs
+    ):
         return False
     if any(answer.verdict != "proved" for answer in pairs[number][1].answers.values()):
         return False
     return all(
         other.answers[check].verdict == "proved"
-        for one, other in pairs
-        for check, answer in one.answers.items()
+        for access, other in pairs
+        for check, answer in access.answers.items()
         if answer.verdict == "proved"
     )
 

@@ -32,8 +32,8 @@ def needs_recheck(report: ProofReport) -> bool:
 def without_rechecks(report: ProofReport) -> ProofReport:
     """Return the report without any word of re-checks: a prover's child cannot have made them."""
     accesses = [
-        replace(one, answers={k: replace(v, rechecked=None) for k, v in one.answers.items()})
-        for one in report.accesses
+        replace(access, answers={k: replace(v, rechecked=None) for k, v in access.answers.items()})
+        for access in report.accesses
     ]
     compared = report.equivalent
     equivalent = None if compared is None else replace(compared, rechecked=None)
@@ -55,7 +55,7 @@ def rechecked_report(
     A re-check is None where its child failed.
     """
     contradictions: list[Contradiction] = []
-    runs, bits = (_accesses_like(report, one) for one in (by_running, by_bits))
+    runs, bits = (_accesses_like(report, recheck) for recheck in (by_running, by_bits))
     accesses = []
     for number, access in enumerate(report.accesses):
         answers = {}
@@ -66,7 +66,9 @@ def rechecked_report(
         accesses.append(replace(access, answers=answers))
     equivalent = report.equivalent
     if equivalent is not None:
-        seen = [None if one is None else one.equivalent for one in (by_running, by_bits)]
+        seen = [
+            None if recheck is None else recheck.equivalent for recheck in (by_running, by_bits)
+        ]
         equivalent = _answer(equivalent, seen, "equivalent", None, contradictions)
     return replace(report, accesses=accesses, equivalent=equivalent), contradictions
 
@@ -86,7 +88,7 @@ def _accesses_like(report: ProofReport, by: RecheckReport | None) -> list[Access
     """Return a re-check's accesses, None unless they are those of the prover's report."""
     if by is None:
         return None
-    kinds = [[one.kind for one in accesses] for accesses in (report.accesses, by.accesses)]
+    kinds = [[access.kind for access in accesses] for accesses in (report.accesses, by.accesses)]
     return by.accesses if kinds[0] == kinds[1] else None
 
 
