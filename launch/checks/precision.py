@@ -103,7 +103,7 @@ def downgrade(
         return None
     if measured.reference_is_rounded:
         bits = min(bits, MANTISSA_BITS[dtype])
-    shown = [one for one in causes if one.bits < bits and _is_shown_by(one, measured.error)]
+    shown = [cause for cause in causes if cause.bits < bits and _is_shown_by(cause, measured.error)]
     if not shown:
         return None
     first = shown[0]

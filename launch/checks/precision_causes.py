@@ -25,7 +25,7 @@ _STAGE = "ttir"
 
 def causes(order: CausesOrder, body: bytes, _: Send) -> CausesReport:
     """Report the causes in the TTIRs of `body`; one that MLIR cannot read has none."""
-    found: dict[Cause, None] = {}
+    causes_seen: dict[Cause, None] = {}
     at = 0
     for size_bytes in order.sizes_bytes:
         text = bytes(body[at : at + size_bytes]).decode(errors="replace")
@@ -35,8 +35,8 @@ def causes(order: CausesOrder, body: bytes, _: Send) -> CausesReport:
             module = read_ir(text, parse_target(STANDARD_TARGET), _STAGE)
         except (Untranslatable, Failure, RecursionError):
             continue
-        found |= dict.fromkeys(causes_in(module))
-    return CausesReport(causes=sorted(found, key=_severity)[:MAX_CAUSES])
+        causes_seen |= dict.fromkeys(causes_in(module))
+    return CausesReport(causes=sorted(causes_seen, key=_severity)[:MAX_CAUSES])
 
 
 def _severity(cause: Cause) -> tuple[int, int]:
@@ -48,13 +48,13 @@ def causes_in(module: Operation) -> list[Cause]:
     functions = _functions(module)
     least = min((scan.least_loaded for scan in functions.values()), default=64)
     callers = _callers(functions)
-    found: dict[Cause, None] = {}
+    causes: dict[Cause, None] = {}
     for name, scan in functions.items():
         for kind, dtype, operation in _of(scan, least, functions):
             for location in _locations(name, operation, callers):
-                if len(found) < MAX_CAUSES:
-                    found[_cause(kind, dtype, location)] = None
-    return sorted(found, key=_severity)
+                if len(causes) < MAX_CAUSES:
+                    causes[_cause(kind, dtype, location)] = None
+    return sorted(causes, key=_severity)
 
 
 def _cause(kind: CauseKind, dtype: str, place: SourceLocation | None) -> Cause:
@@ -137,17 +137,17 @@ def _locations(
 
     Lines of Triton's library map to the user's lines that call it.
     """
-    found: dict[SourceLocation, None] = {}
+    locations: dict[SourceLocation, None] = {}
     seen: set[str] = set()
     left = [(function, operation)]
-    while left and len(found) < MAX_CAUSES:
+    while left and len(locations) < MAX_CAUSES:
         name, at = left.pop()
         if own := _users(at):
-            found[own] = None
+            locations[own] = None
         elif name not in seen:
             seen.add(name)
             left += reversed(callers.get(name, ()))
-    return list(found) or [None]
+    return list(locations) or [None]
 
 
 def _users(operation: Operation) -> SourceLocation | None:

@@ -98,8 +98,8 @@ class PrecisionMeter:
         """Return the distance from each element to the next number of the output's type."""
         _, exponent = np.frexp(expected)
         exponent = np.maximum(exponent - 1, _MIN_EXPONENT[self._dtype])
-        found: Array = np.ldexp(1.0, exponent - (MANTISSA_BITS[self._dtype] - 1))
-        return found
+        spacing: Array = np.ldexp(1.0, exponent - (MANTISSA_BITS[self._dtype] - 1))
+        return spacing
 
     def result(self) -> Measured | None:
         """Return the measurements of all elements; None if nothing differs or was measured."""

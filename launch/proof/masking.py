@@ -52,8 +52,8 @@ def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[s
     held = set(map(ast.unparse, _compared(own))) if own is not None else set[str]()
     before = [node for node in _compared(function) if node.lineno <= call.lineno]
     borrowed = dict.fromkeys(ast.unparse(node) for node in before)
-    offset = _offset(call.args[0], {one.arg for one in function.args.args})
-    names = {one.arg for one in function.args.args}
+    offset = _offset(call.args[0], {parameter.arg for parameter in function.args.args})
+    names = {parameter.arg for parameter in function.args.args}
     is_said = _PLAIN.fullmatch(extent) is not None
     if offset and is_said and set(re.findall(r"[^\W\d]\w*", extent)) <= names:
         yield f"{offset} < {extent.strip()}"
@@ -63,11 +63,11 @@ def _masks(function: ast.FunctionDef, call: ast.Call, extent: str) -> Iterator[s
 def _compared(node: ast.AST) -> list[ast.Compare]:
     """Return the comparisons inside that a mask may be made of."""
     return [
-        one
-        for one in ast.walk(node)
-        if isinstance(one, ast.Compare)
-        and len(one.ops) == 1
-        and isinstance(one.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        comparison
+        for comparison in ast.walk(node)
+        if isinstance(comparison, ast.Compare)
+        and len(comparison.ops) == 1
+        and isinstance(comparison.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
     ]
 
 
@@ -84,12 +84,12 @@ def _offset(pointer: ast.expr, names: set[str]) -> str:
 def _mask_of(call: ast.Call) -> ast.expr | None:
     assert isinstance(call.func, ast.Attribute)
     place = _MASK_AT[call.func.attr]
-    named = [one.value for one in call.keywords if one.arg == "mask"]
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "mask"]
     return named[0] if named else call.args[place] if len(call.args) > place else None
 
 
 def _has_other(call: ast.Call) -> bool:
-    return len(call.args) > _OTHER_AT or any(one.arg == "other" for one in call.keywords)
+    return len(call.args) > _OTHER_AT or any(keyword.arg == "other" for keyword in call.keywords)
 
 
 def _with_mask(source: str, call: ast.Call, mask: str) -> Iterator[str]:
@@ -137,4 +137,4 @@ def _appended(source: str, call: ast.Call, added: Sequence[str]) -> tuple[int, i
     if closing[0] == row or not is_alone:
         return row, column, f"{comma} {', '.join(added)}"
     indent = lines[row - 1][: -len(lines[row - 1].lstrip())]
-    return row, column, comma + "".join(f"\n{indent}{one}," for one in added)
+    return row, column, comma + "".join(f"\n{indent}{argument}," for argument in added)

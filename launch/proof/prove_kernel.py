@@ -83,7 +83,7 @@ def prove_kernel(order: ProveOrder, body: bytes, _: Send) -> ProofReport:
     except RecursionError:
         return _refused("it is nested too deeply", None, started)
     reporter = _Reporter(order, text, proof)
-    accesses = [reporter.access(one) for one in proof.accesses]
+    accesses = [reporter.access(access) for access in proof.accesses]
     effort = proof.prover.linear.effort
     return ProofReport(
         accesses=accesses,
@@ -111,24 +111,27 @@ def _compared(
     limits = SizeLimits(order.most_size, order.most_elements)
     provers = [
         prover_of(
-            _module(order, text, one.parameters), read_contract(one.contract), one.constants, limits
+            _module(order, text, kernel.parameters),
+            read_contract(kernel.contract),
+            kernel.constants,
+            limits,
         )
-        for text, one in ((first, order), (second, other))
+        for text, kernel in ((first, order), (second, other))
     ]
     build = Build(order.target.backend, other.has_same_options)
-    found = equivalent(provers[0], provers[1], build)
+    conclusion = equivalent(provers[0], provers[1], build)
     efforts = [prover.linear.effort for prover in provers]
     return ProofReport(
         accesses=_NO_ACCESSES,
         refused="",
         refused_line=None,
-        questions=sum(one.questions for one in efforts),
-        effort=sum(one.spent for one in efforts),
+        questions=sum(spending.questions for spending in efforts),
+        effort=sum(spending.spent for spending in efforts),
         solver_ms=_ms_since(started),
         equivalent=AnswerReport(
-            verdict=found.verdict,
-            proved_under=sorted(found.under),
-            reason=found.reason,
+            verdict=conclusion.verdict,
+            proved_under=sorted(conclusion.under),
+            reason=conclusion.reason,
             line=None,
             expression="",
         ),
@@ -186,9 +189,9 @@ class _Reporter:
             expression = finding.case.offset.text()
         verdict, reason = finding.verdict, finding.reason
         witness = None
-        said: str = verdict
+        reported: str = verdict
         if verdict == "refuted" and is_race and self.races_run == MAX_RACES_RUN:
-            said = "possible"
+            reported = "possible"
             reason = f"not confirmed: a proof runs the programs of its first {MAX_RACES_RUN} races"
         elif verdict == "refuted" and finding.model is not None:
             self.races_run += is_race
@@ -197,20 +200,20 @@ class _Reporter:
                 run = WitnessRun(self.order, self.text, self.proof, proved.access, finding)
                 witness = run.race(finding.model) if is_race else run.witness(finding.model)
                 if not witness.message:
-                    said = "possible"
+                    reported = "possible"
                     reason = "the CPU device did not confirm the sizes that break it"
             except (NotReplayed, Failure) as failure:
-                said = "possible"
+                reported = "possible"
                 reason = f"the CPU device cannot run the sizes that break it: {failure}"
-        if said == "refuted" and witness is not None and not self._has_room_for(witness):
+        if reported == "refuted" and witness is not None and not self._has_room_for(witness):
             witness = None
             reason = f"its witness is left out: a proof keeps the first {MAX_WITNESSES}"
-        proposes = said == "refuted" and not is_race and not self.has_proposed
+        proposes = reported == "refuted" and not is_race and not self.has_proposed
         proposals = self._proposals(proved.access, finding) if proposes else []
         self.has_proposed |= bool(proposals)
-        unchecked = said == "proved" and "overflow" not in self.order.checks
+        unchecked = reported == "proved" and "overflow" not in self.order.checks
         return AnswerReport(
-            verdict=said,  # type: ignore[arg-type]
+            verdict=reported,  # type: ignore[arg-type]
             proved_under=[*sorted(finding.under), *([NO_WRAP] if unchecked else [])],
             reason=reason,
             line=line,

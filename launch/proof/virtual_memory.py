@@ -106,20 +106,20 @@ class VirtualMemory:
     ) -> Array:
         """Return values of the witness, `other` (or 0) where `mask` is false."""
         touched = self._touch(Access.LOAD, pointer, mask, shape)
-        found = np.zeros((1, *shape), pointer.dtype)
+        values = np.zeros((1, *shape), pointer.dtype)
         if other is not None:
-            found[...] = np.broadcast_to(np.asarray(other), found.shape).astype(pointer.dtype)
+            values[...] = np.broadcast_to(np.asarray(other), values.shape).astype(pointer.dtype)
         name = touched.argument
         if name is not None and touched.live.any():
             if name in self._fill:
                 within = _spread(touched.elements[touched.live], self._fill[name])
-                found[touched.live] = within.astype(pointer.dtype)
+                values[touched.live] = within.astype(pointer.dtype)
             else:
-                found[touched.live] = 0
+                values[touched.live] = 0
             for element, value in self._values.get(name, {}).items():
                 here = touched.live & (touched.elements == element)
-                found[here] = np.asarray(value).astype(pointer.dtype)
-        return found != 0 if pointer.dtype.kind == "b" else found
+                values[here] = np.asarray(value).astype(pointer.dtype)
+        return values != 0 if pointer.dtype.kind == "b" else values
 
     def store(
         self,
@@ -180,12 +180,12 @@ class VirtualMemory:
         if slot is not None:
             elements = (addresses - slot.first) // slot.width
             name, size = slot.name, slot.elements
-        found = TouchedElement(
+        element = TouchedElement(
             access, self._location(), name, elements, live, size, self._operation()
         )
         if live.any():
-            self.touched.append(found)
-        return found
+            self.touched.append(element)
+        return element
 
 
 def _spread(elements: Array, values: range) -> Array:

@@ -52,7 +52,11 @@ class WitnessRun:
         other = self._launch(model, "'")
         assert self.conclusion.pair is not None
         touched = [
-            [one for one in replay(self.order, self.text, launch).touched if self._is_by(one, by)]
+            [
+                element
+                for element in replay(self.order, self.text, launch).touched
+                if self._is_by(element, by)
+            ]
             for launch, by in zip((mine, other), self.conclusion.pair, strict=True)
         ]
         message, index = _met(mine, other, *touched)
@@ -81,8 +85,8 @@ class WitnessRun:
             program=list(launch.program),
             other_program=other,
             values={
-                name: {str(at): value for at, value in found.items()}
-                for name, found in launch.values.items()
+                name: {str(at): value for at, value in elements.items()}
+                for name, elements in launch.values.items()
             },
             index=index,
             message=message,
@@ -137,16 +141,16 @@ class WitnessRun:
         return touched.operation == operation.number and is_there
 
     def _touched(self, ran: ReplayedProgram) -> list[TouchedElement]:
-        return [one for one in ran.touched if self._is_by(one, self.access.operation)]
+        return [element for element in ran.touched if self._is_by(element, self.access.operation)]
 
     def _outside(self, touched: Sequence[TouchedElement]) -> tuple[str, int | None]:
         """Return what the access touched beyond a buffer, "" where there was nothing."""
-        for one in touched:
-            outside = one.outside()
-            if outside is not None and one.argument is not None:
+        for element in touched:
+            outside = element.outside()
+            if outside is not None and element.argument is not None:
                 verb = "reads" if self.access.kind == "load" else "writes"
-                size = f"{one.size:,} element{'s' if one.size != 1 else ''}"
-                return f"{verb} {one.argument}[{outside:,}] of {size}", outside
+                size = f"{element.size:,} element{'s' if element.size != 1 else ''}"
+                return f"{verb} {element.argument}[{outside:,}] of {size}", outside
         return "", None
 
     def _wrapped(self, model: Model, launch: WitnessLaunch, check: Check) -> tuple[str, int | None]:
@@ -159,8 +163,8 @@ class WitnessRun:
         watched = self._refuted_operations() if is_watched else frozenset[int]()
         ran = replay(self.order, self.text, launch, watched=watched, watch=seen)
         touched = self._touched(ran)
-        lanes = [(one, _lanes_of(model, one.elements.shape[1:])) for one in touched]
-        live = [int(one.elements[at]) for one, at in lanes if one.live[at]]
+        lanes = [(element, _lanes_of(model, element.elements.shape[1:])) for element in touched]
+        live = [int(element.elements[at]) for element, at in lanes if element.live[at]]
         counts = bool(live) or check in self.access.mask_checks
         # the counter of a loop wraps behind its last turn
         is_over = name != "scf.for" or not ran.ended
@@ -188,8 +192,10 @@ class WitnessRun:
 
     def _refuted_operations(self) -> frozenset[int]:
         """Return the operations whose integers wrap: one translation shows all of them."""
-        checks = [one.check for one in self.proof.prover.checked if one.verdict == "refuted"]
-        return frozenset(one.operation.number for one in checks if one is not None)
+        checks = [
+            answer.check for answer in self.proof.prover.checked if answer.verdict == "refuted"
+        ]
+        return frozenset(check.operation.number for check in checks if check is not None)
 
 
 def _met(
@@ -210,7 +216,7 @@ def _met(
             both = np.intersect1d(a.elements[a.live], b.elements[b.live])
             if both.size:
                 at = int(both[0])
-                programs = " and ".join(str(tuple(one.program)) for one in (mine, other))
+                programs = " and ".join(str(tuple(element.program)) for element in (mine, other))
                 verbs = "write" if Access.LOAD not in (a.access, b.access) else "use"
                 return f"programs {programs} {verbs} {a.argument}[{at:,}]", at
     return "", None

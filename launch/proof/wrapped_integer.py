@@ -51,12 +51,12 @@ class WrappedInteger:
         if number != self.number or self.is_seen:
             return
         if self.operation == _LOOP:
-            self._look_at_loop(*(int(np.asarray(one).flat[0]) for one in values))
+            self._look_at_loop(*(int(np.asarray(value).flat[0]) for value in values))
             return
         exact = _EXACT.get(self.operation)
         if exact is None:
             return
-        readings = [self._readings(np.asarray(one, np.float64)) for one in values]
+        readings = [self._readings(np.asarray(value, np.float64)) for value in values]
         wraps = [
             np.abs(exact(*operands) - result) >= _half(self.bits)
             for result, *operands in itertools.product(*readings)

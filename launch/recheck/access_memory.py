@@ -106,7 +106,7 @@ class AccessMemory:
         """Start a launch of at most `most` accesses."""
         self._buffers, self._contents, self._left = buffers, contents, most
         self._sizes = sizes_of(buffers)
-        self._widths = np.array([one.width for one in buffers] + [1], np.int64)
+        self._widths = np.array([buffer.width for buffer in buffers] + [1], np.int64)
         self.trace, self.reached, self.outside = [], set(), {}
 
     def begin_turn(self) -> None:
@@ -132,11 +132,11 @@ class AccessMemory:
         # what all programs load alike has one entry for all
         count = max(len(touch.elements), 1 if touch.live is None else len(touch.live))
         values = self._values(touch, pointer.dtype).astype(dtype)
-        found = np.broadcast_to(values, (count, *shape))
+        loaded = np.broadcast_to(values, (count, *shape))
         if touch.live is None:
-            return found
+            return loaded
         rest = self._contents.undefined(pointer.dtype) if other is None else other
-        return np.where(touch.live, found, of_rank(np.atleast_1d(rest), found.ndim).astype(dtype))
+        return np.where(touch.live, loaded, of_rank(np.atleast_1d(rest), loaded.ndim).astype(dtype))
 
     def store(
         self,
@@ -188,11 +188,11 @@ class AccessMemory:
         if isinstance(touch.buffer, int):
             name = self._buffers[touch.buffer].name if touch.buffer >= 0 else ""
             return contents.values(name, touch.elements, dtype)
-        found = contents.values("", touch.elements, dtype).copy()
+        values = contents.values("", touch.elements, dtype).copy()
         for number, buffer in enumerate(self._buffers):
             here = touch.buffer == number
-            found[here] = contents.values(buffer.name, touch.elements[here], dtype)
-        return found
+            values[here] = contents.values(buffer.name, touch.elements[here], dtype)
+        return values
 
     def _wide(self, touch: ReachedElements) -> Shape:
         return (self._programs.count, *touch.shape)
@@ -240,7 +240,7 @@ class AccessMemory:
 
 def sizes_of(buffers: Sequence[WatchedBuffer]) -> Array:
     """Return the number of elements of each buffer, then 0 for memory in none."""
-    return np.array([one.size for one in buffers] + [0], np.int64)
+    return np.array([buffer.size for buffer in buffers] + [0], np.int64)
 
 
 def outside_of(

@@ -53,7 +53,7 @@ def in_text_order(operation: Operation) -> Iterator[Operation]:
 
 def accesses_of(function: Operation) -> list[Operation]:
     """Return the operations of a kernel that access memory, in the order of the text."""
-    return [one for one in in_text_order(function) if one.name in KINDS]
+    return [operation for operation in in_text_order(function) if operation.name in KINDS]
 
 
 @dataclass
@@ -77,7 +77,7 @@ class _Needed:
         self._note_branches()
         for operation in in_text_order(self.function):
             blocks = [block for region in operation.regions for block in region]
-            inner = [one for block in blocks for one in block.operations]
+            inner = [operation for block in blocks for operation in block.operations]
             self._around.update(dict.fromkeys(inner, operation))
             self._note_carried(operation)
         for operation in in_text_order(self.function):
@@ -112,10 +112,10 @@ class _Needed:
                 self._carried[argument] = self._carried[result] = [first, next_, argument]
         elif operation.name == "scf.if":
             for region in operation.regions:
-                for result, given in zip(
+                for result, yielded in zip(
                     operation.results, region[0].end.operands if region else (), strict=False
                 ):
-                    self._carried.setdefault(result, []).append(given)
+                    self._carried.setdefault(result, []).append(yielded)
 
     def _note_branches(self) -> None:
         by_label = {block.label: block for block in self.function.regions[0]}
@@ -166,9 +166,9 @@ class _Needed:
             return operands[:1]
         if name in _STORED:
             return [
-                one
-                for number, one in enumerate(operands)
-                if number not in _STORED[name] or pointee_of(one.type) is not None
+                operand
+                for number, operand in enumerate(operands)
+                if number not in _STORED[name] or pointee_of(operand.type) is not None
             ]
         if name == "tt.descriptor_scatter":
             return operands[:-1]
@@ -179,7 +179,7 @@ class _Needed:
 def _is_root(operation: Operation) -> bool:
     """Return whether an operation runs for what it does, not for what it gives."""
     if operation.name == "scf.while":
-        return any(one.name in KINDS for one in in_text_order(operation))
+        return any(inner.name in KINDS for inner in in_text_order(operation))
     return operation.name in KINDS or operation.name in _STAYING or bool(operation.successors)
 
 
@@ -193,7 +193,7 @@ def cut_down(function: Operation) -> frozenset[int]:
     _cut(function, needed)
     accesses = enumerate(accesses_of(function))
     return frozenset(
-        number for number, one in accesses if any(x in needed.values for x in one.results)
+        number for number, access in accesses if any(x in needed.values for x in access.results)
     )
 
 
@@ -211,7 +211,7 @@ def _cut(operation: Operation, needed: _Needed) -> None:
     if operation.name == "scf.for":
         _cut_carried(operation, needed)
     elif operation.name == "scf.if":
-        kept = [one in needed.values for one in operation.results]
+        kept = [result in needed.values for result in operation.results]
         operation.results = _where(operation.results, kept)
         for region in operation.regions:
             if region:
@@ -236,7 +236,7 @@ def _cut_block(holder: Operation, block: IrBlock, needed: _Needed) -> None:
 def _cut_carried(operation: Operation, needed: _Needed) -> None:
     [block] = operation.regions[0]
     number, *arguments = block.arguments
-    kept = [one in needed.values for one in arguments]
+    kept = [argument in needed.values for argument in arguments]
     block.arguments = [number, *_where(arguments, kept)]
     block.end.operands = _where(block.end.operands, kept)
     operation.operands = [*operation.operands[:3], *_where(operation.operands[3:], kept)]

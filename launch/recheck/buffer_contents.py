@@ -53,8 +53,8 @@ class BufferContents:
         if self.choice != "spread":
             end = within[0] if self.choice == "lowest" else within[-1]
             return np.broadcast_to(np.array(end).astype(dtype), elements.shape)
-        found: Array = within.start + mixed % len(within)
-        return found.astype(dtype)
+        values: Array = within.start + mixed % len(within)
+        return values.astype(dtype)
 
     def undefined(self, dtype: np.dtype[Any]) -> Any:
         """Return a value where a load has neither a live lane nor another value."""
@@ -64,8 +64,8 @@ class BufferContents:
 
     def _of_type(self, mixed: Array, dtype: np.dtype[Any]) -> Array:
         if self.choice == "spread":
-            found: Array = mixed % 23 - 3
-            return found.astype(dtype)
+            values: Array = mixed % 23 - 3
+            return values.astype(dtype)
         return np.broadcast_to(self._end(dtype), mixed.shape)
 
     def _end(self, dtype: np.dtype[Any]) -> Any:

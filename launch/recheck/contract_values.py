@@ -112,37 +112,37 @@ def read_contract_text(text: str) -> ContractText:
     if len(text) > MAX_CHARACTERS:
         message = "the contract is too long"
         raise UnreadContract(message)
-    found = ContractText()
+    contract = ContractText()
     for line in text.splitlines():
         statement = line.partition("#")[0].strip()
         guessed = _GUESSED.match(statement)
         statement = statement if guessed is None else statement[guessed.end() :]
         if statement:
-            _read(found, statement)
-            found.numbers |= {int(number) for number in re.findall(r"\b\d+\b", statement)}
-    if not found.grid:
-        found.grid.append(_term("1"))
-    return found
+            _read(contract, statement)
+            contract.numbers |= {int(number) for number in re.findall(r"\b\d+\b", statement)}
+    if not contract.grid:
+        contract.grid.append(_term("1"))
+    return contract
 
 
-def _read(found: ContractText, line: str) -> None:
+def _read(contract: ContractText, line: str) -> None:
     if match := _LIST.fullmatch(line):
         names = [identifier(name) for name in _NAME.findall(match[2])]
         if match[1] == "sizes":
-            found.sizes += names
+            contract.sizes += names
         else:
-            found.anything |= set(names)
+            contract.anything |= set(names)
     elif match := _VALUES.fullmatch(line):
-        found.values[identifier(match[1])] = WholeRange(_term(match[2]), _term(match[3]))
+        contract.values[identifier(match[1])] = WholeRange(_term(match[2]), _term(match[3]))
     elif match := _EXTENT.fullmatch(line):
         if match[1] == "grid":
-            found.grid += [_checked(one) for one in _parsed_list(match[2])]
+            contract.grid += [_checked(term) for term in _parsed_list(match[2])]
         else:
-            found.extents[identifier(match[1])] = _term(match[2])
+            contract.extents[identifier(match[1])] = _term(match[2])
     elif match := _FIXED.fullmatch(line):
-        found.fixed[identifier(match[1])] = _term(match[2])
+        contract.fixed[identifier(match[1])] = _term(match[2])
     else:
-        found.relations += _relations(line)
+        contract.relations += _relations(line)
 
 
 def _term(text: str) -> Term:
@@ -186,7 +186,7 @@ def _parsed_list(text: str) -> Sequence[ast.expr]:
 def _checked(tree: ast.expr) -> Term:
     divisors: list[Term] = []
     rewritten = ast.Expression(_rewritten(tree, divisors))
-    names = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id[0] == "v"}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id[0] == "v"}
     ast.fix_missing_locations(rewritten)
     return Term(compile(rewritten, "<contract>", "eval"), frozenset(names), tuple(divisors))
 
@@ -209,7 +209,7 @@ def _rewritten(node: ast.expr, divisors: list[Term]) -> ast.expr:
             return _call(name, a, b, divisors)
         case ast.Compare(left=a, ops=ops, comparators=others):
             if all(isinstance(op, _COMPARISONS) for op in ops):
-                compared = [_rewritten(one, divisors) for one in others]
+                compared = [_rewritten(operand, divisors) for operand in others]
                 return ast.Compare(_rewritten(a, divisors), ops, compared)
     message = f"the contract's words {ast.unparse(node)[:80]!r}"
     raise UnreadContract(message)

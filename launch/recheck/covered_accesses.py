@@ -53,9 +53,9 @@ def with_stand_ins(function: Operation, own: Mapping[Value, str]) -> list[Operat
 
 def set_stand_ins(stand_ins: Sequence[Operation], first: int, step: int) -> None:
     """Give each stand-in its value."""
-    for number, one in enumerate(stand_ins):
-        made = constant(first + number * step, one.results[0].type)
-        one.attributes["value"] = made.attributes["value"]
+    for number, stand_in in enumerate(stand_ins):
+        made = constant(first + number * step, stand_in.results[0].type)
+        stand_in.attributes["value"] = made.attributes["value"]
 
 
 class _Rewriting:
@@ -109,9 +109,9 @@ class _Rewriting:
         result = self._inner(operation)
         self._made.append(operation)
         inner = operation.results[0]
-        one = self._add("arith.xori", a, inner)
+        sign = self._add("arith.xori", a, inner)
         other = self._add("arith.xori", *((b, inner) if operation.name == "arith.addi" else (a, b)))
-        both = self._add("arith.andi", one, other)
+        both = self._add("arith.andi", sign, other)
         self._choose(
             result, operation, self._compared(_AT_LEAST, both, self._constant(0, both.type))
         )
@@ -174,12 +174,12 @@ def alike(traces: Sequence[Sequence[Event]]) -> list[ReachedElements]:
         if not accesses:
             continue
         first = accesses[0]
-        if len(accesses) < len(events) or any(one.access != first.access for one in accesses):
+        if len(accesses) < len(events) or any(access.access != first.access for access in accesses):
             break
         live = np.asarray(True)
-        for one in accesses:
-            live = live & (one.elements == first.elements)
-            live = live & (np.asarray(one.buffer) == first.buffer)
-            live = live if one.live is None else live & one.live
+        for access in accesses:
+            live = live & (access.elements == first.elements)
+            live = live & (np.asarray(access.buffer) == first.buffer)
+            live = live if access.live is None else live & access.live
         shared.append(replace(first, live=None if live.all() else live))
     return shared

@@ -116,7 +116,7 @@ class _Rewriting:
         """
         name = operation.name
         before = list[Operation]()
-        unsigned = [self._unsigned(one, before) for one in operation.operands]
+        unsigned = [self._unsigned(operand, before) for operand in operation.operands]
         if name in _CHOICES:
             is_less = made_of("arith.cmpi", unsigned, truth_like(unsigned[0].type))
             is_less.attributes["predicate"] = f"{_AT_MOST} : i64"
@@ -197,8 +197,8 @@ def _is_natural(value: Value) -> bool:
 
 def _is_exact_reduction(operation: Operation) -> bool:
     """Return whether a reduction means the same in 64 bits; `tl.flip` is made of such ones."""
-    body = (one for region in operation.regions for block in region for one in block.operations)
-    return operation.name == "tt.reduce" and {one.name for one in body} <= _COMBINING
+    body = (inner for region in operation.regions for block in region for inner in block.operations)
+    return operation.name == "tt.reduce" and {inner.name for inner in body} <= _COMBINING
 
 
 def _is_left(operation: Operation) -> bool:

@@ -35,7 +35,7 @@ def is_only_reduced(value: Value, function: Operation, *, is_float: bool) -> boo
     """
     reached = {value}
     for operation in in_text_order(function):
-        uses = [one for one in operation.operands if one in reached]
+        uses = [operand for operand in operation.operands if operand in reached]
         if not uses:
             continue
         if operation.name in _REDUCED:
@@ -70,7 +70,7 @@ def is_used_under_its_mask(load: Operation, function: Operation) -> bool:
         return False
     lanes, reached, sinks = _Lanes(), {load.results[0]}, list[Operation]()
     for operation in in_text_order(function):
-        if not any(one in reached for one in operation.operands):
+        if not any(operand in reached for operand in operation.operands):
             continue
         if operation.name in _SINKS:
             sinks.append(operation)
@@ -85,7 +85,7 @@ def is_summed(value: Value, function: Operation) -> bool:
     """Return whether an integer reaches nothing but sums, as it is: none notices a 0."""
     reached = {value}
     for operation in in_text_order(function):
-        uses = [one for one in operation.operands if one in reached]
+        uses = [operand for operand in operation.operands if operand in reached]
         if uses and operation.name in _REARRANGED:
             reached.update(operation.results)
         elif uses and not _is_sum(operation):
@@ -94,8 +94,8 @@ def is_summed(value: Value, function: Operation) -> bool:
 
 
 def _is_sum(operation: Operation) -> bool:
-    body = [one for region in operation.regions for block in region for one in block.operations]
-    names = [one.name for one in body]
+    body = [inner for region in operation.regions for block in region for inner in block.operations]
+    names = [inner.name for inner in body]
     return operation.name == "tt.reduce" and names == ["arith.addi", "tt.reduce.return"]
 
 
@@ -127,19 +127,19 @@ class _Lanes:
             order = operation.integers("order")
             return [(operands[0], tuple(at[order.index(axis)] for axis in range(len(at))))]
         if name == "tt.splat" or name in _BY_LANE or name.startswith(("arith.", "math.")):
-            return [(one, at if shape_of(one.type) else ()) for one in operands]
+            return [(operand, at if shape_of(operand.type) else ()) for operand in operands]
         return None
 
     def is_masked_like(self, load: Operation, sink: Operation, reached: set[Value]) -> bool:
         """Return whether a lane of an access is masked wherever it uses a masked one of a load."""
         number = _SINKS[sink.name]
         if len(sink.operands) <= number or any(
-            one in reached for one in sink.operands[number + 1 :]
+            operand in reached for operand in sink.operands[number + 1 :]
         ):
             return False
         at = _axes(sink.operands[0])
         live = self._parts(sink.operands[number], at)
-        pending = [(one, at if shape_of(one.type) else ()) for one in sink.operands]
+        pending = [(operand, at if shape_of(operand.type) else ()) for operand in sink.operands]
         seen = set[_Place]()
         while pending:
             value, lane = pending.pop()
@@ -181,7 +181,7 @@ class _Lanes:
                     self._known[value, at] = self._term(*inner[0], depth + 1)
                     return self._known[value, at]
                 if inner is not None:
-                    terms = tuple(self._term(*one, depth + 1) for one in inner)
+                    terms = tuple(self._term(*place, depth + 1) for place in inner)
                     key = (made_by.name, attributes, element_of(value.type), *terms)
                 elif made_by.name == "tt.make_range":
                     key = ("range", attributes, at)

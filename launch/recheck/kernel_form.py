@@ -69,7 +69,7 @@ class BatchRun:
     @property
     def touches(self) -> list[ReachedElements]:
         """Return the accesses, in the order in which they were made."""
-        return [one for one in self.trace if isinstance(one, ReachedElements)]
+        return [event for event in self.trace if isinstance(event, ReachedElements)]
 
 
 class BoundedPrograms(ProgramInstances):
@@ -155,7 +155,8 @@ class RunnableForm:
         self._programs.start(launch.grid, most_turns)
         self._memory.begin(buffers, contents, most_turns * 8 + len(self._form.operations))
         arguments = [
-            argument_of(one.name, one.type, launch, buffers) for one in self._form.parameters
+            argument_of(parameter.name, parameter.type, launch, buffers)
+            for parameter in self._form.parameters
         ]
         is_whole = True
         try:
@@ -171,7 +172,7 @@ def argument_of(
 ) -> Pointer | Array:
     """Return an argument of a launch; floats differ by their names."""
     if kind.startswith("*"):
-        number = next(at for at, one in enumerate(buffers) if one.name == name)
+        number = next(at for at, buffer in enumerate(buffers) if buffer.name == name)
         return Pointer(address_of(number), dtype_named(kind.lstrip("*").removeprefix("k")))
     if name in launch.scalars:
         return np.array([launch.scalars[name]]).astype(dtype_named(kind))
@@ -253,8 +254,10 @@ def read_kernel(text: str, target: Target, bounds: IrBounds) -> tuple[Operation,
 
 
 def _function_of(module: Operation) -> Operation:
-    functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
-    kernels = [one for one in functions if one.regions and one.regions[0]]
+    functions = [
+        operation for operation in module.regions[0][0].operations if operation.name == "tt.func"
+    ]
+    kernels = [function for function in functions if function.regions and function.regions[0]]
     if len(kernels) != 1:
         message = "a module of several functions"
         raise NotRunnable(message)
@@ -267,19 +270,19 @@ def named_arguments(function: Operation, names: Sequence[str] | None) -> dict[st
     if names is not None and len(names) == len(arguments):
         for argument, name in zip(arguments, names, strict=True):
             argument.name = name
-    if len({one.name for one in arguments}) != len(arguments):
+    if len({argument.name for argument in arguments}) != len(arguments):
         message = "arguments without names"
         raise NotRunnable(message)
-    for one in arguments:
-        if pointee_of(one.type) is None and one.type[:1] not in "ifb":
-            message = f"an argument of type {one.type[:80]}"
+    for type_ in (argument.type for argument in arguments):
+        if pointee_of(type_) is None and type_[:1] not in "ifb":
+            message = f"an argument of type {type_[:80]}"
             raise NotRunnable(message)
-    return {one.name: one.type for one in arguments}
+    return {argument.name: argument.type for argument in arguments}
 
 
 def constants_of(function: Operation) -> frozenset[int]:
     """Return the integers that a kernel's text has, as far as they are one for all elements."""
-    found = set[int]()
+    constants = set[int]()
     for operation in in_text_order(function):
         if (
             operation.name == "arith.constant"
@@ -287,5 +290,5 @@ def constants_of(function: Operation) -> frozenset[int]:
         ):
             text, is_one = constant_of(operation)
             if is_one:
-                found.add(int(text))
-    return frozenset(found)
+                constants.add(int(text))
+    return frozenset(constants)

@@ -45,13 +45,13 @@ def launch_search(
 
 def buffers_of(types: Mapping[str, str], launch: LegalLaunch) -> list[WatchedBuffer]:
     """Return the buffers of a launch; one whose extent the contract does not have is endless."""
-    found = []
+    buffers = []
     for name, kind in types.items():
         pointee = pointee_of(kind)
         if pointee is not None:
             width = 8 if pointee_of(pointee) is not None else _width_of(element_of(pointee))
-            found.append(WatchedBuffer(name, launch.extents.get(name, 1 << 62), width))
-    return found
+            buffers.append(WatchedBuffer(name, launch.extents.get(name, 1 << 62), width))
+    return buffers
 
 
 def _width_of(element: str) -> int:

@@ -120,19 +120,21 @@ class LaunchSearch:
             self._free[name] = (-top - 1, top) if is_any else (1, min(top, self.most_size))
         for name in contract.sizes:
             self._free[name] = 1, self.most_size
-        self._statements = [_Statement(one.holds, 1, 1, one.gap) for one in contract.relations]
+        self._statements = [
+            _Statement(relation.holds, 1, 1, relation.gap) for relation in contract.relations
+        ]
         self._statements += [
-            _Statement(one, 0, self.most_elements) for one in contract.extents.values()
+            _Statement(extent, 0, self.most_elements) for extent in contract.extents.values()
         ]
         least = 0 if self.allows_empty_grid else 1
         self._statements += [
-            _Statement(one, least, most)
-            for one, most in zip(contract.grid, GRID_LIMITS, strict=False)
+            _Statement(least_programs, least, most)
+            for least_programs, most in zip(contract.grid, GRID_LIMITS, strict=False)
         ]
         self._deciding = {name: self._statements_with(name) for name in self._free}
-        ranges = [end for one in contract.values.values() for end in (one.low, one.high)]
+        ranges = [end for range_ in contract.values.values() for end in (range_.low, range_.high)]
         fixed = list(contract.fixed.values())
-        relations = [one.holds for one in contract.relations]
+        relations = [relation.holds for relation in contract.relations]
         every = [*relations, *contract.extents.values(), *contract.grid, *ranges, *fixed]
         self._divisors = [divisor for term in every for divisor in term.divisors]
 
@@ -163,13 +165,13 @@ class LaunchSearch:
         known = {name: value for name, value in names.items() if name in self._free}
         order = [name for name in self._free if name not in known]
         rng = random.Random(repr(sorted(names.items())))  # noqa: S311 - not for secrets
-        found = self._assigned({**self._known, **known}, order, set(), rng, [_MAX_STEPS])
-        return None if found is None else self._launch(found)
+        assigned = self._assigned({**self._known, **known}, order, set(), rng, [_MAX_STEPS])
+        return None if assigned is None else self._launch(assigned)
 
     def at(self, names: Mapping[str, int]) -> LegalLaunch | None:
         """Return the launch at values of scalars and sizes, None where it breaks the contract."""
         values = self._with_fixed({**self._known, **names})
-        if values is None or not all(one.holds(values) for one in self._statements):
+        if values is None or not all(statement.holds(values) for statement in self._statements):
             return None
         return self._launch(values)
 
@@ -201,9 +203,9 @@ class LaunchSearch:
             steps[0] -= 1
             if steps[0] < 0:
                 return None
-            found = self._assigned({**names, name: value}, rest, large, rng, steps, name)
-            if found is not None:
-                return found
+            assigned = self._assigned({**names, name: value}, rest, large, rng, steps, name)
+            if assigned is not None:
+                return assigned
         return None
 
     def _with_fixed(self, names: dict[str, int]) -> dict[str, int] | None:
@@ -232,14 +234,18 @@ class LaunchSearch:
         Those without the `last` name, and without what follows from it, have been tried before.
         """
         statements = self._deciding.get(last, self._statements)
-        return all(one.holds(names) for one in statements if one.term.names <= names.keys())
+        return all(
+            statement.holds(names)
+            for statement in statements
+            if statement.term.names <= names.keys()
+        )
 
     def _statements_with(self, name: str) -> list[_Statement]:
         affected = {name}
         for fixed, term in self.contract.fixed.items():
             if term.names & affected:
                 affected.add(fixed)
-        return [one for one in self._statements if one.term.names & affected]
+        return [statement for statement in self._statements if statement.term.names & affected]
 
     def _candidates(
         self, name: str, names: Mapping[str, int], is_large: bool, rng: random.Random
@@ -286,8 +292,8 @@ class LaunchSearch:
         """Return ends of the type, and values whose products with others pass its end."""
         sizes = {abs(value) for value in (*names.values(), *self.numbers) if abs(value) > 1}
         factors = sorted(sizes, reverse=True)
-        found = [high, high, high - 1, rng.randint(max(low, 1), high), 46_340, 46_341, 65_536]
-        found += [low, low + 1, -46_341] if low < 1 else []
+        values = [high, high, high - 1, rng.randint(max(low, 1), high), 46_340, 46_341, 65_536]
+        values += [low, low + 1, -46_341] if low < 1 else []
         for end in _FULL:
             for wanted in (1, 1, 2):
                 product = 1
@@ -295,29 +301,29 @@ class LaunchSearch:
                     # the largest ones first, as products of them pass the end
                     skipped = min(int(rng.expovariate(1)), len(factors) - 1 - place)
                     product *= factors[place + skipped]
-                found += [end // product + by for by in (-1, 0, 1)]
-        found.append(1 << rng.randint(8, max(9, high.bit_length() - 1)))
-        return found
+                values += [end // product + by for by in (-1, 0, 1)]
+        values.append(1 << rng.randint(8, max(9, high.bit_length() - 1)))
+        return values
 
     def _factors(self, names: Mapping[str, int]) -> list[int]:
         """Return what the contract divides by, as far as it is known."""
-        found = []
+        factors = []
         for divisor in self._divisors:
             if divisor.names <= names.keys():
                 try:
-                    found.append(divisor.value(names))
+                    factors.append(divisor.value(names))
                 except Illegal:
                     continue
-        return [value for value in found if value > 1]
+        return [value for value in factors if value > 1]
 
     def _solving(self, name: str, names: Mapping[str, int], start: int) -> list[int]:
         """Return values at which a statement in which only `name` is open is just kept."""
-        found: list[int] = []
+        values: list[int] = []
         for statement in self._statements:
             term = statement.term
             if name in term.names and term.names <= names.keys() | {name}:
-                found += _crossings(statement, name, names, self._free[name], start)
-        return [value + by for value in found for by in (0, 1, -1)]
+                values += _crossings(statement, name, names, self._free[name], start)
+        return [value + by for value in values for by in (0, 1, -1)]
 
     def _launch(self, names: Mapping[str, int]) -> LegalLaunch | None:
         contract = self.contract
@@ -377,7 +383,7 @@ def _crossings(
     """Return values of `name` next to which a statement changes sides."""
     low, high = ends
     start = min(max(start, low), high)
-    found: list[int] = []
+    crossings: list[int] = []
     values = dict(names)
 
     def number(value: int) -> int | None:
@@ -388,8 +394,8 @@ def _crossings(
     for end in (low, high):
         of_end = number(end)
         if statement.side(of_end) != statement.side(of_start):
-            found += _crossing(statement, number, (end, start), (of_end, of_start))
-    return found
+            crossings += _crossing(statement, number, (end, start), (of_end, of_start))
+    return crossings
 
 
 def _crossing(

@@ -52,10 +52,10 @@ def meetings(batches: Sequence[Batch], accesses: Sequence[Operation]) -> dict[in
     buffer, element = lanes.buffer[order], lanes.element[order]
     same = (buffer[1:] == buffer[:-1]) & (element[1:] == element[:-1])
     groups = np.concatenate([[0], np.cumsum(~same)])
-    kinds = np.array([_KIND_NUMBERS[KINDS[one.name]] for one in accesses], np.int8)
+    kinds = np.array([_KIND_NUMBERS[KINDS[operation.name]] for operation in accesses], np.int8)
     access, program = lanes.access[order], lanes.program[order]
     kind = kinds[access]
-    found: dict[int, Meeting] = {}
+    meetings_by_access: dict[int, Meeting] = {}
     for number in np.unique(access[kind != _LOAD]).tolist():
         mine = np.flatnonzero(access == number)
         is_atomic = kind[mine[0]] == _ATOMIC
@@ -71,8 +71,8 @@ def meetings(batches: Sequence[Batch], accesses: Sequence[Operation]) -> dict[in
             own = int(program[at])
             partner = int(lowest[groups[at]])
             partner = partner if partner != own else int(highest[groups[at]])
-            found[number] = Meeting(int(buffer[at]), int(element[at]), (own, partner))
-    return found
+            meetings_by_access[number] = Meeting(int(buffer[at]), int(element[at]), (own, partner))
+    return meetings_by_access
 
 
 _LOAD, _STORE, _ATOMIC = range(3)

@@ -19,7 +19,11 @@ class Places:
     def __init__(self, function: Operation) -> None:
         self._function = function
         self.operations = dict(_inside(function, ()))
-        self.of = {one.number: place for place, one in self.operations.items() if one.number >= 0}
+        self.of = {
+            operation.number: place
+            for place, operation in self.operations.items()
+            if operation.number >= 0
+        }
 
     def where_parted(self, a: Place, b: Place) -> Place | None:
         """Return the outermost operation that two runs, equal so far, do not do alike.
@@ -37,9 +41,9 @@ class Places:
         if a[shared][0] == b[shared][0]:
             holder = self.operations[a[:shared]] if shared else self._function
             blocks = holder.regions[a[shared][0]]
-            for one, other in ((a, b), (b, a)):
-                if _always_leads(blocks, one[shared][1], other[shared][1]):
-                    return one[: shared + 1]  # the other run passed it, and did nothing there
+            for first, other in ((a, b), (b, a)):
+                if _always_leads(blocks, first[shared][1], other[shared][1]):
+                    return first[: shared + 1]  # the other run passed it, and did nothing there
             return None
         if self.operations[a[:shared]].name == "scf.while":  # its second region ends a turn
             return max(a, b)[: shared + 1]
@@ -48,8 +52,8 @@ class Places:
 
 def _inside(operation: Operation, around: Place) -> Iterator[tuple[Place, Operation]]:
     for region, blocks in enumerate(operation.regions):
-        for block, one in enumerate(blocks):
-            for index, inner in enumerate(one.operations):
+        for block, inner_block in enumerate(blocks):
+            for index, inner in enumerate(inner_block.operations):
                 place = (*around, (region, block, index))
                 yield place, inner
                 yield from _inside(inner, place)

@@ -73,16 +73,16 @@ class SparseBuffer:
 
     def values(self, elements: Array, dtype: np.dtype[Any], contents: BufferContents) -> Array:
         """Return what elements hold. Raises NotRunnable for two types of one buffer."""
-        found = np.array(contents.values(self.name, elements, dtype))
+        values = np.array(contents.values(self.name, elements, dtype))
         if not self._stored:
-            return found
+            return values
         self._check(dtype)
         self._merge()
         [(places, stored)] = self._stored
         at = np.minimum(np.searchsorted(places, elements), len(places) - 1)
         is_stored = places[at] == elements
-        found[is_stored] = stored[at[is_stored]]
-        return found
+        values[is_stored] = stored[at[is_stored]]
+        return values
 
     def store(self, elements: Array, values: Array) -> None:
         """Store values; of equal elements, the last one stays."""
@@ -127,7 +127,7 @@ class PoisonedMemory:
         self._programs, self._operations = programs, operations
         self._value, self._without_other = value, without_other
         self._contents = contents
-        self.buffers = [SparseBuffer(one.name, one.size, one.width) for one in buffers]
+        self.buffers = [SparseBuffer(buffer.name, buffer.size, buffer.width) for buffer in buffers]
 
     def load(
         self,
@@ -140,15 +140,15 @@ class PoisonedMemory:
     ) -> Array:
         """Return what is stored, and the lost value or `other` elsewhere."""
         wide = (self._programs.count, *shape)
-        found = np.empty(wide, pointer.dtype)
-        found[...] = self._value.of(pointer.dtype)
+        loaded = np.empty(wide, pointer.dtype)
+        loaded[...] = self._value.of(pointer.dtype)
         if other is not None and operation_here(self._operations) != self._without_other:
             masked = np.broadcast_to(~of_rank(np.atleast_1d(mask), len(wide)), wide)
             rest = of_rank(np.atleast_1d(other), len(wide)).astype(pointer.dtype)
-            found[masked] = np.broadcast_to(rest, wide)[masked]
+            loaded[masked] = np.broadcast_to(rest, wide)[masked]
         for buffer, lanes, elements in self._located(pointer, mask, wide):
-            found[lanes] = buffer.values(elements, pointer.dtype, self._contents)
-        return found
+            loaded[lanes] = buffer.values(elements, pointer.dtype, self._contents)
+        return loaded
 
     def store(
         self,
@@ -161,9 +161,9 @@ class PoisonedMemory:
     ) -> None:
         """Store a value in lanes with memory."""
         wide = (self._programs.count, *shape)
-        given = self._wide(value, pointer, wide)
+        stored = self._wide(value, pointer, wide)
         for buffer, lanes, elements in self._located(pointer, mask, wide):
-            buffer.store(elements, given[lanes])
+            buffer.store(elements, stored[lanes])
 
     def atomic(
         self,
@@ -180,14 +180,14 @@ class PoisonedMemory:
     ) -> Any:
         """Combine values into memory, lane by lane; return the old ones if they are used."""
         wide = (self._programs.count, *shape)
-        given = self._wide(value, pointer, wide)
+        operand = self._wide(value, pointer, wide)
         before = np.full(wide, self._value.of(pointer.dtype), pointer.dtype)
         for buffer, lanes, elements in self._located(pointer, mask, wide):
             places, cells_of = np.unique(elements, return_inverse=True)
             cells = buffer.values(places, pointer.dtype, self._contents)
             try:
                 before[lanes] = atomic_updates.fetch_and_update(
-                    kind, cells, cells_of.reshape(-1), given[lanes]
+                    kind, cells, cells_of.reshape(-1), operand[lanes]
                 )
             except atomic_updates.UnknownAtomic as unknown:
                 raise NotRunnable(str(unknown)) from None
@@ -209,8 +209,8 @@ class PoisonedMemory:
         raise NotRunnable(message)
 
     def _wide(self, value: Any, pointer: Pointer, wide: Shape) -> Array:
-        given = np.atleast_1d(np.asarray(value).astype(pointer.dtype))
-        return np.broadcast_to(of_rank(given, len(wide)), wide)
+        array = np.atleast_1d(np.asarray(value).astype(pointer.dtype))
+        return np.broadcast_to(of_rank(array, len(wide)), wide)
 
     def _located(
         self, pointer: Pointer, mask: Any, wide: Shape
@@ -273,7 +273,8 @@ def _scan(combine: Any, axis: int, reverse: bool, *tensors: Array) -> Any:
 
 def _dot(a: Array, b: Array, c: Array, precision: str = "ieee") -> Array:
     left, right = (
-        np.where(_is_lost([one]), np.zeros((), one.dtype), one).astype(one.dtype) for one in (a, b)
+        np.where(_is_lost([array]), np.zeros((), array.dtype), array).astype(array.dtype)
+        for array in (a, b)
     )
     product: Array = runtime_ops.dot(left, right, c, precision)
     return product

@@ -103,11 +103,13 @@ class _Watch:
 
     def __post_init__(self) -> None:
         function, accesses = self.forms.function, self.forms.accesses
-        counts = [one for one in in_text_order(function) if one.name == "tt.histogram"]
+        counts = [
+            operation for operation in in_text_order(function) if operation.name == "tt.histogram"
+        ]
         self._of_counts = frozenset(
             number
             for number, access in enumerate(accesses)
-            if any(depends_on(function, access, one) for one in counts)
+            if any(depends_on(function, access, count) for count in counts)
         )
 
     def run(self, until: float) -> None:
@@ -159,7 +161,7 @@ class _Watch:
                 mine = machine.run(launch, buffers, contents, numbers, MAX_TURNS)
                 forms = self.forms
                 wrapped = WrappedIntegers((mine, ran), buffers, forms.function, forms.accesses)
-                for access, message in wrapped.found.items():
+                for access, message in wrapped.messages.items():
                     if access not in self._of_counts:
                         self._note(access, "overflow", message, launch, numbers[0])
         self.reached.update(reached)
@@ -237,7 +239,10 @@ class _Watch:
     def report(self, ms: float) -> RecheckReport:
         """Return what all runs showed."""
         return RecheckReport(
-            accesses=[self._access(number, one) for number, one in enumerate(self.forms.accesses)],
+            accesses=[
+                self._access(number, operation)
+                for number, operation in enumerate(self.forms.accesses)
+            ],
             runs=self.runs,
             ms=ms,
         )

@@ -133,7 +133,7 @@ def _exact_programs(forms: KernelForms, launch: LegalLaunch, contents: BufferCon
     numbers = sampled_programs(launch.grid, sizes, MAX_PROGRAMS)
     if forms.exact.is_batchable and _is_exact(forms, launch, contents, numbers):
         return numbers
-    return [one for one in numbers if _is_exact(forms, launch, contents, [one])]
+    return [number for number in numbers if _is_exact(forms, launch, contents, [number])]
 
 
 def _is_exact(
@@ -143,18 +143,20 @@ def _is_exact(
         return True
     buffers = buffers_of(forms.types, launch)
     machine, exact = (
-        one.run(launch, buffers, contents, numbers, MAX_TURNS)
-        for one in (forms.as_it_is, forms.exact)
+        form.run(launch, buffers, contents, numbers, MAX_TURNS)
+        for form in (forms.as_it_is, forms.exact)
     )
     if not (machine.is_whole and exact.is_whole and len(machine.trace) == len(exact.trace)):
         return False
-    return not WrappedIntegers((machine, exact), buffers, forms.function, forms.accesses).found
+    return not WrappedIntegers((machine, exact), buffers, forms.function, forms.accesses).messages
 
 
 def _has_room(launch: LegalLaunch, kernel: SmallKernel) -> bool:
     """Return whether addresses of all buffers fit next to each other."""
     buffers = buffers_of(kernel.types, launch)
-    return min(launch.grid) > 0 and all(one.size * one.width <= MAX_BYTES for one in buffers)
+    return min(launch.grid) > 0 and all(
+        buffer.size * buffer.width <= MAX_BYTES for buffer in buffers
+    )
 
 
 def _has_other(access: Operation) -> bool:
@@ -169,10 +171,10 @@ class _Contents(BufferContents):
 
     def values(self, name: str, elements: Array, dtype: np.dtype[Any]) -> Array:
         """Return what `elements` of a buffer hold."""
-        found = super().values(name, elements, dtype)
+        values = super().values(name, elements, dtype)
         if not self.sign or dtype.kind in "iub":
-            return found
-        return ((np.abs(found.astype(np.float64)) + _MIN_VALUE) * self.sign).astype(dtype)
+            return values
+        return ((np.abs(values.astype(np.float64)) + _MIN_VALUE) * self.sign).astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -198,18 +200,19 @@ class _Both:
         ]
         if adds_other is not None:
             runs.append(self._stored(self.after, LostValue.NAN, adds_other))
-        buffers = [one for one in runs if one is not None]
+        buffers = [run for run in runs if run is not None]
         if len(buffers) < len(runs):
             return None
         for each in zip(*buffers, strict=True):
-            name, places = each[0].name, np.unique(np.concatenate([one.places for one in each]))
-            dtype = next((one.dtype for one in each if one.dtype is not None), None)
+            name = each[0].name
+            places = np.unique(np.concatenate([buffer.places for buffer in each]))
+            dtype = next((buffer.dtype for buffer in each if buffer.dtype is not None), None)
             if dtype is None:
                 continue
-            held = [one.values(places, dtype, self.contents) for one in each]
-            found = _difference(held, is_masked=is_masked)
-            if found is not None:
-                return f"{name}[{places[found[0]]:,}] {found[1]}"
+            held = [buffer.values(places, dtype, self.contents) for buffer in each]
+            difference = _difference(held, is_masked=is_masked)
+            if difference is not None:
+                return f"{name}[{places[difference[0]]:,}] {difference[1]}"
         return ""
 
     def _stored(
@@ -226,7 +229,10 @@ class _Both:
         prints = Assertions(programs, InstanceLocations(form.locations))
         replaced = {} if without_other is None else REPLACED
         ready = Kernel(form, programs, memory, prints, replaced=replaced)
-        arguments = [argument_of(one.name, one.type, launch, buffers) for one in form.parameters]
+        arguments = [
+            argument_of(parameter.name, parameter.type, launch, buffers)
+            for parameter in form.parameters
+        ]
         at_once = max(1, MAX_LANES // form.largest_tile) if form.is_batchable else 1
         try:
             for start in range(0, len(self.programs), at_once):
@@ -248,8 +254,8 @@ def _difference(held: list[Array], *, is_masked: bool) -> tuple[int, str] | None
         return place, "depends on lanes without memory"
     if (place := _first(is_defined & ~_same(first, made))) is not None:
         return place, "differs"
-    for one in reduced:
-        is_same = _close(made, one) | (is_defined & _same(made, one))
+    for reduced_run in reduced:
+        is_same = _close(made, reduced_run) | (is_defined & _same(made, reduced_run))
         if (place := _first(~is_same)) is not None:
             return place, "is not what the lanes with memory give"
     return None
@@ -258,10 +264,10 @@ def _difference(held: list[Array], *, is_masked: bool) -> tuple[int, str] | None
 def _same(a: Array, b: Array) -> Array:
     """Return where two arrays have the same bits, or NaNs."""
     bits = np.dtype(f"u{a.dtype.itemsize}")
-    found: Array = a.view(bits) == b.view(bits)
+    is_same: Array = a.view(bits) == b.view(bits)
     if a.dtype.kind not in "iub":
-        found |= (a != a) & (b != b)
-    return found
+        is_same |= (a != a) & (b != b)
+    return is_same
 
 
 def _close(a: Array, b: Array) -> Array:
@@ -271,9 +277,9 @@ def _close(a: Array, b: Array) -> Array:
     x, y = a.astype(np.float64), b.astype(np.float64)
     most = np.abs(y[np.isfinite(y)]).max(initial=1.0)
     step = float(ml_dtypes.finfo(a.dtype).eps)  # type: ignore[no-untyped-call]
-    found: Array = (np.abs(x - y) <= max(_CLOSE, 8 * step) * most) | (x == y)
-    return found
+    is_close: Array = (np.abs(x - y) <= max(_CLOSE, 8 * step) * most) | (x == y)
+    return is_close
 
 
-def _first(found: Array) -> int | None:
-    return int(found.argmax()) if found.any() else None
+def _first(mask: Array) -> int | None:
+    return int(mask.argmax()) if mask.any() else None

@@ -24,6 +24,10 @@ def sampled_programs(grid: tuple[int, int, int], sizes: Iterable[int], most: int
             if size > 1 and 0 < end // size < width:
                 picked += [(end // size, 0, 0), (end // size, last[1], last[2])]
     picked += [(last[0] - 1, last[1], last[2]), (width // 2, height // 2, depth // 2), (2, 1, 1)]
-    legal = [one for one in picked if all(0 <= a <= b for a, b in zip(one, last, strict=True))]
+    legal = [
+        program
+        for program in picked
+        if all(0 <= a <= b for a, b in zip(program, last, strict=True))
+    ]
     numbers = dict.fromkeys(x + width * (y + height * z) for x, y, z in legal)
     return sorted(list(numbers)[:most])

@@ -104,7 +104,10 @@ def stored(
     prints = Assertions(programs, InstanceLocations(kernel.form.locations))
     ready = Kernel(kernel.form, programs, memory, prints)
     buffers = buffers_of(kernel.types, launch)
-    arguments = [argument_of(one.name, one.type, launch, buffers) for one in kernel.form.parameters]
+    arguments = [
+        argument_of(parameter.name, parameter.type, launch, buffers)
+        for parameter in kernel.form.parameters
+    ]
     at_once = max(1, MAX_LANES // kernel.form.largest_tile) if kernel.form.is_batchable else 1
     try:
         for start in range(0, total, at_once):

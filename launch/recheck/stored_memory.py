@@ -41,12 +41,12 @@ class StoredMemory:
     ) -> Array:
         """Return what is stored, `other` (or 0) where `mask` is false."""
         wide = self._wide(shape)
-        found = np.zeros(wide, pointer.dtype)
+        loaded = np.zeros(wide, pointer.dtype)
         if other is not None:
-            found[...] = of_rank(np.atleast_1d(other), len(wide)).astype(pointer.dtype)
+            loaded[...] = of_rank(np.atleast_1d(other), len(wide)).astype(pointer.dtype)
         for buffer, lanes, places in self._located(pointer, mask, wide):
-            found[lanes] = buffer[places].view(pointer.dtype)[..., 0]
-        return found
+            loaded[lanes] = buffer[places].view(pointer.dtype)[..., 0]
+        return loaded
 
     def store(
         self,
@@ -60,9 +60,9 @@ class StoredMemory:
         """Store a value; of equal addresses, the last one stays."""
         wide = self._wide(shape)
         stored = np.atleast_1d(np.asarray(value).astype(pointer.dtype))
-        given = np.broadcast_to(of_rank(stored, len(wide)), wide)
+        values = np.broadcast_to(of_rank(stored, len(wide)), wide)
         for buffer, lanes, places in self._located(pointer, mask, wide):
-            chosen = np.ascontiguousarray(given[lanes])[..., None]
+            chosen = np.ascontiguousarray(values[lanes])[..., None]
             buffer[places] = chosen.view(np.uint8).reshape(places.shape)
 
     def atomic(
@@ -111,10 +111,10 @@ class StoredMemory:
         addresses = np.broadcast_to(of_rank(pointer.address, rank), wide)
         numbers = (addresses >> SLOT_BITS) - 1
         size = pointer.dtype.itemsize
-        found = []
+        places = []
         for number, buffer in enumerate(self._buffers):
             offsets = addresses - address_of(number)
             lanes = live & (numbers == number) & (offsets >= 0) & (offsets <= len(buffer) - size)
             if lanes.any():
-                found.append((buffer, lanes, offsets[lanes][:, None] + np.arange(size)))
-        return found
+                places.append((buffer, lanes, offsets[lanes][:, None] + np.arange(size)))
+        return places

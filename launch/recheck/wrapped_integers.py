@@ -32,7 +32,7 @@ class WrappedIntegers:
     buffers: Sequence[WatchedBuffer]
     function: Operation
     accesses: Sequence[Operation]
-    found: dict[int, str] = field(default_factory=dict)
+    messages: dict[int, str] = field(default_factory=dict)
     _at: list[int] = field(default_factory=lambda: [0, 0])
     """The first events that were not compared."""
     _places: Places | None = None
@@ -57,7 +57,7 @@ class WrappedIntegers:
         if isinstance(mine, ReachedElements) and isinstance(other, ReachedElements):
             message = _difference(mine, other, self.buffers)
             if message:
-                self.found.setdefault(mine.access, message)
+                self.messages.setdefault(mine.access, message)
 
     def _go_behind(self, mine: Event, other: Event) -> bool:
         """Go on behind the operation that the runs do not do alike; return False without one."""
@@ -65,12 +65,14 @@ class WrappedIntegers:
         parted = self._places.where_parted(self._place(mine), self._place(other))
         if parted is None:
             for number in (0, 1):
-                made = [one for one in self._rest(number) if isinstance(one, ReachedElements)]
+                made = [event for event in self._rest(number) if isinstance(event, ReachedElements)]
                 self._note(made[:1], MASK_DIFFERS)
             return False
         for number, run in enumerate(self.runs):
             rest = self._rest(number)
-            inside = list(takewhile(lambda one: self._place(one)[: len(parted)] == parted, rest))
+            inside = list(
+                takewhile(lambda event: self._place(event)[: len(parted)] == parted, rest)
+            )
             self._at[number] += len(inside)
             self._note(_live(inside), MASK_DIFFERS)
             if len(inside) == len(rest) and not run.is_whole:
@@ -78,8 +80,8 @@ class WrappedIntegers:
         return True
 
     def _note(self, made: Iterable[ReachedElements], message: str) -> None:
-        for one in made:
-            self.found.setdefault(one.access, message)
+        for access in made:
+            self.messages.setdefault(access.access, message)
 
     def _note_dependent(
         self, inside: Sequence[Event], following: Sequence[Event], parted: Place
@@ -87,12 +89,16 @@ class WrappedIntegers:
         """Note what comes after a loop that one run did not end, and depends on it."""
         assert self._places is not None
         loop = self._places.operations[parted]
-        turns = [one.active for one in inside if isinstance(one, BegunTurn)]
-        turning = [np.ones(1, np.bool_) if one is None else one for one in turns]
-        met = (one for one in _live(following) if any((_programs(one) & t).any() for t in turning))
-        for access, one in {one.access: one for one in met}.items():
+        turns = [event.active for event in inside if isinstance(event, BegunTurn)]
+        turning = [np.ones(1, np.bool_) if active is None else active for active in turns]
+        met = (
+            event
+            for event in _live(following)
+            if any((_programs(event) & t).any() for t in turning)
+        )
+        for access, event in {event.access: event for event in met}.items():
             if depends_on(self.function, self.accesses[access], loop):
-                self._note([one], LOOP_DIFFERS)
+                self._note([event], LOOP_DIFFERS)
 
     def _place(self, event: Event) -> Place:
         assert self._places is not None
@@ -108,9 +114,9 @@ def _name(event: Event) -> tuple[bool, int]:
 
 
 def _live(events: Iterable[Event]) -> Iterator[ReachedElements]:
-    for one in events:
-        if isinstance(one, ReachedElements) and _programs(one).any():
-            yield one
+    for event in events:
+        if isinstance(event, ReachedElements) and _programs(event).any():
+            yield event
 
 
 def _programs(made: ReachedElements) -> Array:
@@ -123,7 +129,7 @@ def _programs(made: ReachedElements) -> Array:
 def _difference(
     mine: ReachedElements, other: ReachedElements, buffers: Sequence[WatchedBuffer]
 ) -> str:
-    lanes = [np.bool_(True) if one.live is None else one.live for one in (mine, other)]
+    lanes = [np.bool_(True) if event.live is None else event.live for event in (mine, other)]
     if mine.live is not other.live and (lanes[0] != lanes[1]).any():
         return MASK_DIFFERS
     differs = (mine.elements != other.elements) & lanes[0]
@@ -131,7 +137,7 @@ def _difference(
         return ""
     at = tuple(int(place) for place in np.argwhere(differs)[0])
     mine_at, other_at = (
-        int(np.broadcast_to(one.elements, differs.shape)[at]) for one in (mine, other)
+        int(np.broadcast_to(event.elements, differs.shape)[at]) for event in (mine, other)
     )
     number = mine.buffer if isinstance(mine.buffer, int) else int(mine.buffer.flat[0])
     name = buffers[number].name if 0 <= number < len(buffers) else "an address"

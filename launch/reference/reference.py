@@ -166,7 +166,7 @@ class _ReferenceCall:
         language = self.language
         if perturb is not None:
             language = replace(
-                language, given=lambda e, dtype: language.of_numbers(perturb(e, dtype))
+                language, argument=lambda e, dtype: language.of_numbers(perturb(e, dtype))
             )
         with language.preserved_state():
             inputs = _inputs(self.order, self.memories, language)
@@ -343,7 +343,7 @@ def _input(
     match argument["kind"]:
         case "buffer":
             memory, leaf = memories[argument["allocation"]], leaf_of(name, argument)
-            return None if memory is None else language.given(view(memory, leaf), leaf.dtype)
+            return None if memory is None else language.argument(view(memory, leaf), leaf.dtype)
         case "scalar":
             return read_number(argument["value"])
         case "tuple":

@@ -39,14 +39,14 @@ def preserved_numpy_state() -> Iterator[None]:
 class Language:
     """The conversions of one language of references.
 
-    `given` converts stored elements of a Triton type to an argument of the function. `returned`
+    `argument` converts stored elements of a Triton type to an argument of the function. `returned`
     converts results that `by_output` cannot read. `modified_in_place` describes a forbidden change
     to an input, or returns None. `preserved_state` restores global state, so that a later case sees
     what it would see in a new process.
     """
 
     name: str
-    given: Callable[[Array, str], Any]
+    argument: Callable[[Array, str], Any]
     returned: Callable[[Any], Any] = _same
     modified_in_place: Callable[[Mapping[str, Any]], str | None] = _nothing
     preserved_state: Callable[[], AbstractContextManager[Any]] = preserved_numpy_state
@@ -62,6 +62,6 @@ def _read_only(numbers: Array) -> Array:
 
 NUMPY = Language(
     "numpy",
-    given=lambda elements, dtype: _read_only(readable(elements, dtype)),
+    argument=lambda elements, dtype: _read_only(readable(elements, dtype)),
     of_numbers=_read_only,
 )

@@ -82,7 +82,7 @@ def preserved_state() -> Iterator[None]:
 
 TORCH = Language(
     "torch",
-    given=tensor_of,
+    argument=tensor_of,
     returned=plain,
     modified_in_place=modified_in_place,
     preserved_state=preserved_state,
