@@ -33,6 +33,10 @@ LAUNCHES, PROGRAMS = "/v1/launches", "/v1/programs"
 _ID = re.compile(r"[0-9a-f]{8,63}")
 _OF_COMPILATION = frozenset(KernelArguments.model_fields) | {"target"}
 _MAX_FINDINGS = 5
+_MAX_FUZZED = 4
+_WHY_NOT_CHECKED = frozenset({"not_checked", "check_incomplete"})
+_FURTHER_CHECKS = ("racecheck", "fuzz")
+"""Checks that every kernel should pass."""
 
 
 async def launch(request: Request, arguments: LaunchArguments) -> ToolAnswer:
@@ -102,8 +106,10 @@ def ran_answer(asked: Any, noun: str, launched: LaunchArguments | None = None) -
         lines.append(f"… and {len(findings) - _MAX_FINDINGS} more findings")
     outputs = [_output(name, item) for name, item in (ran["outputs"] or {}).items()]
     times = _timing(ran["timing"])
-    step = _step(ran, findings, noun)
-    remarks = [*_flags(ran), *_remarks(ran, launched)]
+    step = _step(ran, findings, noun, launched)
+    fuzzed = ran.get("fuzz") or {}
+    is_told = fuzzed.get("cases") or ran["verdict"] == "passed"  # nothing is fuzzed after a fault
+    remarks = [*_fuzz(fuzzed if is_told else {}), *_flags(ran), *_remarks(ran, launched)]
     return answer(head, *outputs, *lines, *remarks, times, next_step=step, **facts)
 
 
@@ -143,20 +149,42 @@ def _finding(finding: Mapping[str, Any]) -> str:
 
 def _output(name: str, output: Mapping[str, Any]) -> str:
     comparison, summary = output["comparison"], output["summary"]
-    if comparison is not None and comparison["matches"]:
-        return f"{name}: matches the reference (max_abs_error {comparison['max_abs_error']})"
     if comparison is not None:
-        first = comparison["first_mismatch"]
-        where = (
-            f", first at {first['index']}: {first['actual']} instead of {first['expected']}"
-            if first
-            else ""
-        )
-        return f"{name}: {comparison['mismatched']} elements do not match{where}"
+        note = comparison["note"] or ""
+        if comparison["matches"] and comparison["zeros_match"]:
+            note = note or "an output of only zeros would match, too: choose other inputs"
+        return f"{name}: {_compared(comparison)}" + (f"\n  note: {note}" if note else "")
     if summary is not None:
         numbers = ("shape", "dtype", "min", "max", "mean", "nan", "unwritten")
         return f"{name}: " + ", ".join(f"{number} {summary[number]}" for number in numbers)
     return name
+
+
+def _compared(comparison: Mapping[str, Any]) -> str:
+    if comparison["matches"]:
+        return f"matches the reference (max_abs_error {comparison['max_abs_error']})"
+    count, unwritten = comparison["mismatched"], comparison["unwritten"]
+    text = f"{_elements(count)} {'does' if count == 1 else 'do'} not match"
+    if unwritten:
+        share = "all" if unwritten == count else unwritten
+        text += f", {share} of them unwritten" if count > 1 else ", and is unwritten"
+    if first := comparison["first_mismatch"]:
+        actual, expected = first["actual"], first["expected"]
+        text += f", first at {first['index']}: {actual} instead of {expected}"
+    return text
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'' if count == 1 else 's'}"
+
+
+def _fuzz(fuzz: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what fuzzing varied, and what it left as it was, with the reasons."""
+    if not fuzz:
+        return
+    varied = "; ".join(fuzz["varied"][:_MAX_FUZZED])
+    yield f"fuzz: {fuzz['cases']} cases" + (f"; varied: {short(varied)}" if varied else "")
+    yield from (f"  not varied: {short(kept)}" for kept in fuzz["not_varied"][:_MAX_FUZZED])
 
 
 def _timing(timing: Mapping[str, Any] | None) -> str:
@@ -165,22 +193,66 @@ def _timing(timing: Mapping[str, Any] | None) -> str:
     return f"median {timing['median_us']} us of {timing['repeats']} runs"
 
 
-def _step(ran: Mapping[str, Any], findings: list[Any], noun: str) -> str:
-    if ran["verdict"] == "passed" and _serious(ran):
-        return "have the kernels do the work in each call, as the flags ask, and try again"
-    if ran["verdict"] == "passed" and noun == "program":
-        return "time it on a GPU, or compile its kernels to see their registers"
+def _step(
+    ran: Mapping[str, Any], findings: list[Any], noun: str, launched: LaunchArguments | None
+) -> str:
     if ran["verdict"] == "passed":
-        return "launch with checks such as racecheck and fuzz, or with time on a GPU"
-    if ran["verdict"] == "not_checked":
-        return "give a reference to have the outputs checked"
+        return _after_pass(ran, noun, launched)
     line = next((item["line"] for item in findings if item["line"]), None)
+    if (marking := _marking(ran, findings)) and noun == "launch":
+        return f"{marking}. Then launch again"
+    if ran["verdict"] == "not_checked":
+        is_explained = any(item["kind"] in _WHY_NOT_CHECKED for item in findings)
+        without = "give a reference to have the outputs checked"
+        return f"change what the finding names, and {noun} again" if is_explained else without
     if ran["verdict"] == "invalid_reference":
         place = f"line {line} of the reference" if line is not None else "the reference"
         return f"fix {place}, and {noun} again; the kernel may be right"
     if line is not None:
         return f"fix line {line}, and {noun} again"
+    comparisons = [item["comparison"] or {} for item in (ran["outputs"] or {}).values()]
+    if unwritten := sum(item.get("unwritten", 0) for item in comparisons):
+        return (
+            f"have the kernel write the {_elements(unwritten)} that no program wrote (the grid, "
+            f"the block size or a mask is too small), and {noun} again"
+        )
     return f"fix what makes the outputs differ (masks, offsets, dtypes), and {noun} again"
+
+
+def _after_pass(ran: Mapping[str, Any], noun: str, launched: LaunchArguments | None) -> str:
+    """Return the step after a pass: a check that is missing, never one that it had."""
+    if _serious(ran):
+        return "have the kernels do the work in each call, as the flags ask, and try again"
+    if noun == "program":
+        return "time it on a GPU, or compile its kernels to see their registers"
+    if launched is None:
+        return "launch with checks that it did not have, or prove it for all sizes"
+    asked = launched.checks or ()
+    if missing := [f'"{check}"' for check in _FURTHER_CHECKS if check not in asked]:
+        return f"launch with {' and '.join(missing)} in `checks`"
+    if any("the grid is a literal" in kept for kept in (ran["fuzz"] or {}).get("not_varied", ())):
+        return 'write `grid` as an expression, such as "cdiv(n, BLOCK)", to have sizes fuzzed, too'
+    if not ran["proof"]:
+        return "prove it for all sizes, with a contract"
+    return "it passed all checks; compile it to see its registers, or time it on a GPU"
+
+
+def _marking(ran: Mapping[str, Any], findings: list[Any]) -> str:
+    """Return the step that marks outputs, "" where their marks are not what is wrong."""
+    if ran["verdict"] not in {"invalid_reference", "input_modified", "not_checked"}:
+        return ""
+    names = [item["argument"] for item in findings if item["kind"] == "input_modified"]
+    wrong = [item["message"] for item in findings if item["kind"] == "invalid_reference"]
+    if wrong and not any(words in wrong[0] for words in ("not an output", "has no output")):
+        return ""
+    if not names and (ran["outputs"] or (wrong and "has no output" not in wrong[0])):
+        return ""
+    named = ", ".join(f"`arguments.{name}`" for name in dict.fromkeys(names))
+    return (
+        f"if the kernel should write it, add `:output` to {named or 'its buffer in `arguments`'}, "
+        'as in "fp32[8]:zeros:output" (a buffer with contents is an output only with this mark); '
+        "else fix the store"
+    )
 
 
 async def program(request: Request, arguments: ProgramArguments) -> ToolAnswer:

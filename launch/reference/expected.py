@@ -16,6 +16,7 @@ from compiler.json_number import MAX_EXACT
 from compiler.posted_text import python_text
 from launch.buffers.allocation import Leaf
 from launch.buffers.element_types import Array, is_float
+from launch.messages import MARK_OUTPUT
 
 
 def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
@@ -45,6 +46,14 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
 
 
 SLUG = "invalid_reference"
+_NO_OUTPUT = (
+    "Nothing can be compared with the reference: the launch has no output. Mark each argument that "
+    f"the kernel writes as an output. {MARK_OUTPUT}"
+)
+
+
+class NoOutputs(Failure):
+    """A reference returned results, and the launch has no outputs to compare with them."""
 
 
 def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
@@ -52,13 +61,19 @@ def by_output(returned: Any, outputs: Sequence[Leaf]) -> dict[str, Array]:
 
     `returned` is a dict by output name, or the array of the only output. `None` in a dict skips an
     output. An array must have its output's shape and, for an output of integers, whole numbers. It
-    keeps its own dtype. Raises `Failure`.
+    keeps its own dtype. Raises `Failure`; `NoOutputs` for a launch without
+    outputs, for which the reference is not at fault.
     """
+    if not outputs and not (isinstance(returned, dict) and not returned):
+        raise NoOutputs(SLUG, "reference", _NO_OUTPUT)
     named = _by_name(returned, outputs)
     known = {output.name: output for output in outputs}
     for name in named:
         if name not in known:
-            raise _refused(f"returned {name!r}, which is not an output; outputs: {_names(outputs)}")
+            raise _refused(
+                f"returned {name!r}, which is not an output; outputs: {_names(outputs)}. To "
+                "compare an argument, mark it as an output"
+            )
     expected = {
         name: _check(value, known[name]) for name, value in named.items() if value is not None
     }

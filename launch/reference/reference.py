@@ -54,7 +54,7 @@ from launch.messages import (
     ReferenceReport,
     RoundingOrder,
 )
-from launch.reference.expected import SLUG, at_return, by_output
+from launch.reference.expected import SLUG, NoOutputs, at_return, by_output
 from launch.reference.reference_language import NUMPY, Language
 from launch.reference.rounding_sensitivity import (
     Perturb,
@@ -208,6 +208,8 @@ def _read_answer(returned: Any, outputs: Sequence[Leaf], text: str) -> dict[str,
     """Return an array for every output. Raises `Failure` with the line of the `return`."""
     try:
         return by_output(returned, outputs)
+    except NoOutputs:
+        raise  # its line would blame the reference
     except Failure as failure:
         raise at_return(failure, text, FUNCTION, PATH) from failure
     except Exception as error:  # the returned object may have its own methods

@@ -70,7 +70,7 @@ def test_a_program_with_a_serious_flag_is_not_simply_passed() -> None:
 def test_what_the_cpu_device_did_not_do_is_remarked_on(
     launched: dict[str, Any], remarks: list[str]
 ) -> None:
-    nothing = dict.fromkeys(("problem", "findings", "outputs", "timing"))
+    nothing = dict.fromkeys(("problem", "findings", "outputs", "timing", "fuzz", "proof"))
     ran = {"id": "l1", "state": "completed", "verdict": "passed", "device": {"interpreter": True}}
     arguments = LaunchArguments(source="k", grid=1, arguments={}, **launched)
 

@@ -196,7 +196,7 @@ def _note(name: str, output: ComparedOutput, expected: Expected | None) -> str |
         missing = "1 unwritten element" if count == 1 else f"{count} unwritten elements"
         return (
             f"{name} has {missing}, which never match. If the kernel should leave parts of {name} "
-            f"unchanged, give {name} an init."
+            f"unchanged, give {name} an init, and keep its mark as an output."
         )
     if comparison.matches and comparison.compared and name in expected.unchanged:
         return (

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from launch.messages import (
+    MARK_OUTPUT,
     Cause,
     CauseKind,
     CausesReport,
@@ -123,9 +124,10 @@ def read_findings(reported: list[dict[str, Any]]) -> list[Finding]:
 
 def finding_of(modified: ModifiedInput) -> Finding:
     """Return the finding of a changed input."""
+    count = "1 element" if modified.elements == 1 else f"{modified.elements} elements"
     message = (
-        f"The kernel changed {modified.elements} elements of {modified.argument}, which is not an "
-        f"output; the first is at {modified.first_index}. Mark it as an output if that is intended."
+        f"The kernel changed {count} of {modified.argument}, which is not an output; the first is "
+        f"at {modified.first_index}. Mark it as an output if that is intended. {MARK_OUTPUT}"
     )
     return Finding(
         kind="input_modified",

@@ -9,7 +9,7 @@ from compiler.compilation import Compilation
 from compiler.diagnostic import KERNEL_FOLDER
 from compiler.problem import failure_problem
 from compiler.type_name import is_pointer
-from launch.messages import Finding
+from launch.messages import MARK_OUTPUT, Finding
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import Timing
 from launch.request.launch_request import TimingRequest
@@ -131,7 +131,7 @@ def _take_report(result: RunResult, reported: dict[str, Any], launch: LaunchJob)
     result.findings = read_findings(reported.get("findings") or [])
     for name in reported.get("modified_inputs") or []:
         message = f"The kernel changed {name}, which is not an output. Mark it as an output if "
-        message += "that is intended."
+        message += f"that is intended. {MARK_OUTPUT}"
         finding = Finding(
             kind="input_modified", access="write", argument=str(name), message=message
         )

@@ -89,6 +89,19 @@ def test_a_changed_input_is_found_with_its_first_element(launch: Launch) -> None
     assert found["kind"] == "input_modified"
     assert (found["argument"], found["index"]) == ("x_ptr", [5])
     assert "Mark it as an output if that is intended." in found["message"]
+    assert found["message"].endswith('"output": true, in text `:output` at the end.')
+
+
+def test_a_launch_without_outputs_is_what_a_reference_cannot_check(launch: Launch) -> None:
+    text = "@triton.jit\ndef kernel(x_ptr):\n    tl.store(x_ptr, 9.0)\n"
+
+    answer = launch(bodies.written(text, {"x_ptr": X}, reference=IDENTITY))
+
+    assert answer["verdict"] == "invalid_reference"
+    [modified, failed] = answer["findings"]
+    assert (modified["kind"], modified["argument"]) == ("input_modified", "x_ptr")
+    assert failed["message"].startswith("Nothing can be compared with the reference: the launch ")
+    assert failed["line"] is None
 
 
 def test_outputs_are_answered_even_where_something_went_wrong(launch: Launch) -> None:

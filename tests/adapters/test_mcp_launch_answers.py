@@ -1,0 +1,120 @@
+"""The tool `launch` passes on the notes of the API, and suggests no check that it had."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adapters.mcp.launch_tool import ran_answer
+from adapters.mcp.tool_arguments import LaunchArguments
+
+NOTHING = dict.fromkeys(("problem", "findings", "outputs", "timing", "fuzz", "proof"))
+NOTE = "y_ptr has 288 unwritten elements, which never match."
+LITERAL = "shapes: the grid is a literal and would not follow them; write it as an expression"
+FUZZED = {"cases": 9, "varied": ["values of x_ptr: zeros"], "not_varied": [LITERAL]}
+MATCHES = {"matches": True, "max_abs_error": 0, "note": None, "zeros_match": False}
+
+
+def launched(verdict: str, checks: list[str] | None = None, **more: Any) -> tuple[str, str]:
+    """Return the text of an answer, and its next step."""
+    device = {"interpreter": True}
+    ran = {"id": "l1", "state": "completed", "verdict": verdict, "device": device}
+    arguments = LaunchArguments(source="k", grid=1, arguments={}, checks=checks)
+    answered = ran_answer(SimpleNamespace(json=ran | NOTHING | more), "launch", arguments)
+    return answered.text, answered.facts["next"]
+
+
+def mismatch(count: int, unwritten: int, note: str | None) -> dict[str, Any]:
+    first = {"index": [64], "actual": "NaN", "expected": 1.5}
+    comparison = {
+        "matches": False,
+        "mismatched": count,
+        "unwritten": unwritten,
+        "first_mismatch": first,
+        "note": note,
+        "zeros_match": False,
+    }
+    return {"outputs": {"y_ptr": {"comparison": comparison, "summary": None}}}
+
+
+def test_unwritten_elements_are_told_from_wrong_ones() -> None:
+    text, step = launched("mismatch", **mismatch(800, 288, NOTE))
+
+    assert "y_ptr: 800 elements do not match, 288 of them unwritten, first at [64]: NaN" in text
+    assert f"  note: {NOTE}" in text
+    assert step == (
+        "have the kernel write the 288 elements that no program wrote (the grid, the block size "
+        "or a mask is too small), and launch again"
+    )
+
+
+def test_a_single_element_does_not_match() -> None:
+    text, step = launched("mismatch", **mismatch(1, 0, None))
+
+    assert "y_ptr: 1 element does not match, first at [64]" in text
+    assert step.startswith("fix what makes the outputs differ")
+
+
+def test_a_note_on_a_match_is_shown() -> None:
+    note = "Every element of y_ptr is expected to keep its initial value"
+    matching = {"y_ptr": {"comparison": MATCHES | {"note": note}, "summary": None}}
+
+    text, _ = launched("passed", outputs=matching)
+
+    assert f"  note: {note}" in text
+
+
+@pytest.mark.parametrize(
+    ("checks", "more", "step"),
+    [
+        (None, {}, 'launch with "racecheck" and "fuzz" in `checks`'),
+        (["racecheck"], {}, 'launch with "fuzz" in `checks`'),
+        (["racecheck", "fuzz"], {"fuzz": FUZZED}, "write `grid` as an expression"),
+        (["racecheck", "fuzz"], {"fuzz": FUZZED | {"not_varied": []}}, "prove it for all sizes"),
+        (["racecheck", "fuzz"], {"proof": {"verdict": "proved"}}, "it passed all checks"),
+    ],
+)
+def test_the_step_after_a_pass_is_a_check_that_it_did_not_have(
+    checks: list[str] | None, more: dict[str, Any], step: str
+) -> None:
+    text, next_step = launched("passed", checks, **more)
+
+    assert next_step.startswith(step)
+    assert (f"  not varied: {LITERAL}" in text) == (more.get("fuzz") == FUZZED)
+
+
+MODIFIED = {"kind": "input_modified", "argument": "y_ptr", "message": "The kernel changed y_ptr"}
+WRONG = {"kind": "invalid_reference", "argument": None}
+MARKED = "if the kernel should write it, add `:output` to `arguments.y_ptr`"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "findings", "step"),
+    [
+        ("input_modified", [MODIFIED], MARKED),
+        ("invalid_reference", [MODIFIED, WRONG | {"message": "the launch has no output"}], MARKED),
+        (
+            "invalid_reference",
+            [MODIFIED, WRONG | {"message": "returned 'y_ptr', which is not an output", "line": 2}],
+            MARKED,
+        ),
+        (
+            "invalid_reference",
+            [MODIFIED, WRONG | {"message": "line 2: NameError", "line": 2}],
+            "fix line 2 of the reference",
+        ),
+        (
+            "invalid_reference",
+            [WRONG | {"message": "returned 'z', which is not an output", "line": 2}],
+            "fix line 2 of the reference",
+        ),
+    ],
+)
+def test_an_output_without_its_mark_is_what_to_change(
+    verdict: str, findings: list[dict[str, Any]], step: str
+) -> None:
+    usual = dict.fromkeys(("access", "file", "line", "diagnostics"))
+
+    _, next_step = launched(verdict, findings=[usual | each for each in findings])
+
+    assert next_step.startswith(step)
