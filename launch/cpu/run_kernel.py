@@ -2,9 +2,9 @@
 
 It executes no user Python; the IR is data. Its times mean nothing for a GPU.
 
-A lane of a masked load without an `other` has no value. The first run has a zero in each such
-lane. A kernel runs again with other values there, if it had such lanes and they may reach more than
-accesses under the same mask: whatever differs depends on them.
+Some lanes have no defined value, such as those that a load without an `other` masks out. The first
+run has zeros in them. A kernel runs again with other values there, if it had such lanes and they
+may reach more than accesses under the same mask: whatever differs depends on them.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class References:
         return expected
 
     async def _find(self, key: str | None, run: PreparedRun) -> Expected | None:
-        """Return what was answered before; None for what fits no outputs of this run, too."""
+        """Return what was answered before; None if nothing was that fits the run's outputs."""
         if self._kept is None or key is None or (answer := await self._kept.find(key)) is None:
             return None
         with contextlib.suppress(Malformed):

@@ -60,7 +60,7 @@ class ChildProtocol:
             if received.nonce == frame.NO_JOB:
                 self._accept_before_job(received)
             elif received.nonce != self._nonce or not self.ready:
-                raise frame.FrameError("a frame with the nonce of no job of this child")
+                raise frame.FrameError("a frame whose nonce is not that of the child's job")
             else:
                 self._accept(received)
         if self.last is not None and self._decoder.pending_bytes:
