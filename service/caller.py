@@ -289,7 +289,7 @@ class Connection(Protocol):
         """True if a part of an answer was written, or waits to be received."""
 
     def abort(self) -> None:
-        """Close it at once, and drop what was not received yet."""
+        """Close the connection at once, and drop what was not received yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +341,7 @@ class OpenRequests:
             self._being_received.pop(connection, None)
 
     def check(self) -> None:
-        """Have all keys looked up again: one was made or revoked."""
+        """Have all keys looked up again, as a key was made or revoked."""
         self._changed.set()
 
     async def run(self, may_miss_changes: Callable[[], bool]) -> None:

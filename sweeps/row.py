@@ -87,7 +87,10 @@ def _said(part: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RowProof:
-    """`verdict` is None where there was no answer; `reason` then explains why."""
+    """The proof as its row shows it.
+
+    `verdict` is None where there was no answer; `reason` then explains why.
+    """
 
     verdict: str | None
     reason: str | None

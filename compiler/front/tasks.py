@@ -183,7 +183,7 @@ def _hooks(tuner: Autotuner | None) -> Iterator[str]:
 
 
 def _heuristics(layers: Sequence[Any], tuner: Autotuner | None) -> Iterator[HeuristicReport]:
-    """Yield them in the order in which a launch evaluates them."""
+    """Yield the heuristics in the order in which a launch evaluates them."""
     inside = tuner is None
     for layer in layers:
         inside = inside or layer is tuner

@@ -111,7 +111,7 @@ def _with_key(parts: dict[str, Any], timeout_s: float) -> CompileJob:
 
 
 def offered_target(written: str, toolchain: Toolchain) -> Target:
-    """Return the target that is written. Raises RequestRejected for one that is not offered."""
+    """Return the target named `written`. Raises RequestRejected if it is not offered."""
     target = parse_target(written)
     if str(target) not in toolchain.targets:
         offered = ", ".join(toolchain.targets)

@@ -157,7 +157,7 @@ def _may_take_place(scope: NameScope, block: IrBlock, value: Value, next_: Value
 
 
 def _needing(scope: NameScope, value: Value) -> list[Operation]:
-    """Return what uses `value`, by another name of it, too."""
+    """Return what uses `value`, also by another name."""
     needing: list[Operation] = []
     pending = [value]
     while pending:

@@ -63,7 +63,7 @@ class WrittenElements:
         return written
 
     def unwritten(self, leaf: Leaf) -> Array | None:
-        """Return a mask, in C order, of an output's unwritten elements; None: there are none.
+        """Return a mask, in C order, of an output's unwritten elements; None if all are written.
 
         Atomic operations need no record: their result no longer equals the poison.
         """
@@ -96,7 +96,7 @@ class WrittenBytes:
             self._flags(allocation, size)[cells] = _filled_with(1, size)
 
     def unwritten(self, allocation: int, cells: Array, size: int) -> Array | None:
-        """Return a mask of the `cells` with an unwritten byte; None: there are none."""
+        """Return a mask of the `cells` with an unwritten byte; None if all bytes are written."""
         if allocation not in self._written:
             return None
         missing = self._flags(allocation, size).take(cells) != _filled_with(1, size)

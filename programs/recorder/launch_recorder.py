@@ -65,7 +65,7 @@ class WarmedKernel(Launched):
         self._kernel, self._arguments, self._launch = kernel, arguments, launch
 
     def __getitem__(self, grid: Any) -> Callable[..., Launched]:
-        """Return what launches it. Constants are those that it was compiled for."""
+        """Return what launches the kernel, with the constants that it was compiled for."""
 
         def run(*args: Any, stream: Any = None) -> Launched:
             del stream

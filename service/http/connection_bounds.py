@@ -341,7 +341,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return answering is not None and answering.response_started and self._is_in_use()
 
     def abort(self) -> None:
-        """Close it at once, and drop what was not received yet."""
+        """Close the connection at once, and drop what was not received yet."""
         # without it the kernel goes on to send what it holds, some MiB of an answer
         used: socket.socket = self.transport.get_extra_info("socket")
         if used.fileno() >= 0:

@@ -75,7 +75,7 @@ class CacheFile:
 
     @property
     def path(self) -> str:
-        """Where it belongs in the cache."""
+        """The file's place in Triton's cache."""
         return f"{self.folder}/{self.file}"
 
     @property

@@ -103,7 +103,7 @@ class _Derivation:
         return self.job.compilation
 
     async def text(self, stage: str) -> bytes:
-        """Return the text of a derived stage that others' texts alone make."""
+        """Return the text of a derived stage that needs only the texts of other stages."""
         reads = KINDS[stage].reads
         parts = await self._artifacts([name for name in reads if self._has(name)])
         return await self._made(DerivedTextOrder(stage=stage, sizes=_sizes(parts)), parts)

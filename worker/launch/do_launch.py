@@ -418,7 +418,7 @@ class TunedLaunch:
 
 
 def _with(result: CaseResult, finding: Finding | None) -> CaseResult:
-    """Return the result with one finding more, None: as it is."""
+    """Return the result with one more finding, or as it is for None."""
     if finding is None:
         return result
     verdict = Verdict.MISMATCH if finding.kind == TUNING_SIDE_EFFECT else result.verdict

@@ -53,7 +53,7 @@ class UndefinedSources:
     numbers: Mapping[Operation, int]
 
     def text_of(self, operation: Operation) -> str | None:
-        """Return the text for the lanes of an operation that have no value, None: it has none."""
+        """Return the text for an operation's lanes that have no value; None if all have one."""
         number = self.numbers.get(operation)
         return None if number is None else f"undefined({number})"
 
