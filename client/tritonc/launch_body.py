@@ -3,12 +3,9 @@
 The service checks the request and reports errors.
 """
 
-import inspect
 import math
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any, TypedDict, Unpack
 
 from tritonc.compilation import Compilation
@@ -16,6 +13,7 @@ from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
 from tritonc.jit.jit_launch import is_jit, jit_launch, package_of
 from tritonc.packages.package import Package, with_modules
+from tritonc.reference_text import Reference, case_reference_json, reference_json
 from tritonc.target_names import target_name
 from tritonc.upload import Upload, array, is_array
 
@@ -28,9 +26,6 @@ its file, together with the modules of its package that it needs.
 
 Grid = Sequence[int | str] | int | Callable[[dict[str, Any]], Any]
 """Numbers and expressions; for a jit function also a function of its arguments, as in Triton."""
-
-Reference = str | Callable[..., Any] | Mapping[str, Any]
-"""The text of a function `reference`, a Python function, or the JSON of a reference."""
 
 
 class KernelMembers(TypedDict, total=False):
@@ -120,12 +115,14 @@ def launch_request(
     arguments = _with_outputs(arguments, rest.get("returns") or {})
     compiled = {name: rest.pop(name, None) for name in KernelMembers.__annotations__}
     compilation = _compilation(source, compiled, rest.get("device"))
+    reference = rest.pop("reference", None)
+    cases = [_case(case, reference, uploads) for case in rest.pop("cases", None) or ()]
     body = {
         **compilation,
         "arguments": arguments_json(arguments, uploads),
         "grid": list(grid),
-        "reference": reference_json(rest.pop("reference", None)),
-        "cases": [_case(case, uploads) for case in rest.pop("cases", None) or ()] or None,
+        "reference": reference_json(reference),
+        "cases": cases or None,
         "return": rest.pop("returns", None) or None,
         **rest,
     }
@@ -189,12 +186,15 @@ def _target(device: Any) -> Any:
     return name if ":" in name else None
 
 
-def _case(case: Mapping[str, Any], uploads: dict[str, Upload]) -> dict[str, Any]:
+def _case(
+    case: Mapping[str, Any], reference: Reference | None, uploads: dict[str, Upload]
+) -> dict[str, Any]:
+    """Return the JSON of a case of a launch with this `reference`; add its arrays to `uploads`."""
     changed: dict[str, Any] = dict(case)
     if changed.get("arguments") is not None:
         changed["arguments"] = arguments_json(changed["arguments"], uploads)
     if changed.get("reference") is not None:
-        changed["reference"] = reference_json(changed["reference"])
+        changed["reference"] = case_reference_json(changed["reference"], reference)
     return changed
 
 
@@ -251,37 +251,3 @@ def _number(value: Any) -> Any:
     """Return a NumPy number as a Python number, and anything else unchanged."""
     is_foreign = hasattr(value, "item") and hasattr(value, "dtype")
     return value.item() if is_foreign else value
-
-
-def reference_json(reference: Reference | None) -> Mapping[str, Any] | None:
-    """Return the JSON of a reference. Raises TypeError for a function without source text."""
-    if isinstance(reference, str):
-        return {"source": reference}
-    if reference is None or isinstance(reference, Mapping):
-        return reference
-    return {"source": _text_of(reference)}
-
-
-def _text_of(function: Any) -> str:
-    """Return the source of a function as a text that defines `reference` and imports its modules.
-
-    Raises TypeError for a function without source text.
-    """
-    name = getattr(function, "__name__", "<lambda>")
-    if name == "<lambda>":
-        raise TypeError("the source of a lambda cannot be found; write the reference as a `def`")
-    try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError) as error:
-        raise TypeError(f"cannot read the source of {name} ({error}); pass it as a str") from error
-    imports = [
-        f"import {module.__name__} as {known}\n" for known, module in _modules(function).items()
-    ]
-    alias = "" if name == "reference" else f"\n\nreference = {name}\n"
-    return "".join(imports) + text + alias
-
-
-def _modules(function: Any) -> dict[str, ModuleType]:
-    """Return the modules that a function uses, by their names in it."""
-    used, known = function.__code__.co_names, function.__globals__
-    return {name: known[name] for name in used if isinstance(known.get(name), ModuleType)}

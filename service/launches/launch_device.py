@@ -110,7 +110,10 @@ async def _with_torch(state: ServiceState, resolved: Resolved, lane: str, place:
         return lane
     known = await state.workers.known_references()
     if "torch" not in known.get(place, ()):
-        message = "no worker has torch for such launches; write the reference with NumPy"
+        message = (
+            "no worker has torch for such launches; install it (`make torch` in a checkout) and "
+            "restart the worker, or write the reference with NumPy"
+        )
         raise RequestRejected(*(FieldError(at, message) for at in dict.fromkeys(pointers)))
     return torch_lane(lane)
 

@@ -111,7 +111,10 @@ class References:
         """
         pool = self._children.of_reference(reference.language)
         if pool is None:
-            return no_reference(f"{reference.language} is not available on this worker: use numpy")
+            return no_reference(
+                f"{reference.language} is not available on this worker; install it (`make torch` "
+                "in a checkout) and restart the worker, or write the reference with NumPy"
+            )
         key = self._kept.key(reference, run, pool.facts) if self._kept is not None else None
         if self._kept is None or key is None or doubt is not None or not keep:
             return await self._calculate(None, pool, reference, run, timeout_s, deadline, doubt)
@@ -243,7 +246,12 @@ async def _torch(registry: Workers) -> str:
     offered = [*(["the CPU device"] if len(classes) < len(places) else []), *classes]
     return (
         f'. A reference that uses torch needs "language": "{TORCH}"; '
-        + (f"it is offered on {', '.join(offered)}" if offered else "but no worker offers torch")
+        + (
+            f"it is offered on {', '.join(offered)}"
+            if offered
+            else "but no worker has torch: install it (`make torch` in a checkout) and restart "
+            "the worker"
+        )
         + " (`references` of GET /v1/targets and GET /v1/devices)"
     )
 

@@ -21,6 +21,7 @@ from tritonc.gate.source_lines import SourceLines
 from tritonc.gate.toml_reading import TomlTable, shown
 from tritonc.launch_body import KernelMembers, LaunchMembers
 from tritonc.packages.package import Package
+from tritonc.reference_text import from_file, path_in
 from tritonc.target_names import target_name
 
 KERNEL = (
@@ -247,12 +248,8 @@ class KernelTables:
         members |= {"arguments": self._arguments(launch), "grid": launch.array("grid")}
         if cases := launch.array("cases"):
             members["cases"] = [self._case(launch, case) for case in cases]
-        if isinstance(reference := members.get("reference"), str):
-            members["reference"] = reference = {"file": reference}
-        if isinstance(reference, dict) and "file" in reference:
-            at = self._folder / str(reference["file"])
-            rest = {name: member for name, member in reference.items() if name != "file"}
-            members["reference"] = rest | {"source": self._text(launch, "reference", at)}
+        if "reference" in members:
+            members["reference"] = self._reference(launch, members["reference"])
         if "return" in members:
             members["returns"] = members.pop("return")
         return members
@@ -262,7 +259,16 @@ class KernelTables:
             launch.add_problem("cases", f"{shown(case)} is not a table")
             return {}
         inner = TomlTable(case, launch.at("cases"), launch.problems)
+        if "reference" in case:
+            case = case | {"reference": self._reference(inner, case["reference"])}
         return case | ({"arguments": self._arguments(inner)} if "arguments" in case else {})
+
+    def _reference(self, table: TomlTable, reference: Any) -> Any:
+        """Return a reference with the text of its file; a text alone is always a path."""
+        path = reference if isinstance(reference, str) else path_in(reference)
+        if path is None:
+            return reference
+        return from_file(reference, self._text(table, "reference", self._folder / path))
 
     def _arguments(self, launch: TomlTable) -> dict[str, Any]:
         arguments = launch.table("arguments")

@@ -39,6 +39,8 @@ example:
       'y_ptr=fp32[100]:ones' 'output_ptr=fp32[100]:output' n_elements=100 --return output_ptr
 
 A file given with --request (TOML or JSON) has the members of a launch request; flags add to it.
+Its `reference` may be the path of a Python file. A reference that imports torch gets tensors, for
+which the service needs torch (`make torch` in its checkout); any other gets NumPy arrays.
 """
 
 

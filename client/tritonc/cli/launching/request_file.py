@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tritonc.cli.argument_syntax import launch_argument
-from tritonc.cli.streams import read
+from tritonc.cli.streams import read, read_python
+from tritonc.reference_text import from_file, path_in
 
 OBJECT, LIST, TEXT = "an object", "a list", "a text"
 SHAPES = {
@@ -62,10 +63,27 @@ def _request(request: Any) -> dict[str, Any]:
         if not isinstance(case, dict):
             raise ArgumentTypeError(f"`cases[{index}]` must be {OBJECT}")
         _check(case, f"cases[{index}].")
-    if isinstance(request.get("reference"), str):
-        request = request | {"reference": {"source": request["reference"]}}  # flags add to it
-    written = [_with_arguments(case) for case in cases]
+    request = _with_reference(request)
+    written = [_with_arguments(_with_reference(case)) for case in cases]
     return _with_arguments(request) | ({"cases": written} if cases else {})
+
+
+def _with_reference(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members with a reference as an object, to which flags add, and its text.
+
+    Raises ArgumentTypeError for a file that cannot be read; as with `@data.npy`, a path is from the
+    working directory.
+    """
+    reference = members.get("reference")
+    if (path := path_in(reference)) is not None:
+        try:
+            return members | {"reference": from_file(reference, read_python(path))}
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ArgumentTypeError(
+                f"`reference`: {path}: {reason} (a path is from the working directory)"
+            ) from error
+    return members | {"reference": {"source": reference}} if isinstance(reference, str) else members
 
 
 def _check(members: Mapping[str, Any], place: str) -> None:

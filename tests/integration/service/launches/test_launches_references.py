@@ -121,6 +121,7 @@ def test_torch_is_refused_where_no_worker_has_it(http: httpx.Client) -> None:
     [error] = answer.json()["errors"]
     assert error["pointer"] == "/cases/1/reference/language"
     assert "no worker has torch" in error["message"]
+    assert "`make torch`" in error["message"]
 
 
 @pytest.mark.parametrize("statement", ["import torch", "from torch.nn import functional"])
@@ -133,7 +134,7 @@ def test_a_numpy_reference_that_imports_torch_learns_where_torch_is_offered(
 
     assert (found["kind"], found["line"]) == ("invalid_reference", 1)
     assert '"language": "torch"' in found["message"]
-    assert "no worker offers torch" in found["message"]
+    assert "no worker has torch: install it (`make torch`" in found["message"]
     assert "GET /v1/targets" in found["message"]
     assert "Absent" not in found["message"]
 

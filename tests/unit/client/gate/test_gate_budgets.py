@@ -279,3 +279,32 @@ def test_an_interrupted_gate_cancels_its_jobs(service: GateService, capsys: Any)
     assert gate(service) == 130
     assert asked[-1] == ("DELETE", "/v1/batches/b1")
     assert "nothing was judged, and pending work was cancelled" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "'ref.py'",
+        "{source = 'ref.py'}",
+        "{file = 'ref.py'}",
+        "{language = 'torch', source = 'ref.py'}",
+    ],
+)
+def test_a_reference_in_a_file_that_imports_torch_is_sent_as_torch(
+    service: GateService, written: str
+):
+    text = "import torch\ndef reference(x_ptr): return {'x_ptr': torch.ones(64)}\n"
+    Path("ref.py").write_text(text)
+    write_gate("")
+    launch = (
+        "launch = {grid = [1], arguments = {x_ptr = 'fp32[64]:ones:output'}, "
+        f"reference = {written}, cases = [{{name = 'a', reference = {written}}}]}}\n"
+    )
+    Path("kernels.toml").write_text(Path("kernels.toml").read_text() + launch)
+    posted: list[dict[str, Any]] = []
+    service.launched = lambda request: posted.append(request) or {}
+
+    assert gate(service) == 0
+
+    references = [posted[0]["reference"], posted[0]["cases"][0]["reference"]]
+    assert references == [{"source": text, "language": "torch"}] * 2

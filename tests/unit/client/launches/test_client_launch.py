@@ -84,6 +84,57 @@ def test_a_function_is_a_reference_with_the_modules_it_uses():
     assert list(made["reference"](np.arange(3))) == [0, 2, 4]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch",
+        "import torch.nn.functional as F",
+        "from torch import nn",
+        "def reference(x):\n    import numpy, torch\n    return torch.sin(x)",
+    ],
+)
+def test_a_reference_that_imports_torch_is_sent_as_torch(text: str):
+    body = launch_request(SOURCE, **ADD, reference=text).body
+
+    assert body["reference"] == {"source": text, "language": "torch"}
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"source": "'import torch'"},
+        {"source": "from .torch import f"},
+        {"source": "import torchvision"},
+        {"source": "import torch", "language": "numpy"},
+        {"source": "import torch ("},
+        {"compilation_key": "k"},
+    ],
+)
+def test_other_references_keep_their_language(reference: dict[str, Any]):
+    assert launch_request(SOURCE, **ADD, reference=reference).body["reference"] == reference
+
+
+def test_a_numpy_reference_of_a_case_is_sent_as_numpy_next_to_one_in_torch():
+    cases = [{"name": "a", "reference": "f = 1"}, {"name": "b", "reference": {"rtol": 1}}]
+
+    inferred = launch_request(SOURCE, **ADD, reference="import torch", cases=cases).body
+    written = {"source": "f = 2", "language": "torch"}
+    stated = launch_request(SOURCE, **ADD, reference=written, cases=cases).body
+
+    of_cases = [case["reference"] for case in inferred["cases"]]
+    assert of_cases == [{"language": "numpy", "source": "f = 1"}, {"rtol": 1}]
+    assert stated["cases"][0]["reference"] == {"source": "f = 1"}
+
+
+def test_the_modules_of_annotations_are_imported():
+    def double(x: np.ndarray, **_):
+        return x
+
+    source = launch_request(SOURCE, **ADD, reference=double).body["reference"]["source"]
+
+    assert source.startswith("import numpy as np\n")
+
+
 def test_a_lambda_is_refused_as_a_reference():
     with pytest.raises(TypeError, match="write the reference as a `def`"):
         launch_request(SOURCE, **ADD, reference=lambda x, **_: x)

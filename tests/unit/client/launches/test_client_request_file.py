@@ -95,3 +95,39 @@ def test_flags_add_to_a_reference_that_is_a_text(tritond: FakeTritond, kernel: s
     run(tritond, "launch", kernel, *ON_THE_CPU, "--request", "add.toml", "--rtol", "0.1")
 
     assert tritond.posted["reference"] == {"source": "def reference(x): ...", "rtol": 0.1}
+
+
+@pytest.mark.parametrize("written", ['"ref.py"', '{source = "ref.py"}', '{file = "ref.py"}'])
+def test_a_reference_may_be_the_path_of_a_file(tritond: FakeTritond, kernel: str, written: str):
+    tritond.will_answer(launch())
+    text = "import torch\ndef reference(x): return torch.sin(x)\n"
+    Path("ref.py").write_text(text)
+    Path("add.toml").write_text(f"reference = {written}\n")
+
+    run(tritond, "launch", kernel, *ON_THE_CPU, "--request", "add.toml", "--rtol", "0.1")
+
+    assert tritond.posted["reference"] == {"source": text, "language": "torch", "rtol": 0.1}
+
+
+def test_a_reference_file_that_is_missing_is_named(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    Path("add.toml").write_text('cases = [{reference = "gone.py"}]\n')
+
+    assert run(tritond, "launch", kernel, *ON_THE_CPU, "--request", "add.toml") == 2
+
+    assert (
+        "add.toml: `reference`: gone.py: No such file or directory (a path is from the working "
+        "directory)"
+    ) in capsys.readouterr().err
+    assert tritond.requests == []
+
+
+def test_a_numpy_file_replaces_a_torch_text(tritond: FakeTritond, kernel: str):
+    tritond.will_answer(launch())
+    Path("add.toml").write_text('reference = "import torch"\n')
+    Path("ref.py").write_text("def reference(x): return x\n")
+
+    run(tritond, "launch", kernel, *ON_THE_CPU, "--request", "add.toml", "--reference", "ref.py")
+
+    assert tritond.posted["reference"] == {"source": "def reference(x): return x\n"}
