@@ -72,7 +72,7 @@ def missing(language: Language) -> list[str]:
         "its kernel, by compiler/back/ir_entry.py": name not in EXAMPLES
         or kernel_found_in(EXAMPLES[name]) == "copy",
         "its suffix, in client/tritonc/cli/posted_file.py": runs
-        or (f".{name}" in IR_SUFFIXES and recognised(f"copy.{name}", "") == name),
+        or (f".{name}" in IR_SUFFIXES and recognised(f"copy.{name}", _KERNEL) == name),
         "its text, in client/tritonc/cli/posted_file.py": name not in EXAMPLES
         or recognised("copy.mlir", EXAMPLES[name]) == name,
         "a choice of --language": runs or name in flag_choices(),

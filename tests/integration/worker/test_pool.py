@@ -153,7 +153,7 @@ async def test_caps_and_limits_are_settings():
     pool = Pool(toolchain, spares={}, caps=Caps(result_bytes=10_000))
     await pool.start()
     by_cap = await run(pool, "stages", times=10_000)
-    by_limit = await run(pool, "wait", deadline_s=20)
+    by_limit = await run(pool, "wait", deadline_s=100)
     await pool.close()
     assert by_cap.ending is Ending.FLOOD
     assert (by_limit.ending, by_limit.signal) == (Ending.SIGNAL, 9)

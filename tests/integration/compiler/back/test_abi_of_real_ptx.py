@@ -19,12 +19,12 @@ QUICK = [("vector_add", 80), ("tensor_descriptor", 90), ("matmul", 100)]
 
 @pytest.mark.parametrize(("name", "arch"), slow_except(QUICK, CASES))
 def test_parameters_are_those_of_the_ptx(children: Children, name: str, arch: int) -> None:
-    compiled = compile_kernel(children, read(KERNELS / "good" / f"{name}.py"), arch, "ptx")
-    assert compiled.front is not None
+    kernel = read(KERNELS / "good" / f"{name}.py")
+    compiled = compile_kernel(children, kernel, arch, "ptx")
     assert compiled.back is not None
     parameters = [
-        Parameter(name=p["name"], type=p["type"], role="runtime", hints=[], value=None)
-        for p in compiled.front["parameters"]
+        Parameter(name=parameter, type=kind, role="runtime", hints=[], value=None)
+        for parameter, kind in kernel.request["signature"].items()
     ]
     metadata = compiled.back["metadata"]
 
