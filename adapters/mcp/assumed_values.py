@@ -9,7 +9,8 @@ from fastapi import Request
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
 
-LACKING = frozenset({"missing_type", "missing_constexpr"})
+INCOMPLETE = frozenset({"missing_type", "missing_constexpr", "extra_argument"})
+"""Problems that hide others, or are hidden by them, until a kernel is completed."""
 _HINTS = {"16": " divisible by 16", "1": " of 1"}
 
 
@@ -98,6 +99,6 @@ def _sentence(added: Mapping[str, Mapping[str, Any]]) -> str:
     values = {**added["constexprs"], **added["options"]}
     parts += [f"{name}={value}" for name, value in values.items()]
     return (
-        f"assumes {'; '.join(parts)}: the numbers rest on this guess; to change it, give "
+        f"assumes {'; '.join(parts)}: these types and values are guesses; to change them, give "
         "`signature` and `constexprs`"
     )

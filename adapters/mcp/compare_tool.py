@@ -10,6 +10,7 @@ from fastapi import Request
 from adapters.mcp.compilation_tools import COMPILATIONS, PATH_PART, no_key, wait_s
 from adapters.mcp.short_answer import ToolAnswer, answer, refused
 from adapters.mcp.tool_arguments import CompareArguments
+from adapters.mcp.whole_key import whole_key
 from service.http.inner_request import ask_itself
 
 _ASKED = ("state", "problem", "kernel", "target", "toolchain", "options", "parameters", "resources")
@@ -23,10 +24,15 @@ _MAX_LINES = 8
 
 async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
     """Return the differences of two compilations: request, resources, instructions, text."""
-    for key in (arguments.first, arguments.second):
-        if not PATH_PART.fullmatch(key):
-            return no_key(key)
-    path = f"{COMPILATIONS}/{arguments.first}/diff/{arguments.second}"
+    keys: list[str] = []
+    for word in (arguments.first, arguments.second):
+        if not PATH_PART.fullmatch(word):
+            return no_key(word)
+        key = await whole_key(request, word, ("compilations",))
+        if isinstance(key, ToolAnswer):
+            return key
+        keys.append(key)
+    path = f"{COMPILATIONS}/{keys[0]}/diff/{keys[1]}"
     answered = await ask_itself(request, "GET", path, query={"wait": wait_s(request)})
     if answered.is_problem:
         return refused(answered.json)
@@ -34,9 +40,10 @@ async def compare(request: Request, arguments: CompareArguments) -> ToolAnswer:
         return answer("The comparison is not ready.", next_step="ask again")
     diff = answered.json
     stage = _shown_stage(diff["stages"], arguments.stage)
-    step = "explain a line of either; launch both with timing to see which is faster"
     if diff["same"]:
+        step = "change an option, a constexpr or the source of one, and compile it again"
         return answer("Both results are the same.", *_asked(diff), next_step=step)
+    step = "explain a line of either; launch both with timing to see which is faster"
     return answer(
         "Differences, first -> second:",
         *_asked(diff),

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import Request
 
-from adapters.mcp.assumed_values import LACKING, completed
+from adapters.mcp.assumed_values import INCOMPLETE, completed
 from adapters.mcp.launch_tool import run_answer
 from adapters.mcp.remedies import remedy
 from adapters.mcp.short_answer import (
@@ -27,17 +27,21 @@ from adapters.mcp.tool_arguments import (
     InspectArguments,
     TargetsArguments,
 )
+from adapters.mcp.whole_key import whole_key
 from compiler.stages import BINARY, BY_NAME
 from compiler.target import parse_target
 from service.adapter_host import host_of
 from service.http.inner_request import ask_itself
 
 MAX_LINES, MAX_FINDINGS = 5, 4
+_OF_TTGIR = "ttg."
+"""The dialect of layouts, which every TTGIR module names and no TTIR module."""
 _SPILL = "local"
 """The class of instructions that spill registers."""
 _KINDS = ("matrix_products", "not_vectorised", "uncoalesced", "layout_conversions")
 COMPILATIONS = "/v1/compilations"
 _KEY_CHARS = 64
+_EXPLAINED = ("compilations", "launches", "programs", "sweeps")
 _NUMBERS = ("registers", "vgpr", "sgpr", "spill_store_bytes", "spill_load_bytes", "shared_bytes")
 PATH_PART = re.compile(r"[0-9a-zA-Z-]{1,100}")
 
@@ -116,12 +120,15 @@ def _default(value: Mapping[str, Any]) -> Any:
 async def compile_kernel(request: Request, arguments: CompileArguments) -> ToolAnswer:
     """Compile a kernel and return the result; what its types lack is assumed, in a line."""
     asked = arguments.model_dump(exclude={"stage", "first_line"}, exclude_none=True)
+    if arguments.ir is not None:
+        language = "ttgir" if _OF_TTGIR in arguments.ir else "ttir"
+        asked["ir"] = {"language": language, "text": arguments.ir}
     made = await ask_itself(request, "POST", COMPILATIONS, asked, {"wait": wait_s(request)})
     if made.is_problem:
         return refused(made.json)
     assumes: tuple[str, ...] = ()
     problem = made.json["problem"]
-    if problem is not None and problem["slug"] in LACKING:
+    if problem is not None and problem["slug"] in INCOMPLETE:
         completion = await completed(request, asked)
         if completion is not None:
             asked, assumes = completion[0], (completion[1],)
@@ -201,9 +208,12 @@ def _resources(compilation: Mapping[str, Any]) -> str:
 
 async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
     """Explain a source line, a failed compilation, or the findings of a launch."""
-    if len(arguments.key) != _KEY_CHARS:
-        return await run_answer(request, arguments.key)
-    compilation = await _compilation(request, arguments.key)
+    key = await whole_key(request, arguments.key, _EXPLAINED)
+    if isinstance(key, ToolAnswer):
+        return key
+    if len(key) != _KEY_CHARS:
+        return await run_answer(request, key)
+    compilation = await _compilation(request, key)
     if isinstance(compilation, ToolAnswer):
         return compilation
     head = _head(compilation)
@@ -214,7 +224,7 @@ async def explain(request: Request, arguments: ExplainArguments) -> ToolAnswer:
             request, compilation, head, _resources(compilation), _facts(compilation)
         )
     stage = arguments.stage or _assembly_stage(compilation)
-    return await _explain_line(request, arguments.key, arguments.line, stage)
+    return await _explain_line(request, key, arguments.line, stage)
 
 
 async def _explain_line(request: Request, key: str, line: int, stage: str) -> ToolAnswer:

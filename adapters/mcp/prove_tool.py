@@ -61,7 +61,7 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
 def _draft(contract: str) -> ToolAnswer:
     return answer(
         "A proof needs a contract: what holds for every launch of the kernel. This is a draft:",
-        contract,
+        contract.replace("docs/reference/proofs.md", "tritond://docs/proofs"),
         next_step="replace each ? of the draft, check the rest, and prove with it as `contract`",
         is_refusal=True,
         fault="request",

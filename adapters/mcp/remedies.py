@@ -121,7 +121,7 @@ def _by_argument(problem: Mapping[str, Any], again: str) -> str:
             return f"remove or rename {shown} in {where} or `signature`"
     if pointers := _POINTER.findall(problem["detail"]):
         named = ", ".join(dict.fromkeys(f"`{_argument_at(pointer)}`" for pointer in pointers))
-        return f"change {named} in the arguments as described above"
+        return f"change {named} as described above"
     if argument is not None:
         return f"set the argument `{argument}` to a name listed above"
     return "change the arguments as described above"

@@ -150,7 +150,9 @@ def diagnosed(diagnostics: Iterable[Mapping[str, Any]]) -> list[str]:
     items = sorted(diagnostics, key=lambda item: item["severity"] != "error")
     lines = []
     for item in items[:MAX_ERRORS]:
-        place = f"{item['file']}:{item['line']}:{item['column']}: " if item["line"] else ""
+        where = [item["file"], item["line"], item["column"]] if item["line"] else []
+        place = ":".join(str(word) for word in where if word is not None)
+        place += ": " if place else ""
         lines.append(place + f"{item['severity']}: {short(item['message'])}")
         if item.get("excerpt"):
             lines.append(short(item["excerpt"]))

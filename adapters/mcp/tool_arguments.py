@@ -32,10 +32,9 @@ class InspectArguments(ToolArguments):
     source: Text = Field(min_length=1, description="Python text with @triton.jit kernels")
 
 
-class KernelArguments(ToolArguments):
-    """A kernel with its specialization."""
+class SpecializationArguments(ToolArguments):
+    """The choice of a kernel, and its specialization."""
 
-    source: Text = Field(min_length=1, description="Python text with a @triton.jit kernel")
     kernel: Name | None = Field(default=None, description="required if there are several")
     signature: dict[Name, Any] | None = Field(
         default=None,
@@ -55,9 +54,21 @@ class KernelArguments(ToolArguments):
     )
 
 
-class CompileArguments(KernelArguments):
-    """A kernel, and the stages to show."""
+class KernelArguments(SpecializationArguments):
+    """A kernel with its specialization."""
 
+    source: Text = Field(min_length=1, description="Python text with a @triton.jit kernel")
+
+
+class CompileArguments(SpecializationArguments):
+    """A kernel or IR, and the stages to show."""
+
+    source: Text | None = Field(
+        default=None, min_length=1, description="Python text with a @triton.jit kernel"
+    )
+    ir: Text | None = Field(
+        default=None, min_length=1, description="TTIR or TTGIR text, instead of `source`"
+    )
     target: Name = Field(default="cuda:90", description="or hip:gfx942 ...; see `targets`")
     stage: TextStage | None = Field(default=None, description="the text to show; default: none")
     first_line: int = Field(default=1, ge=1, description="first line of that text to show")
@@ -135,8 +146,8 @@ class SweepArguments(KernelArguments):
 class CompareArguments(ToolArguments):
     """Two compilations."""
 
-    first: Name = Field(description="a key from `compile`")
-    second: Name = Field(description="a key from `compile`")
+    first: Name = Field(description="a key from `compile`, or its beginning")
+    second: Name = Field(description="a key from `compile`, or its beginning")
     stage: ComparedStage | None = Field(
         default=None, description="the text diff to show; default: the first that differs"
     )
@@ -145,6 +156,8 @@ class CompareArguments(ToolArguments):
 class ExplainArguments(ToolArguments):
     """A compilation and a line, or a launch, program or sweep."""
 
-    key: Name = Field(description="key of a compilation, or id of a launch, program or sweep")
+    key: Name = Field(
+        description="key of a compilation, or id of a launch, program or sweep; or its beginning"
+    )
     line: int | None = Field(default=None, ge=1, description="a line of the source to explain")
     stage: ComparedStage | None = Field(default=None, description="default: PTX or AMD assembly")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adapters.mcp.prove_tool import _rechecked
+from adapters.mcp.prove_tool import _draft, _rechecked
 
 
 def accesses(*seen: tuple[int, str]) -> list[dict[str, Any]]:
@@ -33,3 +33,9 @@ def test_a_proof_that_nothing_re_checked_is_counted() -> None:
         "re-checked: no run tried some proofs; bit-vectors agree with 1 of 2 proofs, reached the "
         "limit of their effort for 1 of 2 proofs; 1 of 2 proofs were not re-checked"
     )
+
+
+def test_a_draft_names_the_resource_that_describes_its_statements() -> None:
+    draft = _draft("# docs/reference/proofs.md describes the statements.\nx_ptr: n\n")
+
+    assert "# tritond://docs/proofs describes the statements.\nx_ptr: n" in draft.text

@@ -175,6 +175,48 @@ async def test_compile_completes_what_is_not_given_and_says_so(system: Deploymen
     assert "assumes" not in await said(system, "compile", **COMPILED)
 
 
+async def test_a_misspelt_constexpr_is_the_only_error(system: Deployment) -> None:
+    text = await said(system, "compile", source=VECTOR_ADD, constexprs={"BLOK_SIZE": 128})
+
+    assert text.startswith("failed: extra_argument")
+    assert "assumes *fp32 x_ptr, y_ptr, output_ptr" in text
+    assert "has no parameter `BLOK_SIZE`. Did you mean `BLOCK_SIZE`?" in text
+    assert "has neither a type" not in text
+    assert ":None:" not in text
+
+
+async def test_compile_takes_ir(system: Deployment) -> None:
+    key = key_in(await said(system, "compile", **COMPILED))
+    path = f"/v1/compilations/{key}/artifacts/"
+    with httpx.Client(base_url=system.url) as http:
+        for stage in ("ttir", "ttgir"):
+            text = http.get(path + stage).text
+
+            made = await said(system, "compile", ir=text, target="cuda:90")
+
+            assert made.startswith("succeeded: add_kernel for cuda:90"), made
+    both = await said(system, "compile", source=VECTOR_ADD, ir=text)
+    neither = await said(system, "compile", target="cuda:90")
+    for refusal in (both, neither):
+        assert re.search(r"`source`.*`ir`|`ir`.*`source`", refusal), refusal
+
+
+async def test_the_beginning_of_a_key_is_enough(system: Deployment) -> None:
+    first = key_in(await said(system, "compile", **COMPILED, options={"num_warps": 4}))
+    second = key_in(await said(system, "compile", **COMPILED, options={"num_warps": 8}))
+    launched = re.findall(r"launch ([0-9a-f]+)", await said(system, "launch", **LAUNCHED))[0]
+
+    compared = await said(system, "compare", first=first[:12], second=second[:12])
+    explained = await said(system, "explain", key=first[:12])
+    run = await said(system, "explain", key=launched[:12])
+    unknown = await said(system, "explain", key="0123456789abcdef")
+
+    assert "num_warps: 4 -> 8" in compared
+    assert f"key {first}" in explained
+    assert run.startswith(f"launch {launched}: passed")
+    assert "None of your results starts with '0123456789abcdef'." in unknown
+
+
 async def test_compile_shows_machine_code(system: Deployment) -> None:
     text = await said(system, "compile", **COMPILED, stage="sass")
 
@@ -300,6 +342,7 @@ async def test_compare_says_that_the_same_came_of_both(system: Deployment) -> No
     text = await said(system, "compare", first=first, second=second)
 
     assert text.startswith("Both results are the same.")
+    assert "timing" not in steps_in(text)[0]
 
 
 async def test_a_right_kernel_passes_and_a_wrong_one_says_where(system: Deployment) -> None:
