@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
-from fastapi.routing import APIRoute
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from redis.asyncio import Redis
 
@@ -216,14 +216,11 @@ def _describe(
     describe(
         app,
         bodies,
-        (route for router in (*routers, *foreign) for route in router.routes),
+        (route for router in (*routers, *foreign) for route in iter_route_contexts(router.routes)),
         lambda document: describe_batches(document, owned, batch_examples),
     )
     adapted = {
-        route.path_format
-        for router in foreign
-        for route in router.routes
-        if isinstance(route, APIRoute)
+        route.path_format for router in foreign for route in iter_route_contexts(router.routes)
     }
     app.state.document = OpenApiDocument(app, lambda path: path not in adapted)
     app.state.adapters_document = OpenApiDocument(app, adapted.__contains__, ADAPTERS_TITLE)

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, RouteContext
 from pydantic import BaseModel
-from starlette.routing import BaseRoute
 
 from service.http.openapi import COMPONENTS
 
@@ -100,7 +99,7 @@ def adapter_operation_id(route: APIRoute) -> str:
 def describe(
     app: FastAPI,
     models: Iterable[type[BaseModel]],
-    routes: Iterable[BaseRoute],
+    routes: Iterable[RouteContext],
     complete: Callable[[dict[str, Any]], None],
 ) -> None:
     """Add schemas of `models` and the examples of `routes` to the OpenAPI document of `app`.
@@ -191,11 +190,9 @@ def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from operations.values()
 
 
-def _show_nulls(routes: Iterable[BaseRoute], document: dict[str, Any]) -> None:
+def _show_nulls(routes: Iterable[RouteContext], document: dict[str, Any]) -> None:
     """Restore nulls in examples of answers: FastAPI drops them, and our answers have them."""
     for route in routes:
-        if not isinstance(route, APIRoute):
-            continue
         for method in route.methods or ():
             answers = document["paths"][route.path_format][method.lower()]["responses"]
             for status, response in route.responses.items():

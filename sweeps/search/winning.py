@@ -21,7 +21,7 @@ _STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.
 """Two-sided, at 95 %, for 1 to 19 degrees of freedom: two to twenty passes."""
 
 
-class _Lead(Record):
+class Lead(Record):
     """The extra time of the second relative to the winner."""
 
     over: int = Field(description="the index of the second fastest variant that may win")
@@ -59,7 +59,7 @@ class Winner(Record):
         default=False,
         description="whether it matched the reference at every size; false: there is no reference",
     )
-    lead: _Lead | None = Field(default=None, description="null: no other variant could have won")
+    lead: Lead | None = Field(default=None, description="null: no other variant could have won")
     note: str | None = Field(
         default=None, description="why there is no winner, or none that is clearly the fastest"
     )
@@ -187,7 +187,7 @@ def _score(contender: Contender, passes: Sequence[int]) -> float:
     return _last_time(contender).median_us
 
 
-def _lead(best: Contender, second: Contender, passes: Sequence[int]) -> _Lead:
+def _lead(best: Contender, second: Contender, passes: Sequence[int]) -> Lead:
     over = second.candidate.index
     if len(passes) > 1:
         return _lead_in_turn(over, _medians(best, passes), _medians(second, passes))
@@ -209,7 +209,7 @@ def _none_may_win(contenders: Sequence[Contender]) -> str:
 
 
 def _notes(
-    best: Contender, lead: _Lead | None, barred: Sequence[Contender], passes: Sequence[int]
+    best: Contender, lead: Lead | None, barred: Sequence[Contender], passes: Sequence[int]
 ) -> list[str]:
     score = _score(best, passes)
     faster = [
@@ -239,7 +239,7 @@ def _geometric_mean(medians: Sequence[float]) -> float:
     return math.exp(statistics.fmean(_log(median) for median in medians))
 
 
-def _lead_in_turn(over: int, winner: Sequence[float], second: Sequence[float]) -> _Lead:
+def _lead_in_turn(over: int, winner: Sequence[float], second: Sequence[float]) -> Lead:
     """Return the lead by the medians of the same passes, two or more."""
     ratios = [_log(b) - _log(a) for a, b in zip(winner, second, strict=True)]
     count = len(ratios)
@@ -248,7 +248,7 @@ def _lead_in_turn(over: int, winner: Sequence[float], second: Sequence[float]) -
     return _lead_of_pair(over, mean, (mean - error, mean + error), count)
 
 
-def _lead_apart(over: int, winner: MeasuredTime, second: MeasuredTime) -> _Lead:
+def _lead_apart(over: int, winner: MeasuredTime, second: MeasuredTime) -> Lead:
     """Return the lead by two times that were not taken in turn: by both intervals' ends."""
     low = _log(second.low_us) - _log(winner.high_us)
     high = _log(second.high_us) - _log(winner.low_us)
@@ -259,9 +259,9 @@ def _log(time_us: float) -> float:
     return math.log(max(time_us, _SHORTEST_US))
 
 
-def _lead_of_pair(over: int, ratio_log: float, ends: tuple[float, float], passes: int) -> _Lead:
+def _lead_of_pair(over: int, ratio_log: float, ends: tuple[float, float], passes: int) -> Lead:
     low, high = (_percent(end) for end in ends)
-    return _Lead(
+    return Lead(
         over=over,
         percent=_percent(ratio_log),
         interval_percent=(low, high),
