@@ -28,6 +28,8 @@ class ListItem:
     kernel: str | None = None
     target: str | None = None
     verdict: str | None = None
+    slug: str | None = None
+    """Of the problem of a job that failed."""
     counts: Mapping[str, int] | None = None
 
     @classmethod

@@ -1,11 +1,12 @@
 """The list of proofs: a summary of each."""
 
 from service.lists.own_list import Summary
-from service.lists.summaries import Members, owned
+from service.lists.summaries import Members, owned, slug_of
 
 
 def _of_record(record: Members) -> Summary:
-    return {name: record.get(name) for name in ("state", "verdict", "kernel", "target")}
+    named = {name: record.get(name) for name in ("state", "verdict", "kernel", "target")}
+    return {**named, "slug": slug_of(record)}
 
 
 def _of_job(job: Members) -> Summary:

@@ -55,6 +55,7 @@ class ListItem(BaseModel):
     kernel: str | None
     target: str | None
     verdict: str | None = Field(description="of a launch, program or proof that is completed")
+    slug: str | None = Field(description="of the `problem` of a job that failed")
     counts: dict[str, int] | None = Field(
         description="cases by verdict; items of a batch by state, and those `left`; rows of a "
         "sweep that are `over`, of `total`, and those that are over by state"

@@ -27,7 +27,14 @@ async def _compilations(state: ServiceState, keys: Sequence[str]) -> list[Summar
 
 
 def _kernel_of_record(record: Members) -> Summary:
-    return {name: record[name] for name in ("state", "kernel", "target")}
+    named = {name: record[name] for name in ("state", "kernel", "target")}
+    return {**named, "slug": slug_of(record)}
+
+
+def slug_of(record: Members) -> str | None:
+    """Return what a record's failure is called, None for a result without a problem."""
+    problem = record.get("problem")
+    return None if problem is None else problem["slug"]
 
 
 def _kernel_of_job(job: Members) -> Summary:
@@ -80,6 +87,7 @@ def _launch_of_record(record: Members) -> Summary:
         "state": record["state"],
         "verdict": record["verdict"],
         "counts": record["counts"],
+        "slug": slug_of(record),
         "kernel": record.get("kernel") or compilation.get("kernel"),
         "target": device.get("target") or compilation.get("target"),
     }

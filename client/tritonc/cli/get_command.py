@@ -30,7 +30,7 @@ Result = Compilation | Launch | Program | Proof | Sweep | Batch
 _STATES = ("queued", "running", "succeeded", "completed", "failed", "cancelled")
 _MAX_ITEMS = 1_000
 _PAGE_ITEMS = 100
-_COLUMNS = ("created (UTC)", "kind", "state", "verdict", "kernel", "target", "id")
+_COLUMNS = ("created (UTC)", "kind", "state", "verdict or error", "kernel", "target", "id")
 
 
 def add_commands(commands: Any) -> None:
@@ -162,7 +162,7 @@ def _row(kind: str, item: ListItem) -> list[str]:
     if kind == "sweeps":
         counts["left"] = counts.pop("total", 0) - counts.pop("over", 0)
     named = (f"{count} {name}" for name, count in counts.items() if count)
-    verdict = item.verdict or ", ".join(named)
+    verdict = item.verdict or item.slug or ", ".join(named)
     return [
         *(created, kind, item.state, verdict, item.kernel or ""),
         *(item.target or "", item.id),

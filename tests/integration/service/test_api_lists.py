@@ -13,7 +13,9 @@ from tests.integration.service.conftest import Post
 from tests.integration.service.launches import bodies as launch_bodies
 
 QUICK = {"stop_after": "ttir"}
-MEMBERS = {"id", "url", "state", "created_at", "kind", "kernel", "target", "verdict", "counts"}
+MEMBERS = {
+    "id", "url", "state", "created_at", "kind", "kernel", "target", "verdict", "slug", "counts",
+}  # fmt: skip
 
 
 def items(http: httpx.Client, collection: str, **query: Any) -> list[dict[str, Any]]:
@@ -38,6 +40,7 @@ def test_the_newest_compilation_comes_first_in_short(http: httpx.Client, post: P
     )
     assert (newest["kernel"], newest["target"]) == ("add_kernel", "cuda:90")
     assert (before["id"], before["state"]) == (failed["key"], "failed")
+    assert (newest["slug"], before["slug"]) == (None, failed["problem"]["slug"])
     assert newest["created_at"] >= before["created_at"] > "2026"
 
 

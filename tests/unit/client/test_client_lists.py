@@ -80,18 +80,22 @@ def test_the_command_lists_all_kinds_that_the_key_may_see(
     assert run(tritond, "list") == 0
 
     head, newest, last = capsys.readouterr().out.splitlines()
-    assert head.split() == [
-        "created",
-        "(UTC)",
-        "kind",
-        "state",
-        "verdict",
-        "kernel",
-        "target",
-        "id",
-    ]
+    columns = ["created (UTC)", "kind", "state", "verdict or error", "kernel", "target", "id"]
+    assert head.split() == " ".join(columns).split()
     assert newest.split()[:4] == ["2026-11-27", "01:02:03", "compilations", "succeeded"]
     assert last.split()[3:6] == ["succeeded", "passed", "add_kernel"]
+
+
+def test_the_command_lists_what_a_failure_is_called(
+    tritond: FakeTritond, capsys: pytest.CaptureFixture[str]
+):
+    failed = ITEM | {"state": "failed", "kernel": None, "slug": "syntax_error"}
+    tritond.will_answer({"items": [failed], "next": None})
+
+    assert run(tritond, "list", "compilations", "--state", "failed") == 0
+
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert row[3:6] == ["failed", "syntax_error", "cuda:90"]
 
 
 def test_the_command_reads_as_many_pages_as_it_shows(
