@@ -122,17 +122,27 @@ class _Naming:
                 names.bind(x.text, y.text)
                 names.guessed.add(x.text)
 
-    def in_names_of_a(self, line: StageLine) -> Callable[[], str]:
+    def in_names_of_a(
+        self, line: StageLine, reused: frozenset[str] | None = None
+    ) -> Callable[[], str]:
         """Return what gives a line of the second text with the first's names, as then known.
 
+        If names are `reused`, those have the match of now, and so has each operand with a match.
         What the first lacks keeps its name, with a prime if that means something else there.
         """
-        return partial(self._renamed, line, self._of_function)
+        fixed: dict[str, str | None] = {}
+        if reused is not None:
+            for name in line.names:
+                known = self._scope(name).to_a.get(name.text)
+                if name.text in reused or (known is not None and not name.is_definition):
+                    fixed[name.text] = known
+        return partial(self._renamed, line, self._of_function, fixed)
 
-    def _renamed(self, line: StageLine, of_function: _Names) -> str:
+    def _renamed(self, line: StageLine, of_function: _Names, fixed: dict[str, str | None]) -> str:
         parts, start = [], 0
         for name in line.names:
-            known = (self._of_module if name.is_of_module else of_function).to_a.get(name.text)
+            names = self._of_module if name.is_of_module else of_function
+            known = fixed[name.text] if name.text in fixed else names.to_a.get(name.text)
             shown = known or name.text + ("'" if name.text in self._taken else "")
             written = line.text[name.start : name.end]
             parts += [line.text[start : name.start], shown[len(name.text) - len(written) :]]
@@ -186,9 +196,8 @@ def stage_diff(stage: str, text_a: str, text_b: str) -> StageDiff:
     moved = {pair for pair in pairs if a[pair[0]].exact != b[pair[1]].exact}
     differ_much = len(moved) > max(_FEW_MOVED_LINES, _FEW_MOVED_RATIO * len(pairs))
     naming = _Naming(name.text for line in a for name in line.names)
-    walk = _Walk(
-        a, b, set() if differ_much else moved, naming, LANGUAGES[BY_NAME[stage].syntax].reuses_names
-    )
+    reused = _defined_again(b) if LANGUAGES[BY_NAME[stage].syntax].reuses_names else None
+    walk = _Walk(a, b, set() if differ_much else moved, naming, reused)
     shown = list(walk.rows(pairs))
     added = sum(row.sign == "+" for row in shown)
     removed = sum(row.sign == "-" for row in shown)
@@ -240,7 +249,8 @@ class _Walk:
     b: Sequence[StageLine]
     moved: set[Pair]
     naming: _Naming
-    reuses_names: bool
+    reused: frozenset[str] | None
+    """Names that a function of the second text defines more than once; None if none can be."""
     removed: list[_Row] = field(default_factory=list)
     added: list[_Row] = field(default_factory=list)
 
@@ -266,9 +276,8 @@ class _Walk:
     def _show(self, removed: Sequence[StageLine], added: Sequence[StageLine]) -> None:
         self.removed += (_Row("-", line.text, line.number) for line in removed)
         for line in added:
-            renamed = self.naming.in_names_of_a(line)
             # a name that never means anything else may become known only by later lines
-            text = renamed() if self.reuses_names else renamed
+            text = self.naming.in_names_of_a(line, self.reused)
             self.added.append(_Row("+", text, line.number))
 
     def _changed(self) -> Iterator[_Row]:
@@ -344,6 +353,19 @@ def _hunks(rows: Sequence[_Row]) -> Iterator[tuple[int, int]]:
 #
 # A text may use a name again for another value, where its language allows it. What was learnt from
 # lines that differ anyway is a guess: it gives way to whatever contradicts it.
+
+
+def _defined_again(lines: Sequence[StageLine]) -> frozenset[str]:
+    """Return the names that one function of a text defines more than once."""
+    again: set[str] = set()
+    known: set[str] = set()
+    for line in lines:
+        if line.begins_function:
+            known = set()
+        for name in line.names:
+            if name.is_definition:
+                (again if name.text in known else known).add(name.text)
+    return frozenset(again)
 
 
 def _results(lines: Sequence[StageLine]) -> list[Name]:

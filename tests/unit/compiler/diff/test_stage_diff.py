@@ -165,6 +165,19 @@ def test_a_layout_is_shown_where_it_is_defined_and_not_where_it_is_used() -> Non
     assert "+#blocked = #ttg.blocked<{order = [1]}>" in changes(found)
 
 
+def test_a_line_that_moves_up_has_the_name_of_the_lines_that_use_it() -> None:
+    start = "tt.func public @k(%n: i32) {\n%row = tt.get_program_id x : i32\n"
+    between = "%x = tt.splat %n : i32 -> tensor<4xi32>\n%x_0 = arith.negi %x : tensor<4xi32>\n"
+    use = "%x_2 = arith.muli {0}, {0} : i64\n"
+    extended = "{} = arith.extsi %row : i32 to i64\n"
+    a = start + between + extended.format("%x_1") + use.format("%x_1")
+    b = start + extended.format("%row_0") + between + use.format("%row_0")
+
+    changed = changes(stage_diff("source", a, b))
+
+    assert changed[0][1:] == changed[1][1:] == "%x_1 = arith.extsi %row : i32 to i64"
+
+
 def test_another_allocation_of_registers_is_said_and_not_shown() -> None:
     numbers = {"R2": "R9", "R3": "R2", "R5": "R7", "R0": "R4"}
     other = re.sub(r"\bR\d\b", lambda match: numbers.get(match[0], match[0]), SASS)
