@@ -6,9 +6,11 @@ The service checks names, types and options, and reports errors.
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, TypedDict
 
 _DTYPE = re.compile(r"(?:tl|triton\.language|torch)\.((?:bfloat|float|u?int)\d\w*)")
+_PATH = re.compile(r"[^\n]*\.(?:py|ttir|ttgir|mlir)")
 JSON_SAFE_INTEGER = 2**53  # beyond it, JSON readers in other languages lose digits
 
 
@@ -71,8 +73,11 @@ def ir_request(
 def members_json(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that are not None, converted to JSON.
 
-    Raises TypeError for constexpr or option values that JSON cannot represent.
+    Raises TypeError for constexpr or option values that JSON cannot represent, and as
+    `check_source`.
     """
+    check_source(members.get("source"))
+    check_source((members.get("ir") or {}).get("text"))
     constexprs, hints, options = (members.get(n) for n in ("constexprs", "hints", "options"))
     written = {
         **members,
@@ -81,6 +86,18 @@ def members_json(members: Mapping[str, Any]) -> dict[str, Any]:
         "options": None if options is None else _values("option", options),
     }
     return {name: member for name, member in written.items() if member is not None}
+
+
+class SourceIsPath(ValueError):
+    """The text of a source is that of a path."""
+
+
+def check_source(source: object) -> None:
+    """Raise TypeError for a path in place of a source's text, SourceIsPath for the text of one."""
+    is_path = isinstance(source, PurePath)
+    if is_path or (isinstance(source, str) and _PATH.fullmatch(source)):
+        message = f"{source} is a path: pass the text of the file, Path(...).read_text()"
+        raise TypeError(message) if is_path else SourceIsPath(message)
 
 
 def constexpr_json(value: Any) -> Any:

@@ -142,8 +142,13 @@ def environment_key(environment: Mapping[str, str]) -> str:
 
 
 def pool_arguments(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
-    """Return the arguments of httpx's clients, with environment variables instead of None."""
+    """Return the arguments of httpx's clients, with environment variables instead of None.
+
+    Raises httpx.InvalidURL for a URL without a scheme, which httpx would not refuse before a use.
+    """
     url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    if not url.lower().startswith(("http://", "https://")):
+        raise httpx.InvalidURL(f"{url}: the URL of a service begins with http:// or https://")
     api_key = environment_key(os.environ) if api_key is None else api_key
     headers = {"User-Agent": f"tritonc/{__version__}"} | STORAGE_HEADERS
     if api_key:

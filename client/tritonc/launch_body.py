@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
 from tritonc.compilation import Compilation
-from tritonc.compile_body import JSON_SAFE_INTEGER, constexpr_json, members_json
+from tritonc.compile_body import JSON_SAFE_INTEGER, check_source, constexpr_json, members_json
 from tritonc.diagnostic import POSTED_REFERENCE, POSTED_SOURCE
 from tritonc.jit.jit_launch import is_jit, jit_launch, package_of
 from tritonc.packages.package import Package, with_modules
@@ -145,6 +145,7 @@ def _of_jit(
 def _compilation(source: Source, members: Mapping[str, Any], device: Any) -> dict[str, Any]:
     present = {name: member for name, member in members.items() if member is not None}
     default = {} if (target := _target(device)) is None else {"target": target}
+    check_source(source)
     if isinstance(source, str):
         return {"compilation": members_json({"source": source, **default, **present})}
     if present:

@@ -11,6 +11,7 @@ import httpx
 
 from tritonc._async.http_connection import AsyncConnection
 from tritonc.compilation import Compilation
+from tritonc.compile_body import check_source
 from tritonc.diagnostic import Problem
 from tritonc.diff import Diff
 from tritonc.exchange import Request, is_accepted, read
@@ -162,6 +163,7 @@ async def inspected(
 async def _inspect(
     connection: AsyncConnection, source: str, members: Mapping[str, Any], wait_s: float
 ) -> dict[str, Any]:
+    check_source(source)
     post = Request("POST", "/v1/inspect", {"source": source, **members}, repeatable=True)
     answer = await poll_answer(connection, post, wait_s)
     inspection = read(dict[str, Any], answer)

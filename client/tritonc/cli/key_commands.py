@@ -2,11 +2,12 @@
 
 import argparse
 import base64
-from argparse import Namespace
+import re
+from argparse import ArgumentTypeError, Namespace
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.compiling.emissions import ON_DEMAND
+from tritonc.cli.compiling.emissions import EXPORTS, ON_DEMAND
 from tritonc.cli.document_tables import show_tables
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
@@ -14,7 +15,7 @@ from tritonc.cli.streams import STANDARD, write, write_json
 from tritonc.cli.terminal import Terminal
 from tritonc.diagnostic import with_own_name
 
-EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
+_KEY = re.compile("[0-9a-f]{1,64}")
 _ARTIFACTS = frozenset({"artifact", "export", *ON_DEMAND})
 _TABLES = frozenset({"lines", "instructions", "passes"})
 _MADE = {
@@ -38,7 +39,13 @@ def add_commands(commands: Any) -> None:
 
 
 def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
-    """Write what is made of a compilation; return True."""
+    """Write what is made of a compilation; return True.
+
+    Raises ArgumentTypeError for a word that cannot be a key, such as a file's name.
+    """
+    if not _KEY.fullmatch(args.key):
+        message = f"{args.key} is not a key: `{args.command}` takes that of a finished compilation"
+        raise ArgumentTypeError(f"{message}, its beginning, or @last; `tritonc compile` prints it")
     wait_s = getattr(args, "wait_s", 0)
     with waiting(args, terminal, f"waiting for {args.command} of {args.key}", [args.key]):
         if args.command in _ARTIFACTS:

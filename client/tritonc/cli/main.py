@@ -25,6 +25,7 @@ from tritonc.cli.recent_keys import RecentKeys, whole_key
 from tritonc.cli.refusal_words import refused
 from tritonc.cli.streams import write_json
 from tritonc.cli.terminal import Terminal
+from tritonc.compile_body import SourceIsPath
 from tritonc.diagnostic import printable
 from tritonc.errors import (
     CompileFailed,
@@ -123,7 +124,14 @@ def _run(
             return Exit(ended)
     except BrokenPipeError:
         raise
-    except (TritoncError, Interrupted, ArgumentTypeError, InvalidURL, OSError) as error:
+    except (
+        TritoncError,
+        Interrupted,
+        ArgumentTypeError,
+        InvalidURL,
+        SourceIsPath,
+        OSError,
+    ) as error:
         return _failed(error, args, terminal)
     except KeyboardInterrupt:
         return _failed(Interrupted("interrupted"), args, terminal)

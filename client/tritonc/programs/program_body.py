@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack
 
+from tritonc.compile_body import check_source
 from tritonc.diagnostic import POSTED_SOURCE
 
 ProgramText = str | Mapping[str, Any]
@@ -80,6 +81,7 @@ def program_request(
 
 
 def _program(program: ProgramText) -> dict[str, Any]:
+    check_source(program)
     return {"source": program} if isinstance(program, str) else dict(program)
 
 

@@ -365,3 +365,25 @@ def test_a_file_may_stand_behind_its_target(tritond: FakeTritond, kernel: str):
     tritond.will_answer(compilation())
 
     assert run(tritond, "compile", "--target", "cuda:90", kernel) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("export", "add.ttir", "rust"),
+            "add.ttir is not a key: `export` takes that of a finished",
+        ),
+        (("compile", "{kernel}", "--target", "h100", "--emit", "rust=k.rs"), "export @last rust"),
+    ],
+)
+def test_a_file_is_no_key_and_an_export_no_stage(
+    tritond: FakeTritond,
+    kernel: str,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    message: str,
+):
+    assert run(tritond, *(word.format(kernel=kernel) for word in words)) == 2
+    assert message in capsys.readouterr().err
+    assert tritond.requests == []

@@ -1,7 +1,9 @@
 """Python values in a request's JSON."""
 
 import math
+from pathlib import Path
 
+import httpx
 import pytest
 from tritonc import Client
 from tritonc.compile_body import constexpr_json
@@ -60,3 +62,19 @@ def test_hints_are_written_as_lists(client: Client, tritond: FakeTritond):
     client.compile("", target="cuda:90", hints={"x_ptr": ("divisible_by_16",)})
 
     assert tritond.posted["hints"] == {"x_ptr": ["divisible_by_16"]}
+
+
+@pytest.mark.parametrize("source", [Path("/kernels/add.py"), "/kernels/add.py"])
+def test_a_path_in_place_of_a_source_is_refused(client: Client, tritond: FakeTritond, source: str):
+    with pytest.raises((TypeError, ValueError), match="pass the text of the file"):
+        client.compile(source, target="cuda:90")
+    with pytest.raises((TypeError, ValueError), match="pass the text of the file"):
+        client.inspect(source)
+    with pytest.raises((TypeError, ValueError), match="pass the text of the file"):
+        client.launch(source, arguments={}, grid=[1], target="cuda:90")
+    assert tritond.requests == []
+
+
+def test_a_url_without_a_scheme_is_refused():
+    with pytest.raises(httpx.InvalidURL, match="begins with http:// or https://"):
+        Client("localhost:8000")

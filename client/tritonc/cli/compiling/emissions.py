@@ -17,6 +17,7 @@ ON_DEMAND = {
     "numpy": "the kernel as a NumPy module",
 }
 """Stages that are made on request, so never part of an answer; each has a command, too."""
+EXPORTS = ("c", "cuda-inline", "rust", "python", "triton-cache")
 _STAGES = ("source", "ttir", "ttgir", "llir", "ptx", "cubin", "amdgcn", "hsaco", *ON_DEMAND)
 _ALIKE = 0.75
 
@@ -83,6 +84,9 @@ class Emissions:
 
 def _check_spelling(stage: str) -> None:
     """Raise ArgumentTypeError for a slip; the service may have stages that are not known here."""
+    if stage in EXPORTS:
+        message = f"--emit: {stage} is an export, not a stage: compile, then use "
+        raise ArgumentTypeError(f"{message}`tritonc export @last {stage} > FILE`")
     meant = get_close_matches(stage[:40], _STAGES, n=1, cutoff=_ALIKE)
     if meant and stage not in _STAGES:
         raise ArgumentTypeError(f"--emit: there is no stage {stage!r}. Did you mean {meant[0]}?")
