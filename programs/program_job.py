@@ -228,6 +228,6 @@ def program_problem(
     problem = failure_problem(slug, detail)
     # a program's own source decides what its kernels are launched with
     is_own = program is not None and problem.fault == "request" and slug != Slug.NEEDS_GPU
-    said = {"program": program, "reason": reason, "file": file, "line": line}
-    said["fault"] = "source" if is_own else problem.fault
-    return ProgramProblem.model_validate(problem.model_dump() | said)
+    members = {"program": program, "reason": reason, "file": file, "line": line}
+    members["fault"] = "source" if is_own else problem.fault
+    return ProgramProblem.model_validate(problem.model_dump() | members)

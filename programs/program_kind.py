@@ -9,12 +9,24 @@ from programs.program_record import Program, Reward, program_url
 from programs.program_request import ProgramRequest
 
 
-def _program(one: Unhandled[ProgramJob]) -> Program:
-    own = None if one.problem is None else program_problem(one.problem.slug, one.problem.detail)
-    if one.job is not None:
-        return new_program(one.job, one.state, queue_position=one.queue_position, problem=own)
+def _program(unhandled: Unhandled[ProgramJob]) -> Program:
+    own = (
+        None
+        if unhandled.problem is None
+        else program_problem(unhandled.problem.slug, unhandled.problem.detail)
+    )
+    if unhandled.job is not None:
+        return new_program(
+            unhandled.job, unhandled.state, queue_position=unhandled.queue_position, problem=own
+        )
     reward = Reward(compiled=False, correct=False)
-    return Program(id=one.id, url=program_url(one.id), state=one.state, reward=reward, problem=own)
+    return Program(
+        id=unhandled.id,
+        url=program_url(unhandled.id),
+        state=unhandled.state,
+        reward=reward,
+        problem=own,
+    )
 
 
 PROGRAM: Final = JobKind(

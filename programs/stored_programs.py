@@ -40,10 +40,10 @@ class Programs:
 
     async def find(self, program_id: str, caller: str) -> StoredProgram | None:
         """Return the program, None when there is none or it belongs to another caller."""
-        found: Any = await self._redis.hmget(
+        fields: Any = await self._redis.hmget(
             keys.PROGRAM + program_id, "caller", "tapes", "receipt"
         )
-        owner, tapes, receipt = found
+        owner, tapes, receipt = fields
         if owner is None or owner.decode() != caller:
             return None
         kept = read_stored(dict[str, str], tapes) if tapes else {}

@@ -130,7 +130,9 @@ def _effects(tape: Tape, kernels: Sequence[ProgramKernel]) -> KernelsEffects:
         if kernel.problem is None:
             place = (kernel.name, kernel.file, kernel.line)
             at[place] = united_effects(at.get(place, NO_EFFECTS), _of(kernel))
-    places = {name: (one.name, one.file, one.line) for name, one in tape.kernels.items()}
+    places = {
+        name: (kernel.name, kernel.file, kernel.line) for name, kernel in tape.kernels.items()
+    }
     return {name: at[place] for name, place in places.items() if place in at}
 
 

@@ -325,8 +325,8 @@ _OF_KIND = {"class": "model", "name": "function", "outputs": "script"}
 def _entry_errors(entry: EntryRequest | None, at: str) -> Iterator[FieldError]:
     if entry is None:
         return
-    said = {"class": entry.class_, "name": entry.name, "outputs": entry.outputs}
-    for name, value in said.items():
+    members = {"class": entry.class_, "name": entry.name, "outputs": entry.outputs}
+    for name, value in members.items():
         if value is not None and _OF_KIND[name] != entry.kind:
             message = f"only a {_OF_KIND[name]} takes it, and this is a {entry.kind}; leave it out"
             yield FieldError(f"{at}/{name}", message)

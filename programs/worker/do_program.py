@@ -139,9 +139,9 @@ async def _program(
     recordings = Recordings(job, pool, deadline, context.tapes)
     run = ProgramAttempt(attempt.claim, job, context, deadline, recordings, spent)
     runs = [await _trials(run, case, index) for index, case in enumerate(job.cases)]
-    if any(one.verdict is not None for one in runs):
-        kernels = {key: stages for one in runs for key, stages in one.digests.items()}
-        await run.keep_receipt(kernels, [one.values for one in runs])
+    if any(outcome.verdict is not None for outcome in runs):
+        kernels = {key: stages for outcome in runs for key, stages in outcome.digests.items()}
+        await run.keep_receipt(kernels, [outcome.values for outcome in runs])
     if not job.has_cases:
         return with_run(job, runs[0])
     return with_cases(job, [case.name for case in job.cases], runs)
@@ -184,10 +184,10 @@ async def _tape_flags(recorded: RecordedCase, kernels: ProgramKernels) -> list[P
     """Return the flags of a candidate's tape, given its kernels as far as they compiled."""
     reference = None if recorded.reference is None else recorded.reference.tape
     # in a thread: the tape may be long
-    found = await to_thread(lambda: flags_of(recorded.candidate.tape, kernels.effects(), reference))
+    flags = await to_thread(lambda: flags_of(recorded.candidate.tape, kernels.effects(), reference))
     return [
         ProgramFlag(kind=flag.kind, message=flag.message, file=flag.file, line=flag.line)
-        for flag in found
+        for flag in flags
     ]
 
 
@@ -243,7 +243,9 @@ class _Case:
                 outcome.flags += there.experiments.flags
                 outcome.warnings += [] if there.experiments.is_complete else [_TOO_LATE]
                 return
-            outcome.findings += [one for one in there.findings if one.kind in _ON_ANY_DEVICE]
+            outcome.findings += [
+                finding for finding in there.findings if finding.kind in _ON_ANY_DEVICE
+            ]
             problem = there.problem
             why = f"the verdict is {there.verdict}" if problem is None else problem.detail
         outcome.warnings.append(_NO_EXPERIMENTS.format(why=why or "unknown"))
@@ -308,13 +310,13 @@ class _Case:
                 passed.kernels.tape, jobs, attempt.compiles, all_variants=True, on_cpu=True
             )
             outcome.digests |= digests_of(every.compiled)
-            found = await try_configurations(
+            tried = await try_configurations(
                 ProgramTrials(attempt, passed, self._tolerances), every
             )
-        outcome.findings += found.findings
-        outcome.problem = found.problem
-        outcome.verdict = None if found.problem else found.verdict or outcome.verdict
-        return found
+        outcome.findings += tried.findings
+        outcome.problem = tried.problem
+        outcome.verdict = None if tried.problem else tried.verdict or outcome.verdict
+        return tried
 
     async def _experiment(self, passed: PassedProgram) -> None:
         """Make experiments, once for all trials, if the program passed."""
@@ -323,21 +325,23 @@ class _Case:
             return
         with attempt.spent.on("experiments"):
             trials = ProgramTrials(attempt.in_half_the_time(), passed, self._tolerances)
-            found = await make_experiments(trials)
-        if not found.is_complete:
+            experiments = await make_experiments(trials)
+        if not experiments.is_complete:
             outcome.warnings.append(_TOO_LATE)
         causes = [flag for flag in outcome.flags if flag.kind == "precision_downgrade"]
         # a flag with a line is more useful than one by the error alone
-        outcome.flags += [one for one in found.flags if not causes or one.kind != causes[0].kind]
-        outcome.experiments = found
+        outcome.flags += [
+            flag for flag in experiments.flags if not causes or flag.kind != causes[0].kind
+        ]
+        outcome.experiments = experiments
 
     async def _replayed(self, recorded: RecordedCase, compiled: ProgramKernels) -> Replayed:
         """Replay the candidate, unless Triton would refuse one of its launches."""
         refused = refused_launch(compiled)
         if refused is not None:
             return refused
-        given = recorded.inputs_of(recorded.candidate)
-        return await self._attempt.replay(recorded.candidate, compiled, given, CANDIDATE)
+        inputs = recorded.inputs_of(recorded.candidate)
+        return await self._attempt.replay(recorded.candidate, compiled, inputs, CANDIDATE)
 
     async def _run_on(
         self, gpu: ProgramGpu, recorded: RecordedCase, compiled: ProgramKernels
@@ -364,13 +368,15 @@ class _Case:
     ) -> None:
         """Replay the program, and its reference with its `kernels` if it has one; judge."""
         attempt, outcome, program = self._attempt, self.outcome, recorded.reference
-        given = recorded.inputs_of(recorded.candidate)
-        candidate = device_program(recorded.candidate, compiled, given, CANDIDATE)
-        beside = None
+        inputs = recorded.inputs_of(recorded.candidate)
+        candidate = device_program(recorded.candidate, compiled, inputs, CANDIDATE)
+        device_reference = None
         if program is not None and kernels is not None:
-            beside = device_program(program, kernels, recorded.inputs_of(program), REFERENCE)
+            device_reference = device_program(
+                program, kernels, recorded.inputs_of(program), REFERENCE
+            )
         replayed, reference = await attempt.replays_on(gpu, self._tolerances).both(
-            candidate, beside
+            candidate, device_reference
         )
         outcome.kernels = compiled.answered_with(replayed.variants)
         outcome.times = replayed.times
@@ -409,9 +415,9 @@ class _Case:
         self, recorded: RecordedCase, program: ProgramTape, kernels: ProgramKernels
     ) -> Replayed:
         """Return the replay of the reference."""
-        given = recorded.inputs_of(program)
+        inputs = recorded.inputs_of(program)
         replayed = refused_launch(kernels) or await self._attempt.replay(
-            program, kernels, given, REFERENCE
+            program, kernels, inputs, REFERENCE
         )
         self._take_reference(replayed)
         return replayed
@@ -468,9 +474,9 @@ class _Case:
         if reference is None or recorded.reference is None:
             return
         tapes = recorded.candidate.tape, recorded.reference.tape
-        found = differing_parameters(replayed, tapes[0], reference, tapes[1])
-        if found is not None:
-            self.outcome.findings.append(found)
+        difference = differing_parameters(replayed, tapes[0], reference, tapes[1])
+        if difference is not None:
+            self.outcome.findings.append(difference)
 
 
 def refused_launch(kernels: ProgramKernels) -> Replayed | None:
@@ -504,15 +510,17 @@ def _untimed(whose: str, replayed: Replayed) -> list[str]:
 def _kept_by_modules(replayed: Replayed, texts: ProgramTexts) -> list[Finding]:
     """Return findings about state that the program's kernels could keep between runs."""
     sources = {USER_FILE: texts.source, **texts.files}
-    found = (one for state in replayed.module_states for one in of_module(state, sources))
-    return list(islice(found, _MAX_KEPT))
+    kept = (finding for state in replayed.module_states for finding in of_module(state, sources))
+    return list(islice(kept, _MAX_KEPT))
 
 
 def _flags_of_findings(findings: Sequence[Finding]) -> list[ProgramFlag]:
     return [
-        ProgramFlag(kind=_FLAGS[one.kind], message=one.message, file=one.file, line=one.line)
-        for one in findings
-        if one.kind in _FLAGS
+        ProgramFlag(
+            kind=_FLAGS[finding.kind], message=finding.message, file=finding.file, line=finding.line
+        )
+        for finding in findings
+        if finding.kind in _FLAGS
     ]
 
 

@@ -91,8 +91,8 @@ async def torch_share(trials: ProgramTrials, others: ValueTrial) -> TorchShare:
     ops = noisable_ops(tape)
     if not launches:
         times = await _times(trials.candidate, tape, [])
-        found = {op: times[op] for op in ops}
-        return TorchShare(1.0, list(_flags(tape, found, sum(times.values()), 1.0)))
+        by_op = {op: times[op] for op in ops}
+        return TorchShare(1.0, list(_flags(tape, by_op, sum(times.values()), 1.0)))
     if not ops and not others.is_insensitive:
         return TorchShare(0.0)
     replacing, needless = await _replacing(trials, others)
@@ -113,15 +113,15 @@ async def _replacing(
     All of them measure the time of ops. A kernel is needed if outputs of other values follow it:
     with its weights, a fresh batch norm is not a copy.
     """
-    kernels, found = trials.passed.kernels, list[_Made]()
+    kernels, replays = trials.passed.kernels, list[_Made]()
     choices = [*launch_copies(kernels.tape, kernels.effects()), ()]
     for copies in choices:
         experiment = Experiment(launches="replaced", copies=copies, timed=_REPEATS)
         replayed = await trials.candidate(experiment)
-        found.append((experiment, replayed))
+        replays.append((experiment, replayed))
         if await trials.matches(replayed) and not await others.follow(experiment):
-            return found, "are replaced by copies of their inputs" if copies else "are left out"
-    return found, None
+            return replays, "are replaced by copies of their inputs" if copies else "are left out"
+    return replays, None
 
 
 async def _measured(
@@ -139,11 +139,11 @@ async def _measured(
     if not await _follows(trials, ops):
         return TorchShare(0.0)
     live = await _live(trials, times, needed)
-    found = {op: times[op] for op in live}
-    share = min(1.0, sum(found.values()) / needed)
+    live_times = {op: times[op] for op in live}
+    share = min(1.0, sum(live_times.values()) / needed)
     if share <= MAX_BY_TORCH:
         return TorchShare(share)
-    return TorchShare(share, list(_flags(tape, found, needed, share)))
+    return TorchShare(share, list(_flags(tape, live_times, needed, share)))
 
 
 async def _reference_us(trials: ProgramTrials) -> float:
@@ -153,12 +153,12 @@ async def _reference_us(trials: ProgramTrials) -> float:
     # in a thread: the tape may be long
     digest = await to_thread(lambda: sha256(program.text).hexdigest())
     key = f"{attempt.job.namespace}/{digest}"
-    found = known.get(key)
-    if found is None:
+    total_us = known.get(key)
+    if total_us is None:
         times = await _times(trials.reference, program.tape, [])
-        found = sum(times.values())
-        known.put(key, found, _ENTRY_BYTES)
-    return found
+        total_us = sum(times.values())
+        known.put(key, total_us, _ENTRY_BYTES)
+    return total_us
 
 
 async def _times(replay: _Replay, tape: Tape, made: Sequence[_Made]) -> Mapping[int, float]:
@@ -181,14 +181,14 @@ async def _times(replay: _Replay, tape: Tape, made: Sequence[_Made]) -> Mapping[
 async def _least(replay: _Replay, tape: Tape, made: _Made) -> Mapping[int, float]:
     """Return the times of a replay; short ones are the least of two replays, op by op."""
     experiment, replayed = made
-    found = _of_run(replayed, tape)
-    if not 0 < sum(found.values()) < _SHORT_US:
-        return found
+    times = _of_run(replayed, tape)
+    if not 0 < sum(times.values()) < _SHORT_US:
+        return times
     again = await replay(experiment)
     if not is_finished(again):
-        return found
+        return times
     other = _of_run(again, tape)
-    return {index: min(us, other[index]) for index, us in found.items()}
+    return {index: min(us, other[index]) for index, us in times.items()}
 
 
 def _of_run(replayed: Replayed, tape: Tape) -> Mapping[int, float]:
@@ -237,7 +237,7 @@ def _flags(
         op = tape.ops[index]
         assert isinstance(op, AtenOp)
         lines[op.place, name_of(op)] += time
-    ordered = sorted(lines.items(), key=lambda one: -one[1])
+    ordered = sorted(lines.items(), key=lambda line: -line[1])
     for number, ((place, name), time) in enumerate(ordered):
         part = time / needed if needed else 0.0
         if number == 0 or part >= _WORTH_A_LINE:
@@ -264,15 +264,16 @@ def flags_by_time(
     Nothing shows then that outputs do not depend on what torch computes. It names the op that
     takes longest; `entries` have the longest first.
     """
-    found = [one for one in entries if _computes(tape.ops[one.op])]
-    share = sum(one.us for one in found) / reference_us if reference_us > 0 else 0.0
+    computing = [entry for entry in entries if _computes(tape.ops[entry.op])]
+    share = sum(entry.us for entry in computing) / reference_us if reference_us > 0 else 0.0
     if share <= MAX_BY_TORCH:
         return []
     message = (
         f"torch's ops take {share:.0%} of the reference's time on the GPU, and no experiment shows "
-        f"that outputs do not depend on them: compute {found[0].name} in a kernel of this program"
+        f"that outputs do not depend on them: compute {computing[0].name} in a kernel of this "
+        "program"
     )
-    return [_flag(message, tape.ops[found[0].op].place)]
+    return [_flag(message, tape.ops[computing[0].op].place)]
 
 
 def _computes(op: Op) -> bool:
@@ -293,15 +294,15 @@ def launch_copies(tape: Tape, effects: dict[str, KernelEffects | None]) -> Seque
     Where several tensors could be copied, each choice takes another one. A launch without any is
     left out. No choices: no launch reads a tensor that could be copied.
     """
-    found = [
+    copied = [
         (index, target, sources)
         for index, op in enumerate(tape.ops)
         if isinstance(op, TapeLaunch) and op.phase == "run" and 0 not in op.grid
         for target, sources in _sources(op, effects.get(op.kernel), tape)
     ]
-    choices = min(MAX_CHOICES, max((len(sources) for _, _, sources in found), default=0))
+    choices = min(MAX_CHOICES, max((len(sources) for _, _, sources in copied), default=0))
     return [
-        [(index, target, sources[choice % len(sources)]) for index, target, sources in found]
+        [(index, target, sources[choice % len(sources)]) for index, target, sources in copied]
         for choice in range(choices)
     ]
 
@@ -316,25 +317,27 @@ def _sources(
         dict.fromkeys(id_ for name in names for id_ in tensors_of(launch.args.get(name)))
         for names in (sorted(effects.writes), sorted(effects.reads))
     )
-    found: dict[int, list[int]] = {}
+    by_target: dict[int, list[int]] = {}
     for target, source in product(written, read):
-        one, other = tape.tensors[target], tape.tensors[source]
-        if target != source and _likeness(one, other):
-            found.setdefault(target, []).append(source)
+        written_meta, other = tape.tensors[target], tape.tensors[source]
+        if target != source and _likeness(written_meta, other):
+            by_target.setdefault(target, []).append(source)
     return [
         (
             target,
-            sorted(sources, key=lambda one: -_likeness(tape.tensors[target], tape.tensors[one])),
+            sorted(
+                sources, key=lambda source: -_likeness(tape.tensors[target], tape.tensors[source])
+            ),
         )
-        for target, sources in found.items()
+        for target, sources in by_target.items()
     ]
 
 
-def _likeness(one: TensorMeta, other: TensorMeta) -> int:
+def _likeness(target: TensorMeta, other: TensorMeta) -> int:
     """Return 0 if a copy is impossible, and more for the more alike tensors."""
-    if prod(one.shape) != prod(other.shape):
+    if prod(target.shape) != prod(other.shape):
         return 0
-    return 1 + (one.shape == other.shape) + 2 * (one.dtype == other.dtype)
+    return 1 + (target.shape == other.shape) + 2 * (target.dtype == other.dtype)
 
 
 async def prepared_work(trials: ProgramTrials) -> list[ProgramFlag]:

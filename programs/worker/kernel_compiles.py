@@ -92,11 +92,11 @@ class KernelCompiles:
         """Return each use's finished job, by key. Raises DeadlinePassed, CallerBytesFull."""
         room = asyncio.Semaphore(COMPILED_AT_ONCE)
 
-        async def one(use: KernelUse) -> BuiltKernel:
+        async def compiled(use: KernelUse) -> BuiltKernel:
             async with room:
                 return await self._compiled(use)
 
-        tasks = [asyncio.create_task(one(use)) for use in wanted.values()]
+        tasks = [asyncio.create_task(compiled(use)) for use in wanted.values()]
         try:
             built = dict(zip(wanted, await asyncio.gather(*tasks), strict=True))
         finally:  # the first that raises ends the others
@@ -107,18 +107,22 @@ class KernelCompiles:
 
     async def _with_effects(self, built: Mapping[str, BuiltKernel]) -> dict[str, BuiltKernel]:
         """Return the kernels with what they do to their parameters."""
-        texts = {one.ttir: one.ttir.encode() for one in built.values() if one.ttir}
+        texts = {kernel.ttir: kernel.ttir.encode() for kernel in built.values() if kernel.ttir}
         effects: dict[str, KernelEffects | None] = {
             text: self.known.get(self._key(text)) for text in texts
         }
         unread = {text: data for text, data in texts.items() if effects[text] is None}
         if unread:
             # a program is compiled for one target
-            target = next(one.compilation.target for one in built.values() if one.ttir in unread)
+            target = next(
+                kernel.compilation.target for kernel in built.values() if kernel.ttir in unread
+            )
             effects |= await effects_of(unread, self.readers, self.deadline, parse_target(target))
             for text in unread:
                 self._keep(text, effects[text])
-        return {key: replace(one, effects=effects.get(one.ttir)) for key, one in built.items()}
+        return {
+            key: replace(kernel, effects=effects.get(kernel.ttir)) for key, kernel in built.items()
+        }
 
     def _keep(self, ttir: str, effects: KernelEffects | None) -> None:
         if effects is not None:
@@ -202,7 +206,7 @@ async def effects_of(
     None where that is unknown, also because its text cannot be read within the limits of a child.
     Raises DeadlinePassed, ZygoteError.
     """
-    found: dict[str, KernelEffects | None] = {}
+    effects_by_key: dict[str, KernelEffects | None] = {}
     for keys in _batches(ttirs):
         pool = await readers.started()
         deadline.check()
@@ -218,8 +222,8 @@ async def effects_of(
             deadline.check()
             logger.warning("the effects of %d kernels are not known: %s", len(keys), outcome.detail)
             effects = [None] * len(keys)
-        found |= zip(keys, effects, strict=True)
-    return found
+        effects_by_key |= zip(keys, effects, strict=True)
+    return effects_by_key
 
 
 def _batches(ttirs: Mapping[str, bytes]) -> Iterator[list[str]]:
@@ -247,4 +251,6 @@ def _reported(
         return None
     if len(reported) != count:
         return None
-    return [None if one is None else KernelEffects(*map(frozenset, one)) for one in reported]
+    return [
+        None if effects is None else KernelEffects(*map(frozenset, effects)) for effects in reported
+    ]

@@ -107,8 +107,8 @@ class KernelUses:
 
     def same(self, use: KernelUse) -> KernelUse:
         """Return the known use that is equal, else this one. Raises TooManyKernels."""
-        said = use.job.key if use.job is not None else str(use.problem)
-        known = self._by_job.setdefault((use.kernel, said), use)
+        identity = use.job.key if use.job is not None else str(use.problem)
+        known = self._by_job.setdefault((use.kernel, identity), use)
         if len(self._by_job) > MAX_USES:
             raise TooManyKernels
         return known
@@ -131,7 +131,7 @@ class KernelJobs:
 
         Raises TooManyKernels, DeadlinePassed.
         """
-        found, specializations = KernelUses(), LaunchSpecializations()
+        uses, specializations = KernelUses(), LaunchSpecializations()
         launches = [(at, op) for at, op in enumerate(tape.ops) if isinstance(op, TapeLaunch)]
         looked_at = _AT_ONCE
         for index, launch in launches:
@@ -144,29 +144,29 @@ class KernelJobs:
                     looked_at = 0
                     self.sources.deadline.check()
                     await asyncio.sleep(0)
-                use = await self._use(tape, launch, variants[number], found, specializations)
-                found.variants.setdefault(index, []).append(use)
+                use = await self._use(tape, launch, variants[number], uses, specializations)
+                uses.variants.setdefault(index, []).append(use)
                 if number == runs:
-                    found.of_launch[index] = use
+                    uses.of_launch[index] = use
                 if number == (0 if all_variants else runs):
-                    found.count(use, launch.phase)
-        return found
+                    uses.count(use, launch.phase)
+        return uses
 
     async def _use(
         self,
         tape: Tape,
         launch: TapeLaunch,
         variant: LaunchVariant,
-        found: KernelUses,
+        uses: KernelUses,
         specializations: LaunchSpecializations,
     ) -> KernelUse:
         key = specializations.key_of(tape, launch, variant)
-        if key not in found.by_key:
-            use = found.same(await self._found(tape, launch, variant, specializations))
-            found.by_key[key] = use
+        if key not in uses.by_key:
+            use = uses.same(await self._found(tape, launch, variant, specializations))
+            uses.by_key[key] = use
             # reading the kernel may have changed its key
-            found.by_key[specializations.key_of(tape, launch, variant)] = use
-        return found.by_key[key]
+            uses.by_key[specializations.key_of(tape, launch, variant)] = use
+        return uses.by_key[key]
 
     async def _found(
         self,
@@ -192,7 +192,9 @@ class KernelJobs:
         except RequestRejected as rejected:
             problem = failure_problem("invalid_argument", str(rejected))
             return KernelUse(name, None, problem, is_own)
-        return KernelUse(name, job, None, is_own, [one["name"] for one in read.parameters])
+        return KernelUse(
+            name, job, None, is_own, [parameter["name"] for parameter in read.parameters]
+        )
 
     async def _read(
         self,

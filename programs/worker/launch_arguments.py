@@ -181,12 +181,17 @@ class ReadKernel:
     @property
     def constexprs(self) -> frozenset[str]:
         """The parameters whose values are compiled in."""
-        return frozenset(one["name"] for one in self.parameters if one["constexpr"])
+        return frozenset(
+            parameter["name"] for parameter in self.parameters if parameter["constexpr"]
+        )
 
     @property
     def ranges(self) -> Mapping[str, range]:
         """The values that fit parameters whose annotation fixes an integer type."""
-        kinds = {one["name"]: annotated_type(one["annotation"]) for one in self.parameters}
+        kinds = {
+            parameter["name"]: annotated_type(parameter["annotation"])
+            for parameter in self.parameters
+        }
         return {
             name: INTEGER_RANGES[kind] for name, kind in kinds.items() if kind in INTEGER_RANGES
         }

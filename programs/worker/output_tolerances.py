@@ -127,14 +127,16 @@ class _Steps:
         name = name_of(op)
         if name not in _EXACT and name.removesuffix("_") not in _EXACT:
             return True
-        given = (self._tape.tensors[id_].dtype for id_ in argument_tensors(op))
-        widest = max((MANTISSA_BITS.get(one, 0) for one in given), default=0)
+        dtypes = (self._tape.tensors[id_].dtype for id_ in argument_tensors(op))
+        widest = max((MANTISSA_BITS.get(dtype, 0) for dtype in dtypes), default=0)
         return widest > MANTISSA_BITS[dtype]
 
 
 def _least(*steps: Rounding | None) -> Rounding | None:
     """Return the least precise step, the first of equal ones; None if there is none."""
-    return min((one for one in steps if one is not None), key=lambda one: one.bits, default=None)
+    return min(
+        (step for step in steps if step is not None), key=lambda step: step.bits, default=None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,10 @@ class OutputTolerances:
         coarser = self._coarser(path, dtype)
         usual = default_tolerance(dtype if coarser is None else coarser.dtype)
         if self.asked is not None:
-            given = {name: getattr(self.asked, name) for name in ("rtol", "atol", "atol_scale")}
-            usual = replace(usual, **{name: one for name, one in given.items() if one is not None})
+            members = {name: getattr(self.asked, name) for name in ("rtol", "atol", "atol_scale")}
+            usual = replace(
+                usual, **{name: value for name, value in members.items() if value is not None}
+            )
         return replace(usual, rtol=usual.rtol * self.factor, atol=usual.atol * self.factor)
 
     def expected_bits(self, path: str, dtype: str) -> int | None:
@@ -173,7 +177,7 @@ class OutputTolerances:
             coarser = self._coarser(path, dtype)
             if coarser is not None:
                 paths.setdefault(coarser, []).append(path)
-        return [_warning(one, paths[one]) for one in list(paths)[:_MAX_WARNINGS]]
+        return [_warning(rounding, paths[rounding]) for rounding in list(paths)[:_MAX_WARNINGS]]
 
     def _coarser(self, path: str, dtype: str) -> Rounding | None:
         """Return the reference's rounding if it is less precise than `dtype`, else None."""

@@ -114,8 +114,8 @@ class ProgramAttempt:
 
     async def _record(self, inputs: InputsRequest | None) -> RecordedCase:
         recorded = await self.recordings.case(inputs)
-        found = {CANDIDATE: recorded.candidate, REFERENCE: recorded.reference}
-        tapes = {whose: tape for whose, tape in found.items() if tape is not None}
+        programs = {CANDIDATE: recorded.candidate, REFERENCE: recorded.reference}
+        tapes = {whose: tape for whose, tape in programs.items() if tape is not None}
         if not self._kept:
             self._kept = True
             digests = await self._put([tape.text for tape in tapes.values()])

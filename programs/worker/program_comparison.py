@@ -118,7 +118,9 @@ async def compare(
         comparison = _Comparison(pool, compared, call, tolerances, causes, candidate.state)
         shared = reference.state if reference is not None else frozenset()
         own = candidate.state - shared
-        await comparison.compare({p: one for p, one in returned.items() if p not in own}, expected)
+        await comparison.compare(
+            {p: value for p, value in returned.items() if p not in own}, expected
+        )
     return compared
 
 
@@ -185,25 +187,25 @@ class _Comparison:
             if orders
             else CompareReport(outputs={})
         )
-        for path, found in (known | report.outputs).items():
-            comparison = found.comparison
+        for path, output in (known | report.outputs).items():
+            comparison = output.comparison
             if comparison is not None:
-                given = self.tolerances.of(path, dtypes[path])
-                comparison = amended(comparison, rtol=given.rtol, atol=given.atol)
-                is_downgraded = found.downgrade is not None
+                tolerance = self.tolerances.of(path, dtypes[path])
+                comparison = amended(comparison, rtol=tolerance.rtol, atol=tolerance.atol)
+                is_downgraded = output.downgrade is not None
                 comparison = annotated(
-                    comparison, found.summary, dtypes[path], is_downgraded=is_downgraded
+                    comparison, output.summary, dtypes[path], is_downgraded=is_downgraded
                 )
                 if comparison.compared:
                     self.compared.matches.append(comparison.matches)
-            self._put(path, ProgramOutput(summary=found.summary, comparison=comparison))
+            self._put(path, ProgramOutput(summary=output.summary, comparison=comparison))
             weak = weak_comparison(f"output {path}", comparison)
             if weak is not None and not self.call:
                 weak = replace(weak, kind=INSENSITIVE_OUTPUT, argument=None)
                 self.compared.findings.append(weak)
-            if found.downgrade is not None and not self.call:
-                message = f"Output {found.downgrade.message}"
-                self.compared.findings.append(replace(found.downgrade, message=message))
+            if output.downgrade is not None and not self.call:
+                message = f"Output {output.downgrade.message}"
+                self.compared.findings.append(replace(output.downgrade, message=message))
 
     def _put(self, path: str, output: ProgramOutput) -> None:
         """Record an output. The second call's replaces the first's only if it alone mismatches."""
@@ -252,8 +254,8 @@ class _Comparison:
             self._refuse(WRONG_DTYPE, path, item.meta.dtype, other.meta.dtype)
             return None
         if item.meta.device != other.meta.device and item.meta.shape:
-            found, where = f"on {item.meta.device}", f"on {other.meta.device}"
-            self._refuse(WRONG_DEVICE, path, found, where)
+            actual, where = f"on {item.meta.device}", f"on {other.meta.device}"
+            self._refuse(WRONG_DEVICE, path, actual, where)
             return None
         return other
 
@@ -292,10 +294,10 @@ class _Comparison:
             else:
                 self._mismatch(WRONG_STRUCTURE, path, message)
 
-    def _refuse(self, kind: str, path: str, found: str, expected: str) -> None:
+    def _refuse(self, kind: str, path: str, actual: str, expected: str) -> None:
         what = "" if is_side_effect(path) else "Output "
         message = (
-            f"{what}{path} of the {_CALLS[self.call]} call is {found}; the reference's is "
+            f"{what}{path} of the {_CALLS[self.call]} call is {actual}; the reference's is "
             f"{expected}."
         )
         self._mismatch(kind, path, message)
@@ -315,7 +317,9 @@ class _Comparison:
 
     def _find(self, kind: str, path: str, message: str) -> bool:
         """Add a finding about an output unless it is known; return True if it was added."""
-        known = any((one.kind, one.argument) == (kind, path) for one in self.compared.findings)
+        known = any(
+            (finding.kind, finding.argument) == (kind, path) for finding in self.compared.findings
+        )
         if known or len(self.compared.findings) >= _MAX_FINDINGS:
             return False
         self.compared.findings.append(Finding(kind=kind, argument=path, message=message))
@@ -395,15 +399,15 @@ def _is_other(name: str, wanted: _Parameter, ours: Mapping[str, _Parameter]) -> 
     named = ours.get(name)
     if named is not None and named.may_be(wanted):
         return named.digest != wanted.digest
-    alike = [one.digest for one in ours.values() if one.may_be(wanted)]
+    alike = [parameter.digest for parameter in ours.values() if parameter.may_be(wanted)]
     return bool(alike) and wanted.digest not in alike
 
 
 def _parameters(replayed: Replayed, tape: Tape) -> dict[str, _Parameter]:
     """Return the parameters by name, with their values before the first call."""
-    found = {}
+    parameters = {}
     for (name, id_), digest in zip(tape.params, replayed.parameters, strict=False):
         if digest is not None:
             meta: TensorMeta = tape.tensors[id_]
-            found[name] = _Parameter(meta.dtype, tuple(meta.shape), digest)
-    return found
+            parameters[name] = _Parameter(meta.dtype, tuple(meta.shape), digest)
+    return parameters

@@ -90,19 +90,19 @@ class ProgramKernels:
     @property
     def irs(self) -> dict[int, KernelIr]:
         """The IR of each launch."""
-        found = {}
+        irs = {}
         for index, use in self.of_launch.items():
             ir = self._of(use).ir if use.job is not None else None
             if ir is not None:
-                found[index] = ir
-        return found
+                irs[index] = ir
+        return irs
 
     @property
     def warnings(self) -> list[Finding]:
         """The compilers' warnings, without duplicates, up to a limit."""
         kernels = self.compiled.values()
-        found = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
-        return list(dict.fromkeys(found))[:_MAX_WARNINGS]
+        warnings = [warning_finding(item) for kernel in kernels for item in kernel.warnings]
+        return list(dict.fromkeys(warnings))[:_MAX_WARNINGS]
 
     @property
     def has_atomics(self) -> bool:
@@ -117,12 +117,12 @@ class ProgramKernels:
 
     def effects(self) -> dict[str, KernelEffects | None]:
         """Return each kernel's effects, over all of its compilations."""
-        found: dict[str, KernelEffects | None] = {}
+        effects: dict[str, KernelEffects | None] = {}
         for use in self.uses:
             if use.job is not None and (built := self._of(use)).ttir:
-                before = found.get(use.kernel, NO_EFFECTS)
-                found[use.kernel] = united_effects(before, built.effects)
-        return found
+                before = effects.get(use.kernel, NO_EFFECTS)
+                effects[use.kernel] = united_effects(before, built.effects)
+        return effects
 
     def problem(self, program: str) -> ProgramProblem | None:
         """Return the problem of the first kernel that does not compile, at its line, or None."""
@@ -136,14 +136,14 @@ class ProgramKernels:
     @property
     def left_out(self) -> frozenset[KernelUse]:
         """Variants that Triton's autotuner leaves out: they do not compile, and another does."""
-        found = set[KernelUse]()
+        left_out = set[KernelUse]()
         needed = set[KernelUse]()
         for index, uses in self.variants.items():
             failed = {use for use in uses if self._is_left_out(use)}
-            found |= failed
+            left_out |= failed
             if failed.issuperset(_runnable(self.tape, index, uses)):
                 needed |= failed
-        return frozenset(found - needed)
+        return frozenset(left_out - needed)
 
     def on_cpu(self) -> "ProgramKernels":
         """Return these kernels, with the variants that compile and that the CPU device runs."""
@@ -240,11 +240,16 @@ def _runnable(tape: Tape, index: int, uses: Sequence[KernelUse]) -> Sequence[Ker
     assert isinstance(launch, TapeLaunch)
     if len(uses) != len(launch.variants):
         return uses
-    return [use for use, one in zip(uses, launch.variants, strict=True) if not one.unprepared]
+    return [
+        use for use, variant in zip(uses, launch.variants, strict=True) if not variant.unprepared
+    ]
 
 
 def _first_error(compilation: Compilation) -> Diagnostic | None:
-    return next((one for one in compilation.diagnostics if one.severity == "error"), None)
+    return next(
+        (diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"),
+        None,
+    )
 
 
 async def compile_kernels(
@@ -265,10 +270,10 @@ async def compile_kernels(
 async def _compiled(
     tape: Tape, jobs: KernelJobs, compiles: KernelCompiles, *, all_variants: bool
 ) -> ProgramKernels:
-    found = await jobs.of(tape, all_variants=all_variants)
-    wanted = {use.job.key: use for use in found.all if use.job is not None}
+    uses = await jobs.of(tape, all_variants=all_variants)
+    wanted = {use.job.key: use for use in uses.all if use.job is not None}
     compiled = await compiles.all(wanted)
-    return ProgramKernels(tape, found.all, compiled, found.of_launch, found.variants)
+    return ProgramKernels(tape, uses.all, compiled, uses.of_launch, uses.variants)
 
 
 def configurations_of(
@@ -279,17 +284,17 @@ def configurations_of(
     `variants` has all uses of a launch, `fastest` the number of its fastest variant; both are by
     the index of the launch.
     """
-    found: dict[KernelUse, KernelConfiguration] = {}
+    configurations: dict[KernelUse, KernelConfiguration] = {}
     for index, uses in variants.items():
         op = tape.ops[index]
         if not isinstance(op, TapeLaunch) or len(op.variants) != len(uses):
             continue
         for number, use in enumerate(uses):
-            was_fastest = found[use].is_fastest if use in found else None
+            was_fastest = configurations[use].is_fastest if use in configurations else None
             is_fastest = fastest[index] == number if index in fastest else None
-            if use not in found or (is_fastest and not was_fastest):
-                found[use] = _configuration(op.variants, number, is_fastest)
-    return found
+            if use not in configurations or (is_fastest and not was_fastest):
+                configurations[use] = _configuration(op.variants, number, is_fastest)
+    return configurations
 
 
 def _configuration(
@@ -300,7 +305,7 @@ def _configuration(
     constants = {
         name: _shown(value)
         for name, value in own.constexprs.items()
-        if any(one.constexprs.get(name) != value for one in variants)
+        if any(variant.constexprs.get(name) != value for variant in variants)
     }
     options = dict(own.options)
     return KernelConfiguration(

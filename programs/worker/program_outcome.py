@@ -108,10 +108,10 @@ class CaseOutcome:
     @property
     def all_warnings(self) -> list[str]:
         """The warnings of the case, its times and its speedup."""
-        times = [one for one in (self.times, self.reference_times) if one is not None]
-        said = [*self.warnings, *(warning for one in times for warning in one.warnings)]
+        times = [timing for timing in (self.times, self.reference_times) if timing is not None]
+        warnings = [*self.warnings, *(warning for timing in times for warning in timing.warnings)]
         speedup = self.speedup
-        return said if speedup is None else [*said, *speedup.warnings]
+        return warnings if speedup is None else [*warnings, *speedup.warnings]
 
     def take_trial(self, other: "CaseOutcome", trial: int, seed: int) -> None:
         """Adopt the verdict of another trial if that is not good. Times and kernels stay."""
@@ -192,7 +192,7 @@ def with_cases(
             counts=counted(runs),
             peak_bytes=max(peaks, default=None),
             problem=None if ran else runs[0].problem,
-            warnings=list(dict.fromkeys(one for run in runs for one in run.all_warnings))[
+            warnings=list(dict.fromkeys(warning for run in runs for warning in run.all_warnings))[
                 :_MAX_WARNINGS
             ],
             speedup=_mean_speedup(runs),
@@ -220,16 +220,16 @@ def counted(runs: Sequence[CaseOutcome]) -> dict[str, int]:
 
 def _mean_speedup(runs: Sequence[CaseOutcome]) -> float | None:
     """Return the geometric mean; None unless every case has a speedup."""
-    found = [run.speedup.ratio for run in runs if run.speedup is not None]
-    return geometric_mean(found) if found and len(found) == len(runs) else None
+    ratios = [run.speedup.ratio for run in runs if run.speedup is not None]
+    return geometric_mean(ratios) if ratios and len(ratios) == len(runs) else None
 
 
 def _coverage(runs: Sequence[CaseOutcome]) -> dict[str, Any]:
     """Return the fields for the share of all cases' time in kernels, or the mean share of work."""
     times = [run.times for run in runs if run.times is not None]
-    total = sum(one.entries_us for one in times)
+    total = sum(timing.entries_us for timing in times)
     if total > 0:
-        by_kernels = sum(one.kernels_us for one in times)
+        by_kernels = sum(timing.kernels_us for timing in times)
         return {"coverage": by_kernels / total, "coverage_measure": "time"}
     shares = [run.coverage_by_work for run in runs if run.coverage_by_work is not None]
     return {"coverage": fmean(shares), "coverage_measure": "work"} if shares else {}
@@ -277,15 +277,15 @@ def values_of(trial: int, replayed: Replayed, reference: Replayed | None) -> lis
 
     Their `case` is 0: a case does not know its number.
     """
-    found: list[ReceiptValue] = []
+    values: list[ReceiptValue] = []
     runs: dict[Any, Replayed | None] = {REFERENCE: reference, CANDIDATE: replayed}
     for program, run in runs.items():
         for call, returned in enumerate(run.calls if run is not None else ()):
             tensors = {p: item for p, item in returned.items() if isinstance(item, ReplayedTensor)}
             for path, item in tensors.items():
-                if len(found) == MAX_VALUES:
-                    return found
-                found.append(
+                if len(values) == MAX_VALUES:
+                    return values
+                values.append(
                     ReceiptValue(
                         case=0,
                         trial=trial,
@@ -297,7 +297,7 @@ def values_of(trial: int, replayed: Replayed, reference: Replayed | None) -> lis
                         sha256=None if item.unwritten is not None else _digest(item.data),
                     )
                 )
-    return found
+    return values
 
 
 def _digest(data: Body | None) -> str | None:
@@ -324,7 +324,11 @@ def written_work(
     values: Sequence[Sequence[ReceiptValue]],
 ) -> bytes:
     """Return the worker's part of a receipt as JSON. `values` are those of each case."""
-    numbered = [amended(value, case=case) for case, found in enumerate(values) for value in found]
+    numbered = [
+        amended(value, case=case)
+        for case, case_values in enumerate(values)
+        for value in case_values
+    ]
     work = ReceiptWork(
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
         triton=triton,

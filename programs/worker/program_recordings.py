@@ -201,15 +201,15 @@ def _named(outcome: ChildOutcome, order: RecordOrder, timeout_s: float) -> tuple
 
 def _of_failure(failure: dict[str, Any]) -> tuple[str, str]:
     try:
-        found = FailureReport.read(failure)
+        report = FailureReport.read(failure)
     except Malformed as error:
         return "invalid_tape", misreported(str(error))
-    if found.slug == "memory_exceeded":
+    if report.slug == "memory_exceeded":
         return "recorder_crashed", (
             "Recording the program needs more memory than its process may use. Tensors take no "
             "memory there, so the program's Python does."
         )
-    return "recorder_crashed", f"The recorder failed: {found.message}"
+    return "recorder_crashed", f"The recorder failed: {report.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,10 +312,12 @@ class Recordings:
         reference = await self._reference(made)
         if self.job.candidate.is_script:
             return RecordedCase(await self._candidate(None, None), reference)
-        given = made or reference
+        tape_of_inputs = made or reference
         runs = self.job.stop_after is None
-        text = await _inputs_text(given) if given is not None and runs else None
-        return RecordedCase(await self._candidate(given, reference), reference, given, text)
+        text = await _inputs_text(tape_of_inputs) if tape_of_inputs is not None and runs else None
+        return RecordedCase(
+            await self._candidate(tape_of_inputs, reference), reference, tape_of_inputs, text
+        )
 
     async def _inputs(self, inputs: InputsRequest) -> ProgramTape:
         texts = ProgramTexts(inputs.source, {})
@@ -349,9 +351,11 @@ class Recordings:
 
         It leaves out the request's seed, from which the values of inputs follow.
         """
-        given, made_with = (None if one is None else one.tape for one in (inputs, init_inputs))
-        first = None if given is None else specs(given, given.inputs)
-        second = None if given is None else specs(given, given.inputs2)
+        inputs_tape, made_with = (
+            None if recording is None else recording.tape for recording in (inputs, init_inputs)
+        )
+        first = None if inputs_tape is None else specs(inputs_tape, inputs_tape.inputs)
+        second = None if inputs_tape is None else specs(inputs_tape, inputs_tape.inputs2)
         return RecordOrder(
             entries=entries,
             inputs=first,
@@ -379,8 +383,8 @@ class Recordings:
         The seed is compared only if the tape depends on it (`ProgramTape.inputs_seed`).
         """
         members = {"entries": order.entries, "seed": order.seed}
-        given = [order.inputs, order.inputs2, order.init_inputs]
-        parts = [self.job.caller, members, given, self.pool.facts["libraries"]]
+        inputs = [order.inputs, order.inputs2, order.init_inputs]
+        parts = [self.job.caller, members, inputs, self.pool.facts["libraries"]]
         text = json.dumps(parts, sort_keys=True).encode()
         return hashlib.sha256(text + b"\0" + texts.body).hexdigest()
 

@@ -58,15 +58,15 @@ class ProgramTrials:
     async def candidate(self, experiment: Experiment) -> Replayed:
         """Replay the program with a change. Raises DeadlinePassed, ZygoteError."""
         passed, program = self.passed, self.passed.recorded.candidate
-        given = passed.recorded.inputs_of(program)
-        return await self.attempt.replay(program, passed.kernels, given, CANDIDATE, experiment)
+        inputs = passed.recorded.inputs_of(program)
+        return await self.attempt.replay(program, passed.kernels, inputs, CANDIDATE, experiment)
 
     async def reference(self, experiment: Experiment) -> Replayed:
         """Replay the reference with a change. Raises as `candidate`."""
         passed, program = self.passed, self.passed.reference
-        given = passed.recorded.inputs_of(program)
+        inputs = passed.recorded.inputs_of(program)
         kernels = passed.reference_kernels
-        return await self.attempt.replay(program, kernels, given, REFERENCE, experiment)
+        return await self.attempt.replay(program, kernels, inputs, REFERENCE, experiment)
 
     async def follows(self, noisy: Collection[int], share: float = 1.0) -> bool:
         """Return True if outputs change with noise in these ops' results, or the replay fails."""
@@ -95,9 +95,9 @@ def is_finished(replayed: Replayed) -> bool:
     return ended and not replayed.findings and len(replayed.calls) == 1
 
 
-def _same_bits(one: ReplayedCall, other: ReplayedCall) -> bool:
-    return one.keys() == other.keys() and all(
-        _octets(item) == _octets(other[path]) for path, item in one.items()
+def _same_bits(first: ReplayedCall, other: ReplayedCall) -> bool:
+    return first.keys() == other.keys() and all(
+        _octets(item) == _octets(other[path]) for path, item in first.items()
     )
 
 
@@ -129,9 +129,9 @@ async def try_configurations(trials: ProgramTrials, every: ProgramKernels) -> Tr
 
     Raises DeadlinePassed, ZygoteError, NotCompared.
     """
-    found = TriedConfigurations(problem=every.problem(CANDIDATE))
-    if found.problem is not None:
-        return found
+    tried = TriedConfigurations(problem=every.problem(CANDIDATE))
+    if tried.problem is not None:
+        return tried
     deadline = trials.attempt.deadline
     enough_s = (1 - _SHARE) * deadline.left_s
     ran, replays = _texts(every, every.numbers), 0
@@ -140,18 +140,18 @@ async def try_configurations(trials: ProgramTrials, every: ProgramKernels) -> Tr
             if replays == MAX_REPLAYS or deadline.left_s < enough_s:
                 break
             ran, replays = ran | new, replays + 1
-            if await _is_wrong(trials, every, numbers, found):
+            if await _is_wrong(trials, every, numbers, tried):
                 break
         for index, number in numbers.items():
-            found.ran.setdefault(index, set()).add(number)
-    return found
+            tried.ran.setdefault(index, set()).add(number)
+    return tried
 
 
 async def _is_wrong(
     trials: ProgramTrials,
     every: ProgramKernels,
     numbers: Mapping[int, int],
-    found: TriedConfigurations,
+    tried: TriedConfigurations,
 ) -> bool:
     """Replay with these variants, and add what is wrong with them."""
     passed = replace(trials.passed, kernels=every.with_variants(numbers))
@@ -161,8 +161,8 @@ async def _is_wrong(
     verdict = judged(replayed, trials.passed.expected, compared)
     if replayed.problem is None and verdict is Verdict.PASSED:
         return False
-    found.problem, found.verdict = replayed.problem, verdict
-    found.findings = list(_findings(every, numbers, replayed))
+    tried.problem, tried.verdict = replayed.problem, verdict
+    tried.findings = list(_findings(every, numbers, replayed))
     return True
 
 
@@ -172,8 +172,8 @@ def _findings(
     """Yield the findings of a replay, or one about its outputs, with the configurations."""
     texts = list(dict.fromkeys(_words(kernels, numbers)))
     words = "; ".join(texts[:4])
-    for one in replayed.findings:
-        yield replace(one, message=f"With {words}: {one.message}")
+    for finding in replayed.findings:
+        yield replace(finding, message=f"With {words}: {finding.message}")
     if not replayed.findings:
         index = next(iter(numbers))
         op = kernels.tape.ops[index]
@@ -214,13 +214,13 @@ def _tuned(kernels: ProgramKernels) -> Iterator[tuple[int, TapeLaunch]]:
 
 def _texts(kernels: ProgramKernels, numbers: Mapping[int, int]) -> set[tuple[str, str]]:
     """Return the kernels and their TTIR that run with these variants."""
-    found = set[tuple[str, str]]()
+    texts = set[tuple[str, str]]()
     for index, number in numbers.items():
         uses = kernels.variants.get(index, ())
         built = kernels.built(uses[number]) if number < len(uses) else None
         if built is not None:
-            found.add((uses[number].kernel, built.ttir))
-    return found
+            texts.add((uses[number].kernel, built.ttir))
+    return texts
 
 
 def tuned_warnings(
@@ -252,27 +252,27 @@ def tuned_warnings(
 def _tuned_warning(
     kernel: TapeKernel, variants: Mapping[int, LaunchVariant], also: set[int], count: int
 ) -> str:
-    said = f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: "
+    message = f"{kernel.name} ({kernel.file}:{kernel.line}) is autotuned: "
     ran = list(variants.values())
     first, last = variant_text(ran[0]), variant_text(ran[-1])
     if len(ran) > 1:
-        said += f"the first call ran {first}, the second {last}."
+        message += f"the first call ran {first}, the second {last}."
     else:
-        said += f"only {first} ran."
+        message += f"only {first} ran."
     if further := len(also - variants.keys()):
-        said += f" Of its other configurations, {further} ran in replays of the first call."
+        message += f" Of its other configurations, {further} ran in replays of the first call."
     left = count - len(variants.keys() | also)
     if left <= 0:
-        return said
+        return message
     return (
-        f"{said} {left} of its {count} configurations did not run, and a GPU may choose one of "
+        f"{message} {left} of its {count} configurations did not run, and a GPU may choose one of "
         "these. To judge one here, list it first in the autotuner's configs."
     )
 
 
 def variant_text(variant: LaunchVariant) -> str:
     """Return the constants and options of a configuration for a message."""
-    said = {**variant.constexprs, **variant.options}
-    words = [f"{name}={value}" for name, value in said.items() if name not in _UNSAID_OPTIONS]
+    members = {**variant.constexprs, **variant.options}
+    words = [f"{name}={value}" for name, value in members.items() if name not in _UNSAID_OPTIONS]
     text = ", ".join(words) or "its own"
     return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 3] + "..."

@@ -227,7 +227,7 @@ def _take(
     replayed.deterministic = report.deterministic
     replayed.parameters = report.parameters
     replayed.op_times_us = report.op_times_us
-    if any(one.position >= _returned(tape, 0) for one in report.insensitive):
+    if any(output.position >= _returned(tape, 0) for output in report.insensitive):
         raise Malformed("it names an output that the program does not return")
     replayed.insensitive = report.insensitive
     stages = {stage.name: stage.body for stage in outcome.stages}
@@ -241,15 +241,15 @@ def _take(
 def _sent(tape: Tape, outcome: ChildOutcome) -> SentTensors:
     stages = {stage.name: stage.body for stage in outcome.stages}
 
-    def found(
+    def sent(
         name: Callable[[int, int], str], most: Callable[[int], int]
     ) -> dict[TensorIndex, Body]:
         places = ((call, place) for call in range(len(CALLS)) for place in range(most(call)))
         return {place: stages[name(*place)] for place in places if name(*place) in stages}
 
-    returned, given = partial(_returned, tape), partial(_changeable, tape)
+    returned, changeable = partial(_returned, tape), partial(_changeable, tape)
     return SentTensors(
-        found(output_stage, returned), found(unwritten_stage, returned), found(input_stage, given)
+        sent(output_stage, returned), sent(unwritten_stage, returned), sent(input_stage, changeable)
     )
 
 

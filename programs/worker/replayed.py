@@ -59,10 +59,10 @@ def returns_tensors(call: ReplayedCall) -> bool:
     return not all(map(is_side_effect, tensors))
 
 
-def are_equal(one: Scalar, other: Scalar | ReplayedTensor) -> bool:
+def are_equal(first: Scalar, other: Scalar | ReplayedTensor) -> bool:
     """Return True if plain values are equal: NaN equals NaN, and True does not equal 1."""
-    both_nan = one != one and other != other
-    return type(one) is type(other) and (one == other or both_nan)
+    both_nan = first != first and other != other
+    return type(first) is type(other) and (first == other or both_nan)
 
 
 def described(item: ReplayedTensor | Scalar) -> str:
@@ -142,30 +142,30 @@ def calls_of(tape: Tape, sent: SentTensors) -> list[ReplayedCall]:
 
     Raises Malformed.
     """
-    found = list[ReplayedCall]()
+    calls = list[ReplayedCall]()
     for call in range(len(CALLS)):
         returned = call_of(tape, call, sent)
         if returned is None:
             break
-        found.append(returned)
-    return found
+        calls.append(returned)
+    return calls
 
 
 def call_of(tape: Tape, call: int, sent: SentTensors) -> ReplayedCall | None:
     """Return a call's outputs, None if some were not sent. Raises Malformed."""
-    found: dict[str, ReplayedTensor | Scalar] = {}
+    values: dict[str, ReplayedTensor | Scalar] = {}
     position = 0
     for path, value in by_path((tape.outputs, tape.outputs2)[call]).items():
         if not isinstance(value, TensorRef):
-            found[path] = value
+            values[path] = value
             continue
         data = sent.outputs.get((call, position))
         if data is None:
             return None
         missing = sent.unwritten.get((call, position))
-        found[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
+        values[path] = _tensor_of(path, tape.tensors[value.id], data, missing)
         position += 1
-    return found | _changed(tape, call, sent.inputs)
+    return values | _changed(tape, call, sent.inputs)
 
 
 def state_of(tape: Tape) -> frozenset[str]:
@@ -182,7 +182,7 @@ def calls_left_on_gpu(
 
     `inputs` are what a call changed in place; None for one that stayed on the GPU, too.
     """
-    found = list[ReplayedCall]()
+    calls = list[ReplayedCall]()
     for call in range(len(CALLS)):
         returned: dict[str, ReplayedTensor | Scalar] = {}
         position = 0
@@ -193,8 +193,8 @@ def calls_left_on_gpu(
             numbers = compared.get((call, position))
             returned[path] = ReplayedTensor(tape.tensors[value.id], None, compared=numbers)
             position += 1
-        found.append(returned | _changed(tape, call, inputs))
-    return found
+        calls.append(returned | _changed(tape, call, inputs))
+    return calls
 
 
 def uncompared(ours: Sequence[ReplayedCall], theirs: Sequence[ReplayedCall]) -> str | None:
@@ -239,7 +239,7 @@ def _changed(
     tape: Tape, call: int, sent: Mapping[TensorIndex, Body | None]
 ) -> dict[str, ReplayedTensor | Scalar]:
     """Return what a call changed in place, by path. Raises Malformed."""
-    found: dict[str, ReplayedTensor | Scalar] = {}
+    values: dict[str, ReplayedTensor | Scalar] = {}
     outputs = (tape.outputs, tape.outputs2)[call]
     returned = {tape.tensors[id_].storage for id_ in tensors_of(outputs)}
     for position, (path, id_) in enumerate(changeable(tape, call)):
@@ -247,8 +247,8 @@ def _changed(
             continue
         meta, data = tape.tensors[id_], sent[call, position]
         tensor = ReplayedTensor(meta, None) if data is None else _tensor_of(path, meta, data, None)
-        found[path] = replace(tensor, is_returned=meta.storage in returned)
-    return found
+        values[path] = replace(tensor, is_returned=meta.storage in returned)
+    return values
 
 
 def _tensor_of(path: str, meta: TensorMeta, data: Body, missing: Body | None) -> ReplayedTensor:

@@ -55,7 +55,7 @@ class ValueTrial:
     trials: ProgramTrials
     values: OtherValues
     expected: Replayed
-    found: Replayed | None
+    replayed: Replayed | None
     """None if nothing varies, or the reference cannot show it."""
 
     @classmethod
@@ -68,8 +68,8 @@ class ValueTrial:
         inputs = trials.passed.reference.tape.inputs
         varies = values.parameters or any(map(tensors_of, inputs))
         tells = varies and _ran(expected) and expected.calls
-        found = await trials.candidate(Experiment(values=values)) if tells else None
-        return cls(trials, values, expected, found)
+        replayed = await trials.candidate(Experiment(values=values)) if tells else None
+        return cls(trials, values, expected, replayed)
 
     @property
     def is_insensitive(self) -> bool:
@@ -79,32 +79,32 @@ class ValueTrial:
     async def flags(self) -> list[ProgramFlag]:
         """Return the flags of the program. Raises DeadlinePassed, ZygoteError, NotCompared."""
         expected = self.expected
-        found = [_insensitive(one, self.trials) for one in expected.insensitive]
-        found += await _imprecise(self.trials, expected.precise)
-        if self.found is not None:
-            found += await _differences(self.trials, self.found, expected)
-        return found
+        flags = [_insensitive(output, self.trials) for output in expected.insensitive]
+        flags += await _imprecise(self.trials, expected.precise)
+        if self.replayed is not None:
+            flags += await _differences(self.trials, self.replayed, expected)
+        return flags
 
     async def follow(self, experiment: Experiment) -> bool:
         """Return True if the first call's outputs change with an experiment. Raises as `flags`."""
-        if self.found is None or not self.found.calls:
+        if self.replayed is None or not self.replayed.calls:
             return False
         changed = await self.trials.candidate(replace(experiment, values=self.values))
         if not changed.calls:
             return True
         # in a thread: outputs may be large
-        masked = await asyncio.to_thread(_counting, self.found.calls[0], self.expected.calls[0])
+        masked = await asyncio.to_thread(_counting, self.replayed.calls[0], self.expected.calls[0])
         sides = await asyncio.to_thread(_counting, changed.calls[0], masked[0])
         return not await _match(self.trials, *sides)
 
 
-def _insensitive(one: InsensitiveOutput, trials: ProgramTrials) -> ProgramFlag:
-    path = _paths(trials.passed.reference.tape)[one.position]
-    given = _tolerances(trials)[one.position]
+def _insensitive(output: InsensitiveOutput, trials: ProgramTrials) -> ProgramFlag:
+    path = _paths(trials.passed.reference.tape)[output.position]
+    tolerance = _tolerances(trials)[output.position]
     message = (
-        f"Output {path} hardly tells right programs from wrong ones: {one.what} matches the "
-        f"expected values within the tolerance (rtol {given.rtol:g}, atol {given.atol:g}); the "
-        f"largest difference is {one.difference:.3g}. Choose other inputs, a smaller "
+        f"Output {path} hardly tells right programs from wrong ones: {output.what} matches the "
+        f"expected values within the tolerance (rtol {tolerance.rtol:g}, atol {tolerance.atol:g}); "
+        f"the largest difference is {output.difference:.3g}. Choose other inputs, a smaller "
         "tolerance, or `atol_scale: rms`."
     )
     return ProgramFlag(kind="insensitive_output", message=message)
@@ -115,7 +115,7 @@ async def _imprecise(trials: ProgramTrials, precise: Mapping[int, Body]) -> list
     passed, bodies, orders = trials.passed, BodyParts(), {}
     for position, body in precise.items():
         path = _paths(passed.reference.tape)[position]
-        ours, theirs = (one.calls[0].get(path) for one in (passed.replayed, passed.expected))
+        ours, theirs = (replay.calls[0].get(path) for replay in (passed.replayed, passed.expected))
         if not (isinstance(ours, ReplayedTensor) and isinstance(theirs, ReplayedTensor)):
             continue
         if ours.data is None or theirs.data is None or ours.meta.dtype not in MANTISSA_BITS:
@@ -135,30 +135,36 @@ async def _imprecise(trials: ProgramTrials, precise: Mapping[int, Body]) -> list
         return []
     pool = trials.attempt.context.comparing
     report = await compare_outputs(pool, CompareOrder(outputs=orders), bodies.parts)
-    found = [one.downgrade for one in report.outputs.values() if one.downgrade is not None]
+    downgrades = [
+        output.downgrade for output in report.outputs.values() if output.downgrade is not None
+    ]
     return [
-        ProgramFlag(kind="precision_downgrade", message=f"Output {one.message}") for one in found
+        ProgramFlag(kind="precision_downgrade", message=f"Output {downgrade.message}")
+        for downgrade in downgrades
     ]
 
 
 async def _differences(
-    trials: ProgramTrials, found: Replayed, expected: Replayed
+    trials: ProgramTrials, replayed: Replayed, expected: Replayed
 ) -> list[ProgramFlag]:
     """Return the flags of a replay with other values that does not match the reference's."""
-    if found.problem is not None or found.ending not in (RunEnding.FINISHED, RunEnding.CRASHED):
+    if replayed.problem is not None or replayed.ending not in (
+        RunEnding.FINISHED,
+        RunEnding.CRASHED,
+    ):
         return []
-    failed = next(iter(found.findings), None)
+    failed = next(iter(replayed.findings), None)
     if failed is None:
-        return await _mismatches(trials, found, expected)
-    message = f"With {_VARIED[min(len(found.calls), 1)]}, it fails: {failed.message}"
+        return await _mismatches(trials, replayed, expected)
+    message = f"With {_VARIED[min(len(replayed.calls), 1)]}, it fails: {failed.message}"
     return [_flag(message, failed.file, failed.line)]
 
 
 async def _mismatches(
-    trials: ProgramTrials, found: Replayed, expected: Replayed
+    trials: ProgramTrials, replayed: Replayed, expected: Replayed
 ) -> list[ProgramFlag]:
     flags = []
-    for call, (ours, theirs) in enumerate(zip(found.calls, expected.calls, strict=False)):
+    for call, (ours, theirs) in enumerate(zip(replayed.calls, expected.calls, strict=False)):
         # in a thread: outputs may be large
         sides = await asyncio.to_thread(_counting, ours, theirs)
         for path, output in (await _compared(trials, *sides)).outputs.items():
@@ -208,24 +214,26 @@ def _shown(comparison: Comparison) -> str:
 
 def _counting(ours: ReplayedCall, theirs: ReplayedCall) -> tuple[ReplayedCall, ReplayedCall]:
     """Return both calls' outputs, with elements left out that the reference calls unwritten."""
-    found: dict[str, ReplayedTensor] = {}
+    counted: dict[str, ReplayedTensor] = {}
     expected: dict[str, ReplayedTensor] = {}
-    for path, one in ours.items():
+    for path, tensor in ours.items():
         other = theirs.get(path)
-        if is_side_effect(path) or not isinstance(one, ReplayedTensor):
+        if is_side_effect(path) or not isinstance(tensor, ReplayedTensor):
             continue
-        if isinstance(other, ReplayedTensor) and one.meta.dtype == compared_dtype(one.meta.dtype):
+        if isinstance(other, ReplayedTensor) and tensor.meta.dtype == compared_dtype(
+            tensor.meta.dtype
+        ):
             bits = other.unwritten
-            found[path] = replace(one, unwritten=_either(one.unwritten, bits))
+            counted[path] = replace(tensor, unwritten=_either(tensor.unwritten, bits))
             expected[path] = other
-    return found, expected
+    return counted, expected
 
 
-def _either(one: Body | None, other: Body | None) -> Body | None:
-    if one is None or other is None:
-        return one if other is None else other
-    both = int.from_bytes(bytes(one)) | int.from_bytes(bytes(other))
-    return both.to_bytes(len(one))
+def _either(first: Body | None, other: Body | None) -> Body | None:
+    if first is None or other is None:
+        return first if other is None else other
+    both = int.from_bytes(bytes(first)) | int.from_bytes(bytes(other))
+    return both.to_bytes(len(first))
 
 
 def _tolerances(trials: ProgramTrials) -> list[Tolerance]:
@@ -239,7 +247,7 @@ def _tolerances(trials: ProgramTrials) -> list[Tolerance]:
 
 
 def _paths(tape: Tape) -> list[str]:
-    return [path for path, one in by_path(tape.outputs).items() if isinstance(one, TensorRef)]
+    return [path for path, value in by_path(tape.outputs).items() if isinstance(value, TensorRef)]
 
 
 def changed_parameters(passed: PassedProgram) -> Sequence[str]:
@@ -276,15 +284,17 @@ def _made_before(tape: Tape) -> Iterator[int]:
 
 def _constants(replayed: Replayed, tape: Tape) -> Mapping[str, tuple[TensorMeta, str]]:
     """Return the parameters that are all 0 or all 1, with their digests, by name."""
-    found = {}
+    digests = {}
     for (name, id_), digest in zip(tape.params, replayed.parameters, strict=False):
         meta = tape.tensors[id_]
         count = min(prod(meta.shape), _DIGESTED)
         elements = (_element(meta.dtype, value) for value in (0, 1))
-        constants = [_digest(one * count) for one in elements if count and one is not None]
+        constants = [
+            _digest(element * count) for element in elements if count and element is not None
+        ]
         if digest is not None and digest in constants:
-            found[name] = (meta, digest)
-    return found
+            digests[name] = (meta, digest)
+    return digests
 
 
 def _element(dtype: str, value: int) -> bytes | None:

@@ -172,18 +172,18 @@ def _take_both(
     ours: Replayed, theirs: Replayed, outcome: LaunchOutcome, tape: Tape, reference: Tape
 ) -> None:
     """Read the outcome's reports of both. Raises Malformed."""
-    said = outcome.result or {}
-    _take_numbers(ours, tape, said)
+    result = outcome.result or {}
+    _take_numbers(ours, tape, result)
     doubt_times(ours)
-    if said.get("compared") is None:
+    if result.get("compared") is None:
         if ours.ending is RunEnding.FINISHED and not ours.findings:
             raise Malformed("it finished, but nothing was compared")
         return
-    beside = PairedReplayReport.read(said["compared"])
-    _take_numbers(theirs, reference, beside.reference)
-    names = ReferenceInputs.read(beside.reference).inputs_left
+    report = PairedReplayReport.read(result["compared"])
+    _take_numbers(theirs, reference, report.reference)
+    names = ReferenceInputs.read(report.reference).inputs_left
     _, _, changed = _by_place(outcome)
-    ours.calls += calls_left_on_gpu(tape, _placed(beside.outputs), changed)
+    ours.calls += calls_left_on_gpu(tape, _placed(report.outputs), changed)
     if theirs.ending is RunEnding.FINISHED:
         left: dict[TensorIndex, Body | None] = _placed(dict.fromkeys(names))
         theirs.calls += calls_left_on_gpu(reference, {}, left)
@@ -230,16 +230,16 @@ def _take(
 
 
 def _take_report(replayed: Replayed, outcome: LaunchOutcome, tape: Tape) -> None:
-    said = outcome.result or {}
+    result = outcome.result or {}
     replayed.calls += calls_of(tape, SentTensors(*_by_place(outcome)))
-    _take_numbers(replayed, tape, said)
+    _take_numbers(replayed, tape, result)
     finished = replayed.ending is RunEnding.FINISHED
     if finished and not replayed.findings and not replayed.is_whole:
         raise Malformed("it finished, but some outputs are missing")
 
 
-def _take_numbers(replayed: Replayed, tape: Tape, said: Mapping[str, Any]) -> None:
-    report, device = read_replay_report(said), DeviceReport.read(said)
+def _take_numbers(replayed: Replayed, tape: Tape, result: Mapping[str, Any]) -> None:
+    report, device = read_replay_report(result), DeviceReport.read(result)
     replayed.ending = RunEnding(report.ending)
     replayed.findings = list(report.findings)
     replayed.peak_bytes = report.peak_bytes
@@ -249,8 +249,8 @@ def _take_numbers(replayed: Replayed, tape: Tape, said: Mapping[str, Any]) -> No
     replayed.variants = {_number(op): number for op, number in device.variants.items()}
     replayed.kept = _state_kept(tape, device.changed_storages, elsewhere=device.changed_elsewhere)
     replayed.module_states = [state.model_dump() for state in device.module_state.values()]
-    replayed.times = _times(tape, said)
-    replayed.untimed = note_of(said) if replayed.times is None else ""
+    replayed.times = _times(tape, result)
+    replayed.untimed = note_of(result) if replayed.times is None else ""
 
 
 def _state_kept(tape: Tape, changed: Sequence[int], *, elsewhere: bool) -> list[Finding]:
@@ -283,22 +283,22 @@ def _described(tape: Tape, storage: int) -> str:
     return "a constant"
 
 
-def _times(tape: Tape, said: Mapping[str, Any]) -> ProgramTimes | None:
+def _times(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
     try:
-        return times_of(tape, said)
+        return times_of(tape, result)
     except JobFailed as error:
         raise Malformed(str(error)) from error
 
 
-def _take_turns(replayed: Replayed, said: dict[str, Any], tape: Tape, reference: Tape) -> None:
+def _take_turns(replayed: Replayed, result: dict[str, Any], tape: Tape, reference: Tape) -> None:
     """Read the times of a reference, and the turns whose outputs differ. Raises Malformed."""
-    report = DeviceReport.read(said)
-    turns = said.get("turns")
+    report = DeviceReport.read(result)
+    turns = result.get("turns")
     if turns is not None and not isinstance(turns, dict):
         raise Malformed("the times of a reference are not an object")
     replayed.reference_times = None if turns is None else _times(reference, turns)
     if replayed.reference_times is None:
-        replayed.reference_untimed = note_of(said)
+        replayed.reference_untimed = note_of(result)
     replayed.wrong_turns = [_not_matching(turn, tape) for turn in report.wrong_turns[:1]]
 
 
@@ -334,11 +334,11 @@ def _by_place(
 
 
 def _placed(sent: Mapping[str, _Sent]) -> dict[TensorIndex, _Sent]:
-    found = {}
+    bodies = {}
     for name, body in sent.items():
         call, _, position = name.partition(":")
-        found[_number(call), _number(position)] = body
-    return found
+        bodies[_number(call), _number(position)] = body
+    return bodies
 
 
 def _number(written: str) -> int:

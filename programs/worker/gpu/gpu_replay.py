@@ -204,8 +204,10 @@ async def placed_outcome(
 
 def announced(order: ProgramOrder) -> ProgramOrder:
     """Return an order that only runs the ops, and announces each of them."""
-    beside = None if order.beside is None else announced(order.beside)
-    return replace(order, timing=None, determinism=False, announce=True, beside=beside, turns=None)
+    reference = None if order.beside is None else announced(order.beside)
+    return replace(
+        order, timing=None, determinism=False, announce=True, beside=reference, turns=None
+    )
 
 
 def too_large_order(error: FrameError, role: str) -> Replayed:
@@ -304,7 +306,7 @@ def returned_bytes(tape: Tape) -> int:
     """Return the size of the outputs of both calls."""
     returned = [*tensors_of(tape.outputs), *tensors_of(tape.outputs2)]
     tensors = (tape.tensors[id_] for id_ in returned)
-    return sum(prod(one.shape) * ELEMENT_BYTES[one.dtype] for one in tensors)
+    return sum(prod(tensor.shape) * ELEMENT_BYTES[tensor.dtype] for tensor in tensors)
 
 
 class DeviceKernels:
@@ -340,16 +342,16 @@ class DeviceKernels:
 
 def scalars_of(compilation: Compilation) -> dict[str, str]:
     """Return the types of a kernel's scalar parameters by path: `n`, or `pair.1` in a tuple."""
-    found: dict[str, str] = {}
+    scalars: dict[str, str] = {}
     for item in compilation.parameters:
         if item.role == "runtime":
-            _add_scalars(found, item.name, plain_type(item.type))
-    return found
+            _add_scalars(scalars, item.name, plain_type(item.type))
+    return scalars
 
 
-def _add_scalars(found: dict[str, str], path: str, kind: Any) -> None:
+def _add_scalars(scalars: dict[str, str], path: str, kind: Any) -> None:
     if isinstance(kind, list):
         for position, item in enumerate(kind):
-            _add_scalars(found, f"{path}.{position}", item)
+            _add_scalars(scalars, f"{path}.{position}", item)
     elif kind in SCALARS:
-        found[path] = kind
+        scalars[path] = kind

@@ -95,8 +95,8 @@ def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
     """Return the key of a run of `order` on a GPU: a digest of everything it depends on."""
     digest = hashlib.sha256()
     kernels = [
-        (name, hashlib.sha256(one.cubin).hexdigest(), one.abi, sorted(one.scalars.items()))
-        for name, one in order.kernels.items()
+        (name, hashlib.sha256(kernel.cubin).hexdigest(), kernel.abi, sorted(kernel.scalars.items()))
+        for name, kernel in order.kernels.items()
     ]
     rest = (caller, gpu, order.seed, order.memory_bytes, order.timing, kernels, order.launches)
     tapes = [order.tape] if order.inputs_tape is None else [order.tape, order.inputs_tape]
@@ -107,10 +107,14 @@ def key_of(caller: str, gpu: str, order: ProgramOrder) -> str:
 
 def _size_bytes(replayed: Replayed) -> int:
     tensors = [item for call in replayed.calls for item in call.values()]
-    returned = sum(len(one.data or b"") for one in tensors if isinstance(one, ReplayedTensor))
+    returned = sum(
+        len(tensor.data or b"") for tensor in tensors if isinstance(tensor, ReplayedTensor)
+    )
     names = [path for call in replayed.calls for path in call]
-    variables = [one for state in replayed.module_states for one in state.get("variables", ())]
-    names += [str(one["name"]) for one in variables]
+    variables = [
+        variable for state in replayed.module_states for variable in state.get("variables", ())
+    ]
+    names += [str(variable["name"]) for variable in variables]
     parts = len(names) + len(replayed.variants) + len(replayed.parameters)
     return _BESIDE_BYTES + _NAME_BYTES * parts + 4 * sum(map(len, names)) + returned
 
@@ -145,15 +149,17 @@ class ProgramReplays:
         if in_turns is None:
             doubt_times(replayed)
             return replayed, await self._reference(reference, self.turn.of_reference)
-        found = await self._reference(reference, replace(self.turn.of_reference, timing=None))
+        replayed_reference = await self._reference(
+            reference, replace(self.turn.of_reference, timing=None)
+        )
         times, why = replayed.reference_times, replayed.reference_untimed
-        return replayed, replace(found, times=times, untimed=why)
+        return replayed, replace(replayed_reference, times=times, untimed=why)
 
     def _may_take_turns(self, candidate: DeviceProgram, reference: DeviceProgram | None) -> bool:
         """Return True if both are to be timed, and fit into the GPU's memory with their graphs."""
         if reference is None or self.turn.timing is None:
             return False
-        peaks = [lifetimes(one.tape).peak_bytes for one in (candidate, reference)]
+        peaks = [lifetimes(program.tape).peak_bytes for program in (candidate, reference)]
         return sum(peaks) * _GRAPHS <= self.gpu.memory_bytes
 
     async def _candidate(
@@ -162,9 +168,9 @@ class ProgramReplays:
         """Replay the candidate, and time it in turns with a reference."""
         if reference is None:
             return await replay_on(self.gpu, candidate, self.turn, self.deadline)
-        beside = order_of(reference, self.turn.of_reference, self.gpu.memory_bytes)
+        reference_order = order_of(reference, self.turn.of_reference, self.gpu.memory_bytes)
         tolerances = tolerances_of(candidate.tape, reference.tape, self.tolerances)
-        turns = InTurns(beside, reference.tape, tolerances)
+        turns = InTurns(reference_order, reference.tape, tolerances)
         return await replay_on(self.gpu, candidate, self.turn, self.deadline, turns)
 
     async def _beside(
@@ -233,13 +239,13 @@ def tolerances_of(tape: Tape, reference: Tape, allowed: OutputTolerances) -> dic
 
     A partner has the same position, path, shape and dtype in the reference, in both calls.
     """
-    ours, theirs = ([_tensors(one, call) for call in (0, 1)] for one in (tape, reference))
-    found: dict[int, Tolerance] = {}
+    ours, theirs = ([_tensors(side, call) for call in (0, 1)] for side in (tape, reference))
+    tolerances: dict[int, Tolerance] = {}
     for position, first in enumerate(ours[0]):
         calls = zip(ours, theirs, strict=True)
         if all(_at(own, position) == _at(other, position) for own, other in calls):
-            found[position] = allowed.of(first[0], compared_dtype(first[1]))
-    return found
+            tolerances[position] = allowed.of(first[0], compared_dtype(first[1]))
+    return tolerances
 
 
 _Output = tuple[str, str, tuple[int, ...]]

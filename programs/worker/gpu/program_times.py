@@ -60,14 +60,14 @@ def times_of(tape: Tape, result: Mapping[str, Any]) -> ProgramTimes | None:
         raise JobFailed("malformed_job", message[:500]) from error
     note = note_of(result)
     warnings = [note] if note else []
-    total_us = sum(one.us for one in entries)
-    kernels_us = sum(one.us for one in entries if one.is_kernel)
+    total_us = sum(entry.us for entry in entries)
+    kernels_us = sum(entry.us for entry in entries if entry.is_kernel)
     if entries and abs(total_us - read.median_us) > max(_SUM_US, _SUM_RATIO * read.median_us):
         warnings.append(
             f"The ops' times add up to {total_us:.1f} us, but the whole call takes "
             f"{read.median_us:.1f} us, so shares and coverage are rough."
         )
-    longest = sorted(entries, key=lambda one: -one.us)[:MAX_ENTRIES]
+    longest = sorted(entries, key=lambda entry: -entry.us)[:MAX_ENTRIES]
     coverage = kernels_us / total_us if total_us > 0 else None
     return ProgramTimes(read, longest, coverage, warnings, total_us, kernels_us)
 
@@ -109,7 +109,7 @@ def _warnings(fast: ProgramTiming, slow: ProgramTiming) -> list[str]:
             f"The program was timed as a {_RUN_AS[fast.method]}, its reference as a "
             f"{_RUN_AS[slow.method]}: the speedup contains the host's time of one of them."
         )
-    noisy = [name for name, one in (("program", fast), ("reference", slow)) if one.noisy]
+    noisy = [name for name, timing in (("program", fast), ("reference", slow)) if timing.noisy]
     if noisy:
         which = " and the ".join(noisy)
         warnings.append(f"The times of the {which} are noisy: see speedup_interval.")
@@ -120,12 +120,12 @@ _RUN_AS = {"graph": "CUDA graph", "events": "call op by op", None: "call of anot
 
 
 def _entries(tape: Tape, result: Mapping[str, Any]) -> list[EntryTime]:
-    found = result.get("entries") or []
-    if len({int(one["op"]) for one in found}) < len(found):
+    entries = result.get("entries") or []
+    if len({int(entry["op"]) for entry in entries}) < len(entries):
         raise ValueError("an op has more than one time")
-    total_us = sum(float(one["us"]) for one in found)
+    total_us = sum(float(entry["us"]) for entry in entries)
     chosen = {int(index): int(number) for index, number in (result.get("variants") or {}).items()}
-    return [_entry(tape, one, total_us, chosen) for one in found]
+    return [_entry(tape, entry, total_us, chosen) for entry in entries]
 
 
 def _entry(
