@@ -67,7 +67,7 @@ class KernelDefinitions:
     def launched(self, kernel: Any, place: UserLine | None) -> KernelName | None:
         """Note a kernel in its present state; return its name in a module, None without one."""
         read = tuple(_read_by(kernel))
-        key = (id(kernel), *(id(one.value) for one in read))
+        key = (id(kernel), *(id(variable.value) for variable in read))
         if key not in self._launched:
             self._launched[key] = _Launched(kernel, _name_of(kernel), read, place)
         return self._launched[key].found_as
@@ -78,10 +78,10 @@ class KernelDefinitions:
         `loaded` are the globals of the program's modules after loading, by the `id` of their dict,
         and the captured variables of kernels at that time, by the `id` of their cell.
         """
-        for one in self._launched.values():
-            refusal = _redefined(one, loaded) or _changed(one, loaded)
+        for launch in self._launched.values():
+            refusal = _redefined(launch, loaded) or _changed(launch, loaded)
             if refusal is not None:
-                refusal.place = one.place
+                refusal.place = launch.place
                 raise refusal
 
 
@@ -93,11 +93,11 @@ def _read_by(kernel: Any) -> Iterator[_Read]:
         if id(function) in seen:
             continue
         seen.add(id(function))
-        for one in _variables(function):
-            if isinstance(one.value, JITFunction):
-                waiting.append(one.value)
-            if isinstance(one.value, (JITFunction, *_PLAIN)):
-                yield one
+        for variable in _variables(function):
+            if isinstance(variable.value, JITFunction):
+                waiting.append(variable.value)
+            if isinstance(variable.value, (JITFunction, *_PLAIN)):
+                yield variable
 
 
 def _variables(function: Any) -> Iterator[_Read]:
@@ -141,9 +141,9 @@ def _other_modules(own: Globals) -> list[Globals]:
     return [held for held in modules if held is not own and held.get("__loader__") is loader]
 
 
-def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
-    function = one.kernel.fn
-    if one.found_as is None:
+def _redefined(launch: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
+    function = launch.kernel.fn
+    if launch.found_as is None:
         made = function.__qualname__.split(_LOCALS)[0]
         name = function.__name__
         detail = (
@@ -153,9 +153,9 @@ def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable |
             f"`{name}_1 = {made.rpartition('.')[2]}(...)` at the top level, and launch that"
         )
         return NotRecordable("unsupported_launch", detail)
-    name = one.found_as.name
-    defined = _named(name, loaded.get(id(one.found_as.module), {}))
-    if defined is None or defined is one.kernel:
+    name = launch.found_as.name
+    defined = _named(name, loaded.get(id(launch.found_as.module), {}))
+    if defined is None or defined is launch.kernel:
         return None
     detail = (
         f"it launches a kernel named {name!r}, but its module defines another kernel by that name, "
@@ -168,10 +168,10 @@ def _redefined(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable |
 def _named(path: str, module: Globals) -> Any | None:
     """Return a module's kernel by its name, which may be dotted: `Class.kernel`."""
     first, *further = path.split(".")
-    found = module.get(first)
+    value = module.get(first)
     for name in further:
-        found = getattr(found, name, None)
-    return _jitted(found)
+        value = getattr(value, name, None)
+    return _jitted(value)
 
 
 def _jitted(value: Any) -> Any | None:
@@ -180,15 +180,15 @@ def _jitted(value: Any) -> Any | None:
     return value if isinstance(value, JITFunction) else None
 
 
-def _changed(one: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
-    for read in one.read:
+def _changed(launch: _Launched, loaded: Mapping[int, Globals]) -> NotRecordable | None:
+    for read in launch.read:
         before = loaded.get(read.scope)
         if before is None or _is_same(before.get(read.name, _NOTHING), read.value):
             continue
         what = "captured variable" if read.is_closure else "global"
         detail = (
             f"it changes the {what} {read.name!r} after loading, but the kernel "
-            f"{one.kernel.fn.__name__!r} reads it, and is compiled with the value from loading: "
+            f"{launch.kernel.fn.__name__!r} reads it, and is compiled with the value from loading: "
             "pass it as an argument (tl.constexpr)"
         )
         return NotRecordable("unsupported_launch", detail)
@@ -200,23 +200,23 @@ def as_loaded(module: dict[str, Any]) -> dict[int, Globals]:
 
     A constexpr is its value, as programs may wrap the same value again.
     """
-    found: dict[int, Globals] = {id(module): {name: _plain(v) for name, v in module.items()}}
+    by_id: dict[int, Globals] = {id(module): {name: _plain(v) for name, v in module.items()}}
     for value in list(module.values()):
         kernel = _jitted(value)
         for read in _read_by(kernel) if kernel is not None else ():
             if read.is_closure:
-                found.setdefault(read.scope, {read.name: read.value})
-    return found
+                by_id.setdefault(read.scope, {read.name: read.value})
+    return by_id
 
 
 def _plain(value: Any) -> Any:
     return value.value if isinstance(value, tl.constexpr) else value
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    if one is other:
+def _is_same(first: Any, other: Any) -> bool:
+    if first is other:
         return True
-    return type(one) is type(other) and isinstance(one, _PLAIN) and one == other
+    return type(first) is type(other) and isinstance(first, _PLAIN) and first == other
 
 
 class TritonChanges:
@@ -243,8 +243,8 @@ class TritonChanges:
 
     def check(self) -> None:
         """Raise `NotRecordable` if Triton differed at a launch from after loading."""
-        for found, place in self._at_launches.items():
-            other = sorted(name.partition(" ")[0] for name in found ^ (self._loaded or frozenset()))
+        for names, place in self._at_launches.items():
+            other = sorted(name.partition(" ")[0] for name in names ^ (self._loaded or frozenset()))
             if other:
                 detail = (
                     f"it changes {other[0]} between loading and this launch, and kernels are "

@@ -58,28 +58,30 @@ class LaunchCollection:
             self._open.remove(launches)
 
 
-def have_equal_hooks(one: Any, other: Any) -> bool:
+def have_equal_hooks(first: Any, other: Any) -> bool:
     """Return True if both have no hook, or hooks with the same code and the same state."""
-    return _are_equal(one.pre_hook, other.pre_hook, frozenset())
+    return _are_equal(first.pre_hook, other.pre_hook, frozenset())
 
 
-def _are_equal(one: Any, other: Any, asked: _Pairs) -> bool:
+def _are_equal(first: Any, other: Any, asked: _Pairs) -> bool:
     """Compare hooks, or values that they hold.
 
     `asked` are pairs that are being compared already, as a hook may hold itself.
     """
-    if one is other or (id(one), id(other)) in asked:
+    if first is other or (id(first), id(other)) in asked:
         return True
-    if isinstance(one, _PLAIN) and isinstance(other, _PLAIN):
-        return type(one) is type(other) and one == other
-    if isinstance(one, MethodType) and isinstance(other, MethodType):
-        return one.__self__ is other.__self__ and _are_equal(one.__func__, other.__func__, asked)
-    if not (isinstance(one, FunctionType) and isinstance(other, FunctionType)):
+    if isinstance(first, _PLAIN) and isinstance(other, _PLAIN):
+        return type(first) is type(other) and first == other
+    if isinstance(first, MethodType) and isinstance(other, MethodType):
+        return first.__self__ is other.__self__ and _are_equal(
+            first.__func__, other.__func__, asked
+        )
+    if not (isinstance(first, FunctionType) and isinstance(other, FunctionType)):
         return False
-    if one.__globals__ is not other.__globals__ or _text(one.__code__) != _text(other.__code__):
+    if first.__globals__ is not other.__globals__ or _text(first.__code__) != _text(other.__code__):
         return False
-    asked |= {(id(one), id(other))}
-    states = _state(one), _state(other)
+    asked |= {(id(first), id(other))}
+    states = _state(first), _state(other)
     return states[0].keys() == states[1].keys() and all(
         _are_equal(value, states[1][name], asked) for name, value in states[0].items()
     )
@@ -99,10 +101,10 @@ def _state(hook: FunctionType) -> dict[object, Any]:
         "default": hook.__defaults__ or (),
         "cell": map(_content, hook.__closure__ or ()),
     }
-    found: dict[object, Any] = {
+    state: dict[object, Any] = {
         (where, at): value for where, values in held.items() for at, value in enumerate(values)
     }
-    return found | (hook.__kwdefaults__ or {})
+    return state | (hook.__kwdefaults__ or {})
 
 
 def _content(cell: CellType) -> Any:

@@ -73,13 +73,13 @@ class WarmedKernel(Launched):
             if len(args) != len(parameters):
                 message = f"Expected {len(parameters)} arguments, but got {len(args)}"
                 raise TypeError(message)
-            given = dict(self._arguments)
+            arguments = dict(self._arguments)
             for parameter, value in zip(parameters, args, strict=True):
                 if not parameter.is_constexpr:
                     if not parameter.do_not_specialize:
                         self._check(parameter.name, value)
-                    given[parameter.name] = value
-            return self._launch((grid[0], grid[1], grid[2]), given)  # type: ignore[no-any-return]
+                    arguments[parameter.name] = value
+            return self._launch((grid[0], grid[1], grid[2]), arguments)  # type: ignore[no-any-return]
 
         return run
 
@@ -166,8 +166,8 @@ def _launch(
     for hook in kernel.pre_run_hooks:
         hook(*args, **kwargs)
     options = {name: value for name, value in kwargs.items() if name not in parameters}
-    given = {name: value for name, value in kwargs.items() if name in parameters}
-    bound = kernel.signature.bind(*args, **given)
+    named = {name: value for name, value in kwargs.items() if name in parameters}
+    bound = kernel.signature.bind(*args, **named)
     bound.apply_defaults()
     arguments = dict(bound.arguments)
     sizes = _sizes(grid(arguments) if callable(grid) else grid)
@@ -187,8 +187,8 @@ def _sizes(grid: Any) -> list[int]:
 
     Triton launches nothing if the product of the sizes is not positive, so negative ones are 0.
     """
-    given = len(grid)
-    sizes = [index(grid[axis]) if axis < max(given, 1) else 1 for axis in range(len(MAX_GRID))]
+    rank = len(grid)
+    sizes = [index(grid[axis]) if axis < max(rank, 1) else 1 for axis in range(len(MAX_GRID))]
     if prod(sizes) <= 0:
         sizes = [max(size, 0) for size in sizes]
     for size, most in zip(sizes, MAX_GRID, strict=True):
@@ -248,8 +248,8 @@ def _prepared_by(tuner: Any, attribute: str) -> list[str]:
 
 
 def _variant(item: CollectedLaunch) -> dict[str, Any]:
-    said = {"grid": item.grid, "constexprs": item.constexprs, "options": item.options}
-    return {**said, "unprepared": True} if item.unprepared else said
+    members = {"grid": item.grid, "constexprs": item.constexprs, "options": item.options}
+    return {**members, "unprepared": True} if item.unprepared else members
 
 
 def _run_autotuned(self: Any, *args: Any, **kwargs: Any) -> Launched:
@@ -298,10 +298,10 @@ def _refuse_given_twice(configs: list[Any], kwargs: dict[str, Any]) -> None:
 
 def _is_first_of_key(tuner: Any, kwargs: dict[str, Any]) -> bool:
     """Return True if Triton would tune now, and so apply `reset_to_zero` and `restore_value`."""
-    given = {**tuner.nargs, **kwargs}
-    given = {name: value for name, value in given.items() if name in tuner.arg_names}
-    key = [str(given[name]) for name in tuner.keys if name in given]
-    key += [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
+    arguments = {**tuner.nargs, **kwargs}
+    arguments = {name: value for name, value in arguments.items() if name in tuner.arg_names}
+    key = [str(arguments[name]) for name in tuner.keys if name in arguments]
+    key += [str(value.dtype) for value in arguments.values() if hasattr(value, "dtype")]
     known = tuple(key) in tuner.cache
     tuner.cache[tuple(key)] = tuner.configs[0]
     return not known
@@ -314,13 +314,13 @@ def _tried(
 
     The first one is the recorded launch, so ops of its `pre_hook` are recorded.
     """
-    found: list[tuple[Any, CollectedLaunch]] = []
+    tried: list[tuple[Any, CollectedLaunch]] = []
     error: Exception | None = None
     for config in configs:
         settings = config.all_kwargs()
         try:
             with recording.tries.collecting() as launches:
-                if found:
+                if tried:
                     with recording.silence():
                         _prepare(tuner, config, kwargs, settings)
                 else:
@@ -329,11 +329,11 @@ def _tried(
         except (TypeError, ValueError, AssertionError, ZeroDivisionError) as raised:
             error = error or raised
             continue
-        found += [(config, launch) for launch in launches]
-    if not found:
+        tried += [(config, launch) for launch in launches]
+    if not tried:
         detail = "no configuration of the autotuner launches a kernel"
         raise error or NotRecordable("unsupported_launch", detail)
-    return found
+    return tried
 
 
 def _prepare(tuner: Any, config: Any, kwargs: dict[str, Any], settings: dict[str, Any]) -> None:

@@ -138,10 +138,10 @@ def record_entry(recording: Recording, program: ProgramFiles) -> dict[str, Any]:
     module = program.load()
     recording.triton_changes.loaded()
     for entry in entries:
-        found = vars(module).get(_name(entry))
-        if found is not None:
+        value = vars(module).get(_name(entry))
+        if value is not None:
             call = {"model": _model, "function": _function, "inputs": _only_inputs}
-            return call[entry["kind"]](recording, module, found)
+            return call[entry["kind"]](recording, module, value)
     wanted = [f"{_WHAT[entry['kind']]} {_name(entry)!r}" for entry in entries]
     detail = (
         f"it has no {' and no '.join(wanted)}: set `entry` to the name to call, or to the kind "
@@ -158,11 +158,11 @@ def _model(recording: Recording, module: Any, made: Any) -> dict[str, Any]:
     """Construct a model, move it to the device, and call it without gradients."""
     order, tape = recording.order, recording.tape
     if order.init_inputs is not None:
-        given = from_specs(recording, order.init_inputs)
+        init_values = from_specs(recording, order.init_inputs)
     else:
-        given = _init_inputs(module, made)
-    init_inputs = [tape.structure(item) for item in given]
-    model = made(*given)
+        init_values = _init_inputs(module, made)
+    init_inputs = [tape.structure(item) for item in init_values]
+    model = made(*init_values)
     if isinstance(model, torch.nn.Module):
         model = model.to(order.device)
     params = _params(recording, model)
@@ -179,7 +179,9 @@ def _only_inputs(recording: Recording, module: Any, function: Any) -> dict[str, 
     """Make the inputs of two calls, for programs that must not see the function."""
     del module
     made = _both(recording, lambda: from_function(recording, function, function.__name__))
-    inputs, inputs2 = ([recording.tape.structure(item) for item in one] for one in made)
+    inputs, inputs2 = (
+        [recording.tape.structure(item) for item in call_inputs] for call_inputs in made
+    )
     empty: dict[str, Any] = {"params": [], "outputs": None, "outputs2": None}
     return {"inputs": inputs, "inputs2": inputs2, **empty}
 
@@ -270,10 +272,10 @@ def _script(recording: Recording, program: ProgramFiles, names: list[str] | None
     recording.tape.copies.end_call()
     left = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     if names is None:
-        found = _tensors_in(left) or {}
+        values = _tensors_in(left) or {}
     else:
-        found = _plain({name: _left(left, name) for name in names})
-    outputs = recording.tape.structure(found)
+        values = _plain({name: _left(left, name) for name in names})
+    outputs = recording.tape.structure(values)
     nothing: dict[str, Any] = {"inputs": [], "inputs2": [], "params": []}
     return {**nothing, "outputs": outputs, "outputs2": None}
 

@@ -255,11 +255,11 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
         with _disable_current_modes():
             return func(*known)
 
-    def _conjugated_copy(self, given: Any) -> Any:
+    def _conjugated_copy(self, original: Any) -> Any:
         """Return a copy in place of torch's lazy view; writes to either are refused from now on."""
         with self:
-            made = given.conj_physical()
-        for tensor in (given, made):
+            made = original.conj_physical()
+        for tensor in (original, made):
             self._conjugated.add(tensor.untyped_storage()._cdata)
         return made
 
@@ -299,13 +299,13 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[misc]
 
 def _leaves(values: Sequence[Any]) -> list[Any]:
     """Return the values, and those in lists and tuples; ops have no other structures."""
-    found: list[Any] = []
+    leaves: list[Any] = []
     for value in values:
         if isinstance(value, list | tuple):
-            found += _leaves(value)
+            leaves += _leaves(value)
         else:
-            found.append(value)
-    return found
+            leaves.append(value)
+    return leaves
 
 
 def _drawn_on(kwargs: Any, tensors: list[Any]) -> torch.device:
@@ -341,9 +341,9 @@ def _implementation(func: Any) -> Any | None:
         return definition._backend_fns.get("cuda") or definition._backend_fns.get(None)
     key = torch._C.DispatchKey
     for kernel in (key.CUDA, key.CompositeExplicitAutograd, key.CompositeImplicitAutograd):
-        found = func.py_kernels.get(kernel)
-        if found is not None:
-            return found
+        implementation = func.py_kernels.get(kernel)
+        if implementation is not None:
+            return implementation
     return None
 
 
@@ -359,18 +359,18 @@ def composed(name: str, func: Any, args: Any, kwargs: Any) -> Callable[[], Any] 
     return None
 
 
-def _shift(name: str, func: Any, given: Any, count: Any) -> Callable[[], Any] | None:
+def _shift(name: str, func: Any, value: Any, count: Any) -> Callable[[], Any] | None:
     """Return a shift of booleans as of the integers that torch promotes them to."""
-    kind = torch.result_type(given, count)
+    kind = torch.result_type(value, count)
     if kind in _SCALAR_TYPES:
-        device = (given if isinstance(given, torch.Tensor) else count).device.type
+        device = (value if isinstance(value, torch.Tensor) else count).device.type
         message = f"\"{name}_{device}\" not implemented for '{_SCALAR_TYPES[kind]}'"
         raise NotImplementedError(message)
-    if not isinstance(given, torch.Tensor):
-        return lambda: _shifted_number(func, given, _as_integers(count, kind))
-    if not any(getattr(each, "dtype", None) is torch.bool for each in (given, count)):
+    if not isinstance(value, torch.Tensor):
+        return lambda: _shifted_number(func, value, _as_integers(count, kind))
+    if not any(getattr(each, "dtype", None) is torch.bool for each in (value, count)):
         return None
-    return lambda: func(_as_integers(given, kind), _as_integers(count, kind))
+    return lambda: func(_as_integers(value, kind), _as_integers(count, kind))
 
 
 def _as_integers(value: Any, kind: torch.dtype) -> Any:
@@ -380,8 +380,8 @@ def _as_integers(value: Any, kind: torch.dtype) -> Any:
 
 def _shifted_number(func: Any, number: int, count: Any) -> Any:
     """Return `number << count`, with the number as a tensor, as tapes hold it."""
-    given = torch.ops.aten.scalar_tensor.default(number, dtype=count.dtype, device=count.device)
-    return getattr(torch.ops.aten, func.overloadpacket.__name__).Tensor(given, count)
+    tensor = torch.ops.aten.scalar_tensor.default(number, dtype=count.dtype, device=count.device)
+    return getattr(torch.ops.aten, func.overloadpacket.__name__).Tensor(tensor, count)
 
 
 def _resize(tensor: Any, size: Any) -> Callable[[], Any] | None:

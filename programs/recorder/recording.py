@@ -72,8 +72,8 @@ class KnownValues:
             return {id(tensors[0]): _of_shape(tensors[0])}
         if not self._known:
             return None
-        found = {id(tensor): self.of(tensor) for tensor in tensors}
-        return None if any(value is None for value in found.values()) else found
+        values = {id(tensor): self.of(tensor) for tensor in tensors}
+        return None if any(value is None for value in values.values()) else values
 
     def note(self, op: Any, args: Any, kwargs: Any, real: dict[int, Any], returned: Any) -> None:
         """Run an op on real tensors, and keep the values of its outputs if they are small."""
@@ -81,7 +81,7 @@ class KnownValues:
         if any(fake.numel() > MAX_ELEMENTS for fake in fakes):
             return
 
-        def given(item: Any) -> Any:
+        def real_item(item: Any) -> Any:
             if isinstance(item, torch.Tensor):
                 return real[id(item)]
             return torch.device("cpu") if isinstance(item, torch.device) else item
@@ -89,7 +89,7 @@ class KnownValues:
         named = {name: value for name, value in kwargs.items() if name != "pin_memory"}
         with _disable_current_modes():
             try:
-                made = op(*tree_map(given, args), **tree_map(given, named))
+                made = op(*tree_map(real_item, args), **tree_map(real_item, named))
             except (RuntimeError, NotImplementedError):
                 return  # the CPU lacks the op
             values = [item.clone() for item in tree_flatten(made)[0] if hasattr(item, "clone")]

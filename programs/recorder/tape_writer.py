@@ -62,8 +62,8 @@ class TensorTable:
         if tensor.is_conj() or tensor.is_neg():
             return None
         name = TRITON_NAMES.get(str(tensor.dtype).removeprefix("torch."))
-        found = self._by_storage.get(tensor.untyped_storage()._cdata, ())
-        return next((number for number in found if self.tensors[number][0] == name), None)
+        numbers = self._by_storage.get(tensor.untyped_storage()._cdata, ())
+        return next((number for number in numbers if self.tensors[number][0] == name), None)
 
     def add(self, tensor: Any) -> int:
         """Return the number of a tensor that an op returned; adds it if it is new.
@@ -180,9 +180,9 @@ class TapeWriter:
         known = self.tensors.find(tensor)
         if known is not None:
             return known
-        beside = self.tensors.beside(tensor)
-        if beside is not None:
-            return self._strided(beside, tensor)
+        neighbor = self.tensors.beside(tensor)
+        if neighbor is not None:
+            return self._strided(neighbor, tensor)
         if isinstance(tensor, FakeTensor):
             detail = f"a tensor of shape {tuple(tensor.shape)} is not the result of a recorded op"
             raise NotRecordable("unsupported_tensor", detail)
@@ -269,12 +269,12 @@ class TapeWriter:
             raise NotRecordable("too_many_bytes", detail)
         return text
 
-    def _strided(self, beside: int, tensor: Any) -> int:
+    def _strided(self, neighbor: int, tensor: Any) -> int:
         """Write an op that makes a tensor from another one in the same storage."""
         number = self.tensors.add(tensor)
         sizes = {"list": [int(size) for size in tensor.shape]}
         strides = {"list": [int(stride) for stride in tensor.stride()]}
-        args = [{"t": beside}, sizes, strides, int(tensor.storage_offset())]
+        args = [{"t": neighbor}, sizes, strides, int(tensor.storage_offset())]
         self.write({"op": "aten.as_strided.default", "a": args, "o": [number]})
         return number
 

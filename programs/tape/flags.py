@@ -58,14 +58,14 @@ def flags_of(
     if not any(op.phase == "run" for op in tape.ops) and not tensors_of(tape.outputs):
         return ()
     flow = flow_of(tape, effects)
-    found = [
+    flags = [
         *_launches(tape, flow),
         *_outputs(tape, flow, reference),
         *_second_call(tape, flow, reference),
         *_seeded(tape, flow, reference),
         *_rounded(tape, flow, reference),
     ]
-    return tuple(without_excess(found, _MAX_FLAGS))
+    return tuple(without_excess(flags, _MAX_FLAGS))
 
 
 def _flag(kind: FlagKind, message: str, place: ProgramLine | None) -> TapeFlag:
@@ -167,18 +167,18 @@ def _output_kind(
 
 def _last_writers(tape: Tape, flow: Flow) -> dict[int, Op]:
     """Return the last op that wrote each storage before the end of the first call."""
-    found: dict[int, Op] = {}
+    writers: dict[int, Op] = {}
     for op, access in zip(tape.ops, flow.accesses, strict=True):
         if op.phase in ("init", "run"):
-            found.update(dict.fromkeys(access.writes, op))
-    return found
+            writers.update(dict.fromkeys(access.writes, op))
+    return writers
 
 
 def _second_call(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
-    found = _kept(tape, flow)
-    if found and reference is not None and _kept(reference, flow_of(reference, {})):
+    flags = _kept(tape, flow)
+    if flags and reference is not None and _kept(reference, flow_of(reference, {})):
         return  # the reference keeps state as well
-    yield from found
+    yield from flags
 
 
 def _seeded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag]:
@@ -204,7 +204,7 @@ def _seeded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFlag
 
 def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:
     """Return the signs that the second call reuses results of the first."""
-    found = []
+    flags = []
     new = _bits(tape, flow, tape.inputs2)
     old = _bits(tape, flow, tape.inputs) & ~new
     for position, sources in enumerate(flow.output2_sources):
@@ -216,17 +216,17 @@ def _kept(tape: Tape, flow: Flow) -> list[TapeFlag]:
                 f"{'the inputs of the first' if is_stale else 'none of its inputs'}: do not keep "
                 "results for the next call"
             )
-            found.append(_flag("cached_result", message, None))
+            flags.append(_flag("cached_result", message, None))
     difference = _difference_of_calls(tape, flow) if tensors_of(tape.outputs2) else None
-    return found if difference is None else [*found, difference]
+    return flags if difference is None else [*flags, difference]
 
 
 def _bits(tape: Tape, flow: Flow, inputs: tuple[Structure, ...]) -> int:
-    found = 0
+    bits = 0
     for structure in inputs:
         for id_ in tensors_of(structure):
-            found |= flow.input_bits[tape.tensors[id_].storage]
-    return found
+            bits |= flow.input_bits[tape.tensors[id_].storage]
+    return bits
 
 
 def _difference_of_calls(tape: Tape, flow: Flow) -> TapeFlag | None:
@@ -236,13 +236,19 @@ def _difference_of_calls(tape: Tape, flow: Flow) -> TapeFlag | None:
     Numbers may differ, too, such as the seed of a dropout.
     """
     first, second = _work(tape, flow, "run"), _work(tape, flow, "run2")
-    for one, other in zip_longest(first, second):
-        if one is None or other is None or _signature(one, tape) != _signature(other, tape):
+    for first_op, other in zip_longest(first, second):
+        if (
+            first_op is None
+            or other is None
+            or _signature(first_op, tape) != _signature(other, tape)
+        ):
             message = (
-                f"the first call does {_op_text(one, tape)}, but the second, with inputs of the "
-                f"same shapes, does {_op_text(other, tape)}: do the same work in each call"
+                f"the first call does {_op_text(first_op, tape)}, but the second, with inputs of "
+                f"the same shapes, does {_op_text(other, tape)}: do the same work in each call"
             )
-            place = next((op.place for op in (one, other) if op is not None and op.place), None)
+            place = next(
+                (op.place for op in (first_op, other) if op is not None and op.place), None
+            )
             return _flag("cached_result", message, place)
     return None
 
@@ -282,7 +288,7 @@ def _rounded(tape: Tape, flow: Flow, reference: Tape | None) -> Iterator[TapeFla
     """
     if reference is None:
         return
-    floats = [one.dtype for one in reference.tensors if one.dtype in MANTISSA_BITS]
+    floats = [meta.dtype for meta in reference.tensors if meta.dtype in MANTISSA_BITS]
     least = min((MANTISSA_BITS[dtype] for dtype in floats), default=0)
     widest = max(_mantissa_bits(tape, tensors_of(tape.outputs)), default=0)
     for index, (op, access) in enumerate(zip(tape.ops, flow.accesses, strict=True)):
@@ -329,7 +335,7 @@ def drawn_on_cuda(tape: Tape, effects: KernelsEffects) -> str | None:
     flow = flow_of(tape, effects)
     calls = (flow.output_sources, flow.output2_sources)
     outputs = sorted(
-        {at for sources in calls for at, one in enumerate(sources) if one & DRAWN_ON_CUDA}
+        {at for sources in calls for at, bits in enumerate(sources) if bits & DRAWN_ON_CUDA}
     )
     if not outputs:
         return None

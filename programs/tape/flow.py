@@ -128,8 +128,8 @@ def access_of(op: Op, tape: Tape, effects: KernelsEffects) -> OpAccess:
 def _launch_key(launch: TapeLaunch) -> object:
     """Return all of a launch's arguments except tensors: numbers and constants."""
     args, constexprs = (
-        tuple((name, _number(value)) for name, value in sorted(given.items()))
-        for given in (launch.args, launch.constexprs)
+        tuple((name, _number(value)) for name, value in sorted(values.items()))
+        for values in (launch.args, launch.constexprs)
     )
     return launch.kernel, args, constexprs
 
@@ -174,8 +174,8 @@ class _Forward:
             for id_ in tensors_of(structure):
                 storage = tape.tensors[id_].storage
                 self.input_bits.setdefault(storage, _FIRST_INPUT << len(self.input_bits))
-        given = [id_ for structure in tape.inputs2 for id_ in tensors_of(structure)]
-        new = sum(self.input_bits[storage] for storage in _storages(tape, given))
+        inputs = [id_ for structure in tape.inputs2 for id_ in tensors_of(structure)]
+        new = sum(self.input_bits[storage] for storage in _storages(tape, inputs))
         self._of_first_call = sum(self.input_bits.values()) & ~new
         self._launches: dict[object, int] = {}
         """A number for each set of non-tensor arguments of launches."""

@@ -65,27 +65,28 @@ def inputs_text(tape: Tape, text: bytes) -> bytes:
     number = {id_: index for index, id_ in enumerate(used)}
     stored = sorted({tape.tensors[id_].storage for id_ in used})
     storages = {storage: index for index, storage in enumerate(stored)}
-    said = json.loads(text)
+    recorded = json.loads(text)
     return json.dumps(
         {
-            "tape": said["tape"],
-            "torch": said["torch"],
+            "tape": recorded["tape"],
+            "torch": recorded["torch"],
             "tensors": [
-                [*said["tensors"][id_][:-1], storages[tape.tensors[id_].storage]] for id_ in used
+                [*recorded["tensors"][id_][:-1], storages[tape.tensors[id_].storage]]
+                for id_ in used
             ],
             "storages": [tape.storages[storage] for storage in storages],
             "kernels": {},
             "constants": {
-                str(number[id_]): said["constants"][str(id_)]
+                str(number[id_]): recorded["constants"][str(id_)]
                 for id_ in tape.constants
                 if id_ in number
             },
-            "seed": said["seed"],
-            **{name: _numbered(said.get(name, []), number) for name in MEMBERS},
+            "seed": recorded["seed"],
+            **{name: _numbered(recorded.get(name, []), number) for name in MEMBERS},
             "params": [],
             "outputs": {"tuple": []},
             "outputs2": {"tuple": []},
-            "ops": [_op(op, number) for op in said["ops"] if op["phase"] in phases],
+            "ops": [_op(op, number) for op in recorded["ops"] if op["phase"] in phases],
         },
         separators=(",", ":"),
     ).encode()
@@ -120,14 +121,14 @@ def _inputs(tape: Tape) -> Iterator[int]:
         yield from (id_ for structure in getattr(tape, member) for id_ in tensors_of(structure))
 
 
-def _op(said: dict[str, Any], number: _Number) -> dict[str, Any]:
+def _op(op: dict[str, Any], number: _Number) -> dict[str, Any]:
     """Return an ATen op or a seed with renumbered tensors."""
-    if "o" not in said:
-        return said
-    return said | {
-        "a": [_value(value, number) for value in said["a"]],
-        "k": {name: _value(value, number) for name, value in said.get("k", {}).items()},
-        "o": [None if id_ is None else number[id_] for id_ in said["o"]],
+    if "o" not in op:
+        return op
+    return op | {
+        "a": [_value(value, number) for value in op["a"]],
+        "k": {name: _value(value, number) for name, value in op.get("k", {}).items()},
+        "o": [None if id_ is None else number[id_] for id_ in op["o"]],
     }
 
 
@@ -135,9 +136,9 @@ def _numbered(structures: list[Any], number: _Number) -> list[Any]:
     return [_value(structure, number) for structure in structures]
 
 
-def _value(said: Any, number: _Number) -> Any:
+def _value(value: Any, number: _Number) -> Any:
     """Return an argument or a structure with renumbered tensors; its only key is its kind."""
-    match said:
+    match value:
         case {"t": id_}:
             return {"t": number[id_]}
         case {"list": list(items)}:
@@ -146,7 +147,7 @@ def _value(said: Any, number: _Number) -> Any:
             return {"tuple": _numbered(items, number)}
         case {"dict": dict(items)}:
             return {"dict": {name: _value(item, number) for name, item in items.items()}}
-    return said
+    return value
 
 
 def makes_equal_inputs(tape: Tape) -> bool:
@@ -157,7 +158,7 @@ def makes_equal_inputs(tape: Tape) -> bool:
     contents = _Contents(tape)
     for op in inputs_only(tape).ops:
         contents.take(op)
-    first, second = (contents.given(one) for one in (tape.inputs, tape.inputs2))
+    first, second = (contents.given(inputs) for inputs in (tape.inputs, tape.inputs2))
     return first == second and any(tensors_of(structure) for structure in tape.inputs)
 
 
@@ -198,7 +199,7 @@ class _Contents:
     def _take_result(self, op: AtenOp) -> None:
         device = drawing_device(op, self._tape)
         names = () if device is None else generators_of(op) or (device,)
-        stood = tuple([self._generators.get(one, self._number("new", one)) for one in names])
+        stood = tuple([self._generators.get(name, self._number("new", name)) for name in names])
         named = sorted((name, self._value(value)) for name, value in op.kwargs.items())
         made = self._number(op.op, self._value(op.args), tuple(named), stood)
         for name in names:

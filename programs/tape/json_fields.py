@@ -47,12 +47,12 @@ def parsed(raw: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        left = dict(found)
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        left = dict(members)
         twice = next(name for name, _ in pairs if left.pop(name, pairs) is pairs)
         raise InvalidTape("", f"an object has the key {shown(twice)} twice")
-    return found
+    return members
 
 
 def _constant(name: str) -> NoReturn:
@@ -85,14 +85,14 @@ def record(
     value: Any, where: str, fields: Collection[str], optional: Collection[str] = ()
 ) -> Mapping[str, Any]:
     """Return `value`, an object with all of `fields` and nothing beyond these and `optional`."""
-    found = a_dict(value, where, len(fields) + len(optional))
+    members = a_dict(value, where, len(fields) + len(optional))
     for name in fields:
-        if name not in found:
+        if name not in members:
             raise InvalidTape(where, f"it has no {name!r}")
-    for name in found:
+    for name in members:
         if name not in fields and name not in optional:
             raise InvalidTape(where, f"{shown(name)} is not a field here")
-    return found
+    return members
 
 
 def a_list(value: Any, where: str, most: int) -> list[Any]:
@@ -147,10 +147,10 @@ def _is_writable(value: str) -> bool:
 
 def name(value: Any, where: str) -> str:
     """Return `value`, a printable, non-empty text of at most `MAX_NAME_CHARS` characters."""
-    found = text(value, where, MAX_NAME_CHARS)
-    if not found or not found.isprintable():
+    text_ = text(value, where, MAX_NAME_CHARS)
+    if not text_ or not text_.isprintable():
         raise InvalidTape(where, f"{shown(value)} is not a name")
-    return found
+    return text_
 
 
 def one_of(value: Any, where: str, known: Collection[str], what: str) -> str:

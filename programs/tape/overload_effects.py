@@ -88,12 +88,12 @@ def tensors_at(op: Op) -> Iterator[int]:
 
 def tensors_made(ops: Iterable[Op]) -> frozenset[int]:
     """Return the tensors that ops made. Those returned in place do not count."""
-    found: set[int] = set()
+    made: set[int] = set()
     for op in ops:
         if isinstance(op, AtenOp):
             new = {id_ for id_ in op.outputs if id_ is not None}
-            found |= new.difference(argument_tensors(op))
-    return frozenset(found)
+            made |= new.difference(argument_tensors(op))
+    return frozenset(made)
 
 
 def _statistics(op: AtenOp) -> tuple[int, ...]:

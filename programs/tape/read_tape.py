@@ -66,28 +66,31 @@ _TENSOR_FIELDS = 6
 
 def read_kernels(raw: Any, where: str) -> dict[str, TapeKernel]:
     """Return a tape's kernels by name. Raises `InvalidTape`."""
-    found = fields.a_dict(raw, where, MAX_KERNELS)
+    entries = fields.a_dict(raw, where, MAX_KERNELS)
     return {
         fields.name(key, where): _kernel(entry, f"{where}/{index}")
-        for index, (key, entry) in enumerate(found.items())
+        for index, (key, entry) in enumerate(entries.items())
     }
 
 
 def _kernel(raw: Any, where: str) -> TapeKernel:
-    found = fields.record(raw, where, ("file", "name", "line", "parameters"))
+    members = fields.record(raw, where, ("file", "name", "line", "parameters"))
     parameters = []
-    listed = fields.a_list(found["parameters"], f"{where}/parameters", MAX_PARAMETERS)
+    listed = fields.a_list(members["parameters"], f"{where}/parameters", MAX_PARAMETERS)
     for index, entry in enumerate(listed):
         here = f"{where}/parameters/{index}"
-        one = fields.record(entry, here, ("name", "constexpr"))
-        name, constexpr = fields.name(one["name"], here), fields.boolean(one["constexpr"], here)
+        parameter = fields.record(entry, here, ("name", "constexpr"))
+        name, constexpr = (
+            fields.name(parameter["name"], here),
+            fields.boolean(parameter["constexpr"], here),
+        )
         parameters.append(KernelParameter(name, constexpr))
     if len({parameter.name for parameter in parameters}) != len(parameters):
         raise InvalidTape(f"{where}/parameters", "two parameters have the same name")
     return TapeKernel(
-        fields.name(found["file"], f"{where}/file"),
-        fields.name(found["name"], f"{where}/name"),
-        fields.integer(found["line"], f"{where}/line", 0, MAX_LINE),
+        fields.name(members["file"], f"{where}/file"),
+        fields.name(members["name"], f"{where}/name"),
+        fields.integer(members["line"], f"{where}/line", 0, MAX_LINE),
         tuple(parameters),
     )
 
@@ -99,28 +102,30 @@ def read_op(raw: Any, where: str, values: ValueReader) -> Op:
     if kind == "launch":
         return _launch(raw, where, values)
     if kind == "seed":
-        found = fields.record(raw, where, ("op", "seed", "phase"), ("generator", "device", "line"))
-        own, device = found.get("generator"), found.get("device")
+        members = fields.record(
+            raw, where, ("op", "seed", "phase"), ("generator", "device", "line")
+        )
+        own, device = members.get("generator"), members.get("device")
         if own is not None and device is not None:
             raise InvalidTape(where, "it names a generator and a device; only one is possible")
         return Seeding(
-            fields.integer(found["seed"], f"{where}/seed"),
+            fields.integer(members["seed"], f"{where}/seed"),
             None if own is None else a_generator(own, f"{where}/generator").number,
             None if device is None else a_device(device, f"{where}/device"),
-            read_phase(found["phase"], where),
-            read_place(found.get("line"), where),
+            read_phase(members["phase"], where),
+            read_place(members.get("line"), where),
         )
     return _aten(raw, where, values)
 
 
 def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
-    found = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line"))
-    op = fields.text(found["op"], f"{where}/op", MAX_NAME_CHARS)
+    members = fields.record(raw, where, ("op", "a", "o", "phase"), ("k", "line"))
+    op = fields.text(members["op"], f"{where}/op", MAX_NAME_CHARS)
     if not _OVERLOAD.fullmatch(op):
         raise InvalidTape(f"{where}/op", f"{fields.shown(op)} is not the name of an ATen overload")
-    args = fields.a_list(found["a"], f"{where}/a", MAX_PARAMETERS)
-    kwargs = fields.a_dict(found.get("k", {}), f"{where}/k", MAX_PARAMETERS)
-    outputs = fields.a_list(found["o"], f"{where}/o", MAX_ARGUMENTS)
+    args = fields.a_list(members["a"], f"{where}/a", MAX_PARAMETERS)
+    kwargs = fields.a_dict(members.get("k", {}), f"{where}/k", MAX_PARAMETERS)
+    outputs = fields.a_list(members["o"], f"{where}/o", MAX_ARGUMENTS)
     return AtenOp(
         op,
         tuple([values.argument(arg, f"{where}/a/{index}") for index, arg in enumerate(args)]),
@@ -134,20 +139,20 @@ def _aten(raw: Any, where: str, values: ValueReader) -> AtenOp:
                 for index, output in enumerate(outputs)
             ]
         ),
-        read_phase(found["phase"], where),
-        read_place(found.get("line"), where),
+        read_phase(members["phase"], where),
+        read_place(members.get("line"), where),
     )
 
 
 def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
-    found = fields.record(raw, where, _LAUNCH_FIELDS, _LAUNCH_OPTIONAL)
-    name = fields.text(found["kernel"], f"{where}/kernel", MAX_NAME_CHARS)
-    own = _variant({name: found[name] for name in _VARIANT_FIELDS}, where, values)
-    variants = fields.a_list(found.get("variants", []), f"{where}/variants", MAX_VARIANTS)
+    members = fields.record(raw, where, _LAUNCH_FIELDS, _LAUNCH_OPTIONAL)
+    name = fields.text(members["kernel"], f"{where}/kernel", MAX_NAME_CHARS)
+    own = _variant({name: members[name] for name in _VARIANT_FIELDS}, where, values)
+    variants = fields.a_list(members.get("variants", []), f"{where}/variants", MAX_VARIANTS)
     return TapeLaunch(
         kernel=name,
         grid=own.grid,
-        args=_by_parameter(found["args"], f"{where}/args", values),
+        args=_by_parameter(members["args"], f"{where}/args", values),
         constexprs=own.constexprs,
         options=own.options,
         variants=tuple(
@@ -156,23 +161,23 @@ def _launch(raw: Any, where: str, values: ValueReader) -> TapeLaunch:
                 for index, variant in enumerate(variants)
             ]
         ),
-        reset_to_zero=_names(found.get("reset_to_zero", []), f"{where}/reset_to_zero"),
-        restore_value=_names(found.get("restore_value", []), f"{where}/restore_value"),
-        phase=read_phase(found["phase"], where),
-        place=read_place(found.get("line"), where),
-        has_allocator=fields.boolean(found.get("allocator", False), f"{where}/allocator"),
-        tunes=fields.boolean(found.get("tunes", False), f"{where}/tunes"),
-        hook_ops=fields.integer(found.get("hook_ops", 0), f"{where}/hook_ops", 0, MAX_OPS - 1),
+        reset_to_zero=_names(members.get("reset_to_zero", []), f"{where}/reset_to_zero"),
+        restore_value=_names(members.get("restore_value", []), f"{where}/restore_value"),
+        phase=read_phase(members["phase"], where),
+        place=read_place(members.get("line"), where),
+        has_allocator=fields.boolean(members.get("allocator", False), f"{where}/allocator"),
+        tunes=fields.boolean(members.get("tunes", False), f"{where}/tunes"),
+        hook_ops=fields.integer(members.get("hook_ops", 0), f"{where}/hook_ops", 0, MAX_OPS - 1),
     )
 
 
 def _variant(raw: Any, where: str, values: ValueReader) -> LaunchVariant:
-    found = fields.record(raw, where, _VARIANT_FIELDS, _VARIANT_OPTIONAL)
+    members = fields.record(raw, where, _VARIANT_FIELDS, _VARIANT_OPTIONAL)
     return LaunchVariant(
-        _grid(found["grid"], f"{where}/grid"),
-        _by_parameter(found["constexprs"], f"{where}/constexprs", values),
-        _options(found["options"], f"{where}/options"),
-        fields.boolean(found.get("unprepared", False), f"{where}/unprepared"),
+        _grid(members["grid"], f"{where}/grid"),
+        _by_parameter(members["constexprs"], f"{where}/constexprs", values),
+        _options(members["options"], f"{where}/options"),
+        fields.boolean(members.get("unprepared", False), f"{where}/unprepared"),
     )
 
 
@@ -188,10 +193,10 @@ def _grid(raw: Any, where: str) -> tuple[int, int, int]:
 
 
 def _by_parameter(raw: Any, where: str, values: ValueReader) -> Mapping[str, LaunchValue]:
-    found = fields.a_dict(raw, where, MAX_PARAMETERS)
+    entries = fields.a_dict(raw, where, MAX_PARAMETERS)
     return {
         fields.name(key, where): values.launch_argument(value, f"{where}/{key}")
-        for key, value in found.items()
+        for key, value in entries.items()
     }
 
 
@@ -232,33 +237,33 @@ def read_tape(raw: bytes) -> Tape:
 
     Raises `InvalidTape`, which names the first fault.
     """
-    found = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
-    if "ends" in found:
+    members = fields.record(fields.parsed(raw), "", _FIELDS, ("init_inputs", "ends"))
+    if "ends" in members:
         raise InvalidTape(
             "/ends", "tapes of several CUDA streams are not read any more: record the program again"
         )
-    if fields.integer(found["tape"], "/tape") != VERSION:
-        raise InvalidTape("/tape", f"its version is {found['tape']}, not {VERSION}")
-    storages = fields.integers(found["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
+    if fields.integer(members["tape"], "/tape") != VERSION:
+        raise InvalidTape("/tape", f"its version is {members['tape']}, not {VERSION}")
+    storages = fields.integers(members["storages"], "/storages", MAX_TENSORS, 0, MAX_STORAGE_BYTES)
     if sum(storages) > MAX_TOTAL_BYTES:
         raise InvalidTape("/storages", f"they take more than {MAX_TOTAL_BYTES} bytes together")
-    tensors = _tensors(found["tensors"], len(storages))
-    kernels = read_kernels(found["kernels"], "/kernels")
+    tensors = _tensors(members["tensors"], len(storages))
+    kernels = read_kernels(members["kernels"], "/kernels")
     values = ValueReader(len(tensors), kernels)
-    ops = fields.a_list(found["ops"], "/ops", MAX_OPS)
+    ops = fields.a_list(members["ops"], "/ops", MAX_OPS)
     tape = Tape(
-        torch=fields.name(found["torch"], "/torch"),
+        torch=fields.name(members["torch"], "/torch"),
         tensors=tensors,
         storages=storages,
         kernels=kernels,
-        constants=_constants(found["constants"], values),
-        seed=fields.integer(found["seed"], "/seed"),
-        init_inputs=_structures(found.get("init_inputs", []), "/init_inputs", values),
-        inputs=_structures(found["inputs"], "/inputs", values),
-        inputs2=_structures(found["inputs2"], "/inputs2", values),
-        params=_params(found["params"], values),
-        outputs=_structure(found["outputs"], "/outputs", values),
-        outputs2=_structure(found["outputs2"], "/outputs2", values),
+        constants=_constants(members["constants"], values),
+        seed=fields.integer(members["seed"], "/seed"),
+        init_inputs=_structures(members.get("init_inputs", []), "/init_inputs", values),
+        inputs=_structures(members["inputs"], "/inputs", values),
+        inputs2=_structures(members["inputs2"], "/inputs2", values),
+        params=_params(members["params"], values),
+        outputs=_structure(members["outputs"], "/outputs", values),
+        outputs2=_structure(members["outputs2"], "/outputs2", values),
         ops=tuple([read_op(op, f"/ops/{index}", values) for index, op in enumerate(ops)]),
     )
     check_tensors(tape)

@@ -185,19 +185,19 @@ class ValueReader:
         return KernelArgument(fields.one_of(raw, where, self._kernels, "kernel of this tape"))
 
     def _descriptor(self, raw: Any, where: str) -> TapeDescriptor:
-        found = fields.record(raw, where, ("t", "shape", "strides", "block_shape"))
+        members = fields.record(raw, where, ("t", "shape", "strides", "block_shape"))
         shape, strides, block = (
-            fields.integers(found[name], f"{where}/{name}", MAX_RANK, 0, _MAX_SIZE)
+            fields.integers(members[name], f"{where}/{name}", MAX_RANK, 0, _MAX_SIZE)
             for name in ("shape", "strides", "block_shape")
         )
         if not len(shape) == len(strides) == len(block) > 0:
             raise InvalidTape(where, "shape, strides and block_shape have different lengths, or 0")
-        return TapeDescriptor(self.tensor(found["t"], f"{where}/t"), shape, strides, block)
+        return TapeDescriptor(self.tensor(members["t"], f"{where}/t"), shape, strides, block)
 
     def _reinterpreted(self, raw: Any, where: str) -> ReinterpretedArgument:
-        found = fields.record(raw, where, ("t", "dtype"))
-        dtype = fields.one_of(found["dtype"], f"{where}/dtype", KERNEL_DTYPES, "element type")
-        return ReinterpretedArgument(self.tensor(found["t"], f"{where}/t"), dtype)
+        members = fields.record(raw, where, ("t", "dtype"))
+        dtype = fields.one_of(members["dtype"], f"{where}/dtype", KERNEL_DTYPES, "element type")
+        return ReinterpretedArgument(self.tensor(members["t"], f"{where}/t"), dtype)
 
 
 def a_device(raw: Any, where: str) -> Any:

@@ -414,8 +414,10 @@ def state_path(name: str) -> str:
 
 def changeable(tape: Tape, call: int) -> list[tuple[str, int]]:
     """Return what a call may change besides its outputs, by path: inputs, parameters, buffers."""
-    given = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
-    inputs = [(input_path(p), one.id) for p, one in given.items() if isinstance(one, TensorRef)]
+    values = by_path(TupleOf(tape.inputs2 if call else tape.inputs))
+    inputs = [
+        (input_path(p), value.id) for p, value in values.items() if isinstance(value, TensorRef)
+    ]
     return inputs + [(state_path(name), id_) for name, id_ in tape.params[:MAX_CHANGED_PARAMETERS]]
 
 

@@ -122,13 +122,13 @@ def _remarks(tape: Tape, flow: Flow, index: int, op: Op) -> str:
 
 
 def _input_numbers(tape: Tape, flow: Flow, sources: int) -> str:
-    found = []
+    numbers = []
     for call, inputs in (("", tape.inputs), ("'", tape.inputs2)):
         for number, structure in enumerate(inputs):
             storages = [tape.tensors[id_].storage for id_ in tensors_of(structure)]
             if any(sources & flow.input_bits[storage] for storage in storages):
-                found.append(f"{number}{call}")
-    if call_inputs := list(dict.fromkeys(found)):
+                numbers.append(f"{number}{call}")
+    if call_inputs := list(dict.fromkeys(numbers)):
         names = ", ".join(call_inputs[:_MAX_LISTED])
         return f"input {names}" if len(call_inputs) == 1 else f"inputs {names}"
     return ""
@@ -153,18 +153,18 @@ def _op(tape: Tape, op: Op) -> str:
         return f"seed {op.seed}{of}" + ("" if op.device is None else f" on {op.device}")
     if isinstance(op, TapeLaunch):
         return _launch(tape, op)
-    given = [_value(value) for value in op.args]
-    given.extend(f"{name}={_value(value)}" for name, value in op.kwargs.items())
+    arguments = [_value(value) for value in op.args]
+    arguments.extend(f"{name}={_value(value)}" for name, value in op.kwargs.items())
     made = ", ".join(_tensor(tape, id_) for id_ in op.outputs[:_MAX_LISTED] if id_ is not None)
-    return f"{op.op}({', '.join(given)}){made and ' -> '}{made}"
+    return f"{op.op}({', '.join(arguments)}){made and ' -> '}{made}"
 
 
 def _launch(tape: Tape, op: TapeLaunch) -> str:
-    given = [f"{name}={_value(value)}" for name, value in {**op.args, **op.constexprs}.items()]
+    arguments = [f"{name}={_value(value)}" for name, value in {**op.args, **op.constexprs}.items()]
     options = "".join(f", {name}={value}" for name, value in op.options.items())
     tried = f", {len(op.variants)} configurations" if op.variants else ""
     grid = ", ".join(str(size) for size in op.grid)
-    return f"launch {tape.kernels[op.kernel].name}[{grid}]({', '.join(given)}){options}{tried}"
+    return f"launch {tape.kernels[op.kernel].name}[{grid}]({', '.join(arguments)}){options}{tried}"
 
 
 def _tensor(tape: Tape, id_: int) -> str:

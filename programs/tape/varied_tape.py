@@ -34,8 +34,8 @@ class NotWidened(Exception):
 def used_in_calls(tape: Tape) -> Iterable[int]:
     """Return the tensors that the calls use or return."""
     ops = (op for op in tape.ops if op.phase in ("run", "run2"))
-    found = dict.fromkeys(id_ for op in ops for id_ in tensors_at(op))
-    return found | dict.fromkeys((*tensors_of(tape.outputs), *tensors_of(tape.outputs2)))
+    used = dict.fromkeys(id_ for op in ops for id_ in tensors_at(op))
+    return used | dict.fromkeys((*tensors_of(tape.outputs), *tensors_of(tape.outputs2)))
 
 
 def widened(tape: Tape) -> Tape:
@@ -114,14 +114,16 @@ def _origin(tape: Tape, id_: int, writes: Mapping[int, list[int]]) -> ParameterO
     shape = tape.tensors[id_].shape
     while True:
         storage = tape.tensors[id_].storage
-        index = max((one for one in writes.get(storage, ()) if one < before), default=START)
+        index = max((write for write in writes.get(storage, ()) if write < before), default=START)
         if index == START:
             return ParameterOrigin(START, id_)
         op = tape.ops[index]
         source = _copied(op)
         if source is None or tape.tensors[source].shape != shape:
-            alike = (one for one in _written(op) if tape.tensors[one].storage == storage)
-            whole = (one for one in alike if tape.tensors[one].shape == shape)
+            alike = (
+                written for written in _written(op) if tape.tensors[written].storage == storage
+            )
+            whole = (written for written in alike if tape.tensors[written].shape == shape)
             return ParameterOrigin(index, next(whole, id_))
         id_, before = source, index
 

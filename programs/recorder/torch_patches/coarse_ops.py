@@ -119,10 +119,10 @@ def _attention(real: Callable[..., Any]) -> Callable[..., Any]:
         dtype = _autocast_dtype(args)
         if dtype is None or current() is None:
             return coarse(*args, **kwargs)
-        given = [_cast(item, dtype) for item in args]
+        cast = [_cast(item, dtype) for item in args]
         named = {name: _cast(item, dtype) for name, item in kwargs.items()}
         with torch.autocast(args[0].device.type, enabled=False):
-            return coarse(*given, **named)
+            return coarse(*cast, **named)
 
     return attention
 
@@ -215,7 +215,7 @@ def _attention_as_parts(real: Callable[..., Any]) -> Callable[..., Any]:
         of_keys = mask if mask_type == _OF_KEYS else None
         of_all = mask.flatten(0, 1) if mask is not None and mask_type != _OF_KEYS else None
         made, scores = functional.multi_head_attention_forward(
-            *(one.transpose(0, 1) for one in (query, key, value)),
+            *(tensor.transpose(0, 1) for tensor in (query, key, value)),
             width, heads, weights, biases, None, None, False, 0.0, out_weight, out_bias,
             training=False, key_padding_mask=of_keys, attn_mask=of_all,
             need_weights=need_weights, average_attn_weights=average_attn_weights,
@@ -230,16 +230,16 @@ def _rrelu_as_parts(real: Callable[..., Any], *, is_in_place: bool) -> Callable[
 
     @wraps(real)
     def rrelu(
-        given: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+        tensor: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
         generator: Any = None,
     ) -> Any:  # fmt: skip
         if current() is None:
-            return real(given, lower, upper, training, generator)
+            return real(tensor, lower, upper, training, generator)
         if training:
-            slopes = torch.empty_like(given).uniform_(lower, upper, generator=generator)
-            made = torch.where(given <= 0, given * slopes, given)
+            slopes = torch.empty_like(tensor).uniform_(lower, upper, generator=generator)
+            made = torch.where(tensor <= 0, tensor * slopes, tensor)
         else:
-            made = functional.leaky_relu(given, (lower + upper) / 2)
-        return given.copy_(made) if is_in_place else made
+            made = functional.leaky_relu(tensor, (lower + upper) / 2)
+        return tensor.copy_(made) if is_in_place else made
 
     return rrelu

@@ -88,11 +88,11 @@ def _install_guard(core: ctypes.CDLL) -> None:
     _kept.extend((table, empty))
     register(_CUDA, ctypes.addressof(empty))
     torch._C._ensureCUDADeviceGuardSet()
-    found = registry[_CUDA]
-    if len(asked) != 1 or found in (None, ctypes.addressof(empty)):
+    registered = registry[_CUDA]
+    if len(asked) != 1 or registered in (None, ctypes.addressof(empty)):
         registry[_CUDA] = None
         raise FakeGuardError(f"torch {torch.__version__} did not register its fake CUDA guard")
-    own = _copy_of_table(found, _METHODS // 2)
+    own = _copy_of_table(registered, _METHODS // 2)
     own[_HEAD + asked[0]] = _callback(lambda: _devices[0])
     guard = (ctypes.c_void_p * 8)(ctypes.addressof(own) + _HEAD * _WORD)
     _kept.append(guard)

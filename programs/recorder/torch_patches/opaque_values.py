@@ -127,8 +127,8 @@ def _wait(recording: Recording, *tensors: Any) -> None:
 
 
 def _known(recording: Recording, tensor: Any) -> Any | None:
-    found = recording.values.of(tensor)
-    return getattr(tensor, "constant", None) if found is None else found
+    value = recording.values.of(tensor)
+    return getattr(tensor, "constant", None) if value is None else value
 
 
 def _item(tensor: Any) -> OpaqueValue:

@@ -82,8 +82,8 @@ def _without_buffer(parts: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return log_sigmoid_forward with an empty buffer; `wraps`, as torch reads name and module."""
 
     @wraps(parts)
-    def without_buffer(given: Any) -> Any:
-        return parts(given)[0], given.new_empty(0)
+    def without_buffer(tensor: Any) -> Any:
+        return parts(tensor)[0], tensor.new_empty(0)
 
     return without_buffer
 
@@ -93,8 +93,8 @@ def _lstm_cell(
 ) -> Any:
     del hidden_gates, input_bias, hidden_bias
     made = [
-        torch.empty_like(one, memory_format=torch.contiguous_format)
-        for one in (cell, cell, input_gates)
+        torch.empty_like(tensor, memory_format=torch.contiguous_format)
+        for tensor in (cell, cell, input_gates)
     ]
     return tuple(made)
 

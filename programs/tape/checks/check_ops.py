@@ -84,8 +84,8 @@ def check_ops(tape: Tape) -> None:
 
 
 def _given(structures: Sequence[Structure], made: frozenset[int]) -> list[int]:
-    found = [id_ for structure in structures for id_ in tensors_of(structure)]
-    return [id_ for id_ in dict.fromkeys(found) if id_ not in made]
+    ids = [id_ for structure in structures for id_ in tensors_of(structure)]
+    return [id_ for id_ in dict.fromkeys(ids) if id_ not in made]
 
 
 class _Walk:
@@ -98,22 +98,22 @@ class _Walk:
 
     def give(self, ids: Iterable[int], where: str, *, may_share: bool = True) -> None:
         """Define tensors from outside; with `may_share`, they may be views of the same storage."""
-        given: set[int] = set()
+        storages: set[int] = set()
         for id_ in ids:
             if id_ in self._defined:
                 continue  # the same input twice, or in both calls
             storage = self._tensors[id_].storage
-            if storage in self._storages and not (may_share and storage in given):
+            if storage in self._storages and not (may_share and storage in storages):
                 raise InvalidTape(where, f"tensor {id_} is given in another tensor's storage")
             self._storages.add(storage)
-            given.add(storage)
+            storages.add(storage)
             self._defined[id_] = "init"
 
-    def start(self, phase: str, given: list[int]) -> None:
+    def start(self, phase: str, ids: list[int]) -> None:
         """Begin a call of the program: its inputs are defined from here on."""
         inputs = {"run": self._tape.inputs, "run2": self._tape.inputs2}[phase]
         where = {"run": "/inputs", "run2": "/inputs2"}[phase]
-        self.give(given, where)
+        self.give(ids, where)
         self._need([id_ for item in inputs for id_ in tensors_of(item)], where)
         if phase == "run":
             self._need([id_ for _, id_ in self._tape.params], "/params")
@@ -147,20 +147,24 @@ class _Walk:
     def _outputs(self, op: AtenOp, where: str) -> None:
         expected = self._expected(op, where)
         dtype = derived_dtype(op, self._tensors)
-        given = _Given.of(op, self._tensors)
+        arguments = _Given.of(op, self._tensors)
         for position, id_ in enumerate(op.outputs):
             here = f"{where}/o/{position}"
             if id_ is None:
-                if given.makes_views:
+                if arguments.makes_views:
                     raise InvalidTape(here, "a view is a tensor, not null")
                 continue
             tensor = self._tensors[id_]
             if position < len(expected):
                 _compare(tensor, expected[position], op, here)
-            self._define(id_, op, given, here)
-            if dtype is not None and tensor.dtype != dtype and (position == 0 or given.makes_views):
+            self._define(id_, op, arguments, here)
+            if (
+                dtype is not None
+                and tensor.dtype != dtype
+                and (position == 0 or arguments.makes_views)
+            ):
                 raise InvalidTape(here, f"{op.op} makes {dtype}, but the tape has {tensor.dtype}")
-            if tensor.device not in given.devices:
+            if tensor.device not in arguments.devices:
                 raise InvalidTape(here, f"{op.op} makes no tensor on {tensor.device} here")
 
     def _expected(self, op: AtenOp, where: str) -> list[Geometry]:
@@ -173,26 +177,28 @@ class _Walk:
             raise InvalidTape(where, f"{op.op} has no tensor as its first argument")
         expected = derive(self._tensors[op.args[0].id], Arguments(op))
         if len(expected) != len(op.outputs):
-            made, said = len(expected), len(op.outputs)
-            raise InvalidTape(where, f"{op.op} makes {made} tensors, but the tape has {said}")
+            made, recorded = len(expected), len(op.outputs)
+            raise InvalidTape(where, f"{op.op} makes {made} tensors, but the tape has {recorded}")
         return expected
 
-    def _define(self, id_: int, op: AtenOp, given: _Given, where: str) -> None:
+    def _define(self, id_: int, op: AtenOp, arguments: _Given, where: str) -> None:
         """Define an output: an argument in place, a view of an argument, or new memory."""
         tensor = self._tensors[id_]
         if id_ in self._defined:
-            if id_ not in given.written and not (given.may_alias and id_ in given.tensors):
+            if id_ not in arguments.written and not (
+                arguments.may_alias and id_ in arguments.tensors
+            ):
                 raise InvalidTape(
                     where, f"tensor {id_} was made before, and is not what is written"
                 )
             return
         self._defined[id_] = op.phase
         if tensor.storage in self._storages:
-            may_share = given.written or given.may_alias
-            if not may_share or tensor.storage not in given.shared:
+            may_share = arguments.written or arguments.may_alias
+            if not may_share or tensor.storage not in arguments.shared:
                 raise InvalidTape(where, f"{op.op} returns no part of storage {tensor.storage}")
             return
-        if given.makes_views:
+        if arguments.makes_views:
             raise InvalidTape(where, f"{op.op} returns a part of its argument, not new memory")
         self._storages.add(tensor.storage)
         self._check_new(tensor, op, where)
@@ -222,13 +228,13 @@ class _Given:
 
     @classmethod
     def of(cls, op: AtenOp, tensors: Sequence[TensorMeta]) -> _Given:
-        given, written, views = argument_tensors(op), written_tensors(op), makes_views(op)
+        ids, written, views = argument_tensors(op), written_tensors(op), makes_views(op)
         return cls(
-            frozenset(given),
+            frozenset(ids),
             frozenset(written),
             views,
             views or op.op == "aten.lift_fresh.default",
-            frozenset([tensors[id_].storage for id_ in written or given[:1]]),
+            frozenset([tensors[id_].storage for id_ in written or ids[:1]]),
             possible_devices(op, tensors),
         )
 
@@ -244,9 +250,10 @@ def _compare(tensor: TensorMeta, expected: Geometry, op: AtenOp, where: str) -> 
     if expected.strides is not None and _steps(tensor.strides, tensor) != _steps(
         expected.strides, tensor
     ):
-        said = list(tensor.strides)
+        recorded = list(tensor.strides)
         raise InvalidTape(
-            where, f"{op.op} makes the strides {list(expected.strides)}, but the tape has {said}"
+            where,
+            f"{op.op} makes the strides {list(expected.strides)}, but the tape has {recorded}",
         )
     if expected.offset not in (None, tensor.offset):
         raise InvalidTape(
@@ -277,14 +284,14 @@ def check_launch(launch: TapeLaunch, tape: Tape, where: str) -> None:
 
 def _check_parameters(launch: TapeLaunch, kernel: TapeKernel, where: str) -> None:
     names = frozenset(parameter.name for parameter in kernel.parameters)
-    given = (*launch.args, *launch.constexprs)
-    for name in given:
+    passed = (*launch.args, *launch.constexprs)
+    for name in passed:
         if name not in names:
             raise InvalidTape(where, f"kernel {kernel.name} has no parameter {name!r}")
-    if len(set(given)) != len(given):
+    if len(set(passed)) != len(passed):
         twice = sorted(set(launch.args) & set(launch.constexprs))
         raise InvalidTape(where, f"{twice[0]!r} is an argument and a constexpr")
-    for name in sorted(names.difference(given)):
+    for name in sorted(names.difference(passed)):
         raise InvalidTape(where, f"parameter {name!r} of kernel {kernel.name} has no argument")
     for name in dict.fromkeys(
         (*launch.reset_to_zero, *launch.restore_value)

@@ -84,11 +84,11 @@ class Arguments:
 
 
 def _dimension(number: int, rank: int) -> int:
-    found = number + rank if number < 0 else number
-    if not 0 <= found < rank:
+    dimension = number + rank if number < 0 else number
+    if not 0 <= dimension < rank:
         message = f"there is no dimension {number} among {rank}"
         raise NotDerivable(message)
-    return found
+    return dimension
 
 
 def _same(tensor: TensorMeta, _given: Arguments) -> list[Geometry]:
@@ -105,22 +105,22 @@ def _permuted(tensor: TensorMeta, order: Sequence[int]) -> list[Geometry]:
     ]
 
 
-def _permute(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
+def _permute(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
     rank = len(tensor.shape)
-    order = [_dimension(number, rank) for number in given.integers(1, "dims")]
+    order = [_dimension(number, rank) for number in arguments.integers(1, "dims")]
     if sorted(order) != list(range(rank)):
         message = f"its dims are not a permutation of {rank} dimensions"
         raise NotDerivable(message)
     return _permuted(tensor, order)
 
 
-def _transpose(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
+def _transpose(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
     rank = len(tensor.shape)
     if not rank:
-        return _same(tensor, given)
+        return _same(tensor, arguments)
     order = list(range(rank))
-    first = _dimension(given.integer(1, "dim0"), rank)
-    second = _dimension(given.integer(2, "dim1"), rank)
+    first = _dimension(arguments.integer(1, "dim0"), rank)
+    second = _dimension(arguments.integer(2, "dim1"), rank)
     order[first], order[second] = order[second], order[first]
     return _permuted(tensor, order)
 
@@ -129,8 +129,8 @@ def _t(tensor: TensorMeta, _given: Arguments) -> list[Geometry]:
     return _permuted(tensor, tuple(reversed(range(len(tensor.shape)))))
 
 
-def _unsqueeze(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    at = _dimension(given.integer(1, "dim"), len(tensor.shape) + 1)
+def _unsqueeze(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    at = _dimension(arguments.integer(1, "dim"), len(tensor.shape) + 1)
     stride = tensor.shape[at] * tensor.strides[at] if at < len(tensor.shape) else 1
     return [
         Geometry(
@@ -141,20 +141,24 @@ def _unsqueeze(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     ]
 
 
-def _squeeze(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
+def _squeeze(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
     rank = len(tensor.shape)
     wanted: Sequence[int] = range(rank)
-    if given.op.op.endswith((".dim", ".dims")) and rank:
-        one = given.any(1, "dim", None)
-        numbers = given.integers(1, "dim") if isinstance(one, tuple) else [given.integer(1, "dim")]
+    if arguments.op.op.endswith((".dim", ".dims")) and rank:
+        dims = arguments.any(1, "dim", None)
+        numbers = (
+            arguments.integers(1, "dim")
+            if isinstance(dims, tuple)
+            else [arguments.integer(1, "dim")]
+        )
         wanted = [_dimension(number, rank) for number in numbers]
     gone = {at for at in wanted if tensor.shape[at] == 1}
     return _permuted(tensor, [at for at in range(rank) if at not in gone])
 
 
-def _select(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    at = _dimension(given.integer(1, "dim"), len(tensor.shape))
-    index = _dimension(given.integer(2, "index"), tensor.shape[at])
+def _select(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    at = _dimension(arguments.integer(1, "dim"), len(tensor.shape))
+    index = _dimension(arguments.integer(2, "index"), tensor.shape[at])
     rest = [other for other in range(len(tensor.shape)) if other != at]
     (view,) = _permuted(tensor, rest)
     return [Geometry(view.shape, view.strides, tensor.offset + index * tensor.strides[at])]
@@ -167,16 +171,16 @@ def _narrowed(tensor: TensorMeta, at: int, start: int, size: int, step: int = 1)
     return Geometry(tuple(shape), tuple(strides), tensor.offset + start * tensor.strides[at])
 
 
-def _slice(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    at = _dimension(given.integer(1, "dim", 0), len(tensor.shape))
+def _slice(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    at = _dimension(arguments.integer(1, "dim", 0), len(tensor.shape))
     size = tensor.shape[at]
-    start, end = given.any(2, "start", None), given.any(3, "end", None)
-    step = given.integer(4, "step", 1)
+    start, end = arguments.any(2, "start", None), arguments.any(3, "end", None)
+    step = arguments.integer(4, "step", 1)
     if step < 1:
         message = f"its step is {step}"
         raise NotDerivable(message)
-    first = _clamped(0 if start is None else given.integer(2, "start"), size)
-    last = max(_clamped(size if end is None else given.integer(3, "end"), size), first)
+    first = _clamped(0 if start is None else arguments.integer(2, "start"), size)
+    last = max(_clamped(size if end is None else arguments.integer(3, "end"), size), first)
     return [_narrowed(tensor, at, first, (last - first + step - 1) // step, step)]
 
 
@@ -184,17 +188,17 @@ def _clamped(index: int, size: int) -> int:
     return max(0, min(index + size if index < 0 else index, size))
 
 
-def _split(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    at = _dimension(given.integer(2, "dim", 0), len(tensor.shape))
+def _split(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    at = _dimension(arguments.integer(2, "dim", 0), len(tensor.shape))
     size = tensor.shape[at]
-    if given.op.op == "aten.split.Tensor":
-        each = given.integer(1, "split_size")
+    if arguments.op.op == "aten.split.Tensor":
+        each = arguments.integer(1, "split_size")
         if each < 0 or size > each * MAX_ARGUMENTS:
             message = f"its split_size is {each}"
             raise NotDerivable(message)
         parts = [min(each, size - start) for start in range(0, size, each or 1)] or [0]
     else:
-        parts = list(given.integers(1, "split_sizes"))
+        parts = list(arguments.integers(1, "split_sizes"))
         if sum(parts) != size or any(part < 0 for part in parts):
             message = f"its split_sizes do not add up to {size}"
             raise NotDerivable(message)
@@ -202,8 +206,8 @@ def _split(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     return [_narrowed(tensor, at, s, n) for s, n in zip(starts, parts, strict=False)]
 
 
-def _unbind(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    at = _dimension(given.integer(1, "dim", 0), len(tensor.shape))
+def _unbind(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    at = _dimension(arguments.integer(1, "dim", 0), len(tensor.shape))
     if tensor.shape[at] > MAX_ARGUMENTS:
         message = f"it makes {tensor.shape[at]} views"
         raise NotDerivable(message)
@@ -215,8 +219,8 @@ def _unbind(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     ]
 
 
-def _expand(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    sizes = given.integers(1, "size")
+def _expand(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    sizes = arguments.integers(1, "size")
     new = len(sizes) - len(tensor.shape)
     if new < 0:
         message = "it expands to fewer dimensions"
@@ -241,19 +245,19 @@ def _new_dimension_strides(shape: list[int], strides: list[int], new: int) -> tu
     return tuple(strides)
 
 
-def _as_strided(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    offset = given.any(3, "storage_offset", None)
+def _as_strided(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    offset = arguments.any(3, "storage_offset", None)
     return [
         Geometry(
-            given.integers(1, "size"),
-            given.integers(2, "stride"),
-            tensor.offset if offset is None else given.integer(3, "storage_offset"),
+            arguments.integers(1, "size"),
+            arguments.integers(2, "stride"),
+            tensor.offset if offset is None else arguments.integer(3, "storage_offset"),
         )
     ]
 
 
-def _view(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    sizes = given.integers(1, "size")
+def _view(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    sizes = arguments.integers(1, "size")
     known = math.prod(size for size in sizes if size != -1)
     elements = math.prod(tensor.shape)
     if sizes.count(-1) == 1 and known:
@@ -264,10 +268,10 @@ def _view(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
     return [Geometry(sizes, None, tensor.offset)]
 
 
-def _unfold(tensor: TensorMeta, given: Arguments) -> list[Geometry]:
-    at = _dimension(given.integer(1, "dimension"), len(tensor.shape) or 1)
+def _unfold(tensor: TensorMeta, arguments: Arguments) -> list[Geometry]:
+    at = _dimension(arguments.integer(1, "dimension"), len(tensor.shape) or 1)
     extent = tensor.shape[at] if tensor.shape else 1
-    size, step = given.integer(2, "size"), given.integer(3, "step")
+    size, step = arguments.integer(2, "size"), arguments.integer(3, "step")
     if not 0 <= size <= extent or step < 1:
         message = f"its size is {size} of {extent}, its step {step}"
         raise NotDerivable(message)
@@ -290,16 +294,16 @@ VIEWS: Mapping[str, Callable[[TensorMeta, Arguments], list[Geometry]]] = {
 
 def broadcast(shapes: Iterable[Sequence[int]]) -> tuple[int, ...]:
     """Return the broadcast shape. Raises `NotDerivable`."""
-    found: list[int] = []
+    sizes: list[int] = []
     for shape in shapes:
-        found = [1] * (len(shape) - len(found)) + found
-        for at, size in enumerate(shape, len(found) - len(shape)):
-            if found[at] == 1:
-                found[at] = size
-            elif size not in (1, found[at]):
-                message = f"sizes {found[at]} and {size} do not broadcast"
+        sizes = [1] * (len(shape) - len(sizes)) + sizes
+        for at, size in enumerate(shape, len(sizes) - len(shape)):
+            if sizes[at] == 1:
+                sizes[at] = size
+            elif size not in (1, sizes[at]):
+                message = f"sizes {sizes[at]} and {size} do not broadcast"
                 raise NotDerivable(message)
-    return tuple(found)
+    return tuple(sizes)
 
 
 def derived_shape(op: AtenOp, tensors: Sequence[TensorMeta]) -> tuple[int, ...] | None:
@@ -307,11 +311,11 @@ def derived_shape(op: AtenOp, tensors: Sequence[TensorMeta]) -> tuple[int, ...] 
 
     Raises `NotDerivable` for arguments that the op would refuse.
     """
-    name, given = name_of(op), Arguments(op)
+    name, arguments = name_of(op), Arguments(op)
     if name in _SIZE_FIRST:
-        return given.integers(0, "size")
+        return arguments.integers(0, "size")
     if name in _SIZE_SECOND:
-        return given.integers(1, "size")
+        return arguments.integers(1, "size")
     first = _first(op, tensors)
     if name in _LIKE and first is not None:
         return first.shape
@@ -359,16 +363,16 @@ def possible_devices(op: AtenOp, tensors: Sequence[TensorMeta]) -> frozenset[str
     named = op.kwargs.get("device")
     if isinstance(named, DeviceName):
         return frozenset({named.name})
-    given = [tensors[id_] for id_ in argument_tensors(op)]
-    if not given:
+    metas = [tensors[id_] for id_ in argument_tensors(op)]
+    if not metas:
         return frozenset({"cpu"})
     if kind_of(op) in ("view", "metadata") or is_in_place(op):
-        return frozenset({given[0].device})
-    return frozenset(tensor.device for tensor in given)
+        return frozenset({metas[0].device})
+    return frozenset(tensor.device for tensor in metas)
 
 
 def _first(op: AtenOp, tensors: Sequence[TensorMeta]) -> TensorMeta | None:
     if op.args and isinstance(op.args[0], TensorRef):
         return tensors[op.args[0].id]
-    found = tensors_of(op.kwargs.get("self"))
-    return tensors[found[0]] if found else None
+    ids = tensors_of(op.kwargs.get("self"))
+    return tensors[ids[0]] if ids else None

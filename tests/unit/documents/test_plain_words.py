@@ -104,7 +104,7 @@ NAMES_IN_PLAIN_WORDS = (
     *("adapters", "client", "jobs", "launch", "proofs", "service", "store", "sweeps", "worker"),
     *(f"compiler/{part}" for part in ("back", "diff", "export", "front", "lines")),
     *(f"compiler/{part}" for part in ("instructions", "messages", "request")),
-    *(f"programs/{part}" for part in ("service", "worker")),
+    *(f"programs/{part}" for part in ("recorder", "service", "tape", "worker")),
 )
 """Packages without such names; add one when it is."""
 READ_BY_PROGRAMS = [
