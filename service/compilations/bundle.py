@@ -84,9 +84,14 @@ INSTALL: Final = '''\
 
 The cache is TRITON_CACHE_DIR, or .triton/cache below TRITON_HOME or the home folder. What is in the
 bundle, for which targets and versions of Triton, and what had to be left out, is in bundle.json.
+
+Warns of differences that make Triton look for other kernels: run it with the job's Python and the
+job's environment variables.
 """
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,13 +100,17 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+PATHS = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 
 
 def main() -> None:
+    pythons = set()
     for export in sorted(HERE.glob("triton-cache/*.tar")):
         with tempfile.TemporaryDirectory() as folder:
             with tarfile.open(export) as archive:
                 archive.extractall(folder, **SAFELY)
+            program = (Path(folder) / "install.py").read_text(encoding="utf-8")
+            pythons.update(re.findall(r"version of Python [(]([0-9.]+) here[)]", program))
             subprocess.run([sys.executable, str(Path(folder) / "install.py")], check=True)
     home = Path(os.environ.get("TRITON_HOME") or Path.home())
     cache = Path(os.environ.get("TRITON_CACHE_DIR") or home / ".triton" / "cache")
@@ -112,6 +121,36 @@ def main() -> None:
         shutil.copyfile(file, written)
         written.replace(place / file.name)
         sys.stdout.write(f"{place}\\n")
+    warn_of_misses(pythons)
+
+
+def warn_of_misses(pythons: set) -> None:
+    entries = json.loads((HERE / "bundle.json").read_text(encoding="utf-8"))["entries"]
+    tritons = {entry["triton"] for entry in entries}
+    python = ".".join(map(str, sys.version_info[:2]))
+    if pythons and python not in pythons:
+        warn(f"the kernels are for Python {listed(pythons)}, and this is Python {python}")
+    try:
+        import triton
+        from triton._C.libtriton import get_cache_invalidating_env_vars
+    except (ImportError, OSError) as error:
+        warn(f"the Triton of this Python cannot be compared with {listed(tritons)}: {error}")
+        return
+    if tritons and triton.__version__ not in tritons:
+        warn(f"the kernels are for Triton {listed(tritons)}, and this is {triton.__version__}")
+    for name in sorted(get_cache_invalidating_env_vars()):
+        warn(f"{name} is set, and was not for these kernels: unset it for the job")
+    for name in PATHS:
+        if os.environ.get(name):
+            warn(f"{name} is set, and its ptxas may have another version: unset it for the job")
+
+
+def listed(words: set) -> str:
+    return ", ".join(sorted(words))
+
+
+def warn(reason: str) -> None:
+    sys.stderr.write(f"warning: Triton will compile again: {reason}\\n")
 
 
 # older Pythons have no filters; what is unpacked was made by the service

@@ -30,6 +30,11 @@ Unpack the bundle where the program will run, and run its install.py with that e
 Python. Triton then finds every kernel in its cache, in all configurations of an autotuned
 kernel. bundle.json lists the contents, and why something was left out.
 
+Triton finds them where its version, wheel and minor version of Python, the kernels' text and
+arguments, and the GPU's target are those of the bundle, and no environment variable that changes
+compiling is set (TRITON_DEFAULT_FP_FUSION, MLIR_..., LLVM_...). install.py warns of differences in
+the versions and variables, so run it with the job's variables.
+
 get_inputs makes the inputs and get_init_inputs the arguments of a model. The reference defines
 them, or the file of --inputs; without a reference the program itself. A script makes its own.
 
