@@ -28,12 +28,6 @@ _FLOAT_NAME = re.compile(
     re.IGNORECASE,
 )
 _POINTER_NAME = re.compile(r"(^|_)ptrs?(_|$)|ptr$|pointer", re.IGNORECASE)
-_INDEX_NAME = re.compile(
-    r"(^|_)(idx|ids?|index|indices|offsets?|(cu_)?seq_?lens?|lens?|lengths?|indptr|tables?|counts?|"
-    r"starts?|ends?|slots?|mapping|positions?|locs?)(_|$)",
-    re.IGNORECASE,
-)
-"""Tensors of these names hold integers in most kernels."""
 _KINDS = {"int": "i32", "bool": "i1"}
 _ANNOTATED = {"int": "i32", "float": "fp32", "bool": "i1"} | DTYPES
 
@@ -138,9 +132,6 @@ def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
     element = strongest(found.element)
     hints = _kept(parameter, ["divisible_by_16"])
     const = "k" if parameter["const"] else ""
-    if element is None and _INDEX_NAME.search(parameter["name"]):
-        reason = f"{clue.reason}; the element type is not stated, so i32 is a guess from its name"
-        return _said(f"*{const}i32", Clue("", clue.line, reason), "medium", hints)
     if element is None:
         reason = f"{clue.reason}; the element type is not stated, so {DEFAULT_ELEMENT} is a guess"
         return _said(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)

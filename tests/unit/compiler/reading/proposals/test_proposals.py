@@ -293,17 +293,6 @@ def test_arguments_after_unpacked_ones_are_counted_or_not_guessed() -> None:
     assert proposals_of(unknown)["N"]["values"] == [{"int": "64"}]
 
 
-def test_names_of_indices_point_to_integers_where_nothing_shows_more() -> None:
-    names = "x_ptr, seq_lens_ptr, block_tables, cu_seqlens, out_idx, widths, starts_ptr"
-    body = [f"helper(tl.load({name}))" for name in names.split(", ")]
-
-    found = types_of(names, *body, "tl.load(starts_ptr).to(tl.int64)")
-
-    integers = ["seq_lens_ptr", "block_tables", "cu_seqlens", "out_idx"]
-    expected = dict.fromkeys(["x_ptr", "widths"], "*fp32") | dict.fromkeys(integers, "*i32")
-    assert found == expected | {"starts_ptr": "*i64"}
-
-
 def test_a_mode_is_the_least_of_the_numbers_that_it_is_compared_with() -> None:
     found = proposals_of(
         HEAD + "def k(x, MODE: tl.constexpr):\n"
