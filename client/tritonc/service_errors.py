@@ -62,6 +62,7 @@ class WaitExpired(TritoncError):
     def __init__(self, key: str | None, waited_for: str, wait_s: float) -> None:
         again = "ask again" if key is None else f"ask again for {key}"
         super().__init__(
-            f"{waited_for} after waiting {wait_s:g} s; the work goes on: {again}, or wait longer"
+            f"{waited_for} after waiting {round(wait_s, 2):g} s; {again}, or wait longer. "
+            "`tritonc system` shows whether a worker runs"
         )
         self.key = key

@@ -32,6 +32,7 @@ _TTGIR = re.compile(r'"ttg\.num-warps"|#ttg\.|^module attributes \{[^}\n]*ttg\.'
 _IR = re.compile(r"(?:\s|//[^\n]*\n|#[\w.]+ = [^\n]*\n)*module\b[^\n]*\{")
 """The first line of IR after comments and aliases of attributes and locations."""
 _ONLY_OF_PYTHON = ("kernel", "signature", "constexpr", "hint", "file", "like")
+DEFAULT_INSPECTION_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class PostedFile:
     request_files: Mapping[str, str] = field(default_factory=dict)
     canonicalize: bool = False
     """Of TTIR: it was taken before Triton's first passes."""
+    wait_s: float = DEFAULT_INSPECTION_S
+    """Seconds that `inspected` waits by default."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -76,6 +79,7 @@ class PostedFile:
 
     def inspected(self, client: Client, **asked: Any) -> dict[str, Any]:
         """Return what `Client.inspect` answers for this file. Raises its errors."""
+        asked = {"wait_s": self.wait_s} | asked
         if self.package is None:
             return client.inspect(self.text, files=self.files, **asked)
         return client.inspect(self.text, package=self.package, **asked)
@@ -127,7 +131,8 @@ def read_source(path: str, args: Namespace, text: str | None = None) -> PostedFi
     sends = not args.no_local_imports
     package = Package.of_file(Path(path), text, named=named, sends_modules=sends)
     package.supply(getattr(args, "asked", {}).get(path, ()))
-    return PostedFile(name_of(path), text, None, package)
+    wait_s = getattr(args, "wait_s", None) or DEFAULT_INSPECTION_S  # 0 waits for no result only
+    return PostedFile(name_of(path), text, None, package, wait_s=wait_s)
 
 
 def read_program(path: str, args: Namespace, text: str | None = None) -> PostedFile:

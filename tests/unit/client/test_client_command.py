@@ -387,3 +387,15 @@ def test_a_file_is_no_key_and_an_export_no_stage(
     assert run(tritond, *(word.format(kernel=kernel) for word in words)) == 2
     assert message in capsys.readouterr().err
     assert tritond.requests == []
+
+
+def test_an_inspection_waits_no_longer_than_asked(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    for _ in range(100):
+        tritond.will_answer({"state": "queued"}, status=202)
+
+    assert run(tritond, "compile", kernel, "--target", "cuda:90", "--wait-s", "0.05") == 4
+
+    assert "queued after waiting 0.05 s" in (shown := capsys.readouterr().err)
+    assert "`tritonc system` shows whether a worker runs" in shown
