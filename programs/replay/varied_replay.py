@@ -361,8 +361,12 @@ def _floats(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Ten
     values = values[_order(values.numel(), drawn)]
     if not call or bool((values.min() < 0) & (values.max() > 0)):
         values *= 1 - 2 * (torch.rand(values.numel(), generator=drawn) < 0.5).to(values.dtype)
+    peak = float(values.abs().max())
     large = _places(values.numel(), call, drawn)
     values[large] *= _LARGE[call]
+    if not call:  # by chance all of them may be negative, or none much above the usual elements
+        ends = torch.tensor([peak, -peak][: len(large)], dtype=values.dtype)
+        values[large[:2]] = ends * _LARGE[call]
     limit = torch.finfo(found.dtype).max / 4
     wide[movable] = values.clamp(-limit, limit)
     if is_sorted:
