@@ -157,7 +157,10 @@ class _ProofRun:
         kernel_key = await self._launched_key(report)
         cache = "miss" if hit is None else "hit"
         proof = await to_thread(self._recorded, report, kernel_key, cache, fix)
-        return amended(proof, kernel=compilation.kernel)
+        built = [compilation] if other is None else [compilation, other]
+        assumed = [f"{a.file}:{a.line}: {a.message}" for each in built for a in each.assumptions]
+        assumptions = [*proof.assumptions, *dict.fromkeys(assumed)]
+        return amended(proof, kernel=compilation.kernel, assumptions=assumptions)
 
     async def _fix(self, key: str, report: ProofReport, compilation: Compilation) -> TriedFix:
         """Return the change that proves a refuted access, tried once for each compilation.

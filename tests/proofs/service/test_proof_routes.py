@@ -162,6 +162,32 @@ def test_a_kernel_that_does_not_compile_has_no_proof(http: httpx.Client) -> None
     assert proof["problem"]["line"] == 7
 
 
+def test_a_proof_names_what_its_compilation_assumed(http: httpx.Client) -> None:
+    source = """import triton
+import triton.language as tl
+from pkg.ops import exp2
+
+@triton.jit
+def k(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, exp2(tl.load(x_ptr + i, mask=i < n, other=0.0)), mask=i < n)
+"""
+    kernel = {
+        "source": source,
+        "target": "cuda:90",
+        "signature": {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"},
+        "constexprs": {"B": 64},
+    }
+    contract = "x_ptr: n\ny_ptr: n\ngrid: cdiv(n, B)\n"
+
+    proof = proof_of(http, {"compilation": kernel, "contract": contract})
+
+    assert proof["verdict"] == "proved"
+    assert proof["assumptions"][-1] == (
+        "user.py:3: exp2 is taken to be triton.language.exp2: pkg.ops was not posted"
+    )
+
+
 def test_a_contract_that_names_no_argument_says_where(http: httpx.Client) -> None:
     proof = proof_of(http, EXAMPLE | {"contract": "z_ptr: 4\n"})
     assert proof["state"] == "failed"
