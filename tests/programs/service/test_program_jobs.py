@@ -209,5 +209,8 @@ def test_a_program_is_in_the_list_of_its_caller(
 
     assert (queued["id"], queued["state"]) == (posted["id"], "queued")
     alice.get(posted["url"], params={"wait": 30})
-    assert alice.get(PROGRAMS).json()["items"][0] == queued | {"state": "failed"}
+    assert alice.get(PROGRAMS).json()["items"][0] == queued | {
+        "state": "failed",
+        "slug": "not_recordable",
+    }
     assert posted["id"] not in [item["id"] for item in bob.get(PROGRAMS).json()["items"]]
