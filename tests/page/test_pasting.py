@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import PASTED, Visit
@@ -57,6 +58,7 @@ def outcome(page: Page, source: str) -> str:
     return f"{state.get_attribute('class')}: {state.inner_text()}"
 
 
+@pytest.mark.timeout(900)  # 40 compilations, one after the other
 def test_36_of_40_kernels_of_public_packages_compile_when_they_are_pasted(visit: Visit) -> None:
     page = visit()
     expect(page.locator(SOURCE)).to_contain_text("add_kernel")
