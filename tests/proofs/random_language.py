@@ -2,7 +2,8 @@
 
 They have a second buffer, descriptors, atomic additions, tuples (of arguments, too), `while`
 loops, loops that count down, early returns, offsets that are joined bit by bit, and indices that
-are flipped, gathered, joined into one tile or counted.
+are flipped, gathered (also in a loop, at its turn, from a tile before it), joined into one tile or
+counted.
 """
 
 import random
@@ -24,6 +25,7 @@ MOVED = (
     "tl.flip({a}, 0)", "tl.flip({a}, 0)", "tl.gather({a}, r, 0)", "tl.gather({a}, B - 1 - r, 0)",
     "tl.gather({a}, tl.minimum(tl.maximum({b}, 0), B - 1).to(tl.int32), 0)",
 )  # fmt: skip
+AT_TURN = ("{i} % B + tl.zeros_like(r)", "(r + {i}) % B", "r ^ ({i} & (B - 1))", "(r * {i}) % B")
 OF_OWN_SHAPE = ("tl.cat({a}, {b}, can_reorder=True)", "tl.histogram(({a} & 15).to(tl.int32), 16)")
 STEPS_DOWN = ("-1", "-1", "-2", "-B", "-m")
 
@@ -39,7 +41,7 @@ class LargerWriter(Writer):
         ways = [
             self._name, self._name, self._access, self._loop, self._branch, self._loaded,
             self._descriptor, self._while, self._loop_down, self._return, self._joined, self._pair,
-            self._moved, self._of_own_shape,
+            self._moved, self._of_own_shape, self._gathered_by_turn,
         ]  # fmt: skip
         for _ in range(pick.randint(1, 5)):
             pick.choice(ways)()
@@ -103,12 +105,27 @@ class LargerWriter(Writer):
         self._inside([counter, counter, carried], changed)
         self._integers.append(carried)
 
-    def _inside(self, names: list[str], last: str) -> None:
-        """Write an access in a region that has further names, and its last line."""
+    def _gathered_by_turn(self) -> None:
+        """Access what a loop gathers, each turn at other indices, from a tile before the loop."""
+        pick, number = self._drawn, len(self._lines)
+        before, counter, gathered = f"b{number}", f"i{number}", f"g{number}"
+        self._say(f"{before} = {self._tile()}")
+        self._say(
+            f"for {counter} in range({pick.choice(('0', '0', '1', 'pid'))}, {self._scalar()}):"
+        )
+        indices = pick.choice(AT_TURN).format(i=counter)
+        first = f"{gathered} = tl.gather({before}, ({indices}).to(tl.int32), 0)"
+        self._inside([*[gathered] * 6, counter], first=first)
+
+    def _inside(self, names: list[str], last: str = "", first: str = "") -> None:
+        """Write an access in a region that has further names, and its first and last line."""
         kept, self._integers = self._integers, [*self._integers, *names]
         self._indent += "    "
+        if first:
+            self._say(first)
         self._access()
-        self._say(last)
+        if last:
+            self._say(last)
         self._indent, self._integers = self._indent[4:], list(kept)
 
     def _return(self) -> None:
