@@ -25,6 +25,9 @@ from store.stored import Unreadable, read_stored
 
 _COMPILE_KEY = re.compile(r"[0-9a-f]{64}")
 
+# between two reads a job may finish, or be withdrawn and posted again
+_MAX_LOOKS = 3
+
 
 async def read_compile_job(state: ServiceState, caller: Caller, key: str) -> CompileJob:
     """Return the job of the compilation `key`: unfinished, over, or cached.
@@ -69,13 +72,12 @@ async def find_compilation(
     if is_gone is not None:
         client = WaitingClient(caller.id, partial(cancelled_record, job, toolchain), is_gone)
         record = await _wait_for_record(state, key, Deadline(wait_s), client)
-    if record is None:
-        record = await _finished_record(state, key)
-    if record is None:
+    for _ in range(_MAX_LOOKS):
+        record = record or await _finished_record(state, key)
+        if record is not None:
+            break
         if await state.jobs.state(key) is not None:
             return await answer_unfinished(state, job, toolchain, None)
-        # it may have finished between the two reads
-        record = await _finished_record(state, key)
     if record is None:
         raise _no_compilation(key)
     answer = await answer_finished(state, key, record, None, include)

@@ -176,10 +176,12 @@ class JobProducer:
 
     async def kept_payload(self, job_id: str) -> bytes | None:
         """Return what a job was submitted with, as long as it lives or its result is kept."""
-        payload: Any = await self.payload(job_id)
-        if payload is None:
-            payload = await self._redis.hget(keys.RESULT + job_id, "payload")
-        return cast("bytes | None", payload)
+        # both at once: a job that is withdrawn and submitted again moves there and back
+        pipeline = self._redis.pipeline(transaction=True)
+        pipeline.hget(keys.JOB + job_id, "payload")
+        pipeline.hget(keys.RESULT + job_id, "payload")
+        living, kept = await pipeline.execute()
+        return cast("bytes | None", kept if living is None else living)
 
     async def result(self, job_id: str) -> Result | None:
         """Return how the job ended, as long as that is kept."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -15,6 +16,8 @@ from tests.waiting import wait_until
 ENDLESS = "while True: pass"
 TICKS = 20  # of CPU time, 10 ms each
 WAIT_S = 60
+AT_ONCE = 3
+ROUNDS = 60
 
 
 def cpu_ticks(pid: int) -> int:
@@ -60,6 +63,23 @@ def test_a_cancelled_compilation_is_reported_and_never_reused(
     assert reported["problem"]["slug"] == "cancelled"
     assert reported["problem"]["retryable"] is True
     assert (again["state"], again["cache"]) == ("succeeded", "miss")
+
+
+def test_it_is_found_while_it_is_withdrawn_and_posted_again(
+    post: Post, http: httpx.Client
+) -> None:
+    body = bodies.slow(1, "withdrawn and posted again at once")
+    url = post(body, wait=0).json()["url"]
+
+    statuses = set()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for _ in range(ROUNDS):
+            posted = threads.submit(post, body, wait=0)
+            others = [threads.submit(http.delete, url), threads.submit(http.get, url)]
+            statuses |= {answer.result().status_code for answer in (posted, *others)}
+
+    assert statuses <= {200, 202}
+    assert post(body).json()["state"] == "succeeded"
 
 
 def test_waiters_for_a_cancelled_job_are_answered_at_once(post: Post, http: httpx.Client) -> None:
