@@ -153,11 +153,27 @@ export interface Progress {
   queuePosition: number | null;
 }
 
+/** Done once all jobs of aborted compilations are withdrawn. */
+let withdrawals: Promise<unknown> = Promise.resolve();
+
 /**
  * Compile; `tell` is called with the progress; `assumed` are the guesses of the request, in words. Once `signal` is aborted, the job is withdrawn, so
  * that no worker goes on with it. Raises ProblemAnswered, and DOMException where it was aborted.
  */
-export async function compile(
+export function compile(
+  request: RequestText,
+  body: RequestBody,
+  tell: (progress: Progress) => void,
+  signal: AbortSignal,
+  assumed: string,
+): Promise<Compiled> {
+  const compiling = compileAfter(withdrawals, request, body, tell, signal, assumed);
+  signal.addEventListener("abort", () => (withdrawals = Promise.allSettled([withdrawals, compiling])), { once: true });
+  return compiling;
+}
+
+async function compileAfter(
+  earlier: Promise<unknown>,
   request: RequestText,
   body: RequestBody,
   tell: (progress: Progress) => void,
@@ -165,6 +181,8 @@ export async function compile(
   assumed: string,
 ): Promise<Compiled> {
   const asked = structuredClone(request);
+  await earlier; // the withdrawal of an equal request would end this one, too
+  signal.throwIfAborted();
   // without the signal: only the answer says what is to be withdrawn
   const answer = await ask("v1/compilations?wait=0", { method: "POST", body: JSON.stringify(body) });
   const status = answer.headers.get("Cache-Status") ?? "";
@@ -178,7 +196,7 @@ export async function compile(
     }
     signal.throwIfAborted();
   } catch (error) {
-    if (signal.aborted && isUnfinished(compilation)) void withdraw(compilation.url);
+    if (signal.aborted && isUnfinished(compilation)) await withdraw(compilation.url);
     throw error;
   }
   return new Compiled(asked, body, compilation, status, assumed);

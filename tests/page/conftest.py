@@ -95,7 +95,13 @@ def visit(up: TritondUp, browser: Browser) -> Iterator[Visit]:
         page = context.new_page()
         page.on(
             "console",
-            lambda message: note(message.type, message.text, refused=refused, framed=framed),
+            lambda message: note(
+                message.type,
+                message.text,
+                message.location["url"],
+                refused=refused,
+                framed=framed,
+            ),
         )
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(address if "://" in address else up.url + address)
@@ -103,12 +109,12 @@ def visit(up: TritondUp, browser: Browser) -> Iterator[Visit]:
             compiled(page)
         return page
 
-    def note(kind: str, text: str, *, refused: bool, framed: bool) -> None:
+    def note(kind: str, text: str, url: str, *, refused: bool, framed: bool) -> None:
         # the browser reports every 4xx; tests of a refusal expect one
         is_refusal = text.startswith("Failed to load resource: the server responded with a status")
         is_kept_out = "frame-ancestors" in text
         if kind == "error" and not (refused and is_refusal) and not (framed and is_kept_out):
-            said.append(text)
+            said.append(f"{url}: {text}")
 
     yield open_page
     for context in contexts:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.page.conftest import Visit
-from tests.page.pages import SOURCE, compile_now, pane, source_of, write
+from tests.page.pages import SOURCE, asked, compile_now, pane, source_of, write
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 TYPO = HEAD + (
@@ -14,6 +14,9 @@ TYPO = HEAD + (
     "    offsets = tl.arang(0, N)\n"
     "    tl.store(x_ptr + offsets, 2 * tl.load(x_ptr + offsets))\n"
 )
+SLOW = "sum(range(150_000_000))\n" + TYPO.replace("arang(", "arange(")
+SETTLED_MS = 1000
+"""More than the page waits from an edit until it compiles."""
 TWO_KERNELS = HEAD + (
     "@triton.jit\n"
     "def one(a_ptr, N: tl.constexpr = 32):\n"
@@ -133,6 +136,29 @@ def test_options_come_from_the_deployment(visit: Visit) -> None:
     compile_now(page)
 
     expect(page.locator("#state")).to_contain_text("add_kernel for hip:gfx942 succeeded")
+
+
+def test_an_equal_request_waits_until_the_one_before_is_withdrawn(visit: Visit) -> None:
+    page = visit()
+    withdrawals: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "DELETE":
+            withdrawals.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/compilations/*", hold)
+    with page.expect_response("**/v1/compilations?*"):
+        write(page, SLOW)
+    page.get_by_label("num_warps", exact=True).select_option("8")
+    asked(page, withdrawals)
+    page.get_by_label("num_warps", exact=True).select_option("4")
+    page.wait_for_timeout(SETTLED_MS)
+    for route in withdrawals:
+        route.continue_()
+
+    expect(page.locator("#state")).to_contain_text("double for cuda:90 succeeded")
 
 
 def test_ttir_is_highlighted_and_compiles(visit: Visit) -> None:

@@ -65,9 +65,7 @@ def test_a_cancelled_compilation_is_reported_and_never_reused(
     assert (again["state"], again["cache"]) == ("succeeded", "miss")
 
 
-def test_it_is_found_while_it_is_withdrawn_and_posted_again(
-    post: Post, http: httpx.Client
-) -> None:
+def test_it_is_found_while_it_is_withdrawn_and_posted_again(post: Post, http: httpx.Client) -> None:
     body = bodies.slow(1, "withdrawn and posted again at once")
     url = post(body, wait=0).json()["url"]
 
