@@ -104,6 +104,22 @@ def test_a_warning_of_the_compiler_is_a_finding_and_no_verdict(launch: Launch) -
     assert "m = (x > 1) and" in body["compilation"]["source"].splitlines()[finding["line"] - 1]
 
 
+def test_what_a_compilation_assumed_is_a_finding_and_no_verdict(launch: Launch) -> None:
+    lines, expected = COMPILES["max"]
+    body = kernel(lines.replace("max(y", "maximum(y"), expected)
+    text = "from pkg.ops import maximum\n" + body["compilation"]["source"]
+    body["compilation"] |= {"source": text}
+
+    answer = launch(body)
+
+    assert answer["verdict"] == "passed"
+    [finding] = answer["findings"]
+    assert (finding["kind"], finding["line"]) == ("warning", 1)
+    assert finding["message"] == (
+        "maximum is taken to be triton.language.maximum: pkg.ops was not posted"
+    )
+
+
 def test_the_target_may_be_left_out(launch: Launch) -> None:
     body = bodies.vector_add(device="auto")
     del body["compilation"]["target"]
