@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from tritonc.compile_body import check_source
 from tritonc.packages.module_sources import parsed
 
 Reference = str | Callable[..., Any] | Mapping[str, Any]
@@ -21,10 +22,11 @@ NUMPY, TORCH = "numpy", "torch"
 def reference_json(reference: Reference | None) -> Mapping[str, Any] | None:
     """Return the JSON of a reference, with the language that its text needs.
 
-    Raises TypeError for a function without source text.
+    Raises TypeError for a function without source text, and what `check_source` raises.
     """
     if reference is None:
         return None
+    check_source(reference.get("source") if isinstance(reference, Mapping) else reference)
     if isinstance(reference, str):
         reference = {"source": reference}
     if not isinstance(reference, Mapping):

@@ -44,7 +44,8 @@ class AsyncBatches:
 
         With `check=False` an unfinished batch is returned as it is.
         """
-        return await self._post("compilations", list(requests), wait_s, check, idempotency_key)
+        bodies = _listed(requests, "compile_request")
+        return await self._post("compilations", bodies, wait_s, check, idempotency_key)
 
     async def launch(
         self,
@@ -58,7 +59,8 @@ class AsyncBatches:
 
         With `check=False` an unfinished batch is returned as it is.
         """
-        launches = [r if isinstance(r, LaunchRequest) else LaunchRequest(r) for r in requests]
+        listed = _listed(requests, "launch_request")
+        launches = [r if isinstance(r, LaunchRequest) else LaunchRequest(r) for r in listed]
         uploads = {digest: u for launch in launches for digest, u in launch.uploads.items()}
         await upload_missing(self._connection, uploads.values())
         bodies = [launch.body for launch in launches]
@@ -77,7 +79,8 @@ class AsyncBatches:
 
         With `check=False` an unfinished batch is returned as it is.
         """
-        programs = [r if isinstance(r, ProgramRequest) else ProgramRequest(r) for r in requests]
+        listed = _listed(requests, "program_request")
+        programs = [r if isinstance(r, ProgramRequest) else ProgramRequest(r) for r in listed]
         bodies = [program.body for program in programs]
         batch = await self._post("programs", bodies, wait_s, check, idempotency_key)
         return _with_sources(batch, [program.sources for program in programs])
@@ -94,6 +97,7 @@ class AsyncBatches:
         Ask again with `get(batch.id, wait_s=60)`. Raises TypeError if they are of several kinds.
         """
         posts: dict[type, Any] = {LaunchRequest: self.launch, ProgramRequest: self.program}
+        requests = _listed(requests, "compile_request")
         kinds = {type(r) if type(r) in posts else Mapping for r in requests}
         if len(kinds) > 1:
             raise TypeError("a batch has requests of one kind; post others in another batch")
@@ -142,6 +146,17 @@ class AsyncBatches:
 
 def _path(batch_id: str) -> str:
     return f"{BATCHES}/{quote(batch_id, safe='')}"
+
+
+def _listed(requests: Any, function: str) -> list[Any]:
+    """Return `requests` as a list. Raises TypeError for a text, or for one request without a list.
+
+    `function` makes a request of a text.
+    """
+    alone = (str, Mapping, LaunchRequest, ProgramRequest)
+    if isinstance(requests, alone) or any(isinstance(item, str) for item in requests):
+        raise TypeError(f"a batch is a list of requests: [{function}(text, ...), ...]")
+    return list(requests)
 
 
 def _with_sources(batch: Batch, sources: Sequence[Mapping[str, str]]) -> Batch:

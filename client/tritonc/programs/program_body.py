@@ -86,6 +86,7 @@ def _program(program: ProgramText) -> dict[str, Any]:
 
 
 def _inputs(inputs: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    check_source(inputs)
     return {"source": inputs} if isinstance(inputs, str) else inputs
 
 

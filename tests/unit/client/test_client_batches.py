@@ -81,6 +81,19 @@ def test_submit_refuses_requests_of_two_kinds(client: Client, tritond: FakeTrito
     assert not tritond.requests
 
 
+@pytest.mark.parametrize(
+    "requests", [SOURCE, [SOURCE], {"source": SOURCE}, program_request(SOURCE)]
+)
+@pytest.mark.parametrize("kind", ["compile", "launch", "program", "submit"])
+def test_a_batch_refuses_a_text_and_one_request_without_a_list(
+    client: Client, tritond: FakeTritond, kind: str, requests: Any
+):
+    with pytest.raises(TypeError, match=r"a list of requests: \[\w+_request\(text, ...\), ...\]"):
+        getattr(client.batches, kind)(requests)
+
+    assert not tritond.requests
+
+
 def test_waiting_asks_for_the_states_and_then_once_for_the_results(
     client: Client, tritond: FakeTritond
 ):

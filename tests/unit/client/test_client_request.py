@@ -72,6 +72,12 @@ def test_a_path_in_place_of_a_source_is_refused(client: Client, tritond: FakeTri
         client.inspect(source)
     with pytest.raises((TypeError, ValueError), match="pass the text of the file"):
         client.launch(source, arguments={}, grid=[1], target="cuda:90")
+    for reference in (source, {"source": source}):
+        with pytest.raises((TypeError, ValueError), match="pass the text of the file"):
+            client.launch("", arguments={}, grid=[1], target="cuda:90", reference=reference)
+    for member in ("reference", "inputs"):
+        with pytest.raises((TypeError, ValueError), match="pass the text of the file"):
+            client.program("", **{member: source})
     assert tritond.requests == []
 
 
