@@ -1,4 +1,4 @@
-"""The examples in the documents of launches, batches and sweeps print what they show."""
+"""The examples in the documents of launches, batches, IR and sweeps print what they show."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
     [
         "reference/launches.md",
         "how-to/batches.md",
+        "how-to/compile-ir.md",
         pytest.param("reference/sweeps.md", marks=pytest.mark.slow),
         "tutorial/first-kernel.md",
     ],
