@@ -6,6 +6,7 @@ file: the cell is the source. IPython imports this module, not vice versa.
 
 import io
 import os
+import re
 import shlex
 import sys
 from argparse import ArgumentTypeError, Namespace
@@ -44,11 +45,14 @@ CELL = "<cell>"
 _USAGE = (
     "write %%tritonc compile --target cuda:90 --signature x=*fp32 ... --emit ptx ttir, "
     "%%tritonc launch --grid 4 --argument x=fp32[64]:ones ..., "
-    "%%tritonc sweep --space N=32,64 ..., %%tritonc program --reference model.py, or %%tritonc "
-    "explain, prove, inspect or diff, and the code below it; %tritonc? shows more"
+    "%%tritonc sweep --space N=32,64 ..., %%tritonc program --reference model.py, %%tritonc learn "
+    "NAME, or %%tritonc explain, prove, inspect or diff, and the code below it; %tritonc? shows "
+    "more"
 )
-_PRINTING = ("diff", "explain", "inspect", "prove")
+_PRINTING = ("diff", "explain", "inspect", "learn", "prove")
 """Commands whose report is shown as it is."""
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+"""A colour of this program: the kernel of a notebook sets FORCE_COLOR. Text of users is escaped."""
 
 
 class Shell(Protocol):
@@ -76,6 +80,7 @@ def tritonc(line: str, cell: str | None = None) -> Shown | Sweep:
     %%tritonc sweep --space BLOCK=64,128                   many variants; the result has to_pandas()
     %%tritonc diff --before num_warps=4 --after num_warps=8
     %%tritonc program --reference model.py                 a cell that defines ModelNew
+    %%tritonc learn add_ten                                judge it as the kernel of a lesson
 
     %tritonc COMMAND --help lists the flags of a command; %tritonc runs those that need no source,
     such as %tritonc targets. Set TRITOND_URL to use another service.
@@ -86,8 +91,13 @@ def tritonc(line: str, cell: str | None = None) -> Shown | Sweep:
         return _said(f"tritonc: {error}", is_good=False)
     if cell is None:
         return _printed(words or ["--help"], "")
+    if words == ["learn"]:
+        return _said(
+            "tritonc: write %%tritonc learn NAME; %tritonc learn lists them", is_good=False
+        )
     if words and words[0] in _PRINTING:
-        return _printed([words[0], STANDARD, *words[1:]], cell)
+        lesson = ["--lesson"] if words[0] == "learn" else []
+        return _printed([words[0], STANDARD, *lesson, *words[1:]], cell)
     try:
         args = _parse(line)
         with Client(args.url) as client:
@@ -110,7 +120,8 @@ def _printed(words: Sequence[str], cell: str) -> Shown:
     finally:
         sys.stdin = kept
     printed.seek(0)
-    return _said(printed.read().replace(name_of(STANDARD), CELL), is_good=code == 0)
+    text = _COLOUR.sub("", printed.read()).replace(name_of(STANDARD), CELL)
+    return _said(text, is_good=code == 0)
 
 
 def _parse(line: str) -> Namespace:

@@ -12,7 +12,7 @@ from tritonc._sync.client import Client
 from tritonc.batch import Batch, BatchItem, item_text
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import add_json, add_wait
-from tritonc.cli.streams import read_python, write_json
+from tritonc.cli.streams import STANDARD, name_of, read_python, write_json
 from tritonc.cli.terminal import Terminal, table
 from tritonc.diagnostic import POSTED_SOURCE
 from tritonc.launch import Launch
@@ -42,8 +42,10 @@ def add_command(commands: Any) -> None:
     )
     parser.set_defaults(run=run)
     add = parser.add_argument
-    add("lesson", metavar="NAME|FILE", nargs="?", help="a lesson, or a file named after one")
-    add("--lesson", dest="named", metavar="NAME", help="the lesson of a file with another name")
+    text = "a lesson, or a file named after one; - is standard input"
+    add("lesson", metavar="NAME|FILE", nargs="?", help=text)
+    text = "the lesson of standard input, or of a file with another name"
+    add("--lesson", dest="named", metavar="NAME", help=text)
     add(
         "--hint",
         type=int,
@@ -65,7 +67,9 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
         _list(args, lessons, terminal)
         return True
     path = Path(args.lesson)
-    is_file = args.lesson.endswith(SUFFIX)
+    is_file = args.lesson == STANDARD or args.lesson.endswith(SUFFIX)
+    if args.lesson == STANDARD and args.named is None:
+        raise ArgumentTypeError("standard input has no name; give --lesson NAME")
     lesson = _named(lessons, args.named or (path.stem if is_file else args.lesson))
     if args.hint is not None or args.solution:
         terminal.text(lesson["solution"] if args.solution else lesson["hints"][args.hint - 1])
@@ -113,9 +117,9 @@ def _show(args: Namespace, lesson: dict[str, Any], terminal: Terminal) -> None:
 
 def _judge(args: Namespace, client: Client, terminal: Terminal, lesson: dict[str, Any]) -> bool:
     """Report whether the kernel of a file is right; return that."""
-    source = read_python(args.lesson)
-    with waiting(args, terminal, f"judging {args.lesson}", []):
-        faults = list(_faults(args, client, lesson, source))
+    source, name = read_python(args.lesson), name_of(args.lesson)
+    with waiting(args, terminal, f"judging {name}", []):
+        faults = list(_faults(args, client, lesson, source, name))
     if args.json:
         write_json({"lesson": lesson["name"], "is_solved": not faults, "faults": faults})
     else:
@@ -126,19 +130,22 @@ def _judge(args: Namespace, client: Client, terminal: Terminal, lesson: dict[str
 
 
 def _faults(
-    args: Namespace, client: Client, lesson: Mapping[str, Any], source: str
+    args: Namespace, client: Client, lesson: Mapping[str, Any], source: str, name: str
 ) -> Iterator[str]:
-    """Yield what is wrong with a kernel: of a launch, else of its proof or configurations."""
+    """Yield what is wrong with a kernel: of a launch, else of its proof or configurations.
+
+    `name` is its file.
+    """
     launches = [LaunchRequest(_with_source(each["body"], source)) for each in lesson["launches"]]
     batch: Batch = client.batches.launch(launches, wait_s=args.wait_s)
     for tried, item in zip(lesson["launches"], batch.items, strict=True):
         if not _has_passed(item):
             if tried["is_hidden"]:
                 yield f"right at the sizes of the lesson, but not at others: {tried['sizes']}"
-            yield _report(item, args.lesson, source)
+            yield _report(item, name, source)
             return
     if lesson["proof"] is not None:
-        yield from _unproved(args, client, lesson["proof"], source)
+        yield from _unproved(args, client, lesson["proof"], source, name)
     if lesson["sweep"] is not None:
         yield from _untuned(args, client, lesson, source)
 
@@ -158,15 +165,15 @@ def _report(item: BatchItem, name: str, source: str) -> str:
 
 
 def _unproved(
-    args: Namespace, client: Client, body: Mapping[str, Any], source: str
+    args: Namespace, client: Client, body: Mapping[str, Any], source: str, name: str
 ) -> Iterator[str]:
-    kernel = {name: member for name, member in body.items() if name != "contract"}
+    kernel = {member: value for member, value in body.items() if member != "contract"}
     proof = client.prove(
         {**kernel, "source": source}, contract=body["contract"], wait_s=args.wait_s, check=False
     )
     if proof.verdict != "proved":
         yield "right at the sizes tried, but not proved for all:"
-        yield from proof.short_lines(args.lesson)
+        yield from proof.short_lines(name)
 
 
 def _untuned(

@@ -159,6 +159,8 @@ def _check_flags(args: Namespace) -> None:
     """Raise ArgumentTypeError for flags that exclude each other."""
     if args.contract == args.source == STANDARD:
         raise ArgumentTypeError("--contract: standard input is the kernel; name a file")
+    if args.source == STANDARD and args.write_contract:
+        raise ArgumentTypeError("--write-contract: standard input has no folder; name a FILE")
     if args.contract is not None and args.write_contract:
         raise ArgumentTypeError("--write-contract keeps an inferred contract; leave --contract out")
 
@@ -175,13 +177,24 @@ def _unchosen(posted: PostedFile, client: Client) -> ArgumentTypeError:
 def _without_contract(
     args: Namespace, contract_file: Path, posted: PostedFile, client: Client
 ) -> ArgumentTypeError:
-    """Write the service's draft of a contract where it knows the kernel; return what to do."""
+    """Return what to do, with the service's draft of a contract where it knows the kernel.
+
+    The draft of a file is written next to it, unless there is one.
+    """
     kernel = None if posted.language else chosen_kernel(posted.inspected(client), args.kernel)
     draft = kernel and kernel.get("contract")
-    if args.source == STANDARD or not isinstance(draft, str) or not draft or contract_file.exists():
+    is_file = args.source != STANDARD
+    if not isinstance(draft, str) or not draft or (is_file and contract_file.exists()):
+        written = f"write {contract_file.name}, or " if is_file else ""
         return ArgumentTypeError(
-            f"{args.source}: no contract and no cases; write {contract_file.name}, or give "
-            "--contract, or --request with cases"
+            f"{posted.name}: no contract and no cases; {written}give --contract PATH, or "
+            "--request PATH with cases"
+        )
+    if not is_file:
+        return ArgumentTypeError(
+            f"{posted.name} has no contract. Here is a draft: replace each ?, check the rest, "
+            "write it to a file, and pass that with --contract PATH. Or give --request PATH with "
+            f"cases to infer one\n\n{draft}"
         )
     contract_file.write_text(draft)
     return ArgumentTypeError(

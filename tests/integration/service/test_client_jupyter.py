@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
+from tritonc import Client
 
 from tests.integration.service.bodies import good
 from tests.integration.service.running import Deployment
@@ -138,6 +140,44 @@ def test_other_commands_print_their_report_of_a_cell(
 
     assert shown in repr(report)
     assert "<stdin>" not in repr(report)
+
+
+def test_a_report_has_no_escape_codes_where_colours_are_forced(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as the kernel of a notebook does
+
+    line = "diff --target cuda:90 --before num_warps=2 --after num_warps=4"
+    shown = shell.run_cell_magic("tritonc", line, VECTOR_ADD)
+
+    assert "num_warps" in repr(shown)
+    assert "\\x1b" not in repr(shown)
+
+
+def test_without_a_contract_a_proof_shows_a_draft_and_how_to_pass_it(
+    shell: InteractiveShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    shown = shell.run_cell_magic("tritonc", "prove --constexpr BLOCK_SIZE=256", VECTOR_ADD)
+
+    assert "<cell> has no contract" in repr(shown)
+    assert "x_ptr: " in repr(shown)
+    assert "--contract PATH" in repr(shown)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_cell_is_judged_as_the_kernel_of_a_lesson(shell: InteractiveShell) -> None:
+    with Client(os.environ["TRITOND_URL"]) as client:
+        solution = client.lessons()["lessons"][0]["solution"]
+
+    right = shell.run_cell_magic("tritonc", "learn add_ten", solution)
+    wrong = shell.run_cell_magic("tritonc", "learn add_ten", solution.replace("x + 10", "x"))
+    unnamed = shell.run_cell_magic("tritonc", "learn", solution)
+
+    assert repr(right) == "right, at these sizes and at hidden ones\n"
+    assert "mismatch" in repr(wrong)
+    assert "%%tritonc learn NAME" in repr(unnamed)
 
 
 def test_a_line_runs_what_needs_no_source(shell: InteractiveShell) -> None:

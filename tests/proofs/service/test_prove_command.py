@@ -2,6 +2,7 @@
 
 import json
 import re
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,25 @@ def test_without_a_contract_or_cases_a_draft_is_written(
     assert prove(system, str(kernel), *flags) == 2
     assert "I wrote a draft" in capsys.readouterr().err
     assert kernel.with_suffix(".contract").read_text().endswith("\nx_ptr: ?\ngrid: ?\n")
+
+
+def test_a_kernel_of_standard_input_has_its_draft_shown(
+    system: Deployment,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = "--signature", "x_ptr=*fp32", "stride=i32", "n_cols=i32", "--constexpr", "BLOCK=64"
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(ROWS.encode())))
+    assert prove(system, "-", *flags) == 2
+    err = capsys.readouterr().err
+    assert "<stdin> has no contract. Here is a draft" in err
+    assert err.endswith("\nx_ptr: ?\ngrid: ?\n")
+    assert not list(tmp_path.iterdir())
+
+    assert prove(system, "-", *flags, "--write-contract") == 2
+    assert "standard input has no folder" in capsys.readouterr().err
 
 
 def test_a_file_with_several_kernels_needs_the_name_of_one(
