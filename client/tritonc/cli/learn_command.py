@@ -104,8 +104,11 @@ def _show(args: Namespace, lesson: dict[str, Any], terminal: Terminal) -> None:
         return
     paragraphs = [f"{lesson['title']} ({lesson['chapter']})", *lesson["text"]]
     text = "\n\n".join(textwrap.fill(paragraph, _WIDTH) for paragraph in paragraphs)
-    sizes = lesson["launches"][0]["sizes"]
-    terminal.text(f"{text}\n\nTask: {lesson['goal']}\nSizes: {sizes}")
+    launch = lesson["launches"][0]
+    grid = ", ".join(map(str, launch["body"]["grid"]))
+    reference = textwrap.indent(launch["body"]["reference"]["source"], "    ")
+    terminal.text(f"{text}\n\nTask: {lesson['goal']}\nSizes: {launch['sizes']}\nGrid: {grid}")
+    terminal.text(f"Reference:\n\n{reference}")
     path = Path(lesson["name"] + SUFFIX)
     try:
         with path.open("x", encoding="utf-8") as file:

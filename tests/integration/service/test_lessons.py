@@ -45,6 +45,8 @@ def test_a_lesson_begins_with_a_file_that_is_never_overwritten(
 ) -> None:
     shown = run(system.url, "learn", "add_ten", folder=tmp_path)
     assert "Task: z[i] = x[i] + 10" in shown.stdout
+    assert "\nGrid: 1\n" in shown.stdout
+    assert "\nReference:\n\n    def reference(x_ptr, **_):\n" in shown.stdout
     assert (tmp_path / "add_ten.py").read_text() == lessons["add_ten"]["start"]
 
     (tmp_path / "add_ten.py").write_text("mine")
