@@ -29,7 +29,7 @@ from tritonc.gate.gate_run import BaselineFile, GateNotRun, GateRun, run_gate
 from tritonc.gate.gated_kernel import Matrix
 from tritonc.gate.judgement_json import judgement_json
 from tritonc.gate.markdown_report import markdown_report
-from tritonc.gate.report_text import one_line
+from tritonc.gate.report_text import one_line, shown_path
 from tritonc.gate.sarif_report import github_report, sarif_report
 from tritonc.target_names import target_name
 
@@ -150,14 +150,18 @@ def _write_baseline(written: BaselineFile, asked: GateRun, terminal: Terminal) -
 
 
 def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
-    columns = ["kernel", "target", "Triton", "budget", "found"]
+    columns = ["kernel", "target", "Triton", "budget", "found", "where"]
     for title, checks in (("broken", judgement.bad), ("not judged", judgement.unjudged)):
         if checks:
             terminal.draw(table(columns, map(_row, checks[:MAX_ROWS]), title))
         if len(checks) > MAX_ROWS:
             terminal.text(f"... and {len(checks) - MAX_ROWS} more; --json has all of them")
-    lines = dict.fromkeys(str(g) for check in judgement.bad for g in check.lines)
-    for line in list(lines)[:MAX_ROWS]:
+    lines = [
+        f"{g.place}: {check.cell.title}, {check.metric}: {g.counts()}: {g.text}"
+        for check in judgement.bad
+        for g in check.lines
+    ]
+    for line in lines[:MAX_ROWS]:
         terminal.text(one_line(line))
     for name, target, triton in judgement.missing[:MAX_ROWS]:
         where = printable(f"{name} for {target} with Triton {triton}")
@@ -167,7 +171,8 @@ def _draw(judgement: GateJudgement, terminal: Terminal) -> None:
 
 
 def _row(check: Check) -> list[str]:
-    return [one_line(cell) for cell in (*check.cell.key, check.metric, check.summary)]
+    where = f"{shown_path(check.path)}:{check.line}"
+    return [one_line(cell) for cell in (*check.cell.key, check.metric, check.summary, where)]
 
 
 def _write_gate_file(args: Namespace, client: Client, terminal: Terminal) -> None:

@@ -13,7 +13,7 @@ from tritonc.gate.baseline import Baseline, InvalidBaseline, missing_baseline, r
 from tritonc.gate.cell_numbers import CellNumbers
 from tritonc.gate.cells import Cell, InspectedKernels, OfferedTritons, cells_of, completed_members
 from tritonc.gate.checkout import Checkout, LeavesCheckout
-from tritonc.gate.gate_file import GateFile, InvalidGateFile, read_gate_file
+from tritonc.gate.gate_file import DEFAULT_NAME, GateFile, InvalidGateFile, read_gate_file
 from tritonc.gate.gate_judgement import GateJudgement, Judge
 from tritonc.gate.gated_kernel import Matrix, ReadArgument
 from tritonc.gate.measure_cells import CellMeasuring, Say
@@ -99,7 +99,9 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
     except LeavesCheckout as error:
         raise GateNotRun(str(error)) from error
     except OSError as error:
-        raise GateNotRun(f"{asked.path}: {error.strerror}") from error
+        raise GateNotRun(
+            f"{asked.path}: {error.strerror}{_written_by(asked.path, error)}"
+        ) from error
     except InvalidGateFile as error:
         raise GateNotRun(str(error)) from error
     names = {kernel.name for kernel in gate_file.kernels}
@@ -110,6 +112,14 @@ def _read(asked: GateRun) -> tuple[GateFile, list[FileProblem]]:
     ]
     chosen = tuple(k for k in gate_file.kernels if not asked.kernels or k.name in asked.kernels)
     return replace(gate_file, kernels=chosen), problems
+
+
+def _written_by(path: Path, error: OSError) -> str:
+    """Return how to write a missing gate file, "" for another error."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    named = "" if str(path) == DEFAULT_NAME else f" {path}"
+    return f"; `tritonc gate{named} --init FOLDER` writes it, for the kernels in FOLDER"
 
 
 def _baseline(path: Path, asked: GateRun, problems: list[FileProblem]) -> Baseline | None:

@@ -35,6 +35,11 @@ class Growth:
         """The number of additional instructions."""
         return self.now - (self.before or 0)
 
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{shown_path(self.path)}:{self.line}"
+
     def counts(self) -> str:
         """Return the numbers as text."""
         kind = f"{self.kind} " if self.kind else ""
@@ -43,7 +48,7 @@ class Growth:
 
     def __str__(self) -> str:
         """Return the growth with its location, in a compiler's format."""
-        return f"{shown_path(self.path)}:{self.line}: {self.counts()}: {self.text}"
+        return f"{self.place}: {self.counts()}: {self.text}"
 
 
 def line_counts(lines: tuple[LineMix, ...], texts: SourceLines) -> dict[str, dict[str, int]]:

@@ -37,7 +37,7 @@ def _checks(title: str, checks: Sequence[Check]) -> str:
 
 def _row(check: Check) -> list[str]:
     where = [f"{shown_path(check.path)}:{check.line}"] if not check.lines else []
-    where += [f"{shown_path(g.path)}:{g.line}: {g.counts()}: {g.text}" for g in check.lines]
+    where += map(str, check.lines)
     cells = [*check.cell.key, check.metric, check.summary]
     return [*map(markdown_text, cells), "<br>".join(map(markdown_text, where))]
 

@@ -181,7 +181,13 @@ def test_a_file_with_texts_of_several_lines_has_no_lines(service: GateService, c
 
 
 def test_a_file_that_is_not_there_is_named(service: GateService, capsys: Any):
-    assert faults(service, capsys) == ["kernels.toml: No such file or directory"]
+    [fault] = faults(service, capsys)
+    assert fault == (
+        "kernels.toml: No such file or directory; `tritonc gate --init FOLDER` writes it, for the "
+        "kernels in FOLDER"
+    )
+    assert gate(service, "ci/other.toml") == 2
+    assert "`tritonc gate ci/other.toml --init FOLDER` writes it" in capsys.readouterr().err
 
 
 def test_what_the_service_refuses_is_reported_at_its_place(service: GateService, capsys: Any):

@@ -40,12 +40,33 @@ def test_the_table_shows_what_is_broken_and_the_line(broken: GateService, capsys
     assert gate(broken) == 1
 
     said = capsys.readouterr().out.splitlines()
-    [row] = [line for line in said if "instruction_classes.tensor" in line]
+    [row] = [line for line in said if line.startswith("double  cuda:90")]
     assert row.split() == [
         "double", "cuda:90", "3.9.0", "instruction_classes.tensor", "5", "is", "not", "<=", "4",
+        "double.py:7",
     ]  # fmt: skip
-    assert "double.py:7: 5 tensor instructions: tl.store(x_ptr + offsets, 2" in said[-2]
+    whose = "double for cuda:90 with Triton 3.9.0, instruction_classes.tensor"
+    line = f"double.py:7: {whose}: 5 tensor instructions: tl.store(x_ptr + offsets, 2"
+    assert said[-2].startswith(line)
     assert said[-1] == "gate FAILED: 1 cell, 2 checks: 1 kept, 1 broken"
+
+
+def test_a_kernel_that_does_not_compile_has_its_line_in_the_table(
+    service: GateService, capsys: Any
+):
+    write_gate("[budgets]\nregisters = 32")
+    diagnostic = {"severity": "error", "message": "no such name", "file": "user.py", "line": 6}
+    problem = {"slug": "compile_error", "detail": "no such name"}
+    service.compiled = lambda _: {
+        "state": "failed",
+        "diagnostics": [diagnostic],
+        "problem": problem,
+    }
+
+    assert gate(service) == 1
+
+    [row] = [line for line in capsys.readouterr().out.splitlines() if "compiles" in line]
+    assert row.endswith("no such name  double.py:6")
 
 
 def test_a_passing_gate_prints_one_line(service: GateService, capsys: Any):
