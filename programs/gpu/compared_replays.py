@@ -28,7 +28,7 @@ REFERENCE = "reference"
 
 def perform(context: GpuProgramContext, order: ProgramOrder, send: Send) -> dict[str, Any]:
     """Run an order, with or without a reference; see `DeviceReplay.perform`."""
-    if order.beside is not None:
+    if order.reference is not None:
         return ComparedReplays(context, order, send).perform()
     return DeviceReplay(context, order, send, SentOutputs(context, send)).perform()
 
@@ -45,14 +45,14 @@ class ComparedReplays:
         Raises the errors of `DeviceReplay.perform`.
         """
         order = self._order
-        assert order.beside is not None
-        kept, beside = KeptOutputs(self._send), KeptOutputs(self._send, f"{REFERENCE}:")
-        report, tape = self._replayed(replace(order, beside=None), kept)
+        assert order.reference is not None
+        kept, kept_reference = KeptOutputs(self._send), KeptOutputs(self._send, f"{REFERENCE}:")
+        report, tape = self._replayed(replace(order, reference=None), kept)
         if not _is_sound(report):
             return report
         self._stage(BESIDE)
-        other, of = self._replayed(order.beside, beside)
-        outputs = self._compared(tape, kept, of, beside) if _is_sound(other) else {}
+        other, of = self._replayed(order.reference, kept_reference)
+        outputs = self._compared(tape, kept, of, kept_reference) if _is_sound(other) else {}
         return report | {"compared": {"outputs": outputs, REFERENCE: other}}
 
     def _replayed(self, order: ProgramOrder, kept: KeptOutputs) -> tuple[dict[str, Any], Tape]:
@@ -60,25 +60,27 @@ class ComparedReplays:
         return replay.perform(), replay.tape
 
     def _compared(
-        self, tape: Tape, kept: KeptOutputs, of: Tape, beside: KeptOutputs
+        self, tape: Tape, kept: KeptOutputs, of: Tape, kept_reference: KeptOutputs
     ) -> dict[str, Any]:
         """Return summary and comparison of each pair of outputs. Raises JobFailed."""
         self._stage(COMPARE)
-        found: dict[str, Any] = {}
+        compared: dict[str, Any] = {}
         for place, (ours, theirs) in _pairs(tape, of).items():
             tolerance = self._order.tolerances.get(place[1])
             if tolerance is None or (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
                 continue
             actual = _elements(kept.copies.pop(place), ours)
-            expected = _elements(beside.copies.pop(place), theirs)
-            flags = [self._flags(one.unwritten.get(place)) for one in (kept, beside)]
+            expected = _elements(kept_reference.copies.pop(place), theirs)
+            flags = [
+                self._flags(outputs.unwritten.get(place)) for outputs in (kept, kept_reference)
+            ]
             missing = DeviceUnwritten(*flags)
             with out_of_memory():
                 summary, comparison = compare_on_device(
                     actual, expected, ours.dtype, tolerance, missing
                 )
-            found[named(place)] = {"summary": summary, "comparison": comparison}
-        return found
+            compared[named(place)] = {"summary": summary, "comparison": comparison}
+        return compared
 
     def _stage(self, name: str) -> None:
         """Announce to the worker which program runs from now on."""
@@ -96,12 +98,12 @@ def _is_sound(report: dict[str, Any]) -> bool:
 
 def _pairs(tape: Tape, of: Tape) -> dict[OutputIndex, tuple[TensorMeta, TensorMeta]]:
     """Return the metadata of outputs that both have, by place."""
-    found = {}
+    pairs = {}
     for call in range(len(CALLS)):
-        sides = [tensors_in(outputs_of(one, call)) for one in (tape, of)]
+        sides = [tensors_in(outputs_of(side, call)) for side in (tape, of)]
         for position, ((_, ours), (_, theirs)) in enumerate(zip(*sides, strict=False)):
-            found[call, position] = tape.tensors[ours], of.tensors[theirs]
-    return found
+            pairs[call, position] = tape.tensors[ours], of.tensors[theirs]
+    return pairs
 
 
 def _elements(octets: torch.Tensor, meta: TensorMeta) -> torch.Tensor:

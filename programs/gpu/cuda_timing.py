@@ -60,8 +60,8 @@ class CudaMarks:
         events = self._events[: self._used]
         check(cu.cuEventSynchronize(events[-1]), "waiting for the timed run")
         return [
-            1000 * float(check(cu.cuEventElapsedTime(one, other), "reading a time"))
-            for one, other in pairwise(events)
+            1000 * float(check(cu.cuEventElapsedTime(event, other), "reading a time"))
+            for event, other in pairwise(events)
         ]
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ def _allocator_steps() -> tuple[int, ...]:
     """Return the numbers of torch's allocations and frees, of tensors and of segments."""
     stats = torch.cuda.memory_stats_as_nested_dict()
     counts = [stats[kind]["all"] for kind in ("allocation", "active", "segment")]
-    return tuple([one[way] for one in counts for way in ("allocated", "freed")])
+    return tuple([count[way] for count in counts for way in ("allocated", "freed")])
 
 
 class CudaTiming:
@@ -192,8 +192,8 @@ class CudaTiming:
         Raises CudaError.
         """
         stream = torch.cuda.current_stream().cuda_stream
-        for one in self._overwritten.ranges(made):
-            filled = cu.cuMemsetD8Async(one.address, _POISON, one.size_bytes, stream)
+        for part in self._overwritten.ranges(made):
+            filled = cu.cuMemsetD8Async(part.address, _POISON, part.size_bytes, stream)
             check(filled, "overwriting memory")
 
     def digests(self, outputs: Sequence[torch.Tensor]) -> list[int]:
@@ -202,11 +202,11 @@ class CudaTiming:
         It runs after all work queued so far, and leaves no trace of the key for later kernels.
         Raises CudaError.
         """
-        plain = [octets_of(one) for one in outputs]
-        asked = [self._checks.digest_of(one.data_ptr(), one.numel()) for one in plain]
-        found = self._checks.ask(asked)
+        plain = [octets_of(output) for output in outputs]
+        asked = [self._checks.digest_of(octets.data_ptr(), octets.numel()) for octets in plain]
+        digests = self._checks.ask(asked)
         self._registers.clear()
-        return found
+        return digests
 
     def overhead_us(self, *, is_graph: bool, flush_l2: bool) -> float:
         """Return the shortest measured time of filling one element; measured once.
@@ -230,12 +230,12 @@ class CudaTiming:
             marks.mark()
 
         queue = self.capture(run) if is_graph else run
-        found = []
+        intervals_us = []
         for _ in range(_OVERHEAD_RUNS):
             self.head_start(0.0, flush_l2=flush_l2)
             queue()
-            found += marks.intervals_us()
-        return min(found)
+            intervals_us += marks.intervals_us()
+        return min(intervals_us)
 
     def mhz(self) -> int | None:
         """Return the current clock of the multiprocessors."""

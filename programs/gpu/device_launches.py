@@ -69,7 +69,7 @@ class DeviceLaunches:
 
     def module_state(self) -> dict[str, Any]:
         """Return the state that each kernel could keep between runs. Raises CudaError."""
-        reports = {name: one.report() for name, one in self._variables.items()}
+        reports = {name: variables.report() for name, variables in self._variables.items()}
         return {name: report for name, report in reports.items() if report is not None}
 
     def launch(self, index: int, variant: int, tensors: LiveTensors) -> None:
@@ -108,16 +108,16 @@ class DeviceLaunches:
         return op
 
     def _load(self, name: str, kernel: DeviceKernel, grid: _Grid) -> LoadedKernel:
-        if (found := self._loaded.get((name, grid))) is not None:
-            return found
+        if (loaded := self._loaded.get((name, grid))) is not None:
+            return loaded
         device = self._context.device
         if name in self._modules:
-            found = self._modules[name].at(device, kernel.abi, grid)
+            loaded = self._modules[name].at(device, kernel.abi, grid)
         else:
-            found = self._modules[name] = self._context.load(kernel.cubin, kernel.abi, grid)
-            self._variables[name] = ModuleVariables(found.module, kernel.cubin)
-        self._loaded[name, grid] = found
-        return found
+            loaded = self._modules[name] = self._context.load(kernel.cubin, kernel.abi, grid)
+            self._variables[name] = ModuleVariables(loaded.module, kernel.cubin)
+        self._loaded[name, grid] = loaded
+        return loaded
 
     def _scratch(
         self, kernel: DeviceKernel, grid: _Grid
@@ -196,10 +196,10 @@ class _DeviceRange:
 
     def content(self) -> bytes:
         """Return the current contents, after all finished work. Raises CudaError."""
-        found = np.empty(self.size_bytes, np.uint8)
-        copied = cu.cuMemcpyDtoH(found.ctypes.data, self.address, self.size_bytes)
+        content = np.empty(self.size_bytes, np.uint8)
+        copied = cu.cuMemcpyDtoH(content.ctypes.data, self.address, self.size_bytes)
         check(copied, "reading a variable of a module")
-        return found.tobytes()
+        return content.tobytes()
 
 
 class ModuleVariables:
@@ -212,10 +212,12 @@ class ModuleVariables:
             self._globals = read_globals(cubin)
         except BadModule as bad:
             self._problem = str(bad)
-        places = {one.name: _place(module, one.name) for one in self._globals.variables}
-        found = {name: place for name, place in places.items() if place is not None}
-        is_small = sum(place.size_bytes for place in found.values()) <= _MAX_KEPT_BYTES
-        self._places = found if is_small else {}
+        places = {
+            variable.name: _place(module, variable.name) for variable in self._globals.variables
+        }
+        located = {name: place for name, place in places.items() if place is not None}
+        is_small = sum(place.size_bytes for place in located.values()) <= _MAX_KEPT_BYTES
+        self._places = located if is_small else {}
         self._before = {name: place.content() for name, place in self._places.items()}
 
     def report(self) -> dict[str, Any] | None:
@@ -226,12 +228,12 @@ class ModuleVariables:
         changed = {name: self._places[name].content() != was for name, was in self._before.items()}
         variables = [
             {
-                "name": one.plain_name,
-                "size_bytes": one.size_bytes,
-                "changed": changed.get(one.name),
+                "name": variable.plain_name,
+                "size_bytes": variable.size_bytes,
+                "changed": changed.get(variable.name),
             }
-            for one in self._globals.variables
-            if changed.get(one.name) is not False or not one.is_of_compiler
+            for variable in self._globals.variables
+            if changed.get(variable.name) is not False or not variable.is_of_compiler
         ]
         known = self._globals
         if not (self._problem or variables or known.unnamed_bytes or known.uses_heap):

@@ -101,28 +101,28 @@ class DeviceReplay:
         Also raises CudaError if no op is running.
         """
         ending: Ending = "finished"
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         try:
             with out_of_memory(), self._faults():
                 self._source = self._checked()
-                found = self._replays()
+                results = self._replays()
         except ReplayStopped as stopped:
             self._findings += stopped.findings
             ending = stopped.ending
         self._timing.close()
         report: dict[str, Any] = {
             "ending": ending,
-            "findings": [asdict(one) for one in self._findings],
+            "findings": [asdict(finding) for finding in self._findings],
             "peak_bytes": self._needed.peak_bytes,
             "parameters": self._parameters,
             "inputs_left": self._inputs_left,
             "module_state": self._launches.module_state(),
             "variants": {str(op): number for op, number in self._launches.chosen.items()},
         }
-        found["changed_storages"] = sorted(
-            self._unexplained.union(found.get("changed_storages", ()))
+        results["changed_storages"] = sorted(
+            self._unexplained.union(results.get("changed_storages", ()))
         )[:MAX_CHANGED]
-        return report | {"deterministic": None, "timing": None} | found
+        return report | {"deterministic": None, "timing": None} | results
 
     def _checked(self) -> Tape | None:
         most_bytes = min(self._order.memory_bytes, self._context.free_cached_memory())
@@ -138,15 +138,15 @@ class DeviceReplay:
         self._unwritten(suspects)
         if self._findings:
             return {}
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         if self._order.determinism:
             self._stage("again")
-            found["deterministic"] = self._repeats(checked)
+            results["deterministic"] = self._repeats(checked)
         if self._order.timing is not None and not self._findings:
-            found |= self._timed(checked, self._order.timing)
+            results |= self._timed(checked, self._order.timing)
             if isinstance(self._sink, KeptOutputs):
-                _doubt(found["timing"], self._keep(self._sink, checked))
-        return found
+                _doubt(results["timing"], self._keep(self._sink, checked))
+        return results
 
     def _keep(self, sink: KeptOutputs, checked: Checked) -> int:
         """Replay to keep outputs on the GPU, where no copy of them may be before.
@@ -169,12 +169,12 @@ class DeviceReplay:
         return timed(self._timed_program(checked, None), order, self._timing)
 
     def _timed_in_turns(
-        self, checked: Checked, order: ProgramTimingOrder, beside: ProgramOrder
+        self, checked: Checked, order: ProgramTimingOrder, reference_order: ProgramOrder
     ) -> dict[str, Any]:
         self._stage(BESIDE)
         draws = self._draws()
         try:
-            reference = self._ready_reference(beside, draws)
+            reference = self._ready_reference(reference_order, draws)
         except _NotReady as not_ready:
             return untimed(f"It was not timed: its reference cannot run: {not_ready}"[:500])
         self._stage("timing")
@@ -280,8 +280,8 @@ class DeviceReplay:
         same = True
         for run, call in self._calls():
             pairs = zip(self._digests(run, call), checked[call], strict=True)
-            for path, (one, other) in zip(self._paths(call), pairs, strict=True):
-                if one != other:
+            for path, (digest, other) in zip(self._paths(call), pairs, strict=True):
+                if digest != other:
                     same = False
                     self._findings.append(_nondeterministic(path, call))
         return same
@@ -305,19 +305,19 @@ class DeviceReplay:
             digests=self._timing.digests,
             memory=self._guards,
         )
-        given = {} if self._source is None else self._given(self._source, how)
+        inputs = {} if self._source is None else self._given(self._source, how)
         how = replace(how, before_op=self._begin, after_op=self._end)
-        run = ProgramRun(self.tape, self._needed, self._launches, how, given)
-        del given  # so that the replay can free tensors after their last use
+        run = ProgramRun(self.tape, self._needed, self._launches, how, inputs)
+        del inputs  # so that the replay can free tensors after their last use
         run.run("init")
         self._parameters = parameter_digests(self.tape, run.tensors)
         run.run("inputs")
         return run
 
     def _given(self, source: Tape, how: ReplayOptions) -> dict[int, torch.Tensor]:
-        given = given_inputs(self.tape, source, how)
+        inputs = given_inputs(self.tape, source, how)
         self._context.wait()
-        return given
+        return inputs
 
     def _begin(self, index: int) -> None:
         self._op = index
@@ -380,9 +380,9 @@ def out_of_memory() -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
-        said = str(error).split("\n", maxsplit=1)[0]
+        detail = str(error).split("\n", maxsplit=1)[0]
         message = "The GPU has too little memory for the program and copies of its outputs"
-        raise JobFailed("out_of_memory", f"{message}: {said}") from error
+        raise JobFailed("out_of_memory", f"{message}: {detail}") from error
 
 
 def _doubt(timing: dict[str, Any] | None, differing: int) -> None:

@@ -39,12 +39,12 @@ def to_overwrite(segments: Sequence[Segment], made: Sequence[MemoryRange]) -> li
 
     `made` lies in segments; parts outside of them were freed.
     """
-    found: list[MemoryRange] = []
+    ranges: list[MemoryRange] = []
     for segment in segments:
         begin, end = segment["address"], segment["address"] + segment["total_size"]
-        inside = [one for one in made if begin <= one.address and one.end <= end]
-        found += _joined([*inside, *_without_tensors(segment)])
-    return found
+        inside = [part for part in made if begin <= part.address and part.end <= end]
+        ranges += _joined([*inside, *_without_tensors(segment)])
+    return ranges
 
 
 def _without_tensors(segment: Segment) -> Iterator[MemoryRange]:
@@ -57,30 +57,30 @@ def _without_tensors(segment: Segment) -> Iterator[MemoryRange]:
 
 
 def _joined(ranges: Sequence[MemoryRange]) -> list[MemoryRange]:
-    found: list[MemoryRange] = []
-    for one in sorted(ranges, key=lambda each: each.address):
-        if found and one.address <= found[-1].end:
-            begin = found[-1].address
-            found[-1] = MemoryRange(begin, max(found[-1].end, one.end) - begin)
+    joined: list[MemoryRange] = []
+    for part in sorted(ranges, key=lambda each: each.address):
+        if joined and part.address <= joined[-1].end:
+            begin = joined[-1].address
+            joined[-1] = MemoryRange(begin, max(joined[-1].end, part.end) - begin)
         else:
-            found.append(one)
-    return found
+            joined.append(part)
+    return joined
 
 
 def guarded_storages(tape: Tape, page_bytes: int, spare_bytes: int) -> frozenset[int]:
     """Return the storages that launches take, in order of use, as far as there is room."""
     resized = set(_resized(tape))
-    found: set[int] = set()
+    guarded: set[int] = set()
     left_bytes = min(spare_bytes, _MAX_BYTES)
     for storage in _launched(tape):
         size_bytes = -(-tape.storages[storage] // page_bytes) * page_bytes
-        if storage in found or storage in resized or not 0 < size_bytes <= left_bytes:
+        if storage in guarded or storage in resized or not 0 < size_bytes <= left_bytes:
             continue
         left_bytes -= size_bytes
-        found.add(storage)
-        if len(found) == _MAX_STORAGES:
+        guarded.add(storage)
+        if len(guarded) == _MAX_STORAGES:
             break
-    return frozenset(found)
+    return frozenset(guarded)
 
 
 def _launched(tape: Tape) -> Iterator[int]:

@@ -204,5 +204,6 @@ class PreparedCalls:
             passes.append(runs.time_us(flush_l2=flush_l2, seed=seed))
         times_us = without_markers(entry_medians(passes), whole_us)
         return [
-            {"op": index, "us": round(one, 3)} for index, one in zip(entries, times_us, strict=True)
+            {"op": index, "us": round(time_us, 3)}
+            for index, time_us in zip(entries, times_us, strict=True)
         ]

@@ -71,7 +71,7 @@ def visible(all_visible: str | None, ordinal: int) -> str:
     """Return the value of CUDA_VISIBLE_DEVICES for one of the GPUs that are visible now."""
     if all_visible is None:
         return str(ordinal)
-    return [one.strip() for one in all_visible.split(",")][ordinal]
+    return [name.strip() for name in all_visible.split(",")][ordinal]
 
 
 def _open() -> GpuProgramContext:

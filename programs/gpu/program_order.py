@@ -73,7 +73,7 @@ class ProgramOrder:
     determinism: bool = False
     announce: bool = False
     """Send the stage `op:<index>` before each op, to find where the launcher died."""
-    beside: ProgramOrder | None = None
+    reference: ProgramOrder | None = None
     """The reference, if outputs are compared on the GPU instead of sent."""
     turns: ProgramOrder | None = None
     """The reference, if both are timed in turns."""
@@ -83,10 +83,10 @@ class ProgramOrder:
     def to_frame(self) -> tuple[dict[str, Any], bytes]:
         """Return header and body, from which `from_frame` makes an equal order."""
         parts = _Parts()
-        return self._header(parts), b"".join(parts.found)
+        return self._header(parts), b"".join(parts.contents)
 
     def _header(self, parts: _Parts) -> dict[str, Any]:
-        timing, inputs, beside, turns = self.timing, self.inputs_tape, self.beside, self.turns
+        timing, inputs, reference, turns = self.timing, self.inputs_tape, self.reference, self.turns
         return {
             "task": TASK,
             "tape": parts.add(self.tape),
@@ -99,12 +99,12 @@ class ProgramOrder:
             "memory_bytes": self.memory_bytes,
             "timing": None
             if timing is None
-            else {one.name: getattr(timing, one.name) for one in fields(timing)},
+            else {setting.name: getattr(timing, setting.name) for setting in fields(timing)},
             "determinism": self.determinism,
             "announce": self.announce,
-            "beside": None if beside is None else beside._header(parts),
+            "beside": None if reference is None else reference._header(parts),
             "turns": None if turns is None else turns._header(parts),
-            "tolerances": {str(at): asdict(one) for at, one in self.tolerances.items()},
+            "tolerances": {str(at): asdict(tolerance) for at, tolerance in self.tolerances.items()},
         }
 
     @classmethod
@@ -115,20 +115,22 @@ class ProgramOrder:
             raise _malformed(f"the order has unknown fields: {names}")
         try:
             inputs, timing = header["inputs_tape"], header["timing"]
-            beside, turns = header["beside"], header["turns"]
+            reference, turns = header["beside"], header["turns"]
             order = cls(
                 tape=_part(body, header["tape"]),
                 inputs_tape=None if inputs is None else _part(body, inputs),
-                kernels={name: _kernel(one, body) for name, one in header["kernels"].items()},
+                kernels={name: _kernel(kernel, body) for name, kernel in header["kernels"].items()},
                 launches=[list(variants) for variants in header["launches"]],
                 seed=int(header["seed"]),
                 memory_bytes=int(header["memory_bytes"]),
                 timing=ProgramTimingOrder(**timing) if timing else None,
                 determinism=bool(header["determinism"]),
                 announce=bool(header["announce"]),
-                beside=None if beside is None else cls.from_frame(beside, body),
+                reference=None if reference is None else cls.from_frame(reference, body),
                 turns=None if turns is None else cls.from_frame(turns, body),
-                tolerances={int(at): Tolerance(**one) for at, one in header["tolerances"].items()},
+                tolerances={
+                    int(at): Tolerance(**members) for at, members in header["tolerances"].items()
+                },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _malformed(f"the program cannot be read: {error!r}") from error
@@ -140,11 +142,11 @@ class _Parts:
     """The growing body of a frame: parts of bytes, each with offset and size."""
 
     def __init__(self) -> None:
-        self.found: list[bytes] = []
+        self.contents: list[bytes] = []
         self._size = 0
 
     def add(self, part: bytes) -> list[int]:
-        self.found.append(part)
+        self.contents.append(part)
         self._size += len(part)
         return [self._size - len(part), len(part)]
 

@@ -77,7 +77,7 @@ class Circumstances:
             **summarise(samples_us, order.min_repeats).to_dict(),
             "clock_mhz": self._mhz,
             "throttled": sorted(self._throttled),
-            "samples_us": [round(one, 3) for one in samples_us] if order.samples else None,
+            "samples_us": [round(us, 3) for us in samples_us] if order.samples else None,
             "input_sets": len(calls.runs),
             "overhead_us": round(overhead_us, 3),
         }
@@ -102,20 +102,20 @@ class _ProgramTiming:
     def _samples_us(self, runs: list[CallRuns], outputs: IterationOutputs) -> list[float]:
         """Time runs until the median is precise enough, or time runs out."""
         plan = Plan(_plan_order(self._order))
-        for one in runs:
-            one.time_us(flush_l2=self._order.flush_l2)
+        for run in runs:
+            run.time_us(flush_l2=self._order.flush_l2)
         plan.begin(most=MAX_IN_A_BATCH)
         while count := plan.next_count():
             is_timed = not plan.is_warming_up
             plan.queue(count)
             times_us, span_ms = [], 0.0
             for _ in range(count):
-                began, one = time.monotonic(), self._chance.choice(runs)
-                times_us += one.time_us(flush_l2=self._order.flush_l2)
+                began, run = time.monotonic(), self._chance.choice(runs)
+                times_us += run.time_us(flush_l2=self._order.flush_l2)
                 span_ms = (time.monotonic() - began) * 1000 * (count - 1)
                 if is_timed:
                     with plan.paused():
-                        outputs.compare(one.number, one.outputs())
+                        outputs.compare(run.number, run.outputs())
             if is_timed:
                 plan.timed(times_us, span_ms)
                 self._around.look()

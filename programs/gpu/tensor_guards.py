@@ -72,10 +72,10 @@ class TensorGuards:
         if not zones:
             return []
         answers = self._checks.ask([check for _, check in zones])
-        found = {storage for (storage, _), bad in zip(zones, answers, strict=True) if bad}
-        for storage in found:
+        damaged = {storage for (storage, _), bad in zip(zones, answers, strict=True) if bad}
+        for storage in damaged:
             del self._blocks[storage]
-        return sorted(found)
+        return sorted(damaged)
 
     def end(self) -> None:
         """Zero the memory of the replay, whose tensors are gone, for the next one."""

@@ -137,9 +137,9 @@ class GpuTimedCall:
         match op:
             case AtenOp():
                 results = called(op, self._tensors.get, self.device, self._generators.get)
-                for id_, found in zip(op.outputs, results, strict=True):
-                    if id_ is not None and found is not None:
-                        self._bind(id_, found, may_round=op.op in STATISTICS)
+                for id_, result in zip(op.outputs, results, strict=True):
+                    if id_ is not None and result is not None:
+                        self._bind(id_, result, may_round=op.op in STATISTICS)
             case TapeLaunch():
                 for name in op.reset_to_zero:
                     value = op.args.get(name)
@@ -149,10 +149,10 @@ class GpuTimedCall:
             case Seeding():
                 self._generators.seed(op)
 
-    def _bind(self, id_: int, found: torch.Tensor, *, may_round: bool) -> None:
+    def _bind(self, id_: int, result: torch.Tensor, *, may_round: bool) -> None:
         storage = self._tape.tensors[id_].storage
         is_new = not self._tensors.has(storage)
-        self._tensors.bind(id_, found, may_copy=True, may_round=may_round)
+        self._tensors.bind(id_, result, may_copy=True, may_round=may_round)
         if is_new:
             octets = self._tensors.octets(storage)
             if octets.numel():
@@ -176,8 +176,8 @@ def draws_on(tape: Tape) -> bool:
 def devices_drawn_on(tape: Tape, call: int) -> frozenset[Device]:
     """Return the device types of those torch generators that a call draws from."""
     ops = [tape.ops[index] for index in ops_of(tape, call)]
-    found = (drawing_device(op, tape) for op in ops if not generators_of(op))
-    return frozenset(device for device in found if device is not None)
+    devices = (drawing_device(op, tape) for op in ops if not generators_of(op))
+    return frozenset(device for device in devices if device is not None)
 
 
 def ops_of(tape: Tape, call: int) -> range:

@@ -66,8 +66,8 @@ def timed_in_turns(
     KernelFault, CudaError.
     """
     try:
-        for one in programs:
-            if why := untimable(one.tape):
+        for program in programs:
+            if why := untimable(program.tape):
                 return untimed(why)
         with torch.no_grad(), device.stream():
             return _Turns(programs, order, tolerances, device).result()
@@ -88,13 +88,13 @@ class _Turns:
         device: CudaTiming,
     ) -> None:
         self._programs, self._order, self._device = programs, order, device
-        self._tolerances = {at: _wider(one) for at, one in tolerances.items()}
+        self._tolerances = {at: _wider(tolerance) for at, tolerance in tolerances.items()}
         self._around = Circumstances(device, order)
         self._chance = SystemRandom()
         made: list[MemoryRange] = []
         """The memory of both, which is overwritten before each run."""
-        self._calls = [PreparedCalls(one, device, made) for one in programs]
-        self._runs = [{run.number: run for run in one.runs} for one in self._calls]
+        self._calls = [PreparedCalls(program, device, made) for program in programs]
+        self._runs = [{run.number: run for run in calls.runs} for calls in self._calls]
         self._numbers = sorted(self._runs[0].keys() & self._runs[1].keys())
         self._samples_us: tuple[list[float], list[float]] = ([], [])
         self._compared = self._differing = 0
@@ -126,7 +126,9 @@ class _Turns:
 
     @property
     def _are_fresh(self) -> bool:
-        return all(one.fresh is not None and one.fresh.are_random for one in self._programs)
+        return all(
+            program.fresh is not None and program.fresh.are_random for program in self._programs
+        )
 
     def _warm_up(self, began: float) -> None:
         most_s = self._order.max_ms * _WARM_UP_SHARE / 1000
@@ -139,7 +141,7 @@ class _Turns:
     def _next_count(self, began: float) -> int:
         """Return the number of turns to take next; 0 if both medians are known, or time is up."""
         order, have = self._order, len(self._samples_us[0])
-        needed = max(iterations_needed(sorted(one)) for one in self._samples_us)
+        needed = max(iterations_needed(sorted(samples_us)) for samples_us in self._samples_us)
         wanted = max(order.min_repeats, needed)
         wanted = max(min(wanted, order.max_repeats or wanted), _MIN_TURNS)
         spent_ms = (time.monotonic() - began) * 1000
@@ -163,7 +165,7 @@ class _Turns:
         ours, theirs = (runs[number] for runs in self._runs)
         flush = self._order.flush_l2
         times_us = [ours.time_us(flush_l2=flush, seed=seed)]
-        returned = [one.clone() for one in ours.outputs()] if compares else []
+        returned = [output.clone() for output in ours.outputs()] if compares else []
         ours.release()
         times_us.append(theirs.time_us(flush_l2=flush, seed=seed))
         for program in self._programs:

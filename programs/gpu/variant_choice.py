@@ -64,10 +64,10 @@ class VariantChoice:
         arguments.restore()
         if not times_us:
             raise fault or JobFailed("malformed_job", f"a launch of {op.kernel} has no variant")
-        return min(times_us, key=lambda one: times_us[one])
+        return min(times_us, key=lambda number: times_us[number])
 
     def _time_us(self, variant: int, launch: LaunchVariant, arguments: _Arguments) -> float:
-        found: list[float] = []
+        measured_us: list[float] = []
         marks = self._device.marks()
         try:
             for run in range(_RUNS + 1):
@@ -78,12 +78,12 @@ class VariantChoice:
                 launch(variant)
                 marks.mark()
                 times_us = marks.intervals_us()
-                found += times_us if run else ()
-                if sum(found) + times_us[0] > _MAX_MS * 1000:
-                    return median(found or times_us)
+                measured_us += times_us if run else ()
+                if sum(measured_us) + times_us[0] > _MAX_MS * 1000:
+                    return median(measured_us or times_us)
         finally:
             marks.close()
-        return median(found)
+        return median(measured_us)
 
     def _argument_key(self, op: TapeLaunch) -> object:
         """Return the key of a choice, which distinguishes all that Triton's keys do."""
@@ -104,7 +104,7 @@ class _Arguments:
         self._places = [tensors.octets(storage) for storage in sorted(storages)]
         self._contents = [place.clone() for place in self._places]
         zeroed = (op.args.get(name) for name in op.reset_to_zero)
-        self._zeroed = [tensors.get(one.id) for one in zeroed if isinstance(one, TensorRef)]
+        self._zeroed = [tensors.get(value.id) for value in zeroed if isinstance(value, TensorRef)]
 
     def restore(self) -> None:
         """Restore them, and zero what the autotuner zeroes before each run."""

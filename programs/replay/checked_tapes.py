@@ -70,10 +70,10 @@ def check_tapes(
         tapes.append(inputs_only(read_tape(inputs_text)))
     elif not makes_its_inputs(tape):
         raise InvalidTape("/inputs", "no tape makes its input tensors")
-    for one in tapes:
-        needed = lifetimes(one)
-        check_memory(one, needed, memory_bytes, device)
-        derive(one, needed)
+    for checked in tapes:
+        needed = lifetimes(checked)
+        check_memory(checked, needed, memory_bytes, device)
+        derive(checked, needed)
     if most_output_bytes is not None:
         check_outputs(tape, most_output_bytes)
     return tapes[1] if len(tapes) > 1 else None
@@ -121,7 +121,7 @@ def parameter_digests(tape: Tape, tensors: LiveTensors) -> list[str | None]:
         tensors.get(id_).detach() if tensors.has(tape.tensors[id_].storage) else None
         for _, id_ in tape.params[:MAX_CHANGED_PARAMETERS]
     ]
-    return [None if one is None else _digest(one) for one in alive]
+    return [None if tensor is None else _digest(tensor) for tensor in alive]
 
 
 def _digest(tensor: torch.Tensor) -> str:
@@ -137,9 +137,9 @@ def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Te
     was recorded with other inputs.
     """
     made = _made(of, how)
-    given: dict[int, torch.Tensor] = {}
+    inputs: dict[int, torch.Tensor] = {}
     for member in MEMBERS:
-        taken, sources = (by_path(TupleOf(getattr(one, member))) for one in (tape, of))
+        taken, sources = (by_path(TupleOf(getattr(side, member))) for side in (tape, of))
         if list(taken) != list(sources):
             raise InvalidTape(f"/{member}", "it was recorded with inputs of a different structure")
         for path, value in taken.items():
@@ -148,8 +148,8 @@ def given_inputs(tape: Tape, of: Tape, how: ReplayOptions) -> dict[int, torch.Te
                 _check_equal(f"/{member}", path, value, source)
                 continue
             _check_same_kind(f"/{member}", path, tape, value.id, of, source.id)
-            given[value.id] = made[source.id]
-    return given
+            inputs[value.id] = made[source.id]
+    return inputs
 
 
 def makes_its_inputs(tape: Tape) -> bool:
@@ -178,10 +178,10 @@ def _check_equal(where: str, path: str, taken: object, source: object) -> None:
 
 
 def _check_same_kind(where: str, path: str, tape: Tape, id_: int, of: Tape, source: int) -> None:
-    taken, given = tape.tensors[id_], of.tensors[source]
-    if (taken.dtype, taken.shape) != (given.dtype, given.shape):
-        what = f"it was recorded with {taken.dtype} {list(taken.shape)}, not {given.dtype}"
-        raise InvalidTape(f"{where}/{path}", f"{what} {list(given.shape)}")
+    taken, source_meta = tape.tensors[id_], of.tensors[source]
+    if (taken.dtype, taken.shape) != (source_meta.dtype, source_meta.shape):
+        what = f"it was recorded with {taken.dtype} {list(taken.shape)}, not {source_meta.dtype}"
+        raise InvalidTape(f"{where}/{path}", f"{what} {list(source_meta.shape)}")
 
 
 def derive(tape: Tape, needed: Lifetimes) -> None:
@@ -240,12 +240,12 @@ class _Derivation:
         if len(results) != len(op.outputs):
             what = f"{op.op} returns {len(results)} values, the tape has {len(op.outputs)}"
             raise InvalidTape(f"/ops/{index}/o", what)
-        for id_, found in zip(op.outputs, results, strict=True):
+        for id_, result in zip(op.outputs, results, strict=True):
             if id_ is None:
                 continue
-            if found is None:
+            if result is None:
                 raise InvalidTape(f"/ops/{index}/o", f"{op.op} returns no tensor there")
-            self.tensors.bind(id_, found, may_copy=op.op == LIFTED, may_round=op.op in STATISTICS)
+            self.tensors.bind(id_, result, may_copy=op.op == LIFTED, may_round=op.op in STATISTICS)
         if key is not None and len(_known) < _MAX_KNOWN:
             _known.add(key)
 
@@ -306,9 +306,9 @@ def _recurrent(op: AtenOp, tensors: LiveTensors) -> list[torch.Tensor]:
     ids = [*tensors_of(data), *tensors_of(states)]
     if len(ids) != 1 + _RECURRENT[op.op] or len(op.args) <= _BIDIRECTIONAL:
         raise InvalidTape("/ops", f"{op.op} is given {len(ids)} tensors and states")
-    given, first, *others = [tensors.get(id_) for id_ in ids]
-    if given.ndim < 2 or not first.ndim:
-        raise InvalidTape("/ops", f"{op.op} is given a tensor of {given.ndim} dimensions")
+    sequence, first, *others = [tensors.get(id_) for id_ in ids]
+    if sequence.ndim < 2 or not first.ndim:
+        raise InvalidTape("/ops", f"{op.op} is given a tensor of {sequence.ndim} dimensions")
     width = first.shape[-1] * (2 if op.args[_BIDIRECTIONAL] else 1)
-    made = given.new_empty((*given.shape[:-1], width))
+    made = sequence.new_empty((*sequence.shape[:-1], width))
     return [made, *(state.new_empty(state.shape) for state in (first, *others))]

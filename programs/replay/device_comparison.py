@@ -34,7 +34,7 @@ class DeviceUnwritten:
 
     def of(self, part: slice) -> DeviceUnwritten:
         """Return the flags of a part of the elements."""
-        sides = (None if one is None else one[part] for one in (self.actual, self.expected))
+        sides = (None if flags is None else flags[part] for flags in (self.actual, self.expected))
         return DeviceUnwritten(*sides)
 
 
@@ -60,7 +60,7 @@ def compare_on_device(
     Both sides have the same shape and the Triton type `dtype`; a complex number is two parts.
     """
     if actual.is_complex():
-        actual, expected = (torch.view_as_real(one.resolve_conj()) for one in (actual, expected))
+        actual, expected = (torch.view_as_real(side.resolve_conj()) for side in (actual, expected))
         dtype, missing = f"fp{actual.itemsize * 8}", None
     missing = missing or DeviceUnwritten()
     tolerance = _scaled(tolerance, expected)
@@ -68,7 +68,7 @@ def compare_on_device(
     floats = actual.dtype.is_floating_point
     comparer = _Floats(shape, tolerance) if floats else _Integers(shape, tolerance, dtype)
     summed = _Summary()
-    ours, theirs = (in_order(one) for one in (actual, expected))
+    ours, theirs = (in_order(side) for side in (actual, expected))
     for start in range(0, ours.numel(), STRETCH):
         part = slice(start, start + STRETCH)
         comparer.add(_Piece(start, ours[part], theirs[part], missing.of(part)))
@@ -97,12 +97,12 @@ class _Floats:
         absolute = torch.where(finite, (ours - theirs).abs(), 0.0)
         close = absolute <= (size * self._tolerance.rtol) + self._tolerance.atol
         wrong = torch.where(finite, ~close, ~same)
-        one, known = _written_once(piece)
-        wrong = (wrong | one) & known
+        one_sided, known = _written_once(piece)
+        wrong = (wrong | one_sided) & known
         relative = torch.where(finite & (size != 0), absolute / size, 0.0)
         self._found.note_errors(_largest(absolute, known), _largest(relative, known))
         self._found.compared += int(known.sum())
-        self._found.unwritten += int(one.sum())
+        self._found.unwritten += int(one_sided.sum())
         self._found.nonfinite += int((wrong & ~finite).sum())
         self._note(piece, wrong)
 
@@ -134,9 +134,9 @@ class _Integers:
 
     def add(self, piece: _Piece) -> None:
         """Take the next elements."""
-        one, known = _written_once(piece)
+        one_sided, known = _written_once(piece)
         same = torch.equal(_octets(piece.actual), _octets(piece.expected))
-        if self._is_exact and same and bool(known.all()) and not bool(one.any()):
+        if self._is_exact and same and bool(known.all()) and not bool(one_sided.any()):
             zeros = not bool(_octets(piece.expected).any())
             self._comparer.add_equal(piece.actual.numel(), zeros=zeros)
             return
@@ -177,7 +177,7 @@ class _Summary:
             self._extremes += [numbers_of.min().item(), numbers_of.max().item()]
         else:
             self._total += float(elements.sum(dtype=torch.float64))
-            self._extremes += [one.item() for one in torch.aminmax(elements)]
+            self._extremes += [extreme.item() for extreme in torch.aminmax(elements)]
 
     def result(self, shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
         """Return the summary with shape and dtype."""
@@ -228,5 +228,5 @@ def _on_host(elements: torch.Tensor) -> Array:
     """Return integers as NumPy stores them, and booleans as bytes."""
     octets = _octets(elements).cpu().numpy()
     kind: Any = _NUMPYS.get(elements.dtype) or str(elements.dtype).removeprefix("torch.")
-    found: Array = octets if elements.dtype is torch.bool else octets.view(kind)
-    return found
+    array: Array = octets if elements.dtype is torch.bool else octets.view(kind)
+    return array

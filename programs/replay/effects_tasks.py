@@ -30,14 +30,16 @@ _KERNEL = """module {
 
 def read_effects(order: EffectsOrder, body: bytes, _: Send) -> EffectsReport:
     """Return the effects of the kernels in `body`, in order."""
-    found: list[list[list[str]] | None] = []
+    by_kernel: list[list[list[str]] | None] = []
     at = 0
     for size_bytes in order.sizes_bytes:
         text = bytes(body[at : at + size_bytes]).decode(errors="replace")
         at += size_bytes
         effects = _effects_of(text, order)
-        found.append(None if effects is None else [sorted(effects.reads), sorted(effects.writes)])
-    return EffectsReport(effects=found)
+        by_kernel.append(
+            None if effects is None else [sorted(effects.reads), sorted(effects.writes)]
+        )
+    return EffectsReport(effects=by_kernel)
 
 
 def _effects_of(text: str, order: EffectsOrder) -> KernelEffects | None:

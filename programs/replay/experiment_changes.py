@@ -89,8 +89,8 @@ class _Copies:
     ) -> LaunchReport:
         """Replace the launch at op `index`."""
         for target, source in self._copies.get(index, ()):
-            found = tensors.get(target)
-            found.copy_(tensors.get(source).clone().reshape(found.shape))
+            tensor = tensors.get(target)
+            tensor.copy_(tensors.get(source).clone().reshape(tensor.shape))
             written.write(target)
         return LaunchReport()
 
@@ -111,17 +111,17 @@ class Noise:
 
     def _replace(self, id_: int) -> None:
         meta = self._tape.tensors[id_]
-        found = self._tensors.get(id_)
-        if not found.numel():
+        tensor = self._tensors.get(id_)
+        if not tensor.numel():
             return
         if covers_storage(meta, self._tape.storages[meta.storage]):
-            self._fill(_typed(self._tensors.octets(meta.storage), found.dtype))
+            self._fill(_typed(self._tensors.octets(meta.storage), tensor.dtype))
         elif may_overlap(meta.shape, meta.strides):
-            self._fill_overlapping(meta, found.dtype)
+            self._fill_overlapping(meta, tensor.dtype)
         else:
-            elements = found.reshape(-1).clone()
+            elements = tensor.reshape(-1).clone()
             self._fill(_as_real(elements))
-            found.copy_(elements.reshape(found.shape))
+            tensor.copy_(elements.reshape(tensor.shape))
 
     def _fill_overlapping(self, meta: TensorMeta, kind: torch.dtype) -> None:
         """Replace each element of a tensor that has several names for one place."""
@@ -222,18 +222,18 @@ class OpTimes:
         What draws, changes a shape, or writes one place several times, is called once.
         """
         changed = [tensor(id_) for id_ in written_tensors(op)]
-        overlaps = any(may_overlap(one.shape, one.stride()) for one in changed)
+        overlaps = any(may_overlap(target.shape, target.stride()) for target in changed)
         is_single = changes_geometry(op.op) or draws(op) or overlaps
         least = 1 if is_single else self._repeats
         is_repeated = self._is_short and least > 1
         call = prepared(op, tensor, device, generator)
-        before = [one.clone() for one in changed] if least > 1 else []
+        before = [target.clone() for target in changed] if least > 1 else []
         times: list[float] = []
         while len(times) < least or (
             is_repeated and len(times) < least * _MORE_OF_SHORT and min(times) < _SHORT_S
         ):
-            for one, content in zip(changed if times else (), before, strict=False):
-                one.copy_(content)
+            for target, content in zip(changed if times else (), before, strict=False):
+                target.copy_(content)
             began = time.thread_time()
             results = call()
             times.append(time.thread_time() - began)
@@ -257,17 +257,17 @@ class OpTimes:
 
 def _single(tensor: torch.Tensor) -> torch.Tensor:
     """Return a copy of the first element, in as many axes. It is 0 if it may be an index."""
-    one = tensor[(slice(0, 1),) * tensor.dim()]
-    is_number = one.is_floating_point() or one.is_complex()
-    return one.clone() if is_number else torch.zeros_like(one)
+    element = tensor[(slice(0, 1),) * tensor.dim()]
+    is_number = element.is_floating_point() or element.is_complex()
+    return element.clone() if is_number else torch.zeros_like(element)
 
 
 def _cost_of_addition_s() -> float:
     """Return the CPU time of a call that computes next to nothing."""
-    one = torch.ones(1)
+    ones = torch.ones(1)
     args = (TensorRef(0), TensorRef(0))
     add = AtenOp("aten.add.Tensor", args, {}, (1,), "run", None)
-    return _least_s(prepared(add, lambda _: one, one.device), _MORE_OF_SHORT * _SMALL_CALLS)
+    return _least_s(prepared(add, lambda _: ones, ones.device), _MORE_OF_SHORT * _SMALL_CALLS)
 
 
 def _least_s(call: Callable[[], Any], calls: int) -> float:

@@ -80,21 +80,21 @@ class TunedLaunch:
     def unused(self) -> frozenset[int]:
         """Return the storages whose contents nothing uses after it."""
         tape, phase = self.tape, self.launch.phase
-        given = (*tape.inputs, *tape.inputs2, tape.outputs, tape.outputs2)
-        compared = {tape.tensors[id_].storage for one in given for id_ in tensors_of(one)}
-        found = _storages(self, None)
+        values = (*tape.inputs, *tape.inputs2, tape.outputs, tape.outputs2)
+        compared = {tape.tensors[id_].storage for value in values for id_ in tensors_of(value)}
+        storages = _storages(self, None)
         alive: set[int] = set()
         overwritten: set[int] = set()
         for op in islice(tape.ops, self.index + 1, None):
             if op.phase != phase:
                 phase = op.phase
                 alive |= compared - overwritten  # when the call returns
-            used = {tape.tensors[id_].storage for id_ in tensors_at(op)} & found
+            used = {tape.tensors[id_].storage for id_ in tensors_at(op)} & storages
             if used and not (isinstance(op, AtenOp) and makes_views(op)):
                 overwritten |= _overwritten(tape, op) - alive
                 alive |= used - overwritten
         alive |= compared - overwritten
-        return found - alive
+        return storages - alive
 
     def prepare(self, contents: dict[int, Array], before: Mapping[int, Array]) -> None:
         """Put back what each run finds as it was."""
@@ -233,8 +233,8 @@ class KernelLaunches:
         def run_again() -> Finding | None:
             return run_grid(form, order, memory, RunOptions(max_accesses=most)).stopped
 
-        found = tuning_side_effect(tuned, memory, run_again)
-        return [] if found is None else [found]
+        finding = tuning_side_effect(tuned, memory, run_again)
+        return [] if finding is None else [finding]
 
     def _ran(
         self, index: int, form: RunForm, order: RunOrder, memory: StorageMemory, how: RunOptions
@@ -405,15 +405,15 @@ class _Described:
 
 def _grids(order: ReplayOrder, tape: Tape, ops: Sequence[int]) -> dict[int, Sequence[int]]:
     """Return the grids of launches that do not run their first variant, by op."""
-    found: dict[int, Sequence[int]] = {}
+    grids: dict[int, Sequence[int]] = {}
     for index, number in zip(ops, order.variants, strict=bool(order.variants)):
         launch = tape.ops[index]
         assert isinstance(launch, TapeLaunch)
         if number >= max(1, len(launch.variants)):
             raise InvalidTape(f"/ops/{index}", f"it has no variant {number}")
         if number:
-            found[index] = launch.variants[number].grid
-    return found
+            grids[index] = launch.variants[number].grid
+    return grids
 
 
 def _written(kernel: KernelText, effects: KernelEffects | None) -> frozenset[str]:
@@ -424,7 +424,7 @@ def _written(kernel: KernelText, effects: KernelEffects | None) -> frozenset[str
 
 def _allocations(paths: frozenset[str], arguments: Mapping[str, dict[str, Any]]) -> frozenset[int]:
     """Return the allocations of these arguments."""
-    bases = [(found := _at(path, arguments)).get("base", found) for path in paths]
+    bases = [(argument := _at(path, arguments)).get("base", argument) for path in paths]
     return frozenset(base["allocation"] for base in bases if "allocation" in base)
 
 

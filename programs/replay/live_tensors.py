@@ -40,9 +40,9 @@ class LiveTensors:
 
     def get(self, id_: int) -> torch.Tensor:
         """Return a tensor. Raises `InvalidTape` if it does not exist, or no longer does."""
-        found = self._tensors.get(id_)
-        if found is not None:
-            return found
+        tensor = self._tensors.get(id_)
+        if tensor is not None:
+            return tensor
         if self._tape.tensors[id_].storage not in self._octets:
             raise InvalidTape(f"/tensors/{id_}", "it is used before it is made")
         return self._keep(id_, self._view(id_))
@@ -76,7 +76,7 @@ class LiveTensors:
         self._add(storage, octets)
 
     def bind(
-        self, id_: int, found: torch.Tensor, *, may_copy: bool, may_round: bool = False
+        self, id_: int, result: torch.Tensor, *, may_copy: bool, may_round: bool = False
     ) -> None:
         """Make a result the tensor `id_`. Raises `InvalidTape` if they do not agree.
 
@@ -84,25 +84,25 @@ class LiveTensors:
         its floating-point dtype may differ.
         """
         meta = self._tape.tensors[id_]
-        if may_round and found.is_floating_point() and DTYPES[meta.dtype].is_floating_point:
-            found = found.to(DTYPES[meta.dtype])
-        if found.dtype is not DTYPES[meta.dtype] or tuple(found.shape) != meta.shape:
-            said = f"{meta.dtype} of shape {list(meta.shape)}"
-            raise _unlike(id_, said, f"{found.dtype} of shape {list(found.shape)}")
-        known = self._numbers.get(found.untyped_storage()._cdata)
+        if may_round and result.is_floating_point() and DTYPES[meta.dtype].is_floating_point:
+            result = result.to(DTYPES[meta.dtype])
+        if result.dtype is not DTYPES[meta.dtype] or tuple(result.shape) != meta.shape:
+            recorded = f"{meta.dtype} of shape {list(meta.shape)}"
+            raise _unlike(id_, recorded, f"{result.dtype} of shape {list(result.shape)}")
+        known = self._numbers.get(result.untyped_storage()._cdata)
         if meta.storage in self._octets:
-            self._bind_view(id_, found, known)
+            self._bind_view(id_, result, known)
         elif known is not None:
             if not may_copy:
                 raise _unlike(id_, "new memory", "a view")
-            self._copy(id_, found)
-        elif self._lies_as_recorded(found, meta) and not self._must_move(meta):
-            self._add(meta.storage, _octets_of(found))
-            self._keep(id_, found)
+            self._copy(id_, result)
+        elif self._lies_as_recorded(result, meta) and not self._must_move(meta):
+            self._add(meta.storage, _octets_of(result))
+            self._keep(id_, result)
         elif not covers_storage(meta, self._tape.storages[meta.storage]):
-            raise _unlike(id_, f"strides {list(meta.strides)}", f"{list(found.stride())}")
+            raise _unlike(id_, f"strides {list(meta.strides)}", f"{list(result.stride())}")
         else:
-            self._copy(id_, found)
+            self._copy(id_, result)
 
     def free(self, storage: int) -> None:
         """Free a storage and all tensors in it."""
@@ -112,30 +112,30 @@ class LiveTensors:
         for id_ in self._ids.pop(storage, ()):
             self._tensors.pop(id_, None)
 
-    def _bind_view(self, id_: int, found: torch.Tensor, known: int | None) -> None:
+    def _bind_view(self, id_: int, result: torch.Tensor, known: int | None) -> None:
         meta = self._tape.tensors[id_]
         if known != meta.storage:
             raise _unlike(
                 id_, "a view", "new memory" if known is None else "a view of another tensor"
             )
-        if not _same_place(found, meta):
+        if not _same_place(result, meta):
             place = f"offset {meta.offset}, strides {list(meta.strides)}"
-            raise _unlike(id_, place, f"{found.storage_offset()}, {list(found.stride())}")
-        self._keep(id_, found)
+            raise _unlike(id_, place, f"{result.storage_offset()}, {list(result.stride())}")
+        self._keep(id_, result)
 
-    def _copy(self, id_: int, found: torch.Tensor) -> None:
+    def _copy(self, id_: int, result: torch.Tensor) -> None:
         made = self.make(id_)
         if self.device.type != "meta":
-            made.copy_(found)
+            made.copy_(result)
 
     def _must_move(self, meta: TensorMeta) -> bool:
         """Return True for a result that is to lie in other memory, if all of it can be copied."""
         is_wanted = self._memory is not None and self._memory.wants(meta.storage)
         return is_wanted and covers_storage(meta, self._tape.storages[meta.storage])
 
-    def _lies_as_recorded(self, found: torch.Tensor, meta: TensorMeta) -> bool:
-        count = found.untyped_storage().nbytes()
-        return count == self._tape.storages[meta.storage] and _same_place(found, meta)
+    def _lies_as_recorded(self, tensor: torch.Tensor, meta: TensorMeta) -> bool:
+        count = tensor.untyped_storage().nbytes()
+        return count == self._tape.storages[meta.storage] and _same_place(tensor, meta)
 
     def _add(self, storage: int, octets: torch.Tensor) -> None:
         self._octets[storage] = octets
@@ -171,21 +171,21 @@ def in_order(tensor: torch.Tensor) -> torch.Tensor:
     return plain.as_strided((plain.numel(),), (1,))
 
 
-def _same_place(found: torch.Tensor, meta: TensorMeta) -> bool:
-    if not found.numel():
+def _same_place(tensor: torch.Tensor, meta: TensorMeta) -> bool:
+    if not tensor.numel():
         return True
-    steps = zip(found.stride(), meta.strides, meta.shape, strict=True)
-    return found.storage_offset() == meta.offset and all(
+    steps = zip(tensor.stride(), meta.strides, meta.shape, strict=True)
+    return tensor.storage_offset() == meta.offset and all(
         stride == recorded for stride, recorded, extent in steps if extent > 1
     )
 
 
-def _octets_of(found: torch.Tensor) -> torch.Tensor:
+def _octets_of(tensor: torch.Tensor) -> torch.Tensor:
     """Return all bytes of a tensor's storage, in memory order."""
-    storage = found.untyped_storage()
-    octets = torch.empty(0, dtype=torch.uint8, device=found.device)
+    storage = tensor.untyped_storage()
+    octets = torch.empty(0, dtype=torch.uint8, device=tensor.device)
     return octets.set_(storage, 0, (storage.nbytes(),), (1,))
 
 
-def _unlike(id_: int, said: str, found: str) -> InvalidTape:
-    return InvalidTape(f"/tensors/{id_}", f"the tape has {said}, but it is {found}")
+def _unlike(id_: int, recorded: str, actual: str) -> InvalidTape:
+    return InvalidTape(f"/tensors/{id_}", f"the tape has {recorded}, but it is {actual}")

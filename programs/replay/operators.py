@@ -85,7 +85,7 @@ def lstm_cell(
     state = forget * _wide(cell) + enter * new
     workspace = torch.cat([enter, forget, new, out], 1)
     made = out * torch.tanh(state), state, workspace
-    return tuple(one.to(cell.dtype).contiguous() for one in made)
+    return tuple(result.to(cell.dtype).contiguous() for result in made)
 
 
 def lstm_cell_backward(
@@ -115,14 +115,14 @@ def gru_cell(
     input_bias: Given = None, hidden_bias: Given = None,
 ) -> tuple[torch.Tensor, ...]:  # fmt: skip
     """Return hidden state and workspace, as `_thnn_fused_gru_cell` does."""
-    given = _summed(input_gates, input_bias).chunk(3, 1)
+    from_input = _summed(input_gates, input_bias).chunk(3, 1)
     kept = _summed(hidden_gates, hidden_bias).chunk(3, 1)
-    reset, update = (torch.sigmoid(given[at] + kept[at]) for at in (0, 1))
-    new = torch.tanh(given[2] + reset * kept[2])
+    reset, update = (torch.sigmoid(from_input[at] + kept[at]) for at in (0, 1))
+    new = torch.tanh(from_input[2] + reset * kept[2])
     last = _wide(hidden)
     workspace = torch.cat([reset, update, new, last, kept[2]], 1)
     made = new + update * (last - new), workspace
-    return tuple(one.to(hidden.dtype).contiguous() for one in made)
+    return tuple(result.to(hidden.dtype).contiguous() for result in made)
 
 
 def gru_cell_backward(
@@ -135,10 +135,10 @@ def gru_cell_backward(
     by_new = by_hidden * (1 - update) * (1 - new * new)
     by_reset = by_new * kept * (1 - reset) * reset
     kind = workspace.dtype
-    given = torch.cat([by_reset, by_update, by_new], 1).to(kind)
+    input_grad = torch.cat([by_reset, by_update, by_new], 1).to(kind)
     keeping = torch.cat([by_reset, by_update, by_new * reset], 1).to(kind)
-    biases = (given.sum(0), keeping.sum(0)) if has_bias else (None, None)
-    return given, keeping, (by_hidden * update).to(kind).contiguous(), *biases
+    biases = (input_grad.sum(0), keeping.sum(0)) if has_bias else (None, None)
+    return input_grad, keeping, (by_hidden * update).to(kind).contiguous(), *biases
 
 
 FUSED_CELLS: dict[Any, Any] = {
@@ -189,13 +189,13 @@ _INDEX_ARGUMENTS: Mapping[str, _IndexArgument] = {
 }
 
 
-def check_indices(name: str, schema: Any, arguments: list[Any], given: Named) -> None:
+def check_indices(name: str, schema: Any, arguments: list[Any], keywords: Named) -> None:
     """Raise `IndexError` if an overload would use a value that is out of range."""
     index = _INDEX_ARGUMENTS.get(name)
     if index is None:
         return
     names = [argument.name for argument in schema.arguments]
-    named = dict(zip(names, arguments, strict=False)) | dict(given)
+    named = dict(zip(names, arguments, strict=False)) | dict(keywords)
     values = named[index.name]
     if not isinstance(values, torch.Tensor) or values.device.type != "cpu":
         return
@@ -228,7 +228,11 @@ def overload(name: str) -> Any:
 def aliased_arguments(name: str) -> tuple[frozenset[int], frozenset[str]]:
     """Return the arguments, by position and by name, that an overload changes or aliases."""
     arguments = overload(name)._schema.arguments
-    aliased = [(n, one.name) for n, one in enumerate(arguments) if one.alias_info is not None]
+    aliased = [
+        (n, argument.name)
+        for n, argument in enumerate(arguments)
+        if argument.alias_info is not None
+    ]
     return frozenset(number for number, _ in aliased), frozenset(name for _, name in aliased)
 
 
@@ -248,17 +252,17 @@ def changes_geometry(name: str) -> bool:
 @cache
 def _callable(name: str, device: torch.device) -> Any:
     """Return a function that calls an overload on a device, composed of other ops if needed."""
-    found = overload(name)
+    function = overload(name)
     if device.type not in ("cpu", "meta"):
-        return _ON_GPUS.get(found, found)
-    if device.type == "cpu" and found in _ONLY_ON_GPUS:
-        return decomposition_table[found]
-    return _ON_CPUS.get(found, found)
+        return _ON_GPUS.get(function, function)
+    if device.type == "cpu" and function in _ONLY_ON_GPUS:
+        return decomposition_table[function]
+    return _ON_CPUS.get(function, function)
 
 
 def _layer_norm_backward(
     grad: torch.Tensor,
-    given: torch.Tensor,
+    data: torch.Tensor,
     shape: list[int],
     mean: torch.Tensor,
     rstd: torch.Tensor,
@@ -266,25 +270,25 @@ def _layer_norm_backward(
     *more: Any,
 ) -> Any:
     """Cast the statistics to the dtype that the CPU's kernel requires."""
-    kind = given.dtype if weight is None else weight.dtype
-    return _LAYER_NORM_BACKWARD(grad, given, shape, mean.to(kind), rstd.to(kind), weight, *more)
+    kind = data.dtype if weight is None else weight.dtype
+    return _LAYER_NORM_BACKWARD(grad, data, shape, mean.to(kind), rstd.to(kind), weight, *more)
 
 
 def _group_norm_backward(
     grad: torch.Tensor,
-    given: torch.Tensor,
+    data: torch.Tensor,
     mean: torch.Tensor,
     rstd: torch.Tensor,
     weight: torch.Tensor | None,
     *more: Any,
 ) -> Any:
     """Cast the statistics to the dtype that the CPU's kernel requires."""
-    kind = given.dtype if weight is None else weight.dtype
-    return _GROUP_NORM_BACKWARD(grad, given, mean.to(kind), rstd.to(kind), weight, *more)
+    kind = data.dtype if weight is None else weight.dtype
+    return _GROUP_NORM_BACKWARD(grad, data, mean.to(kind), rstd.to(kind), weight, *more)
 
 
 def _batch_norm(
-    given: torch.Tensor,
+    data: torch.Tensor,
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
     mean: torch.Tensor | None,
@@ -294,16 +298,16 @@ def _batch_norm(
     eps: float,
 ) -> Any:
     """Return statistics in evaluation, too, as a GPU does; the CPU returns empty ones."""
-    found = _BATCH_NORM(given, weight, bias, mean, variance, training, momentum, eps)
+    results = _BATCH_NORM(data, weight, bias, mean, variance, training, momentum, eps)
     if training or mean is None or variance is None:
-        return found
-    kind = torch.promote_types(given.dtype, torch.float32)
-    return found[0], mean.to(kind, copy=True), torch.rsqrt(variance.to(kind) + eps)
+        return results
+    kind = torch.promote_types(data.dtype, torch.float32)
+    return results[0], mean.to(kind, copy=True), torch.rsqrt(variance.to(kind) + eps)
 
 
 def _batch_norm_backward(
     grad: torch.Tensor,
-    given: torch.Tensor,
+    data: torch.Tensor,
     weight: torch.Tensor | None,
     mean: torch.Tensor | None,
     variance: torch.Tensor | None,
@@ -314,18 +318,18 @@ def _batch_norm_backward(
 ) -> Any:
     """Remove the statistics that `_batch_norm` adds in evaluation."""
     if not training:
-        saved_mean = saved_rstd = (given if weight is None else weight).new_empty(0)
+        saved_mean = saved_rstd = (data if weight is None else weight).new_empty(0)
     saved = saved_mean, saved_rstd
-    return _BATCH_NORM_BACKWARD(grad, given, weight, mean, variance, *saved, training, *more)
+    return _BATCH_NORM_BACKWARD(grad, data, weight, mean, variance, *saved, training, *more)
 
 
-def _log_sigmoid(given: torch.Tensor) -> Any:
+def _log_sigmoid(data: torch.Tensor) -> Any:
     """Return the result and an empty buffer, as GPUs keep nothing for the backward."""
-    return _LOG_SIGMOID(given)[0], given.new_empty(0)
+    return _LOG_SIGMOID(data)[0], data.new_empty(0)
 
 
-def _log_sigmoid_backward(grad: torch.Tensor, given: torch.Tensor, _: torch.Tensor) -> Any:
-    return _LOG_SIGMOID_BACKWARD(grad, given, torch.exp(-given.abs()))
+def _log_sigmoid_backward(grad: torch.Tensor, data: torch.Tensor, _: torch.Tensor) -> Any:
+    return _LOG_SIGMOID_BACKWARD(grad, data, torch.exp(-data.abs()))
 
 
 def _assert_on_host(value: torch.Tensor, message: str = "the tensor has a zero") -> None:

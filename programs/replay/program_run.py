@@ -94,11 +94,11 @@ class ChangedInputs:
 
     def leave(self, storages: Iterable[int], phase: Phase) -> None:
         """Check storages after their last use, before they are freed."""
-        gone = [one for one in storages if one in self._before]
+        gone = [storage for storage in storages if storage in self._before]
         if not gone:
             return
         pairs = zip(gone, self._digests(gone), strict=True)
-        changed = {one for one, digest in pairs if digest != self._before.pop(one)}
+        changed = {storage for storage, digest in pairs if digest != self._before.pop(storage)}
         self.unexplained |= changed - self._written
         changed &= self._written
         if not changed:
@@ -126,12 +126,12 @@ class ChangedInputs:
         return self._tape.tensors[id_].storage
 
     def _digests(self, storages: Sequence[int]) -> Sequence[object]:
-        return self._digests_of([self._tensors.octets(one) for one in storages])
+        return self._digests_of([self._tensors.octets(storage) for storage in storages])
 
 
 def digests_on_host(octets: Sequence[torch.Tensor]) -> list[bytes]:
     """Return the digests of bytes on the CPU."""
-    return [hashlib.blake2b(one.numpy()).digest() for one in octets]
+    return [hashlib.blake2b(content.numpy()).digest() for content in octets]
 
 
 def _watched(tape: Tape, phase: Phase) -> list[int]:
@@ -267,9 +267,9 @@ class ProgramRun:
         needed: Lifetimes,
         launches: ReplayedLaunches,
         how: ReplayOptions,
-        given: Mapping[int, torch.Tensor],
+        inputs: Mapping[int, torch.Tensor],
     ) -> None:
-        """`given` are the input tensors, made by another tape."""
+        """Start with input tensors that another tape made, by their index in `tape`."""
         self._tape, self._needed, self._launches, self._how = tape, needed, launches, how
         self.tensors = LiveTensors(tape, how.device, how.memory)
         self.generators = RandomGenerators(tape, how.device)
@@ -282,7 +282,7 @@ class ProgramRun:
         self.findings: list[Finding] = []
         self._found_at: set[tuple[str, str | None, str | None, int | None]] = set()
         self._next = 0
-        self._take(given)
+        self._take(inputs)
 
     def run(self, phase: Phase) -> None:
         """Run the ops of a phase, if those before it ran. Raises `ReplayStopped`, `Failure`."""
@@ -316,7 +316,7 @@ class ProgramRun:
             return WrittenStorages(self._tape, self.tensors)
         return PoisonedStorages(self._tape, self.tensors, other=self._how.other_poison)
 
-    def _take(self, given: Mapping[int, torch.Tensor]) -> None:
+    def _take(self, inputs: Mapping[int, torch.Tensor]) -> None:
         for id_, content in self._tape.constants.items():
             meta = self._tape.tensors[id_]
             kind = DTYPES[meta.dtype]
@@ -327,7 +327,7 @@ class ProgramRun:
             if content:
                 elements = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(kind)
                 made.copy_(elements.reshape(meta.shape))
-        for id_, tensor in given.items():
+        for id_, tensor in inputs.items():
             self.tensors.bind(id_, tensor, may_copy=True)
         self._free(START)
 
@@ -362,9 +362,9 @@ class ProgramRun:
         except Exception as error:
             raise _stopped_by(op, error, self._how.device) from error
         may_round = self._how.may_round or op.op in STATISTICS
-        for id_, found in zip(op.outputs, results, strict=True):
-            if id_ is not None and found is not None:
-                self.tensors.bind(id_, found, may_copy=True, may_round=may_round)
+        for id_, result in zip(op.outputs, results, strict=True):
+            if id_ is not None and result is not None:
+                self.tensors.bind(id_, result, may_copy=True, may_round=may_round)
         if op.op in EMPTIES:
             for id_ in op.outputs:
                 self.written.poison(_present(id_), with_numbers=op.phase == "run2")
@@ -386,8 +386,8 @@ class ProgramRun:
         self._zero(op)
         how = RunOptions(self._how.checks, backwards=self._how.backwards, until=self._how.until)
         ran = self._launches.run(index, self.tensors, self.written, how)
-        for found in ran.findings:
-            self._add(found)
+        for finding in ran.findings:
+            self._add(finding)
         if ran.stopped is not None:
             raise ReplayStopped(ran.stopped, further=ran.further)
 
@@ -399,13 +399,13 @@ class ProgramRun:
                 self.tensors.get(value.id).zero_()
                 self.written.write(value.id)
 
-    def _add(self, found: Finding | None) -> None:
-        if found is None:
+    def _add(self, finding: Finding | None) -> None:
+        if finding is None:
             return
-        where = (found.kind, found.argument, found.file, found.line)
+        where = (finding.kind, finding.argument, finding.file, finding.line)
         if where not in self._found_at and len(self.findings) < _MAX_FINDINGS:
             self._found_at.add(where)
-            self.findings.append(found)
+            self.findings.append(finding)
 
 
 def tensors_in(structure: Structure) -> Iterator[tuple[str, int]]:
@@ -431,12 +431,12 @@ def _present(id_: int | None) -> int:
 
 
 def _stopped_by(op: AtenOp, error: Exception, device: torch.device) -> ReplayStopped:
-    said = str(error).split("\nException raised from")[0][:_MAX_ERROR_CHARS]
+    text = str(error).split("\nException raised from")[0][:_MAX_ERROR_CHARS]
     where = "the CPU device" if device.type == "cpu" else "the GPU"
-    message = f"{op.op} failed on {where}: {said or type(error).__name__}"
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(said):
+    message = f"{op.op} failed on {where}: {text or type(error).__name__}"
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or _OUT_OF_MEMORY.search(text):
         return ReplayStopped(_finding_at(op, "out_of_memory", message), ending="out_of_memory")
-    if isinstance(error, IndexError) or _OUT_OF_BOUNDS.search(said):
+    if isinstance(error, IndexError) or _OUT_OF_BOUNDS.search(text):
         return ReplayStopped(_finding_at(op, "out_of_bounds", message))
     return ReplayStopped(_finding_at(op, "crashed", message), ending="crashed")
 

@@ -152,37 +152,37 @@ class _Replay:
 
     def _run(self, launches: ReplayedLaunches, source: Tape | None, *, backwards: bool) -> Outputs:
         how = ReplayOptions(self._order.seed, self._order.checks, backwards, self._until)
-        given = {} if source is None else given_inputs(self._tape, source, how)
+        inputs = {} if source is None else given_inputs(self._tape, source, how)
         if self._order.announce:
             how = replace(how, before_op=self._announce)
         how = self._changes.options(how)
-        run = ProgramRun(self._tape, self._needed, launches, how, given)
+        run = ProgramRun(self._tape, self._needed, launches, how, inputs)
         self._changes.begin(run.tensors)
-        del given  # so that the run can free inputs after their last use
-        found: Outputs = {}
+        del inputs  # so that the run can free inputs after their last use
+        outputs: Outputs = {}
         try:
             run.run("init")
             self._parameters = parameter_digests(self._tape, run.tensors)
             run.run("inputs")
             for call, phase in enumerate(CALLS if self._order.experiment is None else CALLS[:1]):
                 run.run(phase)
-                found |= self._taken(run, call, is_sent=not backwards)
+                outputs |= self._taken(run, call, is_sent=not backwards)
                 if not backwards:
                     self._send_inputs(run, call)
         finally:
             if not backwards:
                 self._findings += run.findings
-        return found
+        return outputs
 
     def _announce(self, index: int) -> None:
         self._send({"kind": "stage", "stage": op_stage(index), "ms": 0.0}, b"")
 
     def _taken(self, run: ProgramRun, call: int, *, is_sent: bool) -> Outputs:
         """Return a call's outputs, and send them."""
-        found: Outputs = {}
+        outputs: Outputs = {}
         for position, (_, id_) in enumerate(tensors_in(outputs_of(self._tape, call))):
             data = bytes_of(run.tensors.get(id_))
-            found[call, position] = data
+            outputs[call, position] = data
             if not is_sent:
                 continue
             self._send({"kind": "stage", "stage": output_stage(call, position), "ms": 0.0}, data)
@@ -191,7 +191,7 @@ class _Replay:
                 bits = np.packbits(missing).tobytes()
                 header = {"kind": "stage", "stage": unwritten_stage(call, position), "ms": 0.0}
                 self._send(header, bits)
-        return found if "determinism" in self._order.checks else {}
+        return outputs if "determinism" in self._order.checks else {}
 
     def _send_inputs(self, run: ProgramRun, call: int) -> None:
         """Send the inputs that a call changed in place, as it leaves them."""

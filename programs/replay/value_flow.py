@@ -100,10 +100,10 @@ class _ValueFlow:
                     waiting.append(source)
         if not seen.isdisjoint(self._unknown):
             return None
-        found = [path for value, path in self._parameters.items() if value in seen]
-        if "" in found:
+        paths = [path for value, path in self._parameters.items() if value in seen]
+        if "" in paths:
             return None
-        return frozenset(path.partition(".")[0] for path in found)
+        return frozenset(path.partition(".")[0] for path in paths)
 
     def _read_region(self, region: Sequence[IrBlock]) -> None:
         by_label = {block.label: block for block in region}

@@ -109,8 +109,8 @@ def absolute(tolerance: Tolerance, expected: torch.Tensor) -> float:
 
 
 def _on_host(flags: torch.Tensor) -> Array:
-    found: Array = flags.numpy()
-    return found
+    array: Array = flags.numpy()
+    return array
 
 
 @contextmanager
@@ -125,18 +125,18 @@ def _as_stop() -> Iterator[None]:
 
 def _alive(tape: Tape, wide: Tape, tensors: LiveTensors) -> dict[int, torch.Tensor]:
     """Return the bytes, in the wide tape's dtypes, of each storage that is alive."""
-    found: dict[int, torch.Tensor] = {}
+    contents: dict[int, torch.Tensor] = {}
     for id_ in used_in_calls(tape):
         storage = tape.tensors[id_].storage
-        if storage in found or not tensors.has(storage):
+        if storage in contents or not tensors.has(storage):
             continue
         octets = tensors.octets(storage)
-        narrow, broad = (DTYPES[one.tensors[id_].dtype] for one in (tape, wide))
+        narrow, broad = (DTYPES[side.tensors[id_].dtype] for side in (tape, wide))
         if narrow is not broad:
             whole = octets[: octets.numel() // narrow.itemsize * narrow.itemsize]
             octets = whole.view(narrow).to(broad).view(torch.uint8)
-        found[storage] = octets if narrow is not broad else octets.clone()
-    return found
+        contents[storage] = octets if narrow is not broad else octets.clone()
+    return contents
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,10 @@ class VariedReplay:
             if precise is not None:
                 precise.run(phase)
             for position, id_ in self._outputs(call):
-                found, missing = run.tensors.get(id_), run.written.unwritten(id_)
-                self._send(output_stage(call, position), bytes_of(found))
+                output, missing = run.tensors.get(id_), run.written.unwritten(id_)
+                self._send(output_stage(call, position), bytes_of(output))
                 if precise is not None:
-                    moved = precise.differing(id_, found, experiment.tolerances[position])
+                    moved = precise.differing(id_, output, experiment.tolerances[position])
                     missing = moved if missing is None else missing | moved
                 if missing is not None:
                     self._send(unwritten_stage(call, position), np.packbits(missing).tobytes())
@@ -180,7 +180,7 @@ class VariedReplay:
         Sends the first call's outputs in fp64, if it can run so.
         """
         run = self._begun(_UNCHANGED)
-        given = dict(self._inputs(run))
+        inputs = dict(self._inputs(run))
         precise = self._precise_or_none(run)
         outputs = []
         for call, phase in enumerate(CALLS):
@@ -194,20 +194,20 @@ class VariedReplay:
         return [
             InsensitiveOutput(position, *told)
             for position, (first, second) in enumerate(pairs)
-            if (told := _told(first, second, given, experiment.tolerances[position])) is not None
+            if (told := _told(first, second, inputs, experiment.tolerances[position])) is not None
         ]
 
     def _begun(self, values: OtherValues) -> ProgramRun:
         """Return a run before its first call."""
-        given = {} if self.source is None else given_inputs(self.tape, self.source, self.how)
+        inputs = {} if self.source is None else given_inputs(self.tape, self.source, self.how)
         parameters = OtherParameters(self.tape, values)
         how = ReplayOptions(
             self.how.seed,
             until=self.how.until,
             after_op=lambda index: parameters.change(index, run.tensors),
         )
-        run = ProgramRun(self.tape, self.needed, self.launches, how, given)
-        del given  # so that the run can free inputs after their last use
+        run = ProgramRun(self.tape, self.needed, self.launches, how, inputs)
+        del inputs  # so that the run can free inputs after their last use
         parameters.change(START, run.tensors)
         run.run("init")
         run.run("inputs")
@@ -228,9 +228,9 @@ class VariedReplay:
 
     def _send_precise(self, precise: PreciseRun) -> None:
         for position, id_ in self._outputs(0):
-            found = precise.output(id_)
-            if found.dtype is torch.float64:
-                self._send(precise_stage(position), bytes_of(found))
+            output = precise.output(id_)
+            if output.dtype is torch.float64:
+                self._send(precise_stage(position), bytes_of(output))
 
     def _inputs(self, run: ProgramRun) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield copies of the first call's inputs that have as many elements as an output."""
@@ -252,7 +252,7 @@ class VariedReplay:
 def _told(
     first: torch.Tensor,
     second: torch.Tensor,
-    given: Mapping[str, torch.Tensor],
+    inputs: Mapping[str, torch.Tensor],
     tolerance: Tolerance,
 ) -> tuple[str, float] | None:
     """Return what matches an output without any work, and the largest difference."""
@@ -265,7 +265,7 @@ def _told(
     others = {"the other call's output": second}
     if first.is_floating_point() and first.numel() > 1:
         others["its own mean everywhere"] = first.double().mean().expand(first.shape)
-    others |= {path: one for path, one in given.items() if not one.is_complex()}
+    others |= {path: tensor for path, tensor in inputs.items() if not tensor.is_complex()}
     for name, other in others.items():
         if other.numel() == first.numel():
             difference = (first.double() - other.double()).abs()
@@ -289,27 +289,27 @@ class OtherParameters:
         for name, origin in self._by_op.get(index, ()):
             if not tensors.has(self._tape.tensors[origin.tensor].storage):
                 continue
-            found = tensors.get(origin.tensor)
-            first = float(found.reshape(-1)[0]) if found.numel() else 2.0
-            if first not in (0.0, 1.0) or not bool((found == first).all()):
+            parameter = tensors.get(origin.tensor)
+            first = float(parameter.reshape(-1)[0]) if parameter.numel() else 2.0
+            if first not in (0.0, 1.0) or not bool((parameter == first).all()):
                 continue
-            drawn = torch.rand(found.shape, generator=_generator(self._seed, name))
-            found.copy_(drawn + (0.5 if first else -0.5))
+            drawn = torch.rand(parameter.shape, generator=_generator(self._seed, name))
+            parameter.copy_(drawn + (0.5 if first else -0.5))
 
 
 def change_inputs(tape: Tape, tensors: LiveTensors, seed: int) -> None:
     """Change the inputs of both calls in place."""
-    for call, given in enumerate((tape.inputs, tape.inputs2)):
-        for path, value in by_path(TupleOf(given)).items():
+    for call, inputs in enumerate((tape.inputs, tape.inputs2)):
+        for path, value in by_path(TupleOf(inputs)).items():
             if not isinstance(value, TensorRef):
                 continue
             meta = tape.tensors[value.id]
             if not tensors.has(meta.storage) or 0 in meta.strides:
                 continue
-            found = tensors.get(value.id)
-            other = _other(found, call, _generator(seed, f"{call}/{path}"))
+            tensor = tensors.get(value.id)
+            other = _other(tensor, call, _generator(seed, f"{call}/{path}"))
             if other is not None:
-                found.copy_(other)
+                tensor.copy_(other)
 
 
 def _generator(seed: int, name: str) -> torch.Generator:
@@ -317,25 +317,25 @@ def _generator(seed: int, name: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little"))
 
 
-def _other(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tensor | None:
+def _other(tensor: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tensor | None:
     """Return other values for a tensor, None if it keeps its own."""
-    if not found.numel():
+    if not tensor.numel():
         return None
-    if found.dtype is torch.bool:
-        return torch.rand(found.shape, generator=drawn) < _TRUE_SHARE[call]
-    if found.dtype in _INTEGERS:
-        return _integers(found, drawn)
-    return _floats(found, call, drawn) if found.dtype in _FLOATS else None
+    if tensor.dtype is torch.bool:
+        return torch.rand(tensor.shape, generator=drawn) < _TRUE_SHARE[call]
+    if tensor.dtype in _INTEGERS:
+        return _integers(tensor, drawn)
+    return _floats(tensor, call, drawn) if tensor.dtype in _FLOATS else None
 
 
-def _integers(found: torch.Tensor, drawn: torch.Generator) -> torch.Tensor | None:
-    flat = found.reshape(-1)
+def _integers(tensor: torch.Tensor, drawn: torch.Generator) -> torch.Tensor | None:
+    flat = tensor.reshape(-1)
     low, high = int(flat.min()), int(flat.max())
-    if flat.numel() < 2 or (found.ndim == 1 and low < high and _are_offsets(flat)):
+    if flat.numel() < 2 or (tensor.ndim == 1 and low < high and _are_offsets(flat)):
         return None
     if low < high:
-        return flat[_order(flat.numel(), drawn)].reshape(found.shape)
-    return torch.randint(1, high + 1, found.shape, generator=drawn) if high > 0 else None
+        return flat[_order(flat.numel(), drawn)].reshape(tensor.shape)
+    return torch.randint(1, high + 1, tensor.shape, generator=drawn) if high > 0 else None
 
 
 def _are_offsets(flat: torch.Tensor) -> bool:
@@ -344,8 +344,8 @@ def _are_offsets(flat: torch.Tensor) -> bool:
     return bool((steps >= 0).all()) and not bool((steps == 1).all())
 
 
-def _floats(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tensor:
-    wide = found.to(torch.float64 if found.dtype is torch.float64 else torch.float32, copy=True)
+def _floats(tensor: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Tensor:
+    wide = tensor.to(torch.float64 if tensor.dtype is torch.float64 else torch.float32, copy=True)
     movable = wide.isfinite() & (wide != 0)
     values = wide[movable]
     if not values.numel():
@@ -354,9 +354,9 @@ def _floats(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Ten
         if values.numel() == wide.numel():  # else it may be a mask
             wide = _ones(wide, call, drawn)
         return wide
-    is_sorted = found.ndim == 1 and bool((wide.diff() >= 0).all())
+    is_sorted = tensor.ndim == 1 and bool((wide.diff() >= 0).all())
     is_symmetric = (
-        found.ndim > 1 and found.shape[-1] == found.shape[-2] and bool((wide == wide.mT).all())
+        tensor.ndim > 1 and tensor.shape[-1] == tensor.shape[-2] and bool((wide == wide.mT).all())
     )
     values = values[_order(values.numel(), drawn)]
     if not call or bool((values.min() < 0) & (values.max() > 0)):
@@ -367,7 +367,7 @@ def _floats(found: torch.Tensor, call: int, drawn: torch.Generator) -> torch.Ten
     if not call:  # by chance all of them may be negative, or none much above the usual elements
         ends = torch.tensor([peak, -peak][: len(large)], dtype=values.dtype)
         values[large[:2]] = ends * _LARGE[call]
-    limit = torch.finfo(found.dtype).max / 4
+    limit = torch.finfo(tensor.dtype).max / 4
     wide[movable] = values.clamp(-limit, limit)
     if is_sorted:
         wide = wide.sort().values

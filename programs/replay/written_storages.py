@@ -71,9 +71,9 @@ class WrittenStorages:
         if not self._flags or not reads_values(op.op):
             return None
         positions, names = aliased_arguments(op.op)
-        given = [value for n, value in enumerate(op.args) if n not in positions]
-        given += [value for name, value in op.kwargs.items() if name not in names]
-        for id_ in (id_ for value in given for id_ in tensors_of(value)):
+        values = [value for n, value in enumerate(op.args) if n not in positions]
+        values += [value for name, value in op.kwargs.items() if name not in names]
+        for id_ in (id_ for value in values for id_ in tensors_of(value)):
             if self._tape.tensors[id_].storage in self._flags and self.unwritten(id_) is not None:
                 return id_
         return None
@@ -103,10 +103,10 @@ class WrittenStorages:
         """Return flags of a storage's written elements, each of `itemsize` bytes."""
         count = self._tensors.octets(storage).numel() // itemsize
         flags = self._flags.get(storage)
-        found: Array = np.broadcast_to(np.ones(1, np.bool_), count)  # a view of one byte
+        written: Array = np.broadcast_to(np.ones(1, np.bool_), count)  # a view of one byte
         if flags is not None:
-            found = np.all(flags[: count * itemsize].reshape(count, itemsize), axis=1)
-        return found
+            written = np.all(flags[: count * itemsize].reshape(count, itemsize), axis=1)
+        return written
 
     def put(self, storage: int, written: Array, itemsize: int) -> None:
         """Mark flagged elements of a storage, each of `itemsize` bytes, as written."""
@@ -183,9 +183,7 @@ class PoisonedStorages:
         poison = torch.empty(2 * size, dtype=torch.uint8, device=octets.device)
         self._fill(poison, meta.dtype, with_numbers=with_numbers)
         words = _Words(meta, octets, size)
-        holds = torch.cat(
-            [words.equal(some, poison) for some in words.found.split(_CHUNK_ELEMENTS)]
-        )
+        holds = torch.cat([words.equal(some, poison) for some in words.rows.split(_CHUNK_ELEMENTS)])
         return holds.cpu().numpy() if bool(holds.any()) else None
 
     def free(self, storages: Iterable[int]) -> None:
@@ -213,7 +211,7 @@ class _Words:
         words = octets[: octets.numel() // size * size].view(self._kind)
         strides = [stride * self._each for stride in meta.strides]
         shape, offset = [*meta.shape, self._each], meta.offset * self._each
-        self.found = words.as_strided(shape, [*strides, 1], offset).reshape(-1, self._each)
+        self.rows = words.as_strided(shape, [*strides, 1], offset).reshape(-1, self._each)
 
     def equal(self, some: torch.Tensor, poison: torch.Tensor) -> torch.Tensor:
         """Return flags of the elements of `some` that equal one of the two in `poison`."""

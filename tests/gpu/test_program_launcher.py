@@ -109,7 +109,7 @@ def test_gigabytes_are_compared_on_the_gpu(launcher):
     known = {"memory_bytes": 40 << 30, "timing": ProgramTimingOrder(max_ms=100.0)}
     order = replace(
         program(added, [shape], **known),
-        beside=program(doubled, [shape], **known),
+        reference=program(doubled, [shape], **known),
         tolerances={0: Tolerance(rtol=1e-6)},
     )
 
@@ -135,7 +135,7 @@ def test_a_reference_has_the_memory_that_its_program_had(launcher):
     known = {"memory_bytes": 120 << 30, "timing": ProgramTimingOrder(max_ms=100.0)}
     order = replace(
         program(doubled, [shape], **known),
-        beside=program(doubled, [shape], **known),
+        reference=program(doubled, [shape], **known),
         tolerances={0: Tolerance(rtol=1e-5)},
     )
     result = launcher.run(order).result

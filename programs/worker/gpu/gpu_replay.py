@@ -204,9 +204,9 @@ async def placed_outcome(
 
 def announced(order: ProgramOrder) -> ProgramOrder:
     """Return an order that only runs the ops, and announces each of them."""
-    reference = None if order.beside is None else announced(order.beside)
+    reference = None if order.reference is None else announced(order.reference)
     return replace(
-        order, timing=None, determinism=False, announce=True, beside=reference, turns=None
+        order, timing=None, determinism=False, announce=True, reference=reference, turns=None
     )
 
 

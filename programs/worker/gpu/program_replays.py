@@ -221,7 +221,7 @@ async def replay_pair(
     of_reference = order_of(reference, how.of_reference, gpu.memory_bytes)
     order = replace(
         order_of(program, how, gpu.memory_bytes),
-        beside=of_reference,
+        reference=of_reference,
         tolerances=tolerances_of(program.tape, reference.tape, allowed),
     )
     try:

@@ -41,7 +41,7 @@ ORDER = ProgramOrder(
     timing=ProgramTimingOrder(max_ms=50.0, flush_l2=False),
     determinism=True,
     announce=True,
-    beside=REFERENCE,
+    reference=REFERENCE,
     turns=REFERENCE,
     tolerances={0: Tolerance(rtol=1e-3), 2: Tolerance(atol=0.5, equal_nan=True)},
 )

@@ -41,7 +41,7 @@ def doubling(tape: Any, inputs: list[int]) -> list[int]:
 
 def beside(candidate: ProgramOrder, reference: ProgramOrder, **more: Any) -> ProgramOrder:
     tolerances = {0: Tolerance(rtol=1e-5)}
-    return replace(candidate, beside=reference, tolerances=tolerances, **more)
+    return replace(candidate, reference=reference, tolerances=tolerances, **more)
 
 
 def test_a_program_beside_its_reference_is_compared_where_it_is(gpu: Gpu) -> None:

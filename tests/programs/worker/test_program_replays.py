@@ -239,7 +239,7 @@ async def test_a_crash_beside_its_program_is_tried_again_for_the_op_that_it_was_
 
     assert ours.findings == []
     assert "aten.empty_like.default" in theirs.findings[0].message
-    assert [(order.announce, order.beside.announce) for order in launchers.orders] == [
+    assert [(order.announce, order.reference.announce) for order in launchers.orders] == [
         (False, False),
         (True, True),
     ]
@@ -250,4 +250,4 @@ async def test_where_either_returns_too_much_both_have_one_turn(known, ours, the
     launchers = OrderedLaunchers(candidate=FAULT)
     await both(launchers, known, tape=ours, beside=theirs)
 
-    assert [order.beside.tape for order in launchers.orders] == [b"reference"]
+    assert [order.reference.tape for order in launchers.orders] == [b"reference"]
