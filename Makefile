@@ -59,7 +59,7 @@ PAGE := service/page/built/index.html
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome))
 FLOOR := 89
 # Every package is of a lock: pip takes no file but those whose hashes are in requirements/. Our own two
-# are put into the same environment after that, built by what is in it.
+# are put into the same environment after that, built with its packages.
 INSTALL := bin/pip install --quiet --no-cache-dir
 LOCKED := $(INSTALL) --require-hashes
 LOCKS := $(wildcard requirements/*.txt)

@@ -99,7 +99,7 @@ async def _make_keys(redis_url: str) -> list[str]:
 
 
 def beside_a_batch(service: Server, alice: str, bob: str, rounds: int, count: int) -> list[Row]:
-    """Return the p95 of interactive compilations beside another caller's batch."""
+    """Return the p95 of interactive compilations during another caller's batch."""
     if not rounds:
         return []
     mix, asking, batching = Mix(), Asking(service, alice), Asking(service, bob)
@@ -148,7 +148,7 @@ def _compiles_ms(asking: Asking, mix: Mix, count: int) -> list[float]:
 
 
 def beside_a_limited_caller(service: Server, alice: str, eve: str, slices: int) -> list[Row]:
-    """Return how much slower alice's hits and compilations are beside eve."""
+    """Return how much slower alice's hits and compilations are next to eve's."""
     mix, asking = Mix(), Asking(service, alice)
     cached = mix.answer_of_22_kb()
     asking.compile_ms(cached)

@@ -4,7 +4,7 @@
 
 PUBLIC is `receipt_key.public` of `GET /v1/system` of the service that gave the receipt. No service
 is needed here: a worker of this machine records, compiles and replays the program in its sandbox,
-with a separate store. Then each statement of the receipt is compared with what was seen here.
+with a separate store. Then each statement of the receipt is compared with the results here.
 
 Exit status: 0 if no statement differs, 1 if one does, 2 if this key signed no such file.
 """

@@ -31,7 +31,7 @@ class Guess:
         return cls(tuple(dict.fromkeys(assumed))[:_MAX_LISTED], reason)
 
     def applied(self, answer: ProofAnswer) -> ProofAnswer:
-        """Return an answer with what it rests on; proved for one size only is unknown."""
+        """Return an answer with its statements; proved for one size only is unknown."""
         if answer.verdict != "proved":
             return answer
         under = list(dict.fromkeys([*answer.proved_under, *self.assumed]))

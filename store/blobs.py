@@ -37,7 +37,7 @@ _ARRIVING: Final = ":arriving:"
 
 
 def kept_content_bytes(kept: bytes) -> int:
-    """Return the size of a blob, by what the cache keeps of it; 0 where that does not name it."""
+    """Return the size of a blob from the cache's entry for it; 0 where that does not name it."""
     if kept.startswith(MARKER):
         _, _, known = kept.removeprefix(MARKER).partition(b"/")
         return int(known) if known.isdigit() else 0

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 def checked_url(url: str) -> str:
-    """Return `url`. Raises ValueError, with what to write, where no bucket can be meant."""
+    """Return `url`. Raises ValueError, which states the form, where it cannot name a bucket."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
         raise ValueError(

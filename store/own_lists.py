@@ -47,7 +47,7 @@ class OwnLists:
         self._noted: dict[tuple[Listing, str, str], None] = {}
 
     async def add(self, pipeline: Pipeline, listing: Listing, caller: str, job_id: str) -> None:
-        """Have `pipeline` list a job, together with what else it does."""
+        """Have `pipeline` list a job, in addition to its other commands."""
         await self._list(args=_arguments(listing, caller, [job_id]), client=pipeline)
 
     def note(self, listing: Listing, caller: str, job_id: str) -> None:

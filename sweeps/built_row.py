@@ -21,7 +21,7 @@ def compiled_row(variant: Variant, made: Compilation, cache: str | None) -> Swee
 
 
 def with_compilation(row: SweepRow, made: Compilation) -> SweepRow:
-    """Return the row with what its kernel takes; its state stays, a failure's problem is added."""
+    """Return the row with its kernel's resources; its state stays, a failure's problem is added."""
     binary = next((made.artifacts[name] for name in sorted(BINARY) if name in made.artifacts), None)
     row = replace(
         row,

@@ -100,7 +100,7 @@ def _rechecked(accesses: list[Mapping[str, Any]]) -> str:
 
 
 def _by_bits(outcomes: list[str]) -> str:
-    """Return the number of proofs by what bit-vectors did: to reach a limit is not to disagree."""
+    """Return the number of proofs by outcome of bit-vectors; a limit is not a disagreement."""
     counts = Counter(outcomes)
     return ", ".join(
         f"{verb} {counts[outcome]} of {len(outcomes)} proofs"

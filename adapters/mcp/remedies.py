@@ -41,7 +41,7 @@ def short(text: str) -> str:
 
 
 def wrong_arguments(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the arguments that a refusal names, as a tool has them, with what is wrong."""
+    """Return the arguments that a refusal names, as a tool has them, each with its mistake."""
     return [
         (_argument_at(item["pointer"]), item["message"]) for item in problem.get("errors") or []
     ]

@@ -207,7 +207,7 @@ def _largest(spans: list[Polynomial]) -> str:
 
 @dataclass
 class _Span:
-    """Bounds an address from above, by what holds where it is used."""
+    """Bounds an address from above, by conditions that hold where it is used."""
 
     evaluator: Evaluator
     facts: list[Formula]

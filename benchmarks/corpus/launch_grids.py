@@ -19,7 +19,7 @@ class LaunchGrid:
 
 
 def launch_grid(root: Path, file: str, kernel: ast.FunctionDef) -> LaunchGrid:
-    """Return the grid of the first launch of a kernel in its file, or in one beside it."""
+    """Return the grid of the first launch of a kernel in its file, or in one next to it."""
     own = root / file
     for path in [own, *sorted(one for one in own.parent.glob("*.py") if one != own)]:
         text = path.read_text(errors="replace")

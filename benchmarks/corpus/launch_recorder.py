@@ -212,7 +212,7 @@ def _record_into(file: Any, root: Path) -> None:
 
 
 def _file_in(root: Path, path: str) -> str:
-    """Return a file's path in the package, "" for others; tests may use a copy beside them."""
+    """Return a file's path in the package, "" for others; tests may use a copy next to them."""
     parts = Path(path).parts
     suffixes = (str(Path(*parts[start:])) for start in range(1, len(parts)))
     return next((one for one in suffixes if (root / one).is_file()), "")

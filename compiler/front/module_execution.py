@@ -286,7 +286,7 @@ class ModuleExecution:
     def _run_undecorated(
         self, statement: ast.stmt, scope: _ExecutionScope, logged: int
     ) -> Taint | None:
-        """Run a function without some of its decorators, which may yet work with what is sent."""
+        """Run a function without some of its decorators, which may work with further modules."""
         taint = self._run_one(statement, scope, logged=logged)
         if self.assumptions.needs:
             self._taint_undecorated(statement, scope)

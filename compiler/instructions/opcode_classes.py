@@ -152,7 +152,7 @@ _SPILL = re.compile(r"Folded (?:Spill|Reload)")
 
 
 def amd_class(opcode: str, operands: str, comment: str) -> str:
-    """Return the class of an AMD instruction, by what its name begins and ends with.
+    """Return the class of an AMD instruction, by the beginning and the end of its name.
 
     `comment` is what LLVM wrote behind it: of older GPUs it alone tells a spill to memory from a
     store to a buffer.

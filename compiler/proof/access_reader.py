@@ -112,7 +112,7 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
     """Read an access by descriptor. A device keeps coordinates inside of its shape.
 
     A coordinate has a name, which is an element's of the block only in the condition of the
-    address: what a block's begin is made of is not shown to fit by what is inside of the shape.
+    address: that an element is inside of the shape does not show that the block's begin fits.
     """
     made_by = operation.operands[0].made_by
     if made_by is None or made_by.name != "tt.make_tensor_descriptor":

@@ -67,7 +67,7 @@ def _conjuncts(mask: Value) -> Iterator[Value]:
 
 
 def _tests_sign(test: Value, value: Value, evaluator: Evaluator, *, is_negative: bool) -> bool:
-    """Return whether a truth value tells that the highest bit of `value` is set, or is not."""
+    """Return whether a truth value shows that the highest bit of `value` is set, or is not."""
     operation = test.made_by
     if operation is None:
         return False

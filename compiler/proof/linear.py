@@ -186,7 +186,7 @@ class LinearProver:
         return found
 
     def _alone(self, denied: Ground, known: Sequence[Known]) -> Evidence | None:
-        """Refute one denied goal, whose products with what is known count too."""
+        """Refute one denied goal, whose products with known facts count too."""
         place = self._loaded([Known(denied), *known], [], frozenset())
         return place.core([])
 
@@ -313,7 +313,7 @@ class LinearProver:
 
 
 def _replaced(reason: Ground, text: str, equality: tuple[Ground, Ground]) -> Ground:
-    """Return a formula with what a name equals in its place."""
+    """Return a formula with a name replaced by its equal."""
     [line] = polynomials(equality[0].formula)
     made = replaced(reason.formula, text, name(text) - line)
     return reason if made == reason.formula else derived(made, reason, *equality)

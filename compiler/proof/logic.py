@@ -37,7 +37,7 @@ FALSE: Formula = Compound("or", ())
 
 
 def at_least(a: Polynomial | int, b: Polynomial | int = 0) -> Formula:
-    """Return `a >= b`, with its coefficients divided by what they share."""
+    """Return `a >= b`, with its coefficients divided by their common factor."""
     difference = lift(a) if b == 0 else lift(a) - b
     constant = difference.constant
     if constant is not None:

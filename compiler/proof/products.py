@@ -41,7 +41,7 @@ class MadeProducts:
     )
 
     def formula(self, a: Polynomial, b: Polynomial) -> Formula:
-        """Return that `a * b` is at least 0, divided by what its coefficients share."""
+        """Return that `a * b` is at least 0, divided by the common factor of its coefficients."""
         key = a, b
         made = self._formulas.get(key)
         if made is None:
@@ -166,7 +166,7 @@ def _by_name(
 
 
 def product_of(a: Ground, b: Ground) -> Ground:
-    """Return the product of two inequalities, divided by what its coefficients share."""
+    """Return the product of two inequalities, divided by the common factor of its coefficients."""
     return derived(at_least(_polynomial(a.formula) * _polynomial(b.formula)), a, b)
 
 

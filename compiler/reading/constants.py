@@ -151,7 +151,7 @@ class _Bindings:
 
 @lru_cache(maxsize=1)
 def _bindings(tree: ast.Module) -> _Bindings | None:
-    """Return how names are bound, None where any name may be bound by what cannot be read."""
+    """Return how names are bound, None where a part that cannot be read may bind any name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             hidden = node.id in _REACHES_ANY_NAME

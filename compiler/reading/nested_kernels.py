@@ -108,7 +108,7 @@ def _needed(
 def _definition(
     name: str, owner: _Owner, owners: tuple[_Owner, ...], aliases: Aliases, depth: int
 ) -> Iterator[ast.stmt]:
-    """Yield the one statement of `owner` that binds a name, with what that needs in turn."""
+    """Yield the one statement of `owner` that binds a name, with those that it needs in turn."""
     simple = (node for node in module_level(owner.body) if not _is_block(node))
     binding = [node for node in simple if name in stored([node])]
     if name in _parameters(owner) or not binding:

@@ -11,7 +11,7 @@ from compiler.ttir_to_numpy.scope import Body, NameScope
 
 
 def write_blocks(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> None:
-    """Write the blocks that the first one leads to, with what `body` makes of each."""
+    """Write the blocks that the first one leads to, each as `body` writes it."""
     by_label = {block.label: block for block in blocks}
     reached = reached_from(blocks[0], by_label)
     edges = Counter(label for block in reached for label, _ in block.end.successors)

@@ -1,4 +1,4 @@
-"""Compares what a kernel does as it is with what it does in 64 bits: the accesses that differ."""
+"""Compares a run of a kernel as it is with one in 64 bits: the accesses that differ."""
 
 from __future__ import annotations
 

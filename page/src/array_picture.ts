@@ -275,7 +275,7 @@ export class ArrayPicture {
     return row < down && within < across && number < sizeOf(this.shape) ? number : null;
   }
 
-  /** The place of an access out of bounds, beside or below the array; null if it is too far away. */
+  /** The place of an access out of bounds, next to or below the array; null if it is too far away. */
   private beyond(index: readonly number[]): [number, number] | null {
     const [rows, columns] = this.shown();
     const across = this.layout.matrix[1];

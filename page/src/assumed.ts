@@ -15,7 +15,7 @@ export interface Assumed {
 
 const HINTS: Readonly<Record<string, string>> = { "16": " divisible by 16", "1": " equal to 1" };
 
-/** An assumption, or what somebody chose instead, with what else can be chosen: texts, each with its words. */
+/** An assumption, or what the user chose instead, with the other choices: texts, each with its words. */
 export interface Assumption extends Assumed {
   choices: readonly (readonly [string, string])[];
   why: string;

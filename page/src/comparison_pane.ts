@@ -77,7 +77,7 @@ class ComparisonPane implements Content {
     if (all.length < 2) return this.say("Kept as A. Change something and compile to compare.");
     if (isNew) {
       this.say("Comparing …");
-      // made beside the counts; what goes wrong is said when it is drawn
+      // computed together with the counts; a failure is reported when it is drawn
       differencesOf(all[0]!, all.at(-1)!).catch(() => undefined);
       const columns = all.map((each, index) => this.columnOf(each, index));
       this.columns = columns;

@@ -1,4 +1,4 @@
-// The numbers of several compilations beside each other; the first one is what others are compared with.
+// The numbers of several compilations side by side; the others are compared with the first one.
 
 import type { Compiled, InstructionCounts } from "./compiled";
 import type { LineDelta } from "./differences";
@@ -99,7 +99,7 @@ function rowsOf(columns: readonly Record<string, string | number>[], lacking: st
   });
 }
 
-/** Return what was asked for besides parameters and options. */
+/** Return what was asked for in addition to parameters and options. */
 function askedOf({ request, compilation }: Compiled): Record<string, string> {
   return { kernel: compilation.kernel ?? "none", target: request.target, triton: request.triton ?? "default" };
 }

@@ -13,7 +13,7 @@ type Files = Record<string, string>;
 const POSTED_AS = /^Post its file in `files` as "([^"]+)"/;
 const NEW_FILE = "module.py";
 
-/** Return the paths of the files without which a compilation failed, or was made with what is assumed of them. */
+/** Return the paths of the files without which a compilation failed, or rests on assumptions about them. */
 export function neededFiles({ state, problem, needs, diagnostics }: Compilation): string[] {
   const isMissing = problem?.slug === "missing_module";
   if (!isMissing && state !== "succeeded") return [];

@@ -90,7 +90,7 @@ export class LearnPage {
     location.replace(`.${location.hash}`); // of no lesson: the explorer shows it
   }
 
-  /** Open a lesson with what the reader wrote, or with somebody else's kernel. */
+  /** Open a lesson with the reader's own text, or with another person's kernel. */
   private open(lesson: Lesson, shared: string | null = null): void {
     [this.lesson, this.isVisiting] = [lesson, shared !== null];
     this.visit.hidden = !this.isVisiting;

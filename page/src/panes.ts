@@ -16,7 +16,7 @@ const LEAST_WIDTH = 420;
 const LEAST_HEIGHT = 190;
 /** A text that is lower next to forms is better read as a tab. */
 const LEAST_READ = 300;
-/** Panes that are read together stand beside each other, even if each is narrow. */
+/** Panes that are read together are side by side, even if each is narrow. */
 const BESIDE: Readonly<Record<string, string>> = { see: "run", run: "see" };
 const LEAST_BESIDE = 300;
 /** The first heights of panes that need less or more room than others. */
@@ -217,7 +217,7 @@ export class Panes {
     return pane;
   }
 
-  /** Add a pane beside or below the others; as a tab, where it would be too small. */
+  /** Add a pane next to or below the others; as a tab, where it would be too small. */
   private add(kind: string, how: { inactive?: boolean } = {}): IDockviewPanel {
     const { dock } = this;
     const id = `${kind}-${Math.random().toString(36).slice(2, 8)}`;

@@ -1,4 +1,4 @@
-// The forms beside the editor: kernel, signature, constexprs, target, Triton and options.
+// The forms next to the editor: kernel, signature, constexprs, target, Triton and options.
 
 import { assumedIn, assumptionsIn, launchLineOf, sentenceOf, type Assumption } from "./assumed";
 import { AssumptionBar } from "./assumption_bar";

@@ -106,7 +106,7 @@ class KernelCompiles:
         return await self._with_effects(built)
 
     async def _with_effects(self, built: Mapping[str, BuiltKernel]) -> dict[str, BuiltKernel]:
-        """Return the kernels with what they do to their parameters."""
+        """Return the kernels with their effects on their parameters."""
         texts = {kernel.ttir: kernel.ttir.encode() for kernel in built.values() if kernel.ttir}
         effects: dict[str, KernelEffects | None] = {
             text: self.known.get(self._key(text)) for text in texts

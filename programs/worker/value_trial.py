@@ -111,7 +111,7 @@ def _insensitive(output: InsensitiveOutput, trials: ProgramTrials) -> ProgramFla
 
 
 async def _imprecise(trials: ProgramTrials, precise: Mapping[int, Body]) -> list[ProgramFlag]:
-    """Return the flags of outputs that are far off, compared with what the reference is."""
+    """Return the flags of outputs that are far off, compared with how far the reference is."""
     passed, bodies, orders = trials.passed, BodyParts(), {}
     for position, body in precise.items():
         path = _paths(passed.reference.tape)[position]

@@ -50,7 +50,7 @@ def _answers(report: ProofReport) -> Iterator[AnswerReport]:
 def rechecked_report(
     report: ProofReport, by_running: RecheckReport | None, by_bits: RecheckReport | None
 ) -> tuple[ProofReport, list[Contradiction]]:
-    """Return the report with what both re-checks saw, and the proofs that they contradict.
+    """Return the report with the results of both re-checks, and the proofs that they contradict.
 
     A re-check is None where its child failed.
     """

@@ -28,7 +28,7 @@ ANY_QUERY: dict[str, Any] = {
     "explode": True,
     "schema": {"type": "object", "additionalProperties": {"type": "string"}},
 }
-"""The parameter of a route that checks by itself which parameters there are, by what it finds."""
+"""The parameter of a route that checks the names of its parameters itself."""
 
 
 async def refuse_wrong_query(request: Request) -> None:

@@ -146,7 +146,7 @@ class AutotunedSpace:
         max_variants: int,
         defaults: Defaults = no_defaults,
     ) -> PlannedSweep:
-        """Return the variants, each with what heuristics give it.
+        """Return the variants, each with the values of its heuristics.
 
         Conditions that name a heuristic are asked last. Raises RequestRejected as `planned` of a
         space and `completed`, and for an example that breaks a hint of the base.

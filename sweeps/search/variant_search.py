@@ -114,7 +114,7 @@ class VariantSearch:
         return VariantStatus(launch, pruned)
 
     def winners(self) -> list[Winner]:
-        """Return the winner of each problem size, by what is known now."""
+        """Return the winner of each problem size, by the times known now."""
         objections = {
             configuration: self._objections(candidates)
             for configuration, candidates in self._everywhere.items()

@@ -68,7 +68,7 @@ async def _end_by_budget(run: SweepRun, variant: Variant) -> None:
 
 
 async def _built(run: SweepRun, variant: Variant, launch: LaunchJob) -> SweepRow:
-    """Return the row with what its kernel takes, where the variant names a target.
+    """Return the row with its kernel's resources, where the variant names a target.
 
     A launch on the CPU device creates no machine code. The launch reports
     better what cannot be compiled.

@@ -51,7 +51,7 @@ _NOT_EXAMINED: dict[str, Any] = {"checks": [], "fuzz": None, "profile": False}
 
 
 async def search_variants(run: SweepRun, asked: SearchRequest) -> SweepEnd:
-    """Write a row for each variant, and return the winners with what finding them took.
+    """Write a row for each variant, and return the winners with the cost of finding them.
 
     Raises AttemptRevoked, StoreUnavailable, CallerBytesFull.
     """

@@ -51,7 +51,7 @@ SWEEPS_AT_ONCE = 64
 def sweep_consumer(context: WorkerContext) -> Consumer:
     """Return the consumer of sweeps of all toolchains.
 
-    When this worker leaves, another one goes on with what a sweep waits for.
+    When this worker leaves, another one goes on with the jobs that a sweep waits for.
     """
     redis = context.queue.redis
     stores = SweepStores(

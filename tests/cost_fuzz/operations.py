@@ -20,7 +20,7 @@ _COMPONENTS = "#/components/schemas/"
 
 @dataclass(frozen=True)
 class Operation:
-    """A method and path, with what its requests may contain."""
+    """A method and path, with the fields that its requests may contain."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""Compares what the CPU device finds in a random kernel with what its oracle expects."""
+"""Compares the CPU device's findings in a random kernel with those that its oracle expects."""
 
 from __future__ import annotations
 

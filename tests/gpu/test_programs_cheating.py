@@ -1,4 +1,4 @@
-"""Programs whose kernels cheat with what only a GPU has: memory and state that outlive a run.
+"""Programs whose kernels cheat by means that only a GPU has: memory and state that outlive a run.
 
 The kernels are those of `tests/kernels/cheats`, which the tests of launches use, too.
 """

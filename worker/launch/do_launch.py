@@ -316,7 +316,7 @@ class TunedLaunch:
     deadline: Deadline
 
     async def follow(self, first: Case, result: CaseResult) -> CaseResult:
-        """Return the `result` of the first case with what tuning adds to it."""
+        """Return the `result` of the first case with the findings of tuning."""
         if result.verdict not in GOOD:
             return result
         time = Deadline(min(_MAX_S, self.deadline.left_s / 2))

@@ -230,7 +230,7 @@ def _completed(
     with_types: bool = True,
     with_hints: bool = True,
 ) -> dict[str, Any]:
-    """Return `members` with what the file, pyproject.toml or use add; `say` gets a line.
+    """Return `members`, completed by the file, pyproject.toml or use; `say` gets a line.
 
     A service and a target are `asked` for configurations that only executing the file shows.
     Raises InvalidSignatureSource, and UnexpectedAnswer for a malformed inspection.

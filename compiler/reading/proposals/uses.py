@@ -61,7 +61,7 @@ class Uses:
         return self._known[name]
 
     def helper(self, call: ast.Call, name: str, depth: int) -> dict[str, tuple[ast.expr, UseClues]]:
-        """Return the arguments of a call of a helper, with what it does with each."""
+        """Return the arguments of a call of a helper, with its uses of each."""
         callee = self._functions.get(name)
         if callee is None or depth >= MAX_CALLS_DEEP:
             return {}

@@ -15,7 +15,7 @@ from compiler.ttir_to_numpy.scope import Body, NameScope
 
 
 def write_blocks(scope: NameScope, blocks: Sequence[IrBlock], body: Body) -> None:
-    """Write the blocks that the first one leads to, with what `body` makes of each."""
+    """Write the blocks that the first one leads to, each as `body` writes it."""
     ordered = in_order(blocks)
     if ordered is None:
         by_label = {block.label: block for block in blocks}

@@ -17,7 +17,7 @@ Array = Any
 
 @dataclass(frozen=True)
 class Node:
-    """One operation of an expression; `details` are what its two meanings need besides operands."""
+    """One operation of an expression; `details` are what its two meanings need except operands."""
 
     operation: str
     kind: Kind

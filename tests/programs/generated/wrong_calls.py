@@ -184,7 +184,7 @@ def ended_eagerly(calls: Sequence[str]) -> list[str]:
 
 
 class EndingProcess:
-    """A process that records programs, and answers with what their calls raised."""
+    """A process that records programs, and answers with the errors that their calls raised."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

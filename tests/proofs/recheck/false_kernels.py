@@ -1,4 +1,4 @@
-"""Kernels that a prover once called proved, and are not; each with what is wrong."""
+"""Kernels that a prover once called proved, and are not; each with its mistake."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""URLs of buckets: a wrong one is refused at start, with what to write instead."""
+"""URLs of buckets: a wrong one is refused at start, with the form to write instead."""
 
 import importlib.util
 

@@ -151,7 +151,7 @@ def test_without_sources_there_is_no_digest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("entries", [COMPILING, PROVING], ids=["compiling", "proving"])
 def test_all_that_is_imported_is_covered(entries: tuple[str, ...]) -> None:
-    """Compared with what a parser of Python finds."""
+    """Compared with the results of a parser of Python."""
     found = {path.removesuffix(".py").removesuffix("/__init__") for path in reached(entries)}
 
     assert {name.replace(".", "/") for name in imported(entries)} <= found

@@ -4,7 +4,8 @@ The middle of a sample is known by its order statistics: of n sorted timings, th
 (n - z sqrt(n)) / 2 and (n + z sqrt(n)) / 2 + 1 are around the median of all timings there could be
 in 95 of 100 samples for z = 1.96, whatever their distribution is (Conover, Practical Nonparametric
 Statistics, 3.2). That is the error of one run. Two runs of one request differ by the errors of
-both, and by what stays the same within a run: the clock, where memory is, steps of the events.
+both, and by conditions that stay the same within a run: the clock, where memory is, steps of the
+events.
 """
 
 import math

