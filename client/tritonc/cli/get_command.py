@@ -170,7 +170,6 @@ def _row(kind: str, item: ListItem) -> list[str]:
 
 
 def _limit(text: str) -> int:
-    limit = int(text)
-    if not 1 <= limit <= _MAX_ITEMS:
-        raise ValueError
-    return limit
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= _MAX_ITEMS or len(text) > 9:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 to {_MAX_ITEMS:,}")
+    return int(text)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from tritonc.cli import (
@@ -57,6 +58,7 @@ _MEANT = {
     ("launch", "--fuzz"): "--check fuzz",
 }
 """Flags that users expect, by command, and how it writes them."""
+_TARGET = re.compile(r"(?:cuda|hip):\w+|sm_\w+|gfx\w+|[a-z]{1,4}\d+\w*|\d+", re.IGNORECASE)
 _REQUIRED = "the following arguments are required"
 
 
@@ -164,6 +166,8 @@ class _SuggestingParser(argparse.ArgumentParser):
         return [word for word in words if not any(flag.startswith(word) for flag in known)]
 
     def _suggestion(self, message: str) -> str:
+        if (match := _UNKNOWN.search(message)) and (repeated := self._repeated(match["words"])):
+            return repeated
         if match := _CHOICE.search(message):
             word, known = match["word"], self._choices(message)
         elif match := _UNKNOWN.search(message):
@@ -176,6 +180,20 @@ class _SuggestingParser(argparse.ArgumentParser):
         others = sorted({*known} - {word})
         close = get_close_matches(word[:_MAX_CHARS], others, n=1, cutoff=0.6)
         return f"; did you mean {close[0]}?" if close else ""
+
+    def _repeated(self, unknown: str) -> str:
+        """Return how to give several targets where unknown words follow one, "" elsewhere."""
+        if "--target" not in self._flags() or "--target" not in self._words:
+            return ""
+        first = self._words.index("--target") + 1
+        words = [*self._words[first : first + 1]]
+        words += takewhile(lambda word: word in unknown.split(), self._words[first + 1 :])
+        if len(words) < 2 or not all(map(_TARGET.fullmatch, words)):
+            return ""
+        *_, action = (each for each in self._actions if "--target" in each.option_strings)
+        if action.dest != "targets":
+            return f"; {self.prog} takes one target"
+        return f"; give several as --target {','.join(words)}"
 
     def _choices(self, message: str) -> Iterable[str]:
         """Return the choices of the argument that a message names, in argparse's words."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tritonc._sync.client import Client
-from tritonc.cli.argument_syntax import value
 from tritonc.cli.interruption import waiting
 from tritonc.cli.kernel_flags import (
     PAIRS,
@@ -95,7 +94,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> int:
     members = _requested(request) | kernel_members(args)
     specialize = partial(specialized, posted, args, members, args.target, client, with_hints=False)
     members = specialize(terminal.say)
-    limits = {name: value(text) for name, text in args.limit} or None
+    limits = {name: _size(name, text) for name, text in args.limit} or None
     made = {"contract": contract, "checks": args.check, "limits": limits}
     made["cases"] = [] if contract is not None else cases_of(request)
     if contract is None and not made["cases"]:
@@ -118,6 +117,16 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> int:
         _report(args, proof, len(made["cases"]), terminal)
         terminal.say(_unchecked(proof, args.check))
     return {"proved": PROVED, "refuted": REFUTED}.get(proof.verdict or "", UNKNOWN)
+
+
+def _size(name: str, text: str) -> int:
+    """Return a largest size. Raises ArgumentTypeError unless it is written in digits."""
+    if not re.fullmatch(r"\d{1,30}", text, re.ASCII):
+        message = (
+            f"--limit {name}: {text[:40]!r} is not a number; write its digits: {name}=2147483648"
+        )
+        raise ArgumentTypeError(message)
+    return int(text)
 
 
 def _unchecked(proof: Proof, checks: Sequence[str]) -> str:

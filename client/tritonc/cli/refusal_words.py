@@ -77,15 +77,17 @@ def is_wrong_request(problem: Problem | None) -> bool:
     return bool(_flag_of(problem))
 
 
-def flag_line(problem: Problem | None, shown: Sequence[Diagnostic] = ()) -> str:
+def flag_line(
+    problem: Problem | None, shown: Sequence[Diagnostic] = (), *, is_reported: bool = False
+) -> str:
     """Return a line with the flag to change, empty if the request is not wrong.
 
-    It repeats no error that was `shown` at its line of the source.
+    It repeats no problem that `is_reported`, or that was `shown` at its line of the source.
     """
     if problem is None or not (flag := _flag_of(problem)):
         return ""
     text = problem.detail or problem.title
-    is_shown = any(item.line and item.message in text for item in shown)
+    is_shown = is_reported or any(item.line and item.message in text for item in shown)
     return f"tritonc: change {flag}" if is_shown else f"tritonc: {flag}: {text}"
 
 

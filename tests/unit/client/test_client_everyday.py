@@ -22,6 +22,12 @@ from tests.unit.client.fake_tritond import FakeTritond, compilation, run
         (["compile", "k.py", "--target", "cuda:90", "--optoin", "a=1"], "did you mean --option?"),
         (["export", "KEY", "rus"], "did you mean rust?"),
         (["prove", "k.py", "--races"], "did you mean --check races?"),
+        (
+            ["compile", "k.py", "--target", "cuda:90", "cuda:80"],
+            "give several as --target cuda:90,cuda:80",
+        ),
+        (["prove", "k.py", "--target", "h100", "a100"], "tritonc prove takes one target"),
+        (["list", "--limit", "2**31"], "'2**31' is not a whole number from 1 to 1,000"),
     ],
 )
 def test_a_mistyped_command_flag_or_choice_gets_a_suggestion(
@@ -32,6 +38,18 @@ def test_a_mistyped_command_flag_or_choice_gets_a_suggestion(
 
     assert ended.value.code == 2
     assert meant in capsys.readouterr().err
+
+
+def test_a_largest_size_is_written_in_digits(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tritond.will_answer({"kernels": []})
+
+    words = ("--signature", "*fp32", "--limit", "size=2**31")
+    assert run(tritond, "prove", kernel, *words) == 2
+
+    message = "--limit size: '2**31' is not a number; write its digits: size=2147483648"
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [("prove", "k.py", "--trac"), ("launch", "k.py", "-o", "out")])

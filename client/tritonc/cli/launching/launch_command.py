@@ -110,7 +110,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     else:
         _report(args, launch, trace, terminal)
         terminal.say("\n".join(_remarks(launch, members)))
-    terminal.say(flag_line(launch.problem))
+    terminal.say(flag_line(launch.problem, is_reported=not (args.json or launch.cases)))
     return WRONG_REQUEST if is_wrong_request(launch.problem) else launch.good
 
 

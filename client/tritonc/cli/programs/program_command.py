@@ -87,7 +87,12 @@ def add_program(parser: ArgumentParser, reference: str = REFERENCE_INPUTS) -> No
     add("--entry", type=entry, metavar="KIND[:NAME]", help=f"the entry point: {_KINDS}")
     text = "Python file that defines get_inputs, or the name of such a function"
     add("--inputs", metavar="FILE[:FUNCTION]", help=text)
-    add("--seed", type=count, metavar="N", help="seed of torch's generators (default 42)")
+    add(
+        "--seed",
+        type=count,
+        metavar="N",
+        help="seed of torch's generators (default: drawn by the service)",
+    )
     add("--triton", metavar="VERSION", help="a Triton version that the service offers")
     add_files(parser)
 
@@ -118,7 +123,7 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool | int:
     else:
         reference_name = name_of(args.reference or "reference")
         terminal.text(program.render(name_of(args.source), reference_name))
-    terminal.say(flag_line(program.problem))
+    terminal.say(flag_line(program.problem, is_reported=not args.json))
     return WRONG_REQUEST if is_wrong_request(program.problem) else program.good
 
 

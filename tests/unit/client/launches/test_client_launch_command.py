@@ -47,6 +47,19 @@ def test_launch_posts_what_the_flags_say(tritond: FakeTritond, kernel: str):
     }
 
 
+def test_a_problem_in_the_report_is_not_repeated_after_it(
+    tritond: FakeTritond, kernel: str, capsys: pytest.CaptureFixture[str]
+):
+    problem = {"slug": "missing_argument", "title": "Missing", "detail": "`n` has no argument"}
+    tritond.will_answer(launch(state="failed", verdict=None, problem=problem))
+
+    assert run(tritond, "launch", kernel, "--device", "cpu", "--grid", "1") == 2
+
+    said = capsys.readouterr()
+    assert said.out.count("`n` has no argument") == 1
+    assert said.err.splitlines()[-1] == "tritonc: change --argument"
+
+
 @pytest.mark.parametrize("device", ["cpu", "gpu", "interpreter"])
 def test_a_device_is_passed_on_by_its_name(tritond: FakeTritond, kernel: str, device: str):
     tritond.will_answer(launch())
