@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Collection
+from traceback import walk_tb
 from types import FrameType, TracebackType
 from typing import TypeGuard
 
@@ -132,7 +133,19 @@ def refusal_of(error: BaseException, lines: UserLines) -> NotRecordable:
         step = step.__cause__ or step.__context__
     if isinstance(error, (TypeError, ValueError)) and any(word in str(error) for word in _OPAQUE):
         return NotRecordable("value_dependent", f"{type(error).__name__}: {error}", place)
-    return NotRecordable(_own_fault(error, lines), f"{type(error).__name__}: {error}", place)
+    detail = f"{type(error).__name__}: {error}{_command_line_advice(error)}"
+    return NotRecordable(_own_fault(error, lines), detail, place)
+
+
+def _command_line_advice(error: BaseException) -> str:
+    """Return what to do where argparse ended the program, "" for another error."""
+    modules = (frame.f_globals.get("__name__") for frame, _ in walk_tb(error.__traceback__))
+    if not isinstance(error, SystemExit) or "argparse" not in modules:
+        return ""
+    return (
+        ". There is no command line here: give every argument a default, or pass a list, such as "
+        "parse_args(['--n', '64'])"
+    )
 
 
 def _own_fault(error: BaseException, lines: UserLines) -> str:

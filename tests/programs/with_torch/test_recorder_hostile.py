@@ -101,6 +101,24 @@ def test_a_program_that_changes_its_own_process_is_recorded_as_it_then_is(
     read_tape(json.dumps(answer).encode())
 
 
+def test_a_program_that_reads_a_command_line_is_answered_with_what_to_do(
+    recorder: RecordingProcess,
+) -> None:
+    source = (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--n', required=True)\nparser.parse_args()\n"
+    )
+
+    answer = recorder.record(source, {"kind": "script", "outputs": None})
+
+    refusal = answer["not_recordable"]
+    assert refusal["line"] == 4
+    assert (
+        "SystemExit: 2. There is no command line here: give every argument a default"
+        in (refusal["detail"])
+    )
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_program_that_cannot_be_recorded_has_the_reason(
     recorder: RecordingProcess, name: str
