@@ -4,8 +4,9 @@ import os
 import re
 import secrets
 import socket
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -95,10 +96,15 @@ class WorkerSettings(BaseSettings):
 def wrong_settings(error: ValidationError) -> str:
     """Return which variables cannot be used, and why; their values are not shown."""
     problems = error.errors(include_url=False, include_input=False)
-    return "; ".join(
-        f"TRITOND_{str(problem['loc'][0]).upper()}: {problem['msg'].removeprefix('Value error, ')}"
-        for problem in problems
-    )
+    names = [f"TRITOND_{str(problem['loc'][0]).upper()}" for problem in problems]
+    pairs = zip(names, problems, strict=True)
+    return "; ".join(f"{name}: {_wrong_value(name, problem)}" for name, problem in pairs)
+
+
+def _wrong_value(name: str, problem: Mapping[str, Any]) -> str:
+    if problem["type"] == "int_parsing" and name.endswith("_BYTES"):
+        return f"write a number of bytes without a unit, such as {8 << 20} for 8 MiB"
+    return str(problem["msg"]).removeprefix("Value error, ")
 
 
 def new_name() -> str:
