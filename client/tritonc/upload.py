@@ -55,6 +55,9 @@ class Upload:
 def array(values: Any, dtype: str | None = None, *, output: bool = False) -> Upload:
     """Return `values` to pass as an argument: an array, a tensor, or the bytes of a .npy file.
 
+    The kernel writes to a copy: `values` stays as it is. What it wrote of an `output` is fetched
+    with `returns={"name": "tensor"}` and `client.launches.output(launch.id, "name")`.
+
     A torch tensor may be on any device, and may have a dtype that NumPy lacks, such as bf16. Its
     strides, and whether its address is a multiple of 16 bytes, are sent along. `dtype` is needed
     if the array only holds bits: `array(x.view(np.uint16), "bf16")`.
