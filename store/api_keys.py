@@ -83,10 +83,6 @@ def _written(key: ApiKey) -> tuple[str, str]:
     return orjson.dumps(members).decode(), orjson.dumps(dates).decode()
 
 
-def _field(digest: str, key: ApiKey) -> str:
-    return digest if key.expires_at is None else _EXPIRING + digest
-
-
 class ApiKeys:
     """The keys of the deployment."""
 
@@ -135,7 +131,7 @@ class ApiKeys:
     async def _store(self, key: ApiKey, digest: str) -> None:
         description, dates = _written(key)
         limit = key.gpu_seconds_per_hour
-        field = _field(digest, key)
+        field = digest if key.expires_at is None else _EXPIRING + digest
         await EssentialWrites(self._redis).write(
             ("HSET", keys.API_KEY_DATES, field, dates),
             ("HSET", keys.API_KEYS, field, description),

@@ -117,7 +117,9 @@ class Batches:
         """Return each of the batches in numbers, None where it is gone, in one round trip."""
         pipeline = self._redis.pipeline(transaction=False)
         for batch_id in batch_ids:
-            pipeline.hmget(keys.BATCH + batch_id, "kind", "left", *map(_counted, ITEM_ENDS))
+            pipeline.hmget(
+                keys.BATCH + batch_id, "kind", "left", *(f"ended:{state}" for state in ITEM_ENDS)
+            )
         return [
             None
             if kind is None
@@ -150,10 +152,6 @@ class Batches:
 def _planned(item: Sequence[Any]) -> PlannedItem:
     id_, include = item[:2]  # a later version may write more
     return PlannedItem(id_, tuple(include))
-
-
-def _counted(state: str) -> str:
-    return f"ended:{state}"
 
 
 def _ended(index: int, values: Mapping[bytes, bytes]) -> EndedItems:

@@ -78,7 +78,11 @@ class OwnLists:
                 name, newest, "-inf", start=start, num=count, withscores=True
             )
             listed = [Listed(member.decode(), int(score)) for member, score in members]
-            page += [job for job in listed if after is None or _is_behind(job, after)]
+            page += [
+                job
+                for job in listed
+                if after is None or (job.at_ms, job.id) < (after.at_ms, after.id)
+            ]
             start += count
             if len(members) < count:
                 break
@@ -88,11 +92,6 @@ class OwnLists:
         """Take jobs from a list whose records are gone."""
         if ids:
             await self._redis.zrem(_name(collection, caller), *ids)
-
-
-def _is_behind(job: Listed, other: Listed) -> bool:
-    """Return True if `job` comes after `other` in a list."""
-    return (job.at_ms, job.id) < (other.at_ms, other.id)
 
 
 def _arguments(listing: Listing, caller: str, ids: Sequence[str]) -> list[str | int]:

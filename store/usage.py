@@ -130,9 +130,6 @@ def _used(amounts: dict[str, Any]) -> Used:
     return Used(**{name: float(amounts.get(name) or 0) for name in NAMES})
 
 
-def _today() -> Any:
-    return datetime.now(UTC).date()
-
-
 def _days() -> Sequence[str]:
-    return [(_today() - timedelta(days=back)).isoformat() for back in range(KEPT_DAYS)]
+    today = datetime.now(UTC).date()
+    return [(today - timedelta(days=back)).isoformat() for back in range(KEPT_DAYS)]

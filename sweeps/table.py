@@ -55,7 +55,11 @@ class Page:
 def page_of(rows: Rows, query: TableQuery, axes: Sequence[str]) -> Page:
     """Return the rows that `query` asks for. Raises WrongQuery for a column that there is not."""
     wanted = {name: frozenset(values) for name, values in query.only.items()}
-    kept = [row for row in rows if _is_kept(row, wanted, axes)]
+    kept = [
+        row
+        for row in rows
+        if all(_written(_cell(row, name, axes)) in values for name, values in wanted.items())
+    ]
     for name, is_down in reversed(_keys(query.sort, axes)):
         known = [row for row in kept if _cell(row, name, axes) is not None]
         unknown = [row for row in kept if _cell(row, name, axes) is None]
@@ -92,12 +96,6 @@ def _keys(sort: str, axes: Sequence[str]) -> list[tuple[str, bool]]:
             raise WrongQuery("sort", f"{message} There are {', '.join(known[:40])}")
         keys.append((name, written.startswith("-")))
     return keys
-
-
-def _is_kept(
-    row: Mapping[str, Any], only: Mapping[str, frozenset[str]], axes: Sequence[str]
-) -> bool:
-    return all(_written(_cell(row, name, axes)) in wanted for name, wanted in only.items())
 
 
 def _cell(row: Mapping[str, Any], name: str, axes: Sequence[str]) -> Any:

@@ -29,7 +29,8 @@ def merged_body(base: Mapping[str, Any], kind: Kind, changes: Mapping[str, Any])
     inner = body
     if kind == "launches" and "compilation" in body:
         inner = body["compilation"] = dict(body["compilation"])
-    for name, content in sorted(changes.items(), key=_is_member):  # labelled arguments come first
+    # labelled arguments come first
+    for name, content in sorted(changes.items(), key=lambda change: "." in change[0]):
         group, _, member = name.partition(".")
         part = inner if group in OF_COMPILATION else body
         if group == "arguments":
@@ -40,10 +41,6 @@ def merged_body(base: Mapping[str, Any], kind: Kind, changes: Mapping[str, Any])
         else:
             part[group] = content
     return body
-
-
-def _is_member(change: tuple[str, Any]) -> bool:
-    return "." in change[0]
 
 
 def _arguments(base: Any, changes: Any) -> Any:

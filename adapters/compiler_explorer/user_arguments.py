@@ -58,7 +58,9 @@ def read_arguments(text: str) -> UserArguments:
             _require_value(flag, took)
             flag, took = name, False
             if name not in _FLAGS:
-                raise ArgumentsRefused(_unknown(name))
+                raise ArgumentsRefused(
+                    f"{name[:100]!r} is not a flag here.{did_you_mean(name, _FLAGS)} Write {USAGE}"
+                )
             word = value if equals else ""
         if word:
             arguments, took = _take(arguments, flag, word, took), True
@@ -100,10 +102,6 @@ def _take(read: UserArguments, flag: str, word: str, took: bool) -> UserArgument
 def _require_value(flag: str, took: bool) -> None:
     if not took:
         raise ArgumentsRefused(f"{flag} has no value; write {USAGE}")
-
-
-def _unknown(flag: str) -> str:
-    return f"{flag[:100]!r} is not a flag here.{did_you_mean(flag, _FLAGS)} Write {USAGE}"
 
 
 def _pair(flag: str, word: str) -> tuple[str, str]:

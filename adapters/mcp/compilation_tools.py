@@ -88,7 +88,7 @@ def _described(kernel: Mapping[str, Any]) -> str:
         item["name"]
         + (
             f": {'constexpr' if item['constexpr'] else item['annotation']}"
-            if _is_typed(item)
+            if item["constexpr"] or item["annotation"]
             else ""
         )
         + (f" = {_default(item['default'])}" if item["default"] else "")
@@ -107,10 +107,6 @@ def _described(kernel: Mapping[str, Any]) -> str:
     if len(kernel["configs"]) > 4:
         lines.append(f"  … and {len(kernel['configs']) - 4} more")
     return "\n".join(lines)
-
-
-def _is_typed(parameter: Mapping[str, Any]) -> bool:
-    return bool(parameter["constexpr"] or parameter["annotation"])
 
 
 def _default(value: Mapping[str, Any]) -> Any:

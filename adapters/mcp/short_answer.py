@@ -75,7 +75,11 @@ def answer(
     A hint that the next step repeats is not among the lines.
     """
     step = f"\nNext: {next_step}" if next_step else ""
-    shown = (part for part in parts if part and not _is_repeated(part, next_step or ""))
+    shown = (
+        part
+        for part in parts
+        if part and not (part.startswith(HINT) and part.removeprefix(HINT) in (next_step or ""))
+    )
     whole = _quoted("\n".join(shown))
     summary = cut(whole, MAX_BYTES - len(step.encode()))
     whole_text = summary + step
@@ -83,10 +87,6 @@ def answer(
         whole_text += "\n\n" + cut(_quoted(text), MAX_BYTES - len(whole_text.encode()) - 2)
     output = ToolOutput(summary=summary, next=next_step, **facts)
     return ToolAnswer(whole_text, is_refusal, _bounded(output.model_dump(mode="json")))
-
-
-def _is_repeated(part: str, next_step: str) -> bool:
-    return part.startswith(HINT) and part.removeprefix(HINT) in next_step
 
 
 def _quoted(text: str) -> str:

@@ -79,7 +79,12 @@ class Compilation:
             cls,
             body,
             artifacts=artifacts,
-            included=_included(body.get("included") or {}, artifacts),
+            included={
+                stage: text
+                if stage not in artifacts or artifacts[stage].is_text
+                else base64.b64decode(text, validate=True)
+                for stage, text in (body.get("included") or {}).items()
+            },
             diagnostics=tuple(map(Diagnostic.from_json, body.get("diagnostics") or ())),
             problem=Problem.of(body),
             raw=body,
@@ -160,16 +165,3 @@ class CompileFailed(TritoncError):
         reached = ", ".join(self.compilation.artifacts) or "none"
         again = "; may work when tried again" if self.problem and self.problem.retryable else ""
         return f"{slug or 'failed'} (stages reached: {reached}{again})"
-
-
-def _included(
-    written: Mapping[str, str], artifacts: Mapping[str, Artifact]
-) -> dict[str, str | bytes]:
-    return {
-        stage: text if stage not in artifacts or artifacts[stage].is_text else _binary(text)
-        for stage, text in written.items()
-    }
-
-
-def _binary(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)

@@ -93,9 +93,7 @@ class SingleFlight:
             answer = await asking
         finally:
             del self._under_way[request]
-            answered.set_result(answer and _for_others(answer))
+            answered.set_result(
+                answer and (replace(answer, cache="join") if answer.cache == "miss" else answer)
+            )
         return answer
-
-
-def _for_others(answer: Answer) -> Answer:
-    return replace(answer, cache="join") if answer.cache == "miss" else answer

@@ -120,8 +120,9 @@ def describe(
             schemas[model.__name__] = schema
         _show_nulls(routes, document)
         complete(document)
-        for operation in _operations(document):
-            hoist_events(operation, schemas)
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                hoist_events(operation, schemas)
         for schema in schemas.values():
             with_units(schema)
         discriminate(document["paths"], schemas)
@@ -183,11 +184,6 @@ def part_of(
         "components": document["components"]
         | {"schemas": {name: schema for name, schema in schemas.items() if name in kept}},
     }
-
-
-def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for operations in document["paths"].values():
-        yield from operations.values()
 
 
 def _show_nulls(routes: Iterable[RouteContext], document: dict[str, Any]) -> None:

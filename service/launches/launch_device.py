@@ -24,7 +24,7 @@ async def choose_device(
     Raises RequestRejected for a device, or torch on a device, that no worker has ever had, and for
     kernels that it cannot run.
     """
-    kernels = {_pointer_of_kernel(resolved): job} | {
+    kernels = {"/compilation_key" if resolved.specialization is None else "/compilation": job} | {
         f"{at}/compilation_key": references[reference.compilation_key]
         for at, reference in _given_references(resolved)
         if reference.compilation_key is not None
@@ -40,10 +40,6 @@ async def choose_device(
         device, place = Device(target=target, model=model, interpreter=False), name
         lane = device_lane(target, model)
     return device, await _with_torch(state, resolved, lane, place)
-
-
-def _pointer_of_kernel(resolved: Resolved) -> str:
-    return "/compilation_key" if resolved.specialization is None else "/compilation"
 
 
 def _given_references(resolved: Resolved) -> Iterator[tuple[str, Reference]]:

@@ -74,7 +74,10 @@ def read_summary(read: Read, stored: bytes) -> Summary | None:
 async def _launches(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:
     standings = await state.jobs.standings(ids, MAX_LIST_READ_BYTES)
     kernels = await state.launches.kernels(ids[: len(standings)])
-    summaries = [summary_of(standing, _launch_of_record, _launch_of_job) for standing in standings]
+    summaries = [
+        summary_of(standing, _launch_of_record, lambda job: _kernel_of_job(job["compile_job"]))
+        for standing in standings
+    ]
     return [
         None if summary is None else {**summary, "kernel": summary["kernel"] or kernel}
         for summary, kernel in zip(summaries, kernels, strict=True)
@@ -91,10 +94,6 @@ def _launch_of_record(record: Members) -> Summary:
         "kernel": record.get("kernel") or compilation.get("kernel"),
         "target": device.get("target") or compilation.get("target"),
     }
-
-
-def _launch_of_job(job: Members) -> Summary:
-    return _kernel_of_job(job["compile_job"])
 
 
 async def _batches(state: ServiceState, ids: Sequence[str]) -> list[Summary | None]:

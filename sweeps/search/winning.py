@@ -183,7 +183,7 @@ def _last_time(contender: Contender) -> MeasuredTime:
 def _score(contender: Contender, passes: Sequence[int]) -> float:
     """Return the median of its times, which leads also use: the leader is first."""
     if passes:
-        return _geometric_mean(_medians(contender, passes))
+        return math.exp(statistics.fmean(_log(median) for median in _medians(contender, passes)))
     return _last_time(contender).median_us
 
 
@@ -232,11 +232,6 @@ def _notes(
 # A GPU's clock and heat change while a search goes on, so that times of different minutes compare
 # two clocks. In each pass all finalists are timed one after the other: what changes slowly meets
 # them alike, and the ratio of two within one pass is theirs alone.
-
-
-def _geometric_mean(medians: Sequence[float]) -> float:
-    """Return the geometric mean of a variant's medians: the lead is a mean of ratios, too."""
-    return math.exp(statistics.fmean(_log(median) for median in medians))
 
 
 def _lead_in_turn(over: int, winner: Sequence[float], second: Sequence[float]) -> Lead:

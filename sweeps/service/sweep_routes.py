@@ -92,15 +92,11 @@ async def _summaries(state: ServiceState, ids: Sequence[str]) -> list[Summary | 
 
 
 def _summary(standing: Standing, over: Mapping[str, int]) -> Summary | None:
-    summary = summary_of(standing, _of_end, _of_job)
+    summary = summary_of(standing, lambda end: {"state": end["state"]}, _of_job)
     job = None if standing.payload is None else read_summary(_of_job, standing.payload)
     if summary is None or job is None:
         return None
     return {**job, **summary, "counts": {**job["counts"], **over}}
-
-
-def _of_end(end: Members) -> Summary:
-    return {"state": end["state"]}
 
 
 def _of_job(job: Members) -> Summary:

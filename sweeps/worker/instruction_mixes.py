@@ -29,7 +29,7 @@ async def with_mix(run: SweepRun, row: SweepRow, made: Compilation) -> SweepRow:
     if not is_wanted(run) or not any(stage in made.artifacts for stage in KINDS[WHAT].needs):
         return row
     job = DeriveJob(key=key_of(made, WHAT), what=WHAT, compilation=made, compile_job=None)
-    mix = await _kept(run, job) or await _made(run, job, row.index)
+    mix = await _kept(run, job) or await _content(run, await run.derived(job, row.index))
     if mix is None:
         return row
     counted = {name: count for name, count in mix["by_class"].items() if count}
@@ -40,10 +40,6 @@ async def with_mix(run: SweepRun, row: SweepRow, made: Compilation) -> SweepRow:
 async def _kept(run: SweepRun, job: DeriveJob) -> dict[str, Any] | None:
     record = await run.stores.derivations.read(job.key)
     return None if record is None else await _content(run, record)
-
-
-async def _made(run: SweepRun, job: DeriveJob, index: int) -> dict[str, Any] | None:
-    return await _content(run, await run.derived(job, index))
 
 
 async def _content(run: SweepRun, record: bytes) -> dict[str, Any] | None:

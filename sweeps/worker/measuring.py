@@ -99,7 +99,11 @@ class Measuring:
     async def _until_over(self) -> None:
         while True:
             self._wanted += self._search.upcoming()
-            if self._run.is_over_budget and not self._replays and self._is_unfinished:
+            if (
+                self._run.is_over_budget
+                and not self._replays
+                and (self._uncompiled or self._wanted or self._under_way)
+            ):
                 self._end_budget()
                 return
             self._begin()
@@ -112,10 +116,6 @@ class Measuring:
     @property
     def _under_way(self) -> set[asyncio.Task[None]]:
         return self._compiling | self._launching
-
-    @property
-    def _is_unfinished(self) -> bool:
-        return bool(self._uncompiled or self._wanted or self._under_way)
 
     def _end_budget(self) -> None:
         self._run.budget_ended = True

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from compiler.compilation import Compilation
 from compiler.job import CompileJob
@@ -87,7 +87,9 @@ async def do_sweep(attempt: Attempt[SweepJob], stores: SweepStores) -> None:
     budget = None
     if job.budget_s is not None:
         budget = Deadline(job.budget_s, attempt.queue_ms / 1000, what="sweep")
-    toolchains = await _toolchains(job, stores)
+    toolchains = {
+        name: await stores.toolchain(identity) for name, identity in job.toolchains.items()
+    }
     run = SweepRun(attempt.claim, job, stores, toolchains, done, budget)
     try:
         end = await _driven(run)
@@ -126,10 +128,6 @@ async def _rows(run: SweepRun) -> SweepEnd:
     else:
         return await search_variants(run, job.search)
     return SweepEnd(state="completed", budget_ended=run.budget_ended, note=note)
-
-
-async def _toolchains(job: SweepJob, stores: SweepStores) -> dict[str, Any]:
-    return {name: await stores.toolchain(identity) for name, identity in job.toolchains.items()}
 
 
 async def _withdraw(run: SweepRun) -> None:

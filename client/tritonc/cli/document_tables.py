@@ -65,7 +65,7 @@ def _passes(document: Document) -> Iterator[TextTable]:
         [
             str(item.get("stage")),
             str(item.get("name")),
-            *_growth(item.get("before") or "", item.get("after") or ""),
+            *(str((item.get(side) or "").count("\n")) for side in ("before", "after")),
         ]
         for item in rows
         if item.get("changed")
@@ -102,7 +102,9 @@ def _system(document: Document) -> Iterator[TextTable]:
     queues = document.get("queues") or {}
     yield table(["queue", "jobs"], [[name, str(count)] for name, count in queues.items()])
     sandboxes = document.get("sandbox") or {}
-    yield table(["worker", "sandbox", "self-test"], map(_sandbox, *_pairs(sandboxes)))
+    yield table(
+        ["worker", "sandbox", "self-test"], map(_sandbox, sandboxes.keys(), sandboxes.values())
+    )
 
 
 def _devices(document: Document) -> Iterator[TextTable]:
@@ -121,10 +123,6 @@ _TABLES: Mapping[str, Callable[[Document], Iterator[TextTable]]] = {
     "system": _system,
     "devices": _devices,
 }
-
-
-def _pairs(members: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
-    return list(members), list(members.values())
 
 
 def _sandbox(worker: str, sandbox: Document) -> list[str]:
@@ -154,10 +152,6 @@ def _counts(counts: Mapping[str, int]) -> list[list[str]]:
 
 def _named(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in _counts(counts))
-
-
-def _growth(before: str, after: str) -> list[str]:
-    return [str(before.count("\n")), str(after.count("\n"))]
 
 
 def _ranges(numbers: Sequence[int]) -> str:

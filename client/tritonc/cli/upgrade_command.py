@@ -92,7 +92,12 @@ def run(args: Namespace, client: Client, terminal: Terminal) -> bool:
     if args.patch is not None:
         _write_patch(args.patch, upgrade, terminal)
     if args.json:
-        write_json(_document(upgrade))
+        write_json(
+            {
+                "rows": [_row(row) for row in upgrade.rows],
+                "unjudged": [_failure(change) for change in upgrade.unjudged],
+            }
+        )
     else:
         _report(upgrade, terminal)
     return not upgrade.worse
@@ -208,13 +213,6 @@ def _write_patch(path: str, upgrade: Upgrade, terminal: Terminal) -> None:
         return
     Path(path).write_text(text, encoding="utf-8")
     terminal.say(f"wrote {path}; where a launch passes these settings, change it as well")
-
-
-def _document(upgrade: Upgrade) -> dict[str, Any]:
-    return {
-        "rows": [_row(row) for row in upgrade.rows],
-        "unjudged": [_failure(change) for change in upgrade.unjudged],
-    }
 
 
 def _row(row: UpgradeRow) -> dict[str, Any]:

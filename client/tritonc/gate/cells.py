@@ -99,7 +99,10 @@ def cells_of(gate_file: GateFile, offered: OfferedTritons) -> tuple[list[Cell], 
         for written in kernel.tritons or (offered.default,):
             triton = _version(kernel.tritons_at, written, offered, problems)
             if triton is not None:
-                made = [_cell(gate_file, kernel, target, triton) for target in targets]
+                made = [
+                    Cell(kernel, target, triton, gate_file.budgets_of(kernel, target, triton))
+                    for target in targets
+                ]
                 cells |= {cell.key: cell for cell in made}
     for cell in list(cells.values()):
         for written in _references(cell):
@@ -159,10 +162,6 @@ def launch_body(cell: Cell) -> LaunchRequest:
         package=cell.kernel.package,
         **launch,
     )
-
-
-def _cell(gate_file: GateFile, kernel: GatedKernel, target: str, triton: str) -> Cell:
-    return Cell(kernel, target, triton, gate_file.budgets_of(kernel, target, triton))
 
 
 def _version(

@@ -44,7 +44,10 @@ def _row(check: Check) -> list[str]:
 
 def _measured(judgement: GateJudgement) -> str:
     columns = ["kernel", "target", "Triton", *NUMBERS]
-    rows = (_numbers(cell, judgement.measured[cell]) for cell in _sorted(judgement.measured))
+    rows = (
+        _numbers(cell, judgement.measured[cell])
+        for cell in sorted(judgement.measured, key=lambda cell: cell.key)
+    )
     table = _table(columns, rows)
     return f"<details><summary>Measurements</summary>\n\n{table}\n\n</details>"
 
@@ -52,10 +55,6 @@ def _measured(judgement: GateJudgement) -> str:
 def _numbers(cell: Cell, measured: CellNumbers) -> list[str]:
     values = [measured.metrics.get(name) for name in NUMBERS]
     return [*map(markdown_text, cell.key), *("" if v is None else number(v) for v in values)]
-
-
-def _sorted(cells: Iterable[Cell]) -> list[Cell]:
-    return sorted(cells, key=lambda cell: cell.key)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

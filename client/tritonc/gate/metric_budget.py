@@ -144,12 +144,9 @@ def _no_spills(table: TomlTable, written: Any) -> dict[str, tuple[MetricBudget, 
 def _bounds(table: TomlTable, key: str, metric: str, written: Any) -> tuple[MetricBudget, ...]:
     if written == ANY:
         return ()
-    read = [_bound(table, key, metric, item) for item in _items(written)]
+    items = written if isinstance(written, list) else [written]
+    read = [_bound(table, key, metric, item) for item in items]
     return tuple(budget for budget in read if budget is not None)
-
-
-def _items(written: Any) -> list[Any]:
-    return written if isinstance(written, list) else [written]
 
 
 def _bound(table: TomlTable, key: str, metric: str, written: Any) -> MetricBudget | None:

@@ -73,7 +73,10 @@ def program_request(
         **rest,
         "reference": None if reference is None else _program(reference),
         "inputs": _inputs(rest.get("inputs")),
-        "cases": [_case(case) for case in rest.get("cases") or ()] or None,
+        "cases": [
+            {**case, "inputs": _inputs(case.get("inputs"))} for case in rest.get("cases") or ()
+        ]
+        or None,
     }
     written = {name: member for name, member in body.items() if member is not None}
     texts = {POSTED_SOURCE: written.get("source"), **(written.get("files") or {})}
@@ -88,7 +91,3 @@ def _program(program: ProgramText) -> dict[str, Any]:
 def _inputs(inputs: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     check_source(inputs)
     return {"source": inputs} if isinstance(inputs, str) else inputs
-
-
-def _case(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {**case, "inputs": _inputs(case.get("inputs"))}

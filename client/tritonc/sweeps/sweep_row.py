@@ -113,19 +113,11 @@ def _spilled(row: SweepRow) -> str:
     return str(sum(known)) if known else ""
 
 
-def _occupancy(row: SweepRow) -> str:
-    return "" if row.occupancy is None else f"{100 * row.occupancy:.0f} %"
-
-
 def _time(row: SweepRow) -> str:
     if row.median_us is None:
         return ""
     interval = row.interval_us
     return f"{row.median_us:.4g}" + (f" ({interval[0]:.4g}-{interval[1]:.4g})" if interval else "")
-
-
-def _instructions(row: SweepRow) -> str:
-    return str((row.instruction_mix or {}).get("total", ""))
 
 
 def _why(row: SweepRow) -> str:
@@ -145,8 +137,8 @@ _CELLS: Mapping[str, Callable[[SweepRow], str]] = {
     "registers": lambda row: _number(row.registers),
     "spilled bytes": _spilled,
     "shared bytes": lambda row: _number(row.shared_bytes),
-    "occupancy": _occupancy,
-    "instructions": _instructions,
+    "occupancy": lambda row: "" if row.occupancy is None else f"{100 * row.occupancy:.0f} %",
+    "instructions": lambda row: str((row.instruction_mix or {}).get("total", "")),
     "code bytes": lambda row: _number(row.code_bytes),
     "compile ms": lambda row: "" if row.compile_ms is None else f"{row.compile_ms:.0f}",
     "proof": lambda row: row.proof or "",
