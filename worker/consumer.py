@@ -84,7 +84,7 @@ class Attempt(Generic[Job]):
 
     def _written(self, record: BaseModel) -> bytes:
         self.metrics.ended(getattr(record, "problem", None))
-        return _json(record)
+        return record.model_dump_json(by_alias=True).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,3 @@ async def run_until(
         await asyncio.gather(ended, working, return_exceptions=True)
     if not working.cancelled() and (error := working.exception()):
         raise error
-
-
-def _json(record: BaseModel) -> bytes:
-    return record.model_dump_json(by_alias=True).encode()

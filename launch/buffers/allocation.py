@@ -236,7 +236,9 @@ def content_key(described: Mapping[str, Any], layout: Leaf | None) -> str | None
     Returns None for contents that must not be cached: poison, and uploads without a digest.
     """
     init = described["init"]
-    if init is None or (init["kind"] == "tensor" and not _is_named(init)):
+    if init is None or (
+        init["kind"] == "tensor" and _DIGEST.fullmatch(str(init.get("digest"))) is None
+    ):
         return None
     text = json.dumps(
         [
@@ -247,7 +249,3 @@ def content_key(described: Mapping[str, Any], layout: Leaf | None) -> str | None
         separators=(",", ":"),
     )
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _is_named(init: Mapping[str, Any]) -> bool:
-    return _DIGEST.fullmatch(str(init.get("digest"))) is not None

@@ -214,7 +214,7 @@ class _Inference:
             return ""
         for pitch in pitches:
             self.steps.take(len(values))
-            if _is_within(values, pitch):
+            if all(value <= limit for value, limit in zip(values, pitch, strict=True)):
                 return self.symbols[pitch]
         return ""
 
@@ -365,7 +365,3 @@ def _first_of(items: Iterable[tuple[Values, str]], most: int) -> dict[Values, st
         if len(texts) == most:
             break
     return texts
-
-
-def _is_within(values: Values, limits: Values) -> bool:
-    return all(value <= limit for value, limit in zip(values, limits, strict=True))

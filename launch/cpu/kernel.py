@@ -82,7 +82,14 @@ class Kernel:
         in_turns: bool = False,
     ) -> None:
         self._form, self._programs = form, programs
-        names = {**_numbers(), **_control(programs), **_memory(memory), **_prints(prints)}
+        names = {
+            **_numbers(),
+            **_control(programs),
+            **_memory(memory),
+            "check": prints.check,
+            "show": prints.show,
+            "assume": prints.assume,
+        }
         names["step"] = step
         names["undefined"] = _ignored if undefined is None else undefined.of
         names["promise"] = _ignored if promises is None else promises.check
@@ -192,10 +199,6 @@ def _memory(memory: Any) -> Mapping[str, Any]:
         **{f"descriptor_{kind}": getattr(accesses, f"descriptor_{kind}") for kind in kinds},
         **{name: getattr(memory, name) for name in ("load", "store", "atomic", "compare_and_swap")},
     }
-
-
-def _prints(prints: DevicePrints) -> Mapping[str, Any]:
-    return {"check": prints.check, "show": prints.show, "assume": prints.assume}
 
 
 def elementwise(programs: ProgramInstances, function: Callable[..., Any]) -> Callable[..., Any]:

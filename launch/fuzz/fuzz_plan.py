@@ -286,7 +286,7 @@ class FuzzPlan:
         extents, short = self._ordinary(), self._up_to(_SHORT)
         possible = [(buffer, self._patterns(buffer)) for buffer in self.buffers]
         patterns = dict.fromkeys(chain.from_iterable(known for _, known in possible))
-        for pattern in sorted(patterns, key=_rank):
+        for pattern in sorted(patterns, key=get_args(Pattern).index):
             having = [buffer for buffer, known in possible if pattern in known]
             if pattern in OVERFLOWING and len(having) < len(self._floats()):
                 continue  # mixed with overflowing inputs, ordinary ones are not conclusive
@@ -360,10 +360,6 @@ class FuzzPlan:
 
 def _new(buffer: FuzzedBuffer, pattern: Pattern, source: random.Random) -> NewValues:
     return NewValues(buffer.name, pattern, source.getrandbits(_SEED_BITS))
-
-
-def _rank(pattern: Pattern) -> int:
-    return get_args(Pattern).index(pattern)
 
 
 def plan_of(subject: Subject, seed: int) -> FuzzPlan:

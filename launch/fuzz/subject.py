@@ -117,28 +117,21 @@ def subject_of(
         arguments=arguments,
         buffers=dict(_buffers(arguments, bound, viewed)),
         integers={name: number for name, number in integers.items() if number is not None},
-        floats={name: _float(scalar) for name, scalar in scalars.items() if _is_float(scalar)},
+        floats={
+            name: float.fromhex(scalar.value["float"])
+            for name, scalar in scalars.items()
+            if isinstance(scalar.value, dict) and "float" in scalar.value
+        },
         constexprs={name: plain_value(value) for name, value in constexprs.items()},
         grid=grid,
         fixed=fixed,
         equal_nan=equal_nan,
-        tuples=tuple(_tuples(bound)),
+        tuples=tuple(
+            name
+            for name, argument in bound.arguments.items()
+            if isinstance(argument, TupleArgument) and argument.items
+        ),
     )
-
-
-def _tuples(bound: BoundArguments) -> Iterator[str]:
-    for name, argument in bound.arguments.items():
-        if isinstance(argument, TupleArgument) and argument.items:
-            yield name
-
-
-def _is_float(scalar: Scalar) -> bool:
-    return isinstance(scalar.value, dict) and "float" in scalar.value
-
-
-def _float(scalar: Scalar) -> float:
-    assert isinstance(scalar.value, dict)
-    return float.fromhex(scalar.value["float"])
 
 
 def _buffers(

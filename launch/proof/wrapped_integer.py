@@ -63,7 +63,7 @@ class WrappedInteger:
         ]
         combine = np.logical_or if self.readings == "some" else np.logical_and
         self._wraps |= bool(combine.reduce(wraps).any())
-        self._is_computed |= bool((_integers(values[0]) == self._wrapped()).any())
+        self._is_computed |= bool((np.asarray(values[0]).astype(np.int64) == self._wrapped()).any())
 
     def _readings(self, signed: Array) -> list[Array]:
         """Return what bits may be: a signed integer, and an unsigned one that it may be, too."""
@@ -83,7 +83,3 @@ class WrappedInteger:
 
 def _half(bits: int) -> int:
     return 1 << (bits - 1)
-
-
-def _integers(value: Any) -> Array:
-    return np.asarray(value).astype(np.int64)

@@ -49,10 +49,10 @@ def buffers_of(types: Mapping[str, str], launch: LegalLaunch) -> list[WatchedBuf
     for name, kind in types.items():
         pointee = pointee_of(kind)
         if pointee is not None:
-            width = 8 if pointee_of(pointee) is not None else _width_of(element_of(pointee))
+            width = (
+                8
+                if pointee_of(pointee) is not None
+                else int(dtype_named(TRITON_NAMES[element_of(pointee)]).itemsize)
+            )
             buffers.append(WatchedBuffer(name, launch.extents.get(name, 1 << 62), width))
     return buffers
-
-
-def _width_of(element: str) -> int:
-    return int(dtype_named(TRITON_NAMES[element]).itemsize)

@@ -21,7 +21,11 @@ from launch.messages import MARK_OUTPUT
 
 def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
     """Return the failure with the line of the function's only `return`, or else of its `def`."""
-    defined = [node for node in ast.parse(python_text(text)).body if _is_called(node, function)]
+    defined = [
+        node
+        for node in ast.parse(python_text(text)).body
+        if isinstance(node, ast.FunctionDef) and node.name == function
+    ]
     if not defined:
         return failure
     returns = list(_returns(defined[-1]))
@@ -30,10 +34,6 @@ def at_return(failure: Failure, text: str, function: str, file: str) -> Failure:
     span = Span(file.rpartition("/")[2], line)
     error = diagnostic("error", "frontend", failure.message, span=span, excerpt=shown)
     return Failure(failure.slug, failure.stage, f"line {line}: {failure.message}", [error])
-
-
-def _is_called(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == name
 
 
 def _returns(node: ast.AST) -> Iterator[ast.Return]:

@@ -285,7 +285,7 @@ def _slug_and_message(error: BaseException) -> tuple[str, str]:
     """Return the slug and message for an exception of a reference."""
     message = f"{type(error).__name__}: {error}"
     if environment.was_refused(error):
-        return SLUG, _refusal_of(message)
+        return SLUG, f"the sandbox refused what this calls: {message}"
     if not isinstance(error, ModuleNotFoundError):
         return SLUG, message
     if (error.name or "").partition(".")[0] == _TORCH:
@@ -354,11 +354,6 @@ def _input(
         case "descriptor":
             return _input(name, argument["base"], memories, language)
     return None
-
-
-def _refusal_of(message: str) -> str:
-    """Return the message for an error that the sandbox caused by refusing a system call."""
-    return f"the sandbox refused what this calls: {message}"
 
 
 def _reraise_memory_error(error: BaseException) -> None:

@@ -33,7 +33,12 @@ def compile_consumer(
 ) -> Consumer:
     """Return the consumer of all toolchains; `describe` adds what else the worker offers."""
     redis = context.queue.redis
-    replaced = ReplacedToolchains(redis, partial(of_kind, _KIND), toolchains, _lanes_of)
+    replaced = ReplacedToolchains(
+        redis,
+        partial(of_kind, _KIND),
+        toolchains,
+        lambda toolchain_id: [lane(toolchain_id) for lane in _LANES],
+    )
     stores = CompileStores(context.compilations, Events(redis), partial(invalidate, redis))
 
     async def compile_(attempt: Attempt[CompileJob]) -> None:
@@ -72,7 +77,3 @@ def compile_consumer(
         registration=registration,
     )
     return consumer
-
-
-def _lanes_of(toolchain_id: str) -> list[str]:
-    return [lane(toolchain_id) for lane in _LANES]

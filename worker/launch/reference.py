@@ -7,7 +7,7 @@ foresee.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -177,15 +177,14 @@ class References:
         inputs = inputs_of(run, len(source))
         order = ReferenceOrder(source=(0, len(source)), doubt=doubt, **inputs)
         step = deadline.step(timeout_s)
+        kinds = ("expected",) if doubt is None else ("expected", "doubtful")
         async with body_of([source, run.uploads]) as body:
             outcome = await self._session_of(pool, reference).run(
                 order.profile,
                 header_of(order),
                 body,
                 deadline_s=step.limit_s,
-                stages=set(
-                    _stages(run, ("expected",) if doubt is None else ("expected", "doubtful"))
-                ),
+                stages={f"{kind}:{name}" for kind in kinds for name in run.bound.outputs},
             )
         if outcome.ending is Ending.DEADLINE:
             step.timed_out()
@@ -209,11 +208,6 @@ class References:
             )
         first = failure.diagnostics[0] if failure.diagnostics else None
         return no_reference(failure.message + advice, first.line if first else None)
-
-
-def _stages(run: PreparedRun, kinds: Sequence[str]) -> Iterator[str]:
-    for name in run.bound.outputs:
-        yield from (f"{kind}:{name}" for kind in kinds)
 
 
 def of_kernel(result: RunResult, run: PreparedRun) -> Expected:

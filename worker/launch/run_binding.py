@@ -56,7 +56,15 @@ def bind_ir(arguments: BoundArguments, grid: Grid, num_sms: int) -> PreparedRun:
 
 def values_for_grid(bound: BoundArguments, constexprs: Mapping[str, Value]) -> dict[str, Any]:
     """Return what a run's grid may name, except `NUM_SMS`."""
-    return grid_values(_constants(constexprs), bound)
+    return grid_values(
+        Specialization(
+            {
+                name: SpecializedParameter(value=value, is_constexpr=True)
+                for name, value in constexprs.items()
+            }
+        ),
+        bound,
+    )
 
 
 def _by_name(facts: KernelFacts, specialization: Specialization) -> dict[str, SpecializedParameter]:
@@ -100,15 +108,6 @@ def _constexprs(facts: KernelFacts, specialization: Specialization) -> dict[str,
         elif item.is_constexpr and (parameter.constexpr or item.value is not None):
             values[parameter.name] = item.value
     return values
-
-
-def _constants(constexprs: Mapping[str, Value]) -> Specialization:
-    return Specialization(
-        {
-            name: SpecializedParameter(value=value, is_constexpr=True)
-            for name, value in constexprs.items()
-        }
-    )
 
 
 def _apply_types(

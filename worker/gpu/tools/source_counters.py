@@ -43,7 +43,7 @@ def read(text: str) -> list[CountedInstruction]:
     Raises NoProfile where it has none.
     """
     try:
-        counted = _counted(_rows(text))
+        counted = _counted(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     except csv.Error as error:
         raise NoProfile(f"ncu's source page cannot be read ({error})") from None
     if not counted:
@@ -51,10 +51,6 @@ def read(text: str) -> list[CountedInstruction]:
     if any(before.offset_bytes >= next_one.offset_bytes for before, next_one in pairwise(counted)):
         raise NoProfile("ncu's source page does not have the instructions in their order")
     return counted
-
-
-def _rows(text: str) -> Iterator[list[str]]:
-    return csv.reader(line for line in text.splitlines() if line.startswith('"'))
 
 
 def _counted(rows: Iterator[list[str]]) -> list[CountedInstruction]:

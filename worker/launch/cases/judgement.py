@@ -89,13 +89,19 @@ class Judgement:
         outputs = await self._files.add_outputs(case.index, outputs, files)
         if result.trace is not None:
             await self._files.add_trace(case.index, result.trace)
-        evidence = self._evidence(result, expected, matches)
+        failure = expected.failure if expected is not None else None
         verdict = verdict_of(
-            replace(
-                evidence, reference_failed=evidence.reference_failed or repeats.reference_failed
+            Evidence(
+                ending=result.ending,
+                findings=frozenset(
+                    evident_kind(each.kind, each.access) for each in result.findings
+                ),
+                matches=tuple(matches),
+                deterministic=result.deterministic,
+                checks=frozenset(self._job.checks),
+                reference_failed=failure is not None or repeats.reference_failed,
             )
         )
-        failure = expected.failure if expected is not None else None
         if expected is not None and verdict is Verdict.NOT_CHECKED and not matches:
             failure = not_checked(outputs, run)
         findings = [*result.findings, *([failure] if failure else [])]
@@ -183,18 +189,6 @@ class Judgement:
         if ir not in self._causes:
             self._causes[ir] = await causes_of(self._context.children.kernels, [ir])
         return self._causes[ir]
-
-    def _evidence(
-        self, result: RunResult, expected: Expected | None, matches: list[bool]
-    ) -> Evidence:
-        return Evidence(
-            ending=result.ending,
-            findings=frozenset(evident_kind(item.kind, item.access) for item in result.findings),
-            matches=tuple(matches),
-            deterministic=result.deterministic,
-            checks=frozenset(self._job.checks),
-            reference_failed=expected is not None and expected.failure is not None,
-        )
 
     def _key_of(self, result: RunResult) -> str | None:
         """Return the key of the kernel that ran; None for what the CPU device compiles."""
