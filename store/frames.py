@@ -27,11 +27,11 @@ def digest_of(data: Bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def pieces_of(data: Bytes, size_bytes: int = PIECE_BYTES) -> Iterator[memoryview]:
+def pieces_of(data: Bytes) -> Iterator[memoryview]:
     """Yield the pieces of `data`, in order."""
     view = memoryview(data)
-    for at in range(0, len(view), size_bytes):
-        yield view[at : at + size_bytes]
+    for at in range(0, len(view), PIECE_BYTES):
+        yield view[at : at + PIECE_BYTES]
 
 
 async def digested(*parts: Bytes) -> str:

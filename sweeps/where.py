@@ -41,16 +41,16 @@ class Condition:
         return value
 
 
-def read_where(texts: Sequence[str], at: str = "/where") -> tuple[Condition, ...]:
+def read_where(texts: Sequence[str]) -> tuple[Condition, ...]:
     """Read the conditions. Raises RequestRejected with an error for each invalid text."""
     errors: list[FieldError] = []
     conditions = []
     for index, text in enumerate(texts):
-        own_at = f"{at}/{index}"
+        at = f"/where/{index}"
         try:
-            conditions.append(Condition(read_expression(text, BOUNDS, GROUPS), own_at))
+            conditions.append(Condition(read_expression(text, BOUNDS, GROUPS), at))
         except FormulaFailed as failed:
-            errors.append(FieldError(own_at, f"{shown(text)}: {failed}"))
+            errors.append(FieldError(at, f"{shown(text)}: {failed}"))
     if errors:
         raise RequestRejected(*errors)
     return tuple(conditions)

@@ -87,11 +87,6 @@ class FairQueue:
         self._first, self._behind = _Callers(self._used), _Callers(self._used)
         self._passed = 0
 
-    @property
-    def all_taken(self) -> bool:
-        """True if a new waiter would have to wait."""
-        return self._free == 0
-
     def charge(self, caller: str, seconds: float) -> None:
         """Note that a caller used what there are turns at."""
         self._used.add(caller, seconds)

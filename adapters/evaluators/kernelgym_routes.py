@@ -59,15 +59,13 @@ class KeptTask:
     submitted_at: str
 
 
-async def submit_task(
-    request: Request, caller_id: str, task: KernelGymTask, pointer: str = ""
-) -> KeptTask:
+async def submit_task(request: Request, caller_id: str, task: KernelGymTask) -> KeptTask:
     """Post the program of `task`, unless the caller's task of this name already did.
 
     Raises ProblemRaised and RequestRejected.
     """
     on_gpu = any(runner.device is not None for runner in await host_of(request).program_runners())
-    refuse_other_work(task, pointer, on_gpu=on_gpu)
+    refuse_other_work(task, on_gpu=on_gpu)
     body = program_of(task, on_gpu=on_gpu)
     digest = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
     kept = None if task.force_refresh else await _find(request, caller_id, task.task_id)

@@ -110,13 +110,13 @@ class KernelGymBatch(BaseModel):
     )
 
 
-def refuse_other_work(task: KernelGymTask, pointer: str = "", *, on_gpu: bool) -> None:
+def refuse_other_work(task: KernelGymTask, *, on_gpu: bool) -> None:
     """Raise RequestRejected for tasks that KernelGYM would evaluate in another way.
 
     `on_gpu`: programs run on a GPU here and are timed.
     """
     errors = [
-        FieldError(f"{pointer}/{name}", why)
+        FieldError(f"/{name}", why)
         for name, is_other, why in (
             ("backend", task.backend != "triton", "CUDA sources are not supported; use `triton`"),
             ("toolkit", task.toolkit != "kernelbench", "only `kernelbench` is supported"),

@@ -50,6 +50,7 @@ from launch.request.initializer import bind_init
 from launch.request.request_part import read
 from launch.request.scalar import bind_scalar, is_scalar
 
+ARGUMENTS = "/arguments"
 DESCRIPTOR_ALIGN_BYTES = 128
 MAX_DIMENSIONS = 5
 MAX_BLOCK_ELEMENTS = 1_048_576  # of any Triton tensor
@@ -119,31 +120,28 @@ class BoundBefore:
 
 
 def bind_arguments(
-    raw: Mapping[str, Any],
-    at: str = "/arguments",
-    max_bytes: int = MAX_BYTES,
-    before: BoundBefore | None = None,
+    raw: Mapping[str, Any], max_bytes: int = MAX_BYTES, before: BoundBefore | None = None
 ) -> BoundArguments:
-    """Return the bound form of the arguments described at pointer `at`; seeds must be there.
+    """Return the bound form of a request's arguments; seeds must be there.
 
     What has the very same description `before` is not read again. Raises RequestRejected with every
     error found, among them more than `max_bytes` in all.
     """
     if len(raw) > MAX_PARAMETERS:
-        raise RequestRejected(FieldError(at, f"more than {MAX_PARAMETERS} arguments"))
+        raise RequestRejected(FieldError(ARGUMENTS, f"more than {MAX_PARAMETERS} arguments"))
     errors: list[FieldError] = []
-    binder = _Binder(raw, at, before or BoundBefore())
+    binder = _Binder(raw, before or BoundBefore())
     for name in raw:
         if len(errors) >= MAX_ERRORS:
             break
         with collecting(errors):
             if not name.isidentifier():
                 raise RequestRejected(
-                    FieldError(at + pointer(name), f"{shown(name)} is not a parameter name")
+                    FieldError(ARGUMENTS + pointer(name), f"{shown(name)} is not a parameter name")
                 )
             binder.named(name)
     with collecting(errors):
-        check_size(binder.allocations, max_bytes, at)
+        check_size(binder.allocations, max_bytes, ARGUMENTS)
     if errors:
         raise RequestRejected(*errors)
     arguments = {name: binder.bound[name] for name in raw}
@@ -153,9 +151,8 @@ def bind_arguments(
 class _Binder:
     """Binds arguments by name; the base of a view comes before the view."""
 
-    def __init__(self, raw: Mapping[str, Any], at: str, before: BoundBefore) -> None:
+    def __init__(self, raw: Mapping[str, Any], before: BoundBefore) -> None:
         self._raw = raw
-        self._at = at
         self._before = before
         self._entered: set[str] = set()
         self._waiting = 0  # views whose base is not bound yet
@@ -165,7 +162,7 @@ class _Binder:
     def named(self, name: str) -> None:
         if name not in self._entered:
             self._entered.add(name)
-            at = self._at + pointer(name)
+            at = ARGUMENTS + pointer(name)
             self.bound[name] = self._bind(name, self._raw[name], at, depth=0)
 
     def _bind(self, name: str, raw: Any, at: str, depth: int) -> Argument:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from compiler.compilation import amended
 from compiler.rejection import MAX_ERRORS, FieldError, RequestRejected, collecting, pointer
 from compiler.wanted import check_wanted
-from launch.request.argument_binding import BoundBefore, bind_arguments
+from launch.request.argument_binding import ARGUMENTS, BoundBefore, bind_arguments
 from launch.request.argument_schema import MAX_ARGUMENTS
 from launch.request.bound_arguments import BoundArguments
 from launch.request.element import MAX_VALUES
@@ -23,7 +23,6 @@ from launch.request.initializer import SEED_BITS, with_seed
 from launch.request.launch_request import FUZZ, CaseRequest, FuzzRequest, LaunchRequest
 from launch.request.reference_request import Reference, check_reference
 
-ARGUMENTS = "/arguments"
 _BY_POSITION = re.compile(r"arg(\d+)(.*)", re.DOTALL)
 
 
@@ -76,10 +75,6 @@ def _read_grid(raw: Any) -> Grid:
     raise ValueError("a grid has `dimensions` and a short pointer `at`")
 
 
-def _written_grid(grid: Grid) -> dict[str, Any]:
-    return {"dimensions": grid.source, "at": grid.at}
-
-
 class Case(BaseModel):
     """One run of the kernel: everything that may differ between cases."""
 
@@ -88,7 +83,11 @@ class Case(BaseModel):
     index: Annotated[int, Field(ge=0)]
     name: Annotated[str, Field(max_length=256)] | None
     bound: BoundArguments
-    grid: Annotated[Grid, PlainValidator(_read_grid), PlainSerializer(_written_grid)]
+    grid: Annotated[
+        Grid,
+        PlainValidator(_read_grid),
+        PlainSerializer(lambda grid: {"dimensions": grid.source, "at": grid.at}),
+    ]
     reference: Reference | None
 
 
@@ -178,7 +177,7 @@ def _case(
         reference_at=("" if changes.reference is None else at) + "/reference",
     )
     try:
-        bound = bind_arguments(merge_arguments(base, changed), ARGUMENTS, max_bytes, before)
+        bound = bind_arguments(merge_arguments(base, changed), max_bytes, before)
     except RequestRejected as rejected:
         errors += origin.relocate(rejected.errors)
     with collecting(errors):
@@ -219,7 +218,7 @@ def merge_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict
     merged = dict(base)
     for name, change in changes.items():
         whole = merged.get(name)
-        if _is_partial(change) and _is_buffer(whole):
+        if _is_buffer(change) and _is_buffer(whole) and not change.keys() >= _WHOLE:
             merged[name] = {**whole, **change}  # type: ignore[dict-item]
         else:
             merged[name] = change
@@ -228,10 +227,6 @@ def merge_arguments(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict
 
 def _is_buffer(raw: Any) -> bool:
     return isinstance(raw, dict) and not raw.keys() & _NOT_BUFFERS
-
-
-def _is_partial(raw: Any) -> bool:
-    return _is_buffer(raw) and not raw.keys() >= _WHOLE
 
 
 def with_seeds(request: LaunchRequest, source: random.Random) -> LaunchRequest:

@@ -22,9 +22,9 @@ from compiler.problem import Problem
 from compiler.rejection import RequestRejected
 from compiler.request.compile_request import MAX_TIMEOUT_S, Name
 from compiler.request.signature import MAX_PARAMETERS
-from launch.request.argument_binding import check_bound
+from launch.request.argument_binding import ARGUMENTS, check_bound
 from launch.request.argument_schema import MAX_ARGUMENTS
-from launch.request.case import ARGUMENTS, Case, merge_arguments, named_arguments
+from launch.request.case import Case, merge_arguments, named_arguments
 from launch.request.launch_record import Device, Launch, launch_url
 from launch.request.launch_request import (
     FUZZ,

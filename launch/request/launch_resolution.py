@@ -23,9 +23,10 @@ from compiler.request.resolution import read_specialization
 from compiler.specialization import Specialization
 from compiler.target import parse_target
 from compiler.wanted import check_wanted
+from launch.request.argument_binding import ARGUMENTS
 from launch.request.bound_arguments import BoundArguments, Scalar
 from launch.request.buffer import MAX_BYTES
-from launch.request.case import ARGUMENTS, Case, Origin, cases_of, seeds_of
+from launch.request.case import Case, Origin, cases_of, seeds_of
 from launch.request.grid import NUM_SMS
 from launch.request.hint_check import HintViolated, check_hints
 from launch.request.launch_request import FUZZ, DeviceClass, LaunchRequest, RepeatsRequest

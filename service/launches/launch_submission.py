@@ -15,8 +15,9 @@ from compiler.request.resolution import resolve
 from compiler.specialization import SpecializedParameter
 from jobs.core_kinds import LAUNCH
 from jobs.submission import JobOrder
+from launch.request.argument_binding import ARGUMENTS
 from launch.request.bound_arguments import BoundArguments, Buffer
-from launch.request.case import ARGUMENTS, argument_count, with_seeds
+from launch.request.case import argument_count, with_seeds
 from launch.request.element import ITEM_BYTES
 from launch.request.hint_check import as_given, check_hints, compiled_hints
 from launch.request.launch_job import (

@@ -47,10 +47,8 @@ class SearchRequest(RequestPart):
     )
 
 
-def read_search(
-    raw: Any, *, kind: str, base: Mapping[str, Any], at: str = "/search"
-) -> SearchRequest | None:
-    """Return the search at pointer `at` of a sweep of `kind` (compilations or launches).
+def read_search(raw: Any, *, kind: str, base: Mapping[str, Any]) -> SearchRequest | None:
+    """Return the search of a sweep of `kind` (compilations or launches).
 
     Raises RequestRejected for an invalid search, and for any search of a sweep whose variants do
     not have one time each.
@@ -62,8 +60,8 @@ def read_search(
             "there is nothing to time: `base` is a compilation. Make it a launch (a compilation "
             "with arguments and a grid), or leave `search` out"
         )
-        raise RequestRejected(FieldError(at, message))
-    search = read(SearchRequest, raw, at)
+        raise RequestRejected(FieldError("/search", message))
+    search = read(SearchRequest, raw, "/search")
     if base.get("cases"):
         message = (
             "a search times one run of each variant; put what the cases change into an axis "

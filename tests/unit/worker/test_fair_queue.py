@@ -38,9 +38,12 @@ async def taken():
 async def test_as_many_as_there_are_turns_have_one_at_once():
     turns = FairQueue(2)
     await turns.take("ada")
-    assert not turns.all_taken
     await turns.take("bob")
-    assert turns.all_taken
+    line = WaitingCallers(turns)
+    await line.join("eve")
+
+    assert line.served == []
+    assert await line.serve(1) == ["eve"]
 
 
 async def test_interactive_work_goes_before_work_that_came_earlier_in_the_background():
@@ -96,7 +99,7 @@ async def test_a_turn_ends_with_its_block_also_when_that_fails():
         async with turns.turn("ada"):
             raise ValueError("wrong")
 
-    assert not turns.all_taken
+    await turns.take("bob")
 
 
 async def hold(places, caller, held):

@@ -11,7 +11,7 @@ from launch.fuzz.fuzz_case import FuzzCase, words_of, written
 from launch.fuzz.fuzz_plan import FuzzPlan
 from launch.messages import RoundingOrder
 from launch.request.argument_binding import bind_arguments
-from launch.request.case import ARGUMENTS, Case
+from launch.request.case import Case
 from launch.request.element import is_floating
 from launch.request.launch_job import LaunchJob
 from launch.request.launch_record import CaseResult
@@ -121,7 +121,7 @@ class CaseRunner:
         plan = self._plan
         arguments = {**plan.subject.arguments, **written(case, plan.subject, plan.links)}
         try:
-            bound = bind_arguments(arguments, ARGUMENTS)
+            bound = bind_arguments(arguments)
         except RequestRejected:
             return CaseAttempt(case, Outcome.SKIPPED, "no valid request has such arguments")
         self._references.only_copies = case.only_copies

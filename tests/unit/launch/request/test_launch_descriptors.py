@@ -47,7 +47,7 @@ NOT_DESCRIBED: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", NOT_DESCRIBED)
 def test_a_descriptor_that_hardware_cannot_have_is_refused(name: str):
     arguments, at, message = NOT_DESCRIBED[name]
-    found = errors(lambda: bind_arguments(arguments, at=""))
+    found = errors(lambda: bind_arguments(arguments))
 
-    assert found[0][0] == "/d/descriptor" + at
+    assert found[0][0] == "/arguments/d/descriptor" + at
     assert message in found[0][1]

@@ -93,7 +93,7 @@ async def test_a_kernel_whose_values_decide_what_it_writes_is_not_accused() -> N
 def test_arguments_on_other_seeds_differ_in_these_alone() -> None:
     random = {"shape": [4], "dtype": "fp32", "init": {"kind": "uniform", "seed": 1}}
     ones = {"shape": [4], "dtype": "fp32", "init": {"kind": "ones"}}
-    bound = bind_arguments({"x": random, "y": ones}, "/arguments", 1 << 20)
+    bound = bind_arguments({"x": random, "y": ones}, 1 << 20)
 
     changed = on_seeds(bound, {"x": 5})
 
