@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from compiler.proof.binding import AXES
 from compiler.proof.obligations import Conclusion
-from compiler.proof.polynomial import Polynomial
 from compiler.proof.prove import KernelProof
 from compiler.proof.solver import Model
 from compiler.proof.terms import Check, SymbolicAccess, bits_of_element
 from compiler.ttir_to_numpy.ir import Operation
 from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, pointee_of
+from launch.buffers.element_types import Array
 from launch.checks.access import Access
 from launch.proof.proof_messages import ProveOrder, WitnessReport
 from launch.proof.virtual_memory import TouchedElement
 from launch.proof.witness_replay import NotReplayed, ReplayedProgram, WitnessLaunch, replay
-from launch.proof.wrapped_integer import WrappedInteger
 
 _WRAP_BITS = 32
 """A wrapped integer is a multiple of 2^32 away from the exact one."""
+_EXACT: Mapping[str, Callable[..., Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.shli": lambda a, b: a * np.exp2(b),
+    "math.absi": np.abs,
+    "arith.trunci": lambda a: a,
+    "arith.index_cast": lambda a: a,
+}
+"""The result that an operation makes of its operands, where no integer wraps."""
+_LOOP = "scf.for"
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,7 @@ class WitnessRun:
         """Return the launch that a model describes; `mark` is that of the second program."""
         bound, evaluator = self.proof.contract, self.proof.prover.evaluator
         scalars = {
-            name: _value(bound.fixed[name], model) if name in bound.fixed else model[name]
+            name: bound.fixed[name].value(model) if name in bound.fixed else model[name]
             for name, kind in bound.arguments.items()
             if kind[:1] == "i" and kind[1:].isdigit()
         }
@@ -104,16 +115,16 @@ class WitnessRun:
         missing = [name for name in buffers if name not in bound.extents]
         if missing:
             raise NotReplayed(f"the contract does not say how many elements {missing[0]} has")
-        extents = {name: _value(bound.extents[name], model) for name in buffers}
+        extents = {name: bound.extents[name].value(model) for name in buffers}
         ends = {
-            name: (_value(low, model), _value(high, model))
+            name: (low.value(model), high.value(model))
             for name, (low, high) in bound.value_ranges.items()
         }
         values: dict[str, dict[int, int]] = {}
         for text, loaded in evaluator.loaded.items():
             if text not in model.values:
                 continue
-            at, value = _value(loaded.offset, model), model[text]
+            at, value = loaded.offset.value(model), model[text]
             low, high = ends.get(loaded.base, (value, value + 1))
             bits = bits_of_element(pointee_of(bound.arguments[loaded.base]) or "index")
             # a masked lane has a name, too, but no element, and any value
@@ -127,7 +138,7 @@ class WitnessRun:
             extents=extents,
             values=values,
             fill={name: range(low, low + 1) for name, (low, _) in ends.items()},
-            grid=[_value(size, model) for size in bound.grid],
+            grid=[size.value(model) for size in bound.grid],
             program=[model[f"program#{axis}{mark}"] for axis in AXES],
         )
 
@@ -224,12 +235,69 @@ def _met(
 
 def _offset_of(access: SymbolicAccess, model: Model) -> int | None:
     cases = access.pointer.cases
-    return _value(cases[0].offset, model) if len(cases) == 1 else None
+    return cases[0].offset.value(model) if len(cases) == 1 else None
 
 
 def _lanes_of(model: Model, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (0, *(model[f"lane{axis}#{size}"] for axis, size in enumerate(shape)))
 
 
-def _value(polynomial: Polynomial, model: Model) -> int:
-    return polynomial.value(model)
+@dataclass
+class WrappedInteger:
+    """Watches the operation `number` for `expected`, which does not fit its `bits`.
+
+    Called with the values of watched operations. Floats tell exact results from wrapped ones, which
+    are `2 ** bits` or more away. Where operands may be unsigned, what counts is a wrap in `some`
+    reading of them, or in `every` one: signed and unsigned.
+    """
+
+    number: int
+    operation: str
+    expected: int
+    bits: int
+    readings: Literal["signed", "some", "every"] = "signed"
+    _is_computed: bool = field(default=False, init=False)
+    _wraps: bool = field(default=False, init=False)
+
+    @property
+    def is_seen(self) -> bool:
+        """True if the operation wrapped, and had what is left of `expected`."""
+        return self._is_computed and self._wraps
+
+    def __call__(self, number: int, values: Sequence[Any]) -> None:
+        """Look at the result and the operands of an operation, or at a loop's bounds and step."""
+        if number != self.number or self.is_seen:
+            return
+        if self.operation == _LOOP:
+            self._look_at_loop(*(int(np.asarray(value).flat[0]) for value in values))
+            return
+        exact = _EXACT.get(self.operation)
+        if exact is None:
+            return
+        readings = [self._readings(np.asarray(value, np.float64)) for value in values]
+        wraps = [
+            np.abs(exact(*operands) - result) >= _half(self.bits)
+            for result, *operands in itertools.product(*readings)
+        ]
+        combine = np.logical_or if self.readings == "some" else np.logical_and
+        self._wraps |= bool(combine.reduce(wraps).any())
+        self._is_computed |= bool((np.asarray(values[0]).astype(np.int64) == self._wrapped()).any())
+
+    def _readings(self, signed: Array) -> list[Array]:
+        """Return what bits may be: a signed integer, and an unsigned one that it may be, too."""
+        if self.readings == "signed":
+            return [signed]
+        return [signed, np.where(signed < 0, signed + 2.0 * _half(self.bits), signed)]
+
+    def _look_at_loop(self, low: int, high: int, step: int) -> None:
+        if step > 0 and low < high:
+            past = low + (high - low + step - 1) // step * step
+            self._wraps = self._is_computed = past >= _half(self.bits)
+
+    def _wrapped(self) -> int:
+        half = _half(self.bits)
+        return (self.expected + half) % (2 * half) - half
+
+
+def _half(bits: int) -> int:
+    return 1 << (bits - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,13 @@ from compiler.ttir_to_numpy.mlir_types import TRITON_NAMES, element_of, pointee_
 from compiler.ttir_to_numpy.module_text import TranslatedKernel
 from compiler.ttir_to_numpy.runtime.launching import dtype_named
 from launch.buffers.element_types import Array
+from launch.checks.access import AccessForm
+from launch.checks.addresses import SLOT_BITS
 from launch.cpu.instance_locations import InstanceLocations
 from launch.cpu.kernel import Kernel
-from launch.cpu.programs import RoundsSpent
+from launch.cpu.pointer import Pointer
+from launch.cpu.programs import ProgramInstances, RoundsSpent
+from launch.recheck.access_memory import address_of, of_rank
 from launch.recheck.access_slice import accesses_of
 from launch.recheck.buffer_contents import BufferContents
 from launch.recheck.contract_values import LegalLaunch, identifier, read_contract_text
@@ -35,7 +39,6 @@ from launch.recheck.kernel_form import (
 from launch.recheck.kernel_launches import buffers_of, launch_search
 from launch.recheck.launch_search import LaunchSearch
 from launch.recheck.recheck_messages import RecheckedKernel, RecheckOrder
-from launch.recheck.stored_memory import StoredMemory
 
 MAX_ELEMENTS = 1 << 14
 """Of a buffer."""
@@ -43,6 +46,8 @@ MAX_PROGRAMS = 512
 MAX_TURNS = 10_000
 """Turns of all loops of one kernel at small sizes; more is taken to be without end."""
 MAX_LANES = 1 << 16
+Shape = tuple[int, ...]
+_ATOMIC = "two kernels with atomic operations"
 
 
 @dataclass(frozen=True)
@@ -123,3 +128,104 @@ def stored(
 def _dtype_of(pointee: str) -> np.dtype[Any]:
     is_pointer = pointee_of(pointee) is not None
     return np.dtype(np.int64 if is_pointer else dtype_named(TRITON_NAMES[element_of(pointee)]))
+
+
+class StoredMemory:
+    """Loads, stores and atomics, as `launch.cpu.kernel` calls them. Lanes outside do nothing."""
+
+    def __init__(self, programs: ProgramInstances) -> None:
+        self._programs = programs
+        self._buffers: Sequence[Array] = ()
+
+    def begin(self, buffers: Mapping[str, Array]) -> None:
+        """Start a launch whose buffers have these bytes, which it changes."""
+        self._buffers = list(buffers.values())
+
+    def load(
+        self,
+        pointer: Pointer,
+        mask: Any = None,
+        other: Any = None,
+        shape: Shape = (),
+        *,
+        form: AccessForm | None = None,
+    ) -> Array:
+        """Return what is stored, `other` (or 0) where `mask` is false."""
+        wide = self._wide(shape)
+        loaded = np.zeros(wide, pointer.dtype)
+        if other is not None:
+            loaded[...] = of_rank(np.atleast_1d(other), len(wide)).astype(pointer.dtype)
+        for buffer, lanes, places in self._located(pointer, mask, wide):
+            loaded[lanes] = buffer[places].view(pointer.dtype)[..., 0]
+        return loaded
+
+    def store(
+        self,
+        pointer: Pointer,
+        value: Any,
+        mask: Any = None,
+        shape: Shape = (),
+        *,
+        form: AccessForm | None = None,
+    ) -> None:
+        """Store a value; of equal addresses, the last one stays."""
+        wide = self._wide(shape)
+        stored = np.atleast_1d(np.asarray(value).astype(pointer.dtype))
+        values = np.broadcast_to(of_rank(stored, len(wide)), wide)
+        for buffer, lanes, places in self._located(pointer, mask, wide):
+            chosen = np.ascontiguousarray(values[lanes])[..., None]
+            buffer[places] = chosen.view(np.uint8).reshape(places.shape)
+
+    def atomic(
+        self,
+        kind: str,
+        pointer: Pointer,
+        value: Any,
+        mask: Any,
+        shape: Shape,
+        is_used: bool,
+        *,
+        semantics: str | None = None,
+        within_program: bool = False,
+        form: AccessForm | None = None,
+    ) -> Any:
+        """Refuse it: two kernels with atomic operations are not compared."""
+        raise NotRunnable(_ATOMIC)
+
+    def compare_and_swap(
+        self,
+        pointer: Pointer,
+        expected: Any,
+        value: Any,
+        shape: Shape,
+        *,
+        semantics: str | None = None,
+        within_program: bool = False,
+    ) -> Array:
+        """Refuse it."""
+        raise NotRunnable(_ATOMIC)
+
+    def _wide(self, shape: Shape) -> Shape:
+        return (self._programs.count, *shape)
+
+    def _located(
+        self, pointer: Pointer, mask: Any, wide: Shape
+    ) -> list[tuple[Array, Array, Array]]:
+        """Return for each buffer its bytes, its live lanes, and the places of their bytes."""
+        rank = len(wide)
+        live = np.broadcast_to(True, wide)
+        if mask is not None:
+            live = live & of_rank(np.atleast_1d(mask), rank)
+        active = self._programs.active
+        if active is not None:
+            live = live & active.reshape(-1, *(1,) * (rank - 1))
+        addresses = np.broadcast_to(of_rank(pointer.address, rank), wide)
+        numbers = (addresses >> SLOT_BITS) - 1
+        size = pointer.dtype.itemsize
+        places = []
+        for number, buffer in enumerate(self._buffers):
+            offsets = addresses - address_of(number)
+            lanes = live & (numbers == number) & (offsets >= 0) & (offsets <= len(buffer) - size)
+            if lanes.any():
+                places.append((buffer, lanes, offsets[lanes][:, None] + np.arange(size)))
+        return places
