@@ -1,4 +1,8 @@
 import contextlib
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -10,7 +14,34 @@ from launch.contract.infer_contract import (
     inferred_contract,
 )
 from launch.contract.text import read_contract
-from tests.lines_run import lines_run
+
+
+class MoreLines(AssertionError):
+    """The call ran more lines than it may."""
+
+
+def lines_run(call: Callable[[], object], most: int) -> int:
+    """Return the number of lines that `call` ran. Raises MoreLines as soon as it is above `most`.
+
+    What a function written in C does is one line, however much it is.
+    """
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        if count > most:
+            raise MoreLines(f"more than {most:,} lines")
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
 
 MAX_LINES = 120_000
 """Some 10 ms."""
