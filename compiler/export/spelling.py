@@ -39,22 +39,30 @@ def spelling(kind: str) -> Spelling:
 
 RESERVED = frozenset(
     # C and C++
-    "alignas alignof and asm auto bool break case catch char class const constexpr continue "
-    "decltype default delete do double else enum explicit export extern false float for friend "
-    "goto if inline int long mutable namespace new not nullptr operator or private protected "
-    "public register requires restrict return short signed sizeof static struct switch template "
-    "this throw true try typedef typename typeof union unsigned using virtual void volatile "
-    "while xor "
-    # Rust
-    "abstract as async await become box crate dyn final fn impl in let loop macro match mod move "
-    "mut override priv pub ref self super trait type unsafe unsized use where yield "
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
+    "char32_t class co_await co_return co_yield compl concept const const_cast consteval "
+    "constexpr constinit continue decltype default delete do double dynamic_cast else enum "
+    "explicit export extern false float for friend goto if inline int long mutable namespace new "
+    "noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert "
+    "static_cast struct switch template this thread_local throw true try typedef typeid typename "
+    "typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq "
+    "_Alignas _Alignof _Atomic _BitInt _Bool _Complex _Decimal32 _Decimal64 _Decimal128 _Generic "
+    "_Imaginary _Noreturn _Static_assert _Thread_local "
+    # Rust, where a parameter may not hide a tuple variant
+    "abstract as async await become box crate dyn final fn gen impl in let loop macro match mod "
+    "move mut override priv pub ref Self self super trait type unsafe unsized use where yield "
+    "Some Ok Err "
     # Python
     "def del elif except from global import is lambda nonlocal pass raise with None True False "
     # macros of C compilers and headers
     "linux unix complex I NULL errno assert stdin stdout stderr main INFINITY NAN EOF "
     # the exports' own
     "kernel stream grid grid_x grid_y grid_z shared config attributes pointers result image "
-    "blocks count values global_scratch profile_scratch cu ctypes struct".split()
+    "blocks bytes count values addresses global_scratch profile_scratch cu ctypes struct check "
+    "Image CUBIN CUBIN_BYTES memset size_t hasattr len CUDA_SUCCESS CUdeviceptr CUresult "
+    "CUlaunchAttribute CUlaunchConfig cuLaunchKernelEx cuMemAllocAsync cuMemFreeAsync "
+    "_check _address _fp16 _bf16".split()
 )
 
 
@@ -64,7 +72,7 @@ def identifier(name: str) -> str:
         c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in name
     )
     legal = re.sub(r"__+", "_", legal)  # C++ keeps these for itself
-    if not legal or legal[0].isdigit():
+    if legal in {"", "_"} or legal[0].isdigit():  # Rust reads an underscore alone as a pattern
         legal = f"k{legal}"
     return f"{legal}_" if legal in RESERVED else legal
 

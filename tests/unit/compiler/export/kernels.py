@@ -22,6 +22,22 @@ EVERYTHING = {
 }
 """Parameters of every kind, with names that other languages reserve or do not allow."""
 
+RESERVED = (
+    # strict and reserved keywords of the Rust reference
+    "as break const continue crate else enum extern false fn for if impl in let loop match mod "
+    "move mut pub ref return self Self static struct super trait true type unsafe use where while "
+    "async await dyn abstract become box do final macro override priv typeof unsized virtual "
+    "yield try gen "
+    # C23 and C++20
+    "bitand compl not_eq xor_eq char8_t wchar_t static_cast typeid noexcept concept co_await "
+    "thread_local static_assert _Bool _Atomic _Generic "
+    # what else a parameter cannot be, or would hide
+    "_ Some Ok Err None Image CUBIN CUBIN_BYTES check bytes len hasattr size_t memset NULL "
+    "CUresult CUdeviceptr CUlaunchConfig CUlaunchAttribute CUDA_SUCCESS cuLaunchKernelEx "
+    "cuMemAllocAsync cuMemFreeAsync _check _address _fp16 _bf16 ctypes cu"
+).split()
+"""Names that some language, or an exported file, needs for itself."""
+
 
 def facts(signature: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     """Return the record of a kernel with this signature."""
@@ -54,6 +70,7 @@ VARIANTS = {
     "cooperative": kernel(launch_cooperative_grid=True),
     "pdl": kernel(launch_pdl=True),
     "scratch": kernel(global_scratch_size=256, global_scratch_align=128, profile_scratch_size=64),
+    "reserved": kernel(dict.fromkeys(RESERVED, "i32"), global_scratch_size=256),
     "all_at_once": kernel(
         EVERYTHING, num_ctas=2, launch_cooperative_grid=True, launch_pdl=True, shared=60_000,
         global_scratch_size=256,

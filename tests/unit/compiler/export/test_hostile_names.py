@@ -14,7 +14,7 @@ from compiler.export.header_comment import harmless
 from compiler.export.ptx import read_entry
 from compiler.export.python import python_module
 from compiler.export.rust import rust_module
-from tests.unit.compiler.export.kernels import CUBIN, PTX, VECTOR_ADD, facts
+from tests.unit.compiler.export.kernels import CUBIN, PTX, RESERVED, VARIANTS, VECTOR_ADD, facts
 
 ENTRIES = [
     'a"; system("id"); "',
@@ -43,6 +43,13 @@ FAKE = """
 def test_an_entry_that_is_no_name_is_refused(entry: str) -> None:
     with pytest.raises(NotExportable, match="not a name in other languages"):
         kernel_of(facts(VECTOR_ADD, name=entry))
+
+
+def test_no_parameter_has_a_name_that_a_language_or_the_file_needs() -> None:
+    names = {argument.identifier for argument in VARIANTS["reserved"].given}
+
+    assert len(names) == len(RESERVED)
+    assert names.isdisjoint(RESERVED)
 
 
 def test_the_value_of_a_constant_ends_no_comment_of_any_language() -> None:
