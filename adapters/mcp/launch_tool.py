@@ -88,9 +88,9 @@ def ran_answer(asked: Any, noun: str, launched: LaunchArguments | None = None) -
     but = f", but incorrect by its flags: {serious}" if serious else ""
     head = f"{noun} {ran['id']}: {ran['verdict'] or ran['state']}{but}"
     problem, findings = ran["problem"], ran["findings"] or []
-    facts: dict[str, Any] = {name: ran[name] for name in ("state", "verdict")} | {"key": ran["id"]}
+    facts: dict[str, Any] = {name: ran[name] for name in ("state", "verdict")} | {"id": ran["id"]}
     if ran["state"] in {"queued", "running"}:
-        step = f"explain with the key {ran['id']}; the {noun} continues"
+        step = f"explain with {ran['id']} as key; the {noun} continues"
         return answer(head, next_step=step, **facts)
     compilation = ran.get("compilation") or {}
     diagnostics = compilation.get("diagnostics") or []
@@ -309,11 +309,11 @@ def sweep_answer(asked: Any, assumes: str = "") -> ToolAnswer:
     head = f"sweep {document['id']}: {document['state']}, {counts}"
     facts = {
         "state": document["state"],
-        "key": document["id"],
+        "id": document["id"],
         "rows": list(map(_row, document["rows"])),
     }
     if document["state"] in {"queued", "running"}:
-        step = f"explain with the key {document['id']}; the sweep continues"
+        step = f"explain with {document['id']} as key; the sweep continues"
         return answer(head, assumes, next_step=step, **facts)
     text = "\n".join(map(_line, document["rows"]))
     problem = next((row["problem"] for row in document["rows"]), None)

@@ -43,7 +43,7 @@ async def prove(request: Request, arguments: ProveArguments) -> ToolAnswer:
     head = f"proof {proof['id']}: {proof['verdict'] or proof['state']}"
     head = "\n".join(filter(None, (head, assumes)))
     facts: dict[str, Any] = {name: proof[name] for name in ("state", "verdict")}
-    facts["key"] = proof["id"]
+    facts["id"] = proof["id"]
     if asked.status == HTTPStatus.ACCEPTED:
         return answer(head, next_step="prove again; the work continues meanwhile", **facts)
     if (problem := proof["problem"]) is not None:

@@ -36,7 +36,8 @@ class ToolOutput(BaseModel):
     next: str | None = Field(description="the next step")
     state: str | None = Field(default=None, description="of the compilation or run")
     verdict: str | None = Field(default=None, description="of a launch or program")
-    key: str | None = Field(default=None, description="of the compilation, or id of the run")
+    key: str | None = Field(default=None, description="of the compilation")
+    id: str | None = Field(default=None, description="of the run or proof")
     fault: str | None = Field(
         default=None,
         description="the part to change: request (an argument of the tool), source, or service "

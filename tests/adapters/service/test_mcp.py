@@ -227,10 +227,12 @@ async def test_compile_shows_machine_code(system: Deployment) -> None:
 async def test_the_facts_are_structured_content_too(system: Deployment) -> None:
     async with connected(system) as client:
         made = (await client.call_tool("compile", COMPILED)).structured_content
+        ran = (await client.call_tool("launch", LAUNCHED)).structured_content
         wrong = COMPILED | {"options": {"num_wraps": 4}}
         refused = (await client.call_tool("compile", wrong)).structured_content
 
     assert (made["state"], len(made["key"])) == ("succeeded", 64)
+    assert (ran["verdict"], len(ran["id"]), ran["key"]) == ("passed", 32, None)
     assert made["resources"]["registers"] > 0
     assert (refused["fault"], refused["slug"]) == ("request", "invalid_request")
     [argument] = refused["arguments"]
