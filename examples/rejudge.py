@@ -210,7 +210,7 @@ def main() -> int:
     """Judge again; return the exit status."""
     parser = argparse.ArgumentParser(description="Judge a program again from its receipt.")
     parser.add_argument("receipt", type=Path)
-    parser.add_argument("--key", required=True, help="the public key of the service, in base64")
+    parser.add_argument("--key", required=True, help="`receipt_key.public` of GET /v1/system")
     arguments = parser.parse_args()
     try:
         signed = verified(arguments.receipt.read_bytes(), arguments.key)
