@@ -76,16 +76,22 @@ export function isWhole({ state, verdict, accesses }: Proof): boolean {
   return state === "completed" && verdict === "proved" && accesses.length > 0 && accesses.every(isProved);
 }
 
+/** Words for each outcome of a re-check by bit-vectors. */
+const BITS = { agrees: "agree with", timeout: "reached the limit of their effort for", not_modelled: "do not model" };
+
 /** Return what re-checks saw of all proofs; "" without any. */
 export function recheckedText(accesses: Access[]): string {
   const seen = accesses.flatMap((access) => CHECKS.flatMap(([check]) => access[check]?.rechecked ?? []));
   if (!seen.length) return "";
   const [least, most] = [Math.min(...seen.map(({ runs }) => runs)), Math.max(...seen.map(({ runs }) => runs))];
-  const agreeing = seen.filter(({ bits }) => bits === "agrees").length;
-  const share = agreeing === seen.length ? "" : ` with ${agreeing} of ${seen.length} proofs`;
+  const outcomes = Object.entries(BITS).flatMap(([outcome, verb]) => {
+    const count = seen.filter(({ bits }) => bits === outcome).length;
+    return count ? [`${verb} ${count} of ${seen.length} proofs`] : [];
+  });
+  const compared = seen.every(({ bits }) => bits === "agrees") ? "agree" : outcomes.join(", ");
   const unseen = seen.filter(({ runs, bits }) => !runs && bits !== "agrees").length;
   const gap = unseen ? ` ${unseen} of ${seen.length} proofs were not re-checked.` : "";
-  return `Re-checked: ${least === most ? least : `${least} to ${most}`} runs, bit-vectors agree${share}.${gap}`;
+  return `Re-checked: ${least === most ? least : `${least} to ${most}`} runs, bit-vectors ${compared}.${gap}`;
 }
 
 /** Return a launch and its further cases, as a proof infers a contract from them. */
