@@ -90,36 +90,40 @@ def explanation(
     apart = uncoalesced(ttgir, target) if ttgir is not None else []
     converted = conversions(ttgir) if ttgir is not None else []
     return {
-        "matrix_products": [_finding(one, _of_product(one)) for one in products],
-        "tma": {**asdict(tma), "message": _of_tma(tma)},
-        "not_vectorised": [_finding(one, f"not vectorised: {one}") for one in narrow],
-        "uncoalesced": [_finding(one, f"uncoalesced: {one}") for one in apart],
-        "layout_conversions": [_finding(one, _of_conversion(one)) for one in converted],
+        "matrix_products": [_finding(product, _product_message(product)) for product in products],
+        "tma": {**asdict(tma), "message": _tma_message(tma)},
+        "not_vectorised": [_finding(access, f"not vectorised: {access}") for access in narrow],
+        "uncoalesced": [_finding(access, f"uncoalesced: {access}") for access in apart],
+        "layout_conversions": [
+            _finding(conversion, _conversion_message(conversion)) for conversion in converted
+        ],
     }
 
 
-def _finding(one: Any, message: str) -> dict[str, Any]:
-    members = asdict(one)
+def _finding(finding: Any, message: str) -> dict[str, Any]:
+    members = asdict(finding)
     file, line = members.pop("place") or (None, None)
     return {"file": file, "line": line, **members, "message": message}
 
 
-def _of_product(product: _MatrixProduct) -> str:
+def _product_message(product: _MatrixProduct) -> str:
     reason = product.reason
     if reason is None and product.unit == FMA:
         reason = "the stages do not show why"
     return f"dot {product.shape}: {product.unit}{f': {reason}' if reason else ''}"
 
 
-def _of_tma(tma: _TmaUse) -> str | None:
+def _tma_message(tma: _TmaUse) -> str | None:
     if tma.copies:
         return f"TMA: {tma.copies} copies in TTGIR"
     return f"TMA: none; {tma.reason}" if tma.reason else None
 
 
-def _of_conversion(one: _Conversion) -> str:
-    noun = "layout conversion" if one.count == 1 else f"{one.count} layout conversions"
-    return f"{noun}: {one.largest}"
+def _conversion_message(conversion: _Conversion) -> str:
+    noun = (
+        "layout conversion" if conversion.count == 1 else f"{conversion.count} layout conversions"
+    )
+    return f"{noun}: {conversion.largest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class _NarrowAccess:
 
 def narrow_accesses(text: str, stage: str, places: Mapping[int, Place]) -> list[_NarrowAccess]:
     """Return the accesses of PTX or AMD assembly that are not vectorised, most first."""
-    reads = _of_amd if stage == "amdgcn" else _of_ptx
+    reads = _narrow_in_amd if stage == "amdgcn" else _narrow_in_ptx
     counts: Counter[tuple[Place | None, str, int]] = Counter()
     for number, line in enumerate(text.splitlines(), 1):
         for kind, size in reads(line):
@@ -147,7 +151,7 @@ def narrow_accesses(text: str, stage: str, places: Mapping[int, Place]) -> list[
     return [_NarrowAccess(*key, count) for key, count in counts.most_common()]
 
 
-def _of_ptx(line: str) -> Iterator[tuple[str, int]]:
+def _narrow_in_ptx(line: str) -> Iterator[tuple[str, int]]:
     for match in _PTX.finditer(line):
         words = re.split(r"[.:]+", match[2])
         is_vector = any(word in {"v2", "v4", "v8"} for word in words)
@@ -162,7 +166,7 @@ def _of_ptx(line: str) -> Iterator[tuple[str, int]]:
                 yield "copy", copied
 
 
-def _of_amd(line: str) -> Iterator[tuple[str, int]]:
+def _narrow_in_amd(line: str) -> Iterator[tuple[str, int]]:
     if match := _AMD.match(line):
         size = _AMD_NARROW.get(match[2].split("_")[0])
         if size is not None:
@@ -171,7 +175,7 @@ def _of_amd(line: str) -> Iterator[tuple[str, int]]:
 
 def conversions(ttgir: TtgirModule) -> list[_Conversion]:
     """Return the layout conversions by line, those of most elements first."""
-    found: dict[Place | None, _Conversion] = {}
+    by_place: dict[Place | None, _Conversion] = {}
     for operation in ttgir.operations:
         if operation.name != "ttg.convert_layout":  # (tensor<32xf32, #mma>) -> tensor<32xf32, #b>
             continue
@@ -181,13 +185,15 @@ def conversions(ttgir: TtgirModule) -> list[_Conversion]:
             continue
         elements = prod(before.shape)
         place = ttgir.places.get(operation)
-        known = found.get(place, _Conversion(place, 0, 0, ""))
+        known = by_place.get(place, _Conversion(place, 0, 0, ""))
         sizes = "".join(f"{extent}x" for extent in before.shape)
         names = [ttgir.name_of(held.layout) for held in (before, after)]
         shown = f"{sizes}{before.element} #{names[0]} -> #{names[1]}"
         largest = shown if elements > known.elements else known.largest
-        found[place] = _Conversion(place, known.count + 1, max(elements, known.elements), largest)
-    return sorted(found.values(), key=lambda one: -one.elements)
+        by_place[place] = _Conversion(
+            place, known.count + 1, max(elements, known.elements), largest
+        )
+    return sorted(by_place.values(), key=lambda conversion: -conversion.elements)
 
 
 # The unit that multiplies matrices, by source line, and the reason if a faster one is not used.
@@ -197,7 +203,7 @@ def conversions(ttgir: TtgirModule) -> list[_Conversion]:
 
 def matrix_products(ttgir: TtgirModule, target: str, num_warps: int | None) -> list[_MatrixProduct]:
     """Return the dots of a kernel, without repetition of equal ones."""
-    found: dict[_MatrixProduct, None] = {}
+    products: dict[_MatrixProduct, None] = {}
     for operation in ttgir.operations:
         if operation.name not in _PRODUCTS:
             continue
@@ -210,8 +216,8 @@ def matrix_products(ttgir: TtgirModule, target: str, num_warps: int | None) -> l
         types = a.element, b.element
         reason = _reason(unit, shape, types, target, num_warps, is_tf32=is_tf32)
         shown = f"{'x'.join(map(str, shape))} {a.element}"
-        found[_MatrixProduct(ttgir.places.get(operation), unit, shown, reason)] = None
-    return list(found)
+        products[_MatrixProduct(ttgir.places.get(operation), unit, shown, reason)] = None
+    return list(products)
 
 
 def _unit_of(operation: Operation, ttgir: TtgirModule) -> str | None:
@@ -280,7 +286,9 @@ def _is_copy(operation: Operation) -> bool:
 
 def _has_descriptor(operation: Operation) -> bool:
     """Return whether an operation makes, takes or has as an argument a tensor descriptor."""
-    arguments = [value for region in operation.regions for one in region for value in one.arguments]
+    arguments = [
+        value for region in operation.regions for block in region for value in block.arguments
+    ]
     values = (*operation.operands, *operation.results, *arguments)
     return operation.name in _DESCRIPTORS or any(
         value.type.startswith("!tt.tensordesc") for value in values

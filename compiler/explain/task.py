@@ -13,11 +13,11 @@ from compiler.ttir_to_numpy.refusal import NOT_DERIVABLE, Untranslatable
 
 def explain(order: ExplanationOrder, body: bytes, send: Send) -> None:
     """Send what makes a kernel costly, as JSON. Raises `Failure`."""
-    given = nvdisasm.split(body, order.sizes)
-    texts = {stage: text.decode(errors="replace") for stage, text in given.items()}
+    contents = nvdisasm.split(body, order.sizes)
+    texts = {stage: text.decode(errors="replace") for stage, text in contents.items()}
     ttgir = _ttgir(texts.pop("ttgir"), order.target) if "ttgir" in texts else None
-    found = explanation(texts, ttgir, order.target, order.num_warps)
-    data = json.dumps(found, separators=(",", ":")).encode()
+    document = explanation(texts, ttgir, order.target, order.num_warps)
+    data = json.dumps(document, separators=(",", ":")).encode()
     send({"kind": "stage", "stage": "explanation", "ms": 0.0}, data)
 
 

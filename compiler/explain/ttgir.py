@@ -102,7 +102,7 @@ def read_ttgir(text: str, target: str) -> TtgirModule:
 
 def _places(operations: Iterable[Operation]) -> dict[Operation, Place]:
     """Return the user's line of each operation; one without gets that of its first use."""
-    found: dict[Operation, Place] = {}
+    places: dict[Operation, Place] = {}
     used: dict[Value, InlineChain] = {}
     for operation in reversed(list(operations)):
         chain = operation.chain
@@ -114,5 +114,5 @@ def _places(operations: Iterable[Operation]) -> dict[Operation, Place]:
         used.update(dict.fromkeys(operation.operands, chain))
         if lines := user_lines_of(chain):
             file, line = min(lines)
-            found[operation] = file[:_MAX_FILE_CHARS], line
-    return found
+            places[operation] = file[:_MAX_FILE_CHARS], line
+    return places

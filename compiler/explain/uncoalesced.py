@@ -88,14 +88,14 @@ def uncoalesced(ttgir: TtgirModule, target: str) -> list[Uncoalesced]:
     if values is None:
         return []
     sector_bytes = 32 if target.startswith("cuda") else 64  # what L2 and memory move at least
-    found: dict[Uncoalesced, None] = {}
+    accesses: dict[Uncoalesced, None] = {}
     for operation in ttgir.operations:
-        for one in _of_operation(operation, values, ttgir, sector_bytes):
-            found[one] = None
-    return list(found)
+        for access in _uncoalesced_in(operation, values, ttgir, sector_bytes):
+            accesses[access] = None
+    return list(accesses)
 
 
-def _of_operation(
+def _uncoalesced_in(
     operation: Operation, values: Values, ttgir: TtgirModule, sector_bytes: int
 ) -> Iterator[Uncoalesced]:
     if operation.name in _POINTERS:
@@ -190,14 +190,16 @@ def lane_places(
         without = tuple((*offset[:dim], *offset[dim + 1 :]) for offset in whole.offsets)
         return _LanePlaces(without, (*whole.run[:dim], *whole.run[dim + 1 :]))
     if match := _BLOCKED.match(text):
-        return _of_blocked(dict(_LIST.findall(match[1])), shape)
+        return _blocked_places(dict(_LIST.findall(match[1])), shape)
     if match := _LINEAR.match(text):
-        return _of_linear(dict(_BASES.findall(match[1])), shape)
+        return _linear_places(dict(_BASES.findall(match[1])), shape)
     return None
 
 
-def _of_blocked(given: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces | None:
-    lists = {name: tuple(int(n) for n in text.split(",")) for name, text in given.items() if text}
+def _blocked_places(parameters: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces | None:
+    lists = {
+        name: tuple(int(n) for n in text.split(",")) for name, text in parameters.items() if text
+    }
     try:
         size, lanes, order = (lists[n] for n in ("sizePerThread", "threadsPerWarp", "order"))
     except KeyError:
@@ -219,10 +221,10 @@ def _of_blocked(given: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces
     return _LanePlaces(tuple(offsets), tuple(map(min, size, shape)))
 
 
-def _of_linear(given: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces | None:
+def _linear_places(parameters: Mapping[str, str], shape: tuple[int, ...]) -> _LanePlaces | None:
     bases = {
         name: [tuple(int(n) for n in base.split(",")) for base in _BASE.findall(text)]
-        for name, text in given.items()
+        for name, text in parameters.items()
     }
     lanes, registers = bases.get("lane"), bases.get("register")
     if lanes is None or registers is None or 1 << len(lanes) > _MAX_LANES:

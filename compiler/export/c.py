@@ -167,7 +167,7 @@ def _function_attributes(kernel: ExportedKernel) -> Iterator[tuple[str, int]]:
 
 def _launch(kernel: ExportedKernel) -> str:
     name = kernel.name
-    parameters = "".join(f",\n    {_parameter(argument)}" for argument in kernel.given)
+    parameters = "".join(f",\n    {_parameter(argument)}" for argument in kernel.caller_arguments)
     scratch = [name for name, memory in kernel.scratch.items() if memory.size_bytes]
     pointers = ", ".join(_pointer(argument) for argument in kernel.arguments)
     return f"""\

@@ -158,7 +158,7 @@ def _function(
     kernel: ExportedKernel, entry: PtxEntry, statement: _Statement, by_name: dict[str, Argument]
 ) -> str:
     parameters = [
-        *(_parameter(argument) for argument in kernel.given),
+        *(_parameter(argument) for argument in kernel.caller_arguments),
         *(f"void *{name}" for name in SCRATCH if kernel.scratch[name].size_bytes),
         *(["void *shared"] if entry.shared_name is not None else []),
     ]

@@ -55,7 +55,7 @@ class ExportedKernel:
     scratch: Mapping[str, ScratchMemory]
 
     @property
-    def given(self) -> tuple[Argument, ...]:
+    def caller_arguments(self) -> tuple[Argument, ...]:
         """The arguments that the caller gives: all but scratch."""
         return tuple(item for item in self.arguments if item.kind not in SCRATCH)
 

@@ -47,7 +47,7 @@ def _cluster(kernel: ExportedKernel) -> str:
 
 
 def _parameters(kernel: ExportedKernel) -> Iterator[str]:
-    for argument in kernel.given:
+    for argument in kernel.caller_arguments:
         kind = argument.type or "tensor map (CUtensorMap)"
         bits = ", as its 16 bits" if argument.type in {"fp16", "bf16"} else ""
         promised = hint_text(argument)

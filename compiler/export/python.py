@@ -85,7 +85,9 @@ class {name}:
 
 
 def _launch(kernel: ExportedKernel) -> str:
-    parameters = "".join(f"        {argument.identifier}: Any,\n" for argument in kernel.given)
+    parameters = "".join(
+        f"        {argument.identifier}: Any,\n" for argument in kernel.caller_arguments
+    )
     values = "".join(f"            {_value(argument)},\n" for argument in kernel.arguments)
     scratch = [name for name, memory in kernel.scratch.items() if memory.size_bytes]
     return f'''\

@@ -144,7 +144,9 @@ def _function_attributes(kernel: ExportedKernel) -> Iterator[tuple[int, int]]:
 
 
 def _launch(kernel: ExportedKernel) -> str:
-    parameters = "".join(f"        {_parameter(argument)},\n" for argument in kernel.given)
+    parameters = "".join(
+        f"        {_parameter(argument)},\n" for argument in kernel.caller_arguments
+    )
     pointers = "".join(f"            {_pointer(argument)},\n" for argument in kernel.arguments)
     attributes = "".join(
         f"            LaunchAttribute {{ id: {number}, value: {value} }},\n"

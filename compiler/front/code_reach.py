@@ -152,7 +152,7 @@ def reach_of(
     for call in calls:
         pieces.append((facts_of(call.code, bodies=True), call.namespace))
         walk.waiting += call.values
-        walk.found.exposed |= {identity(value) for value in call.values}
+        walk.reach.exposed |= {identity(value) for value in call.values}
     return walk.of(pieces)
 
 
@@ -165,7 +165,7 @@ def reach_of_value(value: Any, most: int) -> Reach:
 
 class _Walk:
     def __init__(self, most: int, *, into_kernels: bool = False) -> None:
-        self.found = Reach()
+        self.reach = Reach()
         self._most = most
         self.waiting: list[Any] = []
         self._into_kernels = into_kernels
@@ -174,7 +174,7 @@ class _Walk:
     def of(self, pieces: Iterable[tuple[CodeFacts, Namespace]]) -> Reach:
         for facts, namespace in pieces:
             self._names(facts, namespace)
-        reach, objects = self.found, self.found.objects
+        reach, objects = self.reach, self.reach.objects
         while self.waiting:
             value = self.waiting.pop()
             number = identity(value)
@@ -188,10 +188,10 @@ class _Walk:
                 if type(part) not in _PLAIN_TYPES:
                     reach.exposed.add(identity(part))
                     self.waiting.append(part)
-        return self.found
+        return reach
 
     def _names(self, facts: CodeFacts, namespace: Namespace) -> None:
-        reach = self.found
+        reach = self.reach
         reach.sets |= facts.sets
         reach.catches |= facts.catches
         reach.compares |= facts.compares
@@ -219,8 +219,8 @@ class _Walk:
             seen.add(identity(module))
             held = vars(module)
             for name in self._asked_of(module, facts):
-                self.found.names[identity(held), name] = held
-                self.found.exposed.add(identity(held[name]))
+                self.reach.names[identity(held), name] = held
+                self.reach.exposed.add(identity(held[name]))
                 self.waiting.append(held[name])
                 modules.append(held[name])
 
@@ -318,7 +318,7 @@ class UserCalls:
     """The first calls in a block, and the first one of each function after that."""
 
     def __init__(self) -> None:
-        self.found: list[UserCall] = []
+        self.seen: list[UserCall] = []
         self._functions: set[types.CodeType] = set()
 
     @contextmanager
@@ -341,12 +341,12 @@ class UserCalls:
             return
         if not code.co_flags & inspect.CO_OPTIMIZED:
             return
-        if code in self._functions and len(self.found) >= _MAX_COUNT:
+        if code in self._functions and len(self.seen) >= _MAX_COUNT:
             return
         if len(self._functions) < MAX_FUNCTIONS:
             self._functions.add(code)
             values = tuple(frame.f_locals.values())
-            self.found.append(UserCall(code, frame.f_globals, values))
+            self.seen.append(UserCall(code, frame.f_globals, values))
 
 
 @contextmanager

@@ -178,7 +178,7 @@ class _Rewriting(ast.NodeTransformer):
             self.generic_visit(node)
 
     def _function(self, node: ast.Call) -> str:
-        called = self._found(node.func)
+        called = self._resolved(node.func)
         for name in ("cdiv", "next_power_of_2"):
             if any(called is vars(module).get(name) for module in (triton, tl)):
                 return name
@@ -192,19 +192,19 @@ class _Rewriting(ast.NodeTransformer):
         )
 
     def _value_of(self, node: ast.Name | ast.Attribute) -> ast.AST:
-        value = self._found(node)
+        value = self._resolved(node)
         if value is _NOTHING:
             text = ast.unparse(node)[:_MAX_SHOWN]
             raise NotPlain(f"`{text}` is neither an argument nor a constant of the module")
         return _constant(value.value if isinstance(value, tl.constexpr) else value, node)
 
-    def _found(self, node: ast.expr) -> Any:
+    def _resolved(self, node: ast.expr) -> Any:
         """Return the value of a name, or of a module's name; _NOTHING if unknown."""
         match node:
             case ast.Name(id=name) if name in self._known:
                 return self._known[name]
             case ast.Attribute(value=owner, attr=name):
-                module = self._found(owner)
+                module = self._resolved(owner)
                 if type(module) is types.ModuleType and name in vars(module):
                     return vars(module)[name]
         return _NOTHING

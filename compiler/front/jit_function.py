@@ -73,12 +73,12 @@ def find(loaded: Loaded, name: str | None) -> Any:
     """
     module_errors.check_executed(loaded)
     functions = jit_functions(vars(loaded.module))
-    function = _found(loaded, name, functions)
+    function = _chosen(loaded, name, functions)
     module_errors.check_certain(loaded, function, name)
     return function
 
 
-def _found(loaded: Loaded, name: str | None, functions: dict[str, Any]) -> Any:
+def _chosen(loaded: Loaded, name: str | None, functions: dict[str, Any]) -> Any:
     if name is None:
         return _only(functions, loaded)
     named = unwrap(vars(loaded.module).get(name))

@@ -364,7 +364,7 @@ class ModuleExecution:
                 return None
             dropped = dropped_statement(path, statement, error, loses)
             fails_here = self.assumptions.touches != touches or is_lacking(error, self.missing)
-            failed = Executed(statement, code, module.__dict__, path, None, True, calls.found)
+            failed = Executed(statement, code, module.__dict__, path, None, True, calls.seen)
             if fails_here and (bare := self._without_failed(statement, scope, code, dropped)):
                 self._doubt_half_run(failed)
                 return self._run_undecorated(bare, scope, logged)
@@ -374,7 +374,7 @@ class ModuleExecution:
             asked, raised = f"{type(dropped.error).__name__}: {dropped.error}"[:200], True
         if self.assumptions.asks != asks:
             asked = self.assumptions.asked
-        executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.found)
+        executed = Executed(statement, code, module.__dict__, path, asked, raised, calls.seen)
         try:
             self._note_assumptions(executed, logged)
             if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":

@@ -42,10 +42,10 @@ KINDS: dict[str, AccessKind] = {
 
 def accesses_of(evaluator: Evaluator) -> list[SymbolicAccess | UnreadAccess]:
     """Return every access, in the order of the text. Raises ProofLimitReached."""
-    operations = [one for one in evaluator.structure.paths if one.name in KINDS]
+    operations = [operation for operation in evaluator.structure.paths if operation.name in KINDS]
     if len(operations) > MAX_ACCESSES:
         raise ProofLimitReached(f"the kernel has more than {MAX_ACCESSES} accesses")
-    return [_read(evaluator, one) for one in operations]
+    return [_read(evaluator, operation) for operation in operations]
 
 
 def written_buffers(structure: Structure, evaluator: Evaluator) -> frozenset[str] | None:
@@ -53,7 +53,7 @@ def written_buffers(structure: Structure, evaluator: Evaluator) -> frozenset[str
 
     Addresses may depend on ranges of values; buffers do not.
     """
-    found: set[str] = set()
+    bases: set[str] = set()
     for operation in structure.paths:
         if KINDS.get(operation.name, "load") == "load":
             continue
@@ -63,8 +63,8 @@ def written_buffers(structure: Structure, evaluator: Evaluator) -> frozenset[str
         for case in access.pointer.cases:
             if not isinstance(case.base, str):
                 return None
-            found.add(case.base)
-    return frozenset(found)
+            bases.add(case.base)
+    return frozenset(bases)
 
 
 def lanes(unknowns: Unknowns, shape: tuple[int, ...]) -> Indices:
@@ -85,13 +85,15 @@ def _read(evaluator: Evaluator, operation: Operation) -> SymbolicAccess | Unread
     kind = KINDS[operation.name]
     try:
         if operation.name.startswith("tt.descriptor"):
-            return _of_descriptor(evaluator, operation, kind)
-        return _of_pointer(evaluator, operation, kind)
+            return _access_by_descriptor(evaluator, operation, kind)
+        return _access_by_pointer(evaluator, operation, kind)
     except Unsupported as refused:
         return UnreadAccess(operation, kind, str(refused))
 
 
-def _of_pointer(evaluator: Evaluator, operation: Operation, kind: AccessKind) -> SymbolicAccess:
+def _access_by_pointer(
+    evaluator: Evaluator, operation: Operation, kind: AccessKind
+) -> SymbolicAccess:
     address = operation.operands[0]
     at = lanes(evaluator.unknowns, shape_of(address.type))
     mask, _ = masked_operands(operation)
@@ -108,7 +110,9 @@ def _of_pointer(evaluator: Evaluator, operation: Operation, kind: AccessKind) ->
     )  # fmt: skip
 
 
-def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind) -> SymbolicAccess:
+def _access_by_descriptor(
+    evaluator: Evaluator, operation: Operation, kind: AccessKind
+) -> SymbolicAccess:
     """Read an access by descriptor. A device keeps coordinates inside of its shape.
 
     A coordinate has a name, which is an element's of the block only in the condition of the
@@ -133,7 +137,7 @@ def _of_descriptor(evaluator: Evaluator, operation: Operation, kind: AccessKind)
     with evaluator.collecting() as coordinate_checks:
         _read_coordinates(evaluator, operation)
         element = _element_of_block(evaluator, operation, coordinates)
-    cases = tuple(replace(one, condition=both(one.condition, element)) for one in pointer.cases)
+    cases = tuple(replace(case, condition=both(case.condition, element)) for case in pointer.cases)
     return SymbolicAccess(
         operation, kind, SymbolicPointer(cases), path, both(*inside),
         frozenset(coordinate_checks - checks), frozenset(checks),
@@ -167,7 +171,7 @@ def _element_of_block(
     shape = shape_of((operation.results[0] if is_load else operation.operands[1]).type)
     if not len(starts) == len(shape) == len(coordinates):
         return TRUE
-    begins = [evaluator.integer(one) for one in starts]
+    begins = [evaluator.integer(start) for start in starts]
     at = lanes(evaluator.unknowns, shape)
     return both(*(equal(c, begin + i) for c, begin, i in zip(coordinates, begins, at, strict=True)))
 

@@ -179,7 +179,7 @@ def _unsigned_choice(e: Evaluator, operation: Operation, value: Value, indices: 
     if is_of_truths(value):
         return e.unknown(value, f"{operation.name} of truth values")
     a, b = _integers(e, operation, indices)
-    wide_a, wide_b = (_unsigned(e, one, _bits(value)) for one in (a, b))
+    wide_a, wide_b = (_unsigned(e, operand, _bits(value)) for operand in (a, b))
     is_least = operation.name == "arith.minui"
     if (wide_a, wide_b) == (a, b):
         return e.unknowns.smaller(a, b) if is_least else e.unknowns.larger(a, b)

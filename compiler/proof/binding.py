@@ -97,66 +97,70 @@ class _Binding:
         self._contract, self._constants = contract, constants
         self._limits, self._unknowns = limits, unknowns
         self._scalars = {
-            one.name: bits_of_element(one.type)
-            for one in parameters
-            if one.type[:1] == "i" and one.type[1:].isdigit() and one.type != "i1"
+            parameter.name: bits_of_element(parameter.type)
+            for parameter in parameters
+            if parameter.type[:1] == "i" and parameter.type[1:].isdigit() and parameter.type != "i1"
         }
-        self._buffers = {one.name for one in parameters if pointee_of(one.type) is not None}
-        self._found = BoundContract(arguments={one.name: one.type for one in parameters})
+        self._buffers = {
+            parameter.name for parameter in parameters if pointee_of(parameter.type) is not None
+        }
+        self._bound = BoundContract(
+            arguments={parameter.name: parameter.type for parameter in parameters}
+        )
 
     def bound(self) -> BoundContract:
-        found = self._found
+        bound = self._bound
         self._check_names()
         self._declare()
         for name_, expression in self._contract.fixed.items():
-            found.fixed[name_.text] = self._read(expression)
+            bound.fixed[name_.text] = self._read(expression)
         for name_, expression in self._contract.extents.items():
-            extent = found.extents[name_.text] = self._read(expression)
+            extent = bound.extents[name_.text] = self._read(expression)
             if not self._unknowns.is_within(at_least(extent)):
                 self._fact("buffers have at least 0 elements", at_least(extent))
             self._fact(self._limits.elements_label(), at_least(self._limits.elements, extent))
         for comparison in self._contract.comparisons:
             left, right = self._read(comparison.left), self._read(comparison.right)
             self._fact(comparison.text, _compared(comparison.relation, left, right))
-            found.written.add(comparison.text)
+            bound.written.add(comparison.text)
         for name_, values in self._contract.values.items():
-            found.value_ranges[name_.text] = self._read(values.low), self._read(values.high)
-            found.written.add(f"values {name_.text}")
+            bound.value_ranges[name_.text] = self._read(values.low), self._read(values.high)
+            bound.written.add(f"values {name_.text}")
         self._bind_grid()
-        for text, value in found.fixed.items():
+        for text, value in bound.fixed.items():
             if text not in self._scalars:  # a constexpr, which has its value already
                 self._fact(f"{text} = {value.text()}", equal(self._constants[text], value))
                 continue
             top = (1 << (self._scalars[text] - 1)) - 1
             self._fact(f"{text} is at most {top:,}", at_least(top, value))
             self._fact("", at_least(value, -top - 1))
-        return found
+        return bound
 
     def _check_names(self) -> None:
         contract = self._contract
-        for one in (*contract.anything, *contract.fixed):
-            if one.text not in self._scalars and one.text not in self._constants:
-                message = f"the kernel has no integer argument {one.text}"
-                message += suggestion(one.text, {*self._scalars, *self._constants})
-                raise ContractError(message, one.position)
-        for one in (*contract.extents, *contract.values):
-            if one.text not in self._buffers:
-                message = f"the kernel has no buffer {one.text}"
-                raise ContractError(message + suggestion(one.text, self._buffers), one.position)
-        for one in contract.values:
-            held = pointee_of(self._found.arguments[one.text]) or ""
+        for name_ in (*contract.anything, *contract.fixed):
+            if name_.text not in self._scalars and name_.text not in self._constants:
+                message = f"the kernel has no integer argument {name_.text}"
+                message += suggestion(name_.text, {*self._scalars, *self._constants})
+                raise ContractError(message, name_.position)
+        for name_ in (*contract.extents, *contract.values):
+            if name_.text not in self._buffers:
+                message = f"the kernel has no buffer {name_.text}"
+                raise ContractError(message + suggestion(name_.text, self._buffers), name_.position)
+        for name_ in contract.values:
+            held = pointee_of(self._bound.arguments[name_.text]) or ""
             if held[:1] != "i":
-                message = f"{one.text} holds {held}; only integers have a range of values"
-                raise ContractError(message, one.position)
-        for one in contract.sizes:
-            if one.text in self._found.arguments or one.text in self._constants:
-                message = f"{one.text} is an argument of the kernel; choose another name"
-                raise ContractError(message, one.position)
+                message = f"{name_.text} holds {held}; only integers have a range of values"
+                raise ContractError(message, name_.position)
+        for name_ in contract.sizes:
+            if name_.text in self._bound.arguments or name_.text in self._constants:
+                message = f"{name_.text} is an argument of the kernel; choose another name"
+                raise ContractError(message, name_.position)
 
     def _declare(self) -> None:
         contract, most = self._contract, self._limits.size
-        anything = {one.text for one in contract.anything}
-        fixed = {one.text for one in contract.fixed}
+        anything = {name_.text for name_ in contract.anything}
+        fixed = {name_.text for name_ in contract.fixed}
         for text, bits in self._scalars.items():
             if text in fixed:
                 continue
@@ -167,13 +171,13 @@ class _Binding:
                 self._fact(label, at_least(top, name(text)))
                 self._fact("", at_least(name(text), -top - 1))
                 continue
-            self._found.sizes.append(text)
+            self._bound.sizes.append(text)
             # stated, since an unsigned argument, which TTIR does not mark, may be larger
             label = self._limits.size_label() if top >= most else f"{text} is at most {top:,}"
             self._size(text, min(top, most), label)
-        for one in contract.sizes:
-            self._found.sizes.append(one.text)
-            self._size(one.text, most, self._limits.size_label())
+        for name_ in contract.sizes:
+            self._bound.sizes.append(name_.text)
+            self._size(name_.text, most, self._limits.size_label())
 
     def _size(self, text: str, most: int, label: str) -> None:
         under = frozenset([AT_LEAST_1]), frozenset([label])
@@ -182,10 +186,10 @@ class _Binding:
         self._fact(AT_LEAST_1, at_least(name(text), 1))
 
     def _bind_grid(self) -> None:
-        parts = [self._read(one) for one in self._contract.grid]
+        parts = [self._read(expression) for expression in self._contract.grid]
         grid = (*parts, *([lift(1)] * (len(AXES) - len(parts))))
-        self._found.grid = grid
-        self._found.written.add("grid")
+        self._bound.grid = grid
+        self._bound.written.add("grid")
         for axis, size, most in zip(AXES, grid, GRID_LIMITS, strict=True):
             text = f"program#{axis}"
             of_size = self._unknowns.range(size)
@@ -197,12 +201,12 @@ class _Binding:
             ]
             self._unknowns.known[text].label = "grid"
             if (has_programs := at_least(size, 1)) != TRUE:
-                self._found.facts.append(Fact("", has_programs, of_programs=True))
+                self._bound.facts.append(Fact("", has_programs, of_programs=True))
             self._fact(f"the grid has at most {most:,} programs along {axis}", at_least(most, size))
 
     def _fact(self, label: str, formula: Formula) -> None:
         if formula != TRUE:
-            self._found.facts.append(Fact(label, formula))
+            self._bound.facts.append(Fact(label, formula))
 
     def _read(self, expression: Expression) -> Polynomial:
         match expression:
@@ -216,14 +220,14 @@ class _Binding:
         text = at.text
         if text in self._constants and text not in self._scalars:
             return lift(self._constants[text])
-        if text in self._found.fixed:
-            return self._found.fixed[text]
+        if text in self._bound.fixed:
+            return self._bound.fixed[text]
         if text in self._unknowns.known:
             return name(text)
         if text in self._scalars:
             message = f"{text} is given by this line or by a later one: its value is not known here"
             raise ContractError(message, at.position)
-        known = {*self._scalars, *self._constants, *self._found.sizes}
+        known = {*self._scalars, *self._constants, *self._bound.sizes}
         message = f"{text} is neither an integer argument nor a size"
         message += suggestion(text, known) or (
             f". There are: {', '.join(sorted(known)) or 'none'}. Declare a size: sizes {text}"

@@ -32,24 +32,24 @@ def ends(prover: Prover) -> Statements:
     under = Statements()
     for operation in prover.evaluator.structure.paths:
         if operation.name == "scf.for":
-            under |= _of_loop(prover, operation)
+            under |= _loop_statements(prover, operation)
         elif operation.name in _STOPPING:
-            under |= _of_condition(prover, operation)
+            under |= _condition_statements(prover, operation)
     return under
 
 
-def _of_loop(prover: Prover, operation: Operation) -> Statements:
+def _loop_statements(prover: Prover, operation: Operation) -> Statements:
     """Return what shows that the loop's step is above 0, and that its counter does not wrap."""
     under = Statements()
     for check in sorted(prover.evaluator.loops.of(operation).checks, key=str):
-        found = prover.check(check, None)
-        if found.verdict != "proved":
+        conclusion = prover.check(check, None)
+        if conclusion.verdict != "proved":
             raise MayNotEnd(f"the loop at line {line_of(operation)} might never end")
-        under |= found.under
+        under |= conclusion.under
     return under
 
 
-def _of_condition(prover: Prover, operation: Operation) -> Statements:
+def _condition_statements(prover: Prover, operation: Operation) -> Statements:
     """Return what shows that an asserted or assumed condition holds."""
     evaluator = prover.evaluator
     value = operation.operands[0]
@@ -57,12 +57,12 @@ def _of_condition(prover: Prover, operation: Operation) -> Statements:
         path = evaluator.path(evaluator.structure.paths[operation])
         holds = evaluator.truth(value, lanes(prover.unknowns, shape_of(value.type)))
     under = prover.shown(holds, [path])
-    found = [prover.check(check, None) for check in checks]
-    if under is None or any(one.verdict != "proved" for one in found):
+    conclusions = [prover.check(check, None) for check in checks]
+    if under is None or any(conclusion.verdict != "proved" for conclusion in conclusions):
         what = operation.name.rpartition(".")[2]
         raise MayNotEnd(
             f"what the {what} at line {line_of(operation)} demands is not shown to hold"
         )
-    for one in found:
-        under |= one.under
+    for conclusion in conclusions:
+        under |= conclusion.under
     return under

@@ -70,33 +70,33 @@ class StoredValues:
 def equivalent(a: Prover, b: Prover, build: Build) -> Conclusion:
     """Compare two kernels: "proved" or "unknown". Raises ProofLimitReached."""
     try:
-        one, other = stored_values(a, build), stored_values(b, build)
+        first, other = stored_values(a, build), stored_values(b, build)
     except (NotComparable, MayNotEnd, Unsupported) as error:
         return Conclusion("unknown", reason=str(error))
-    reason = _difference(one, other, build)
-    under = one.under | other.under
+    reason = _difference(first, other, build)
+    under = first.under | other.under
     if not reason:
         try:
-            under |= _stores(a, one) | _stores(b, other)
+            under |= _stores(a, first) | _stores(b, other)
         except (NotComparable, MayNotEnd, Unsupported) as error:
             reason = str(error)
-    if not reason and not _is_any_size_shared(a, one.store, b, other.store):
+    if not reason and not _is_any_size_shared(a, first.store, b, other.store):
         reason = "no sizes that keep both contracts were found to reach the stores"
     if reason:
         return Conclusion("unknown", reason=reason)
     return Conclusion("proved", under)
 
 
-def _difference(one: StoredValues, other: StoredValues, build: Build) -> str:
+def _difference(first: StoredValues, other: StoredValues, build: Build) -> str:
     """Return why two kernels may store other values, "" if they do not."""
-    if one.base != other.base:
-        return f"one stores {one.base}, the other {other.base}"
-    if one.extent != other.extent:
-        return f"{one.base} has another extent in each contract"
-    if one.tree != other.tree:
+    if first.base != other.base:
+        return f"one stores {first.base}, the other {other.base}"
+    if first.extent != other.extent:
+        return f"{first.base} has another extent in each contract"
+    if first.tree != other.tree:
         return "their values are computed by different operations"
     is_alike = build.is_alike or not build.branches_at_masks
-    return "" if is_alike and one.form == other.form else one.doubt or other.doubt
+    return "" if is_alike and first.form == other.form else first.doubt or other.doubt
 
 
 def _stores(prover: Prover, values: StoredValues) -> Statements:
@@ -109,10 +109,10 @@ def _stores(prover: Prover, values: StoredValues) -> Statements:
     before = replace(prover, linear=linear, _shown={}, _checked={}, _reached={})
     under = Statements()
     for size in prover.contract.grid:
-        found = before.shown(at_least(size, 1), [at_least(values.extent, 1)])
-        if found is None:
+        shown = before.shown(at_least(size, 1), [at_least(values.extent, 1)])
+        if shown is None:
             raise NotComparable("the grid may be empty: nothing is stored then")
-        under |= found
+        under |= shown
     for access in accesses_of(prover.evaluator):  # one that faults ends the launch
         inside = None if isinstance(access, UnreadAccess) else prover.bounds(access)
         if inside is None or inside.verdict != "proved":
@@ -122,15 +122,15 @@ def _stores(prover: Prover, values: StoredValues) -> Statements:
     return under | ends(prover)
 
 
-def _is_any_size_shared(a: Prover, one: SymbolicAccess, b: Prover, other: SymbolicAccess) -> bool:
+def _is_any_size_shared(a: Prover, store: SymbolicAccess, b: Prover, other: SymbolicAccess) -> bool:
     """Return whether both kernels store for some sizes: a proof about none would say nothing."""
 
     def in_second(text: str) -> str:
         return f"{text}'" if "#" in text else text
 
-    beside = [renamed(formula, in_second) for formula in b.reaching(other)]
+    of_other = [renamed(formula, in_second) for formula in b.reaching(other)]
     sizes = list(dict.fromkeys([*a.contract.sizes, *b.contract.sizes]))
-    return is_satisfiable([*a.reaching(one), *beside], sizes, a.linear.effort)
+    return is_satisfiable([*a.reaching(store), *of_other], sizes, a.linear.effort)
 
 
 def stored_values(prover: Prover, build: Build) -> StoredValues:
@@ -140,7 +140,7 @@ def stored_values(prover: Prover, build: Build) -> StoredValues:
     """
     refuse_while_loops(prover)
     accesses = accesses_of(prover.evaluator)
-    writes = [one for one in accesses if one.kind != "load"]
+    writes = [access for access in accesses if access.kind != "load"]
     if len(writes) != 1 or isinstance(writes[0], UnreadAccess) or writes[0].kind != "store":
         raise NotComparable("only kernels with one store and no atomic operation are compared")
     store = writes[0]
@@ -156,9 +156,9 @@ def stored_values(prover: Prover, build: Build) -> StoredValues:
     inside = prover.bounds(store)
     if inside.verdict != "proved":
         raise NotComparable(f"the store to {base} is not proved to stay in bounds")
-    given = [one for one in (store.path, store.mask) if one != TRUE]
+    conditions = [condition for condition in (store.path, store.mask) if condition != TRUE]
     fusions = Fusions(prover.evaluator.structure, build)
-    reader = _TreeReader(prover, base, offset, given, fusions)
+    reader = _TreeReader(prover, base, offset, conditions, fusions)
     value = store.operation.operands[1]
     tree = reader.tree(value, lanes(prover.unknowns, shape_of(value.type)))
     under = _covers(prover, store, offset, extent)
@@ -191,7 +191,7 @@ class _TreeReader:
     prover: Prover
     base: str
     offset: Polynomial
-    given: list[Formula]
+    conditions: list[Formula]
     fusions: Fusions
     under: Statements = frozenset()
     doubt: str = ""
@@ -226,14 +226,18 @@ class _TreeReader:
             raise NotComparable(
                 f"cannot read {operation.name} in a stored value at line {line_of(operation)}"
             )
-        parts = [self.tree(one, at if shape_of(one.type) else ()) for one in operation.operands]
+        parts = [
+            self.tree(operand, at if shape_of(operand.type) else ())
+            for operand in operation.operands
+        ]
         fusion = self.fusions.of(operation)
         if fusion.is_moved:
             raise NotComparable(fusion.doubt)
         self.doubt = self.doubt or fusion.doubt
         # of two products, the compiler fuses the first with their sum
         if operation.name in _COMMUTING and not (
-            is_sum(operation) and all(product_of(one) is not None for one in operation.operands)
+            is_sum(operation)
+            and all(product_of(operand) is not None for operand in operation.operands)
         ):
             parts.sort(key=repr)
         attributes = (*sorted(operation.attributes.items()), *fusion.uses)
@@ -262,11 +266,11 @@ class _TreeReader:
         mask, _ = masked_operands(operation)
         if mask is not None:
             live = evaluator.truth(mask, at if shape_of(mask.type) else ())
-            found = self.prover.shown(live, self.given)
-            if found is None:
+            shown = self.prover.shown(live, self.conditions)
+            if shown is None:
                 line = line_of(operation)
                 raise NotComparable(f"the load at line {line} may be masked where the store is not")
-            self.under |= found
+            self.under |= shown
         distance = case.offset - self.offset
         if _has_own_names(distance):
             line = line_of(operation)
@@ -286,31 +290,39 @@ def _covers(
     text = unknowns.fresh("element")
     k = name(text)
     unknowns.known[text].facts = [at_least(k), at_least(extent, k + 1)]
-    moving = [one for one in offset.names if "#" in one and one.startswith(_MOVING)]
+    moving = [
+        coordinate
+        for coordinate in offset.names
+        if "#" in coordinate and coordinate.startswith(_MOVING)
+    ]
     radix = {
-        one: Polynomial(
+        coordinate: Polynomial(
             {
-                tuple(x for x in monomial if x != one): factor
+                tuple(x for x in monomial if x != coordinate): factor
                 for monomial, factor in offset.terms.items()
-                if one in monomial
+                if coordinate in monomial
             }
         )
-        for one in moving
+        for coordinate in moving
     }
     order = sorted(moving, key=lambda n: (radix[n].degree, radix[n].constant or 0), reverse=True)
     rest, digits = k, dict[str, Polynomial]()
-    for one in order:
-        if radix[one].constant == 1:
-            digits[one], rest = rest, lift(0)
+    for coordinate in order:
+        if radix[coordinate].constant == 1:
+            digits[coordinate], rest = rest, lift(0)
             continue
-        quotient = unknowns.quotient(rest, radix[one], floor=True)
-        digits[one], rest = quotient, rest - radix[one] * quotient
-    known = [ground.formula for one in moving for ground in prover.linear.statements.of_name(one)]
+        quotient = unknowns.quotient(rest, radix[coordinate], floor=True)
+        digits[coordinate], rest = quotient, rest - radix[coordinate] * quotient
+    known = [
+        ground.formula
+        for coordinate in moving
+        for ground in prover.linear.statements.of_name(coordinate)
+    ]
     goal = both(*known, store.path, store.mask, equal(offset, k))
-    for one, digit in digits.items():
-        goal = replaced(goal, one, digit)
-    left = {one for one in names_of(goal) if one in digits}
-    found = None if left else prover.shown(goal, ())
-    if found is None:
+    for coordinate, digit in digits.items():
+        goal = replaced(goal, coordinate, digit)
+    left = {coordinate for coordinate in names_of(goal) if coordinate in digits}
+    shown = None if left else prover.shown(goal, ())
+    if shown is None:
         raise NotComparable("nothing shows that every element is stored")
-    return found
+    return shown

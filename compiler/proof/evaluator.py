@@ -98,8 +98,8 @@ class Evaluator:
             finally:
                 self._loops_of_indices = around
             memo[key] = made, frozenset(checks)
-        made, found = memo[key]
-        self._checks[-1] |= found
+        made, noted = memo[key]
+        self._checks[-1] |= noted
         return made
 
     def integer(self, value: Value, indices: Indices = ()) -> Polynomial:
@@ -128,10 +128,10 @@ class Evaluator:
     @contextmanager
     def collecting(self) -> Iterator[set[Check]]:
         """Collect the checks of operations that are read inside, hidden from the code around it."""
-        found: set[Check] = set()
-        self._checks.append(found)
+        checks: set[Check] = set()
+        self._checks.append(checks)
         try:
-            yield found
+            yield checks
         finally:
             self._checks.pop()
 
@@ -334,7 +334,9 @@ class Evaluator:
         held = [
             replaced(part, text, name(text) - 1)
             for part in conjuncts(self.truth(loop.regions[0][0].end.operands[0]))
-            if not any(loop in known[one].loops for one in names_of(part) - {text} if one in known)
+            if not any(
+                loop in known[other].loops for other in names_of(part) - {text} if other in known
+            )
         ]
         return either(at_least(0, name(text)), both(*held))
 
@@ -378,7 +380,7 @@ def _under(condition: Formula, case: PointerCase) -> PointerCase:
 
 
 def _origin(operation: Operation) -> str:
-    said = {
+    description = {
         "tt.reduce": "a reduction",
         "tt.scan": "a scan",
         "arith.cmpf": "a comparison of floats",
@@ -386,7 +388,7 @@ def _origin(operation: Operation) -> str:
         "tt.atomic_cas": "what an atomic operation returns",
         "tt.atomic_load": "what an atomic operation returns",
     }.get(operation.name, f"{operation.name}, which is not modelled,")
-    return f"{said}{at_line(operation)}"
+    return f"{description}{at_line(operation)}"
 
 
 def _line(value: Value) -> int | None:

@@ -44,7 +44,7 @@ def are_of_one_extreme(a: Operation, b: Operation, evaluator: Evaluator) -> bool
         return False
     if any(a.attributes.get(key) != b.attributes.get(key) for key in ("sem", "scope")):
         return False
-    return all(_has_its_sign(one, evaluator) for one in (a, b))
+    return all(_has_its_sign(atomic, evaluator) for atomic in (a, b))
 
 
 def _has_its_sign(atomic: Operation, evaluator: Evaluator) -> bool:
@@ -53,17 +53,17 @@ def _has_its_sign(atomic: Operation, evaluator: Evaluator) -> bool:
     is_negative = operation_of(atomic).startswith("u")
     value = atomic.operands[1]
     parts = [] if mask is None else _conjuncts(mask)
-    return any(_tests_sign(one, value, evaluator, is_negative=is_negative) for one in parts)
+    return any(_tests_sign(part, value, evaluator, is_negative=is_negative) for part in parts)
 
 
 def _conjuncts(mask: Value) -> Iterator[Value]:
     pending = [mask]
     while pending:
-        one = pending.pop()
-        if one.made_by is not None and one.made_by.name == "arith.andi":
-            pending += one.made_by.operands
+        value = pending.pop()
+        if value.made_by is not None and value.made_by.name == "arith.andi":
+            pending += value.made_by.operands
         else:
-            yield one
+            yield value
 
 
 def _tests_sign(test: Value, value: Value, evaluator: Evaluator, *, is_negative: bool) -> bool:
@@ -82,8 +82,8 @@ def _tests_sign(test: Value, value: Value, evaluator: Evaluator, *, is_negative:
     if shift is None or shift.name != "arith.shrui" or shift.operands[0] is not value:
         return False
     highest = bits_of_element(element_of(value.type)) - 1
-    ends = [_constant(one, evaluator) for one in (zero, shift.operands[1])]
-    return [one.constant for one in ends if isinstance(one, Polynomial)] == [0, highest]
+    ends = [_constant(operand, evaluator) for operand in (zero, shift.operands[1])]
+    return [end.constant for end in ends if isinstance(end, Polynomial)] == [0, highest]
 
 
 def _constant(value: Value, evaluator: Evaluator) -> Term | None:

@@ -102,11 +102,11 @@ class Fusions:
 
     def of(self, total: Operation) -> Fusion:
         """Return how the products of a sum are fused with it."""
-        products = [one for one in map(product_of, total.operands) if one is not None]
+        products = [product for product in map(product_of, total.operands) if product is not None]
         if not is_sum(total) or not products:
             return Fusion(())
         shape = shape_of(total.results[0].type)
-        shapes = {tuple(shape_of(one.results[0].type)) for one in products} - {tuple(shape)}
+        shapes = {tuple(shape_of(product.results[0].type)) for product in products} - {tuple(shape)}
         uses: list[object] = [tuple(shape)] if len(products) > 1 and shapes else []
         doubt, is_moved = "", False
         for product in products:
@@ -128,16 +128,24 @@ class Fusions:
         no branches either.
         """
         structure = self.structure
-        operations = sorted(inside(structure.function), key=lambda one: one.number)
+        operations = sorted(inside(structure.function), key=lambda operation: operation.number)
         is_straight = not self.build.branches_at_masks and not any(
-            structure.paths.get(one) or one.successors for one in operations
+            structure.paths.get(operation) or operation.successors for operation in operations
         )
         attributes = sorted(structure.function.attributes.items())
-        hints = [one for one in attributes if one[0] != _NAME_OF_FUNCTION and not is_straight]
+        hints = [
+            attribute
+            for attribute in attributes
+            if attribute[0] != _NAME_OF_FUNCTION and not is_straight
+        ]
         names: dict[Value, object] = {
-            one: one.path or one.name or number for number, one in enumerate(structure.parameters)
+            parameter: parameter.path or parameter.name or number
+            for number, parameter in enumerate(structure.parameters)
         }
-        made = (_form_of(one, structure, names, is_straight=is_straight) for one in operations)
+        made = (
+            _form_of(operation, structure, names, is_straight=is_straight)
+            for operation in operations
+        )
         return (tuple(hints), *made)
 
     def _may_end_block(self, operation: Operation) -> bool:
@@ -156,8 +164,8 @@ class Fusions:
     def _is_apart(self, product: Operation, users: list[Operation]) -> bool:
         """Return whether a use may be in another basic block."""
         path = self.structure.paths[product]
-        last = max(one.number for one in users)
-        return any(self.structure.paths.get(one) != path for one in users) or any(
+        last = max(user.number for user in users)
+        return any(self.structure.paths.get(user) != path for user in users) or any(
             product.number < end < last for end in self._ends
         )
 
@@ -189,7 +197,7 @@ def product_of(value: Value) -> Operation | None:
 
 def _is_plain(product: Operation, total: Operation) -> bool:
     """Return whether a product stays one, and its sum uses it as it is, whatever else does."""
-    if all(_is_absolute(one) for one in product.operands):  # |a| * |b| becomes |a * b|
+    if all(_is_absolute(operand) for operand in product.operands):  # |a| * |b| becomes |a * b|
         return False
     for value in total.operands:
         operation = value.made_by
@@ -236,18 +244,18 @@ def _may_end_block(operation: Operation) -> bool:
 def _form_of(
     operation: Operation, structure: Structure, names: dict[Value, object], *, is_straight: bool
 ) -> Form:
-    types = [one.type for one in operation.results]
+    types = [result.type for result in operation.results]
     attributes = sorted(operation.attributes.items())
     if is_straight:
-        types = [element_of(one) for one in types]
-        is_index = any(one.startswith(("i", "index")) for one in types)
+        types = [element_of(type_) for type_ in types]
+        is_index = any(type_.startswith(("i", "index")) for type_ in types)
         if operation.name in ("arith.constant", "tt.make_range") and is_index:
             attributes = []
         elif operation.name == "arith.constant":  # without its type, which has the tile's size
             attributes = [(key, text.split(" :")[0]) for key, text in attributes]
-    operands = tuple(names.setdefault(one, len(names)) for one in operation.operands)
+    operands = tuple(names.setdefault(operand, len(names)) for operand in operation.operands)
     successors = tuple(
-        (label, tuple(names.setdefault(one, len(names)) for one in arguments))
+        (label, tuple(names.setdefault(argument, len(names)) for argument in arguments))
         for label, arguments in operation.successors
     )
     path = tuple((kind, where) for kind, _, where in structure.paths.get(operation, ()))
@@ -261,8 +269,8 @@ def _loads_at(operation: Operation, path: Path, structure: Structure) -> bool:
         inner = pending.pop()
         if inner.name == "tt.load" and structure.paths[inner] == path:
             return True
-        made = (one.made_by for one in inner.operands)
-        new = {one for one in made if one is not None and one not in seen}
+        made = (operand.made_by for operand in inner.operands)
+        new = {source for source in made if source is not None and source not in seen}
         seen |= new
         pending += new
     return False

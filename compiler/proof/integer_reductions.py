@@ -50,10 +50,10 @@ def _is_one_of(value: Value, pair: set[Value]) -> bool:
     for _ in range(_MAX_CHOICES):
         if not pending:
             return True
-        one = pending.pop()
-        if one in pair:
+        candidate = pending.pop()
+        if candidate in pair:
             continue
-        if one.made_by is None or one.made_by.name not in _CHOICES:
+        if candidate.made_by is None or candidate.made_by.name not in _CHOICES:
             return False
-        pending += one.made_by.operands[-2:]
+        pending += candidate.made_by.operands[-2:]
     return False

@@ -67,7 +67,9 @@ class _Place:
     def core(self, denied: Sequence[Formula]) -> Evidence | None:
         """Return reasons that contradict `denied`, without statements that are not needed."""
         numbers = self.question.refutes(denied, self.by_statement)
-        return None if numbers is None else tuple(self.reasons[one] for one in sorted(numbers))
+        return (
+            None if numbers is None else tuple(self.reasons[number] for number in sorted(numbers))
+        )
 
 
 _PlaceKey = tuple[Conditions, frozenset[str], frozenset[Polynomial] | None]
@@ -92,51 +94,51 @@ class LinearProver:
         self.statements = Premises(self.unknowns, self.facts)
 
     def evidence(
-        self, goal: Formula, given: Sequence[Formula], beside: Iterable[Formula] = ()
+        self, goal: Formula, conditions: Sequence[Formula], other_goals: Iterable[Formula] = ()
     ) -> Evidence | None:
-        """Return what shows `goal` where `given` holds; None where that is not known.
+        """Return what shows `goal` where `conditions` hold; None where that is not known.
 
-        `beside` are other goals of the same place: their products are made in one go.
+        `other_goals` are those of the same place: their products are made in one go.
         """
-        found: list[Ground] = []
+        grounds: list[Ground] = []
         for part in conjuncts(goal):
-            used = self._of_part(part, given, beside)
+            used = self._part_evidence(part, conditions, other_goals)
             if used is None:
                 return None
-            found += used
-        return tuple(found)
+            grounds += used
+        return tuple(grounds)
 
-    def always(self, formula: Formula, given: Conditions = ()) -> Evidence | None:
+    def always(self, formula: Formula, conditions: Conditions = ()) -> Evidence | None:
         """Return what shows a formula from the contract and conditions, None if they do not."""
-        key = formula, given
+        key = formula, conditions
         if key not in self._always:
-            self._always[key] = self.evidence(formula, given)
+            self._always[key] = self.evidence(formula, conditions)
         return self._always[key]
 
     def labels(self, used: Iterable[Ground]) -> frozenset[str]:
         """Return the statements of the contract behind formulas, and behind what these need."""
-        found: set[str] = set()
+        labels: set[str] = set()
         pending = list(used)
         needed: set[Need] = set()
         while pending:
             ground = pending.pop()
-            found |= ground.labels
+            labels |= ground.labels
             for need in ground.needs - needed:
                 needed.add(need)
                 pending += self.always(*need) or ()
-        return frozenset(found)
+        return frozenset(labels)
 
-    def _of_part(
-        self, goal: Formula, given: Sequence[Formula], beside: Iterable[Formula]
+    def _part_evidence(
+        self, goal: Formula, conditions: Sequence[Formula], other_goals: Iterable[Formula]
     ) -> Evidence | None:
         denied = Ground(opposite(goal))
         if self.unknowns.is_within(goal):
             [line] = polynomials(goal)
             return self._within(denied, line)
-        parts = tuple(part for one in given for part in conjuncts(one))
+        parts = tuple(part for condition in conditions for part in conjuncts(condition))
         if FALSE in parts:
             return ()
-        goals = list(dict.fromkeys([goal, *beside]))
+        goals = list(dict.fromkeys([goal, *other_goals]))
         # first without products: most goals need none, and the solver's work is theirs alone
         for with_products in (False, True):
             place = self._place(parts, goals, with_products=with_products)
@@ -156,9 +158,9 @@ class LinearProver:
     def _within(self, denied: Ground, line: Polynomial) -> Evidence:
         """Return the bounds of names by which a polynomial is at least 0, as far as needed."""
         bounds = tuple(self.statements.within(line))
-        if not any(one.labels or one.needs for one in bounds):
+        if not any(bound.labels or bound.needs for bound in bounds):
             return ()
-        place = self._loaded([Known(one) for one in bounds], [], None)
+        place = self._loaded([Known(bound) for bound in bounds], [], None)
         core = place.core([denied.formula])
         return bounds if core is None else core
 
@@ -167,10 +169,10 @@ class LinearProver:
 
         Linear arithmetic knows that 128 q < 128 c; that q <= c - 1 takes whole numbers.
         """
-        names = {text for one in known for text in names_of(one.formula)} | names_of(goal)
+        names = {text for fact in known for text in names_of(fact.formula)} | names_of(goal)
         quotients = self.unknowns.quotients
         divided = sorted(text for text in names if text in quotients)
-        found: list[Known] = []
+        compared: list[Known] = []
         place: _Place | None = None
         for a, b in itertools.permutations(divided[:_MAX_COMPARED], 2):
             divisor = quotients[a][1]
@@ -181,9 +183,9 @@ class LinearProver:
                 order = at_least(name(b), name(a) + distance)
                 core = place.core([opposite(order)])
                 if core is not None:
-                    found.append(Known(derived(order, *core)))
+                    compared.append(Known(derived(order, *core)))
                     break
-        return found
+        return compared
 
     def _alone(self, denied: Ground, known: Sequence[Known]) -> Evidence | None:
         """Refute one denied goal, whose products with known facts count too."""
@@ -191,15 +193,15 @@ class LinearProver:
         return place.core([])
 
     def _place(
-        self, given: tuple[Formula, ...], goals: Sequence[Formula], *, with_products: bool
+        self, conditions: tuple[Formula, ...], goals: Sequence[Formula], *, with_products: bool
     ) -> _Place:
         wanted = (
             frozenset(p for goal in goals for p in polynomials(goal)) if with_products else None
         )
-        key = given, frozenset(text for goal in goals for text in names_of(goal)), wanted
+        key = conditions, frozenset(text for goal in goals for text in names_of(goal)), wanted
         if key not in self._places:
-            known = [Known(Ground(part)) for part in given]
-            known += self.known(goals, given)
+            known = [Known(Ground(part)) for part in conditions]
+            known += self.known(goals, conditions)
             if len(self._places) >= MAX_PLACES:
                 del self._places[next(iter(self._places))]  # asked again, it is loaded again
             self._places[key] = self._loaded(known, [opposite(goal) for goal in goals], wanted)
@@ -212,9 +214,9 @@ class LinearProver:
         wanted: frozenset[Polynomial] | None,
     ) -> _Place:
         question, reasons = LinearQuestion(self.effort), list[Ground]()
-        for one in known:
-            question.add(one.formula)
-            reasons.append(one.reason)
+        for fact in known:
+            question.add(fact.formula)
+            reasons.append(fact.reason)
         if wanted is not None:
             for reason in self._products(known, denied).values():
                 question.add(reason.formula)
@@ -224,18 +226,18 @@ class LinearProver:
 
     def _by_statement(self, reasons: Sequence[Ground]) -> list[frozenset[int]]:
         """Return the numbers of the reasons that rest on each written statement."""
-        found: dict[str, set[int]] = {}
+        numbers: dict[str, set[int]] = {}
         for number, reason in enumerate(reasons):
             for label in reason.labels:
                 if label in self.written:
-                    found.setdefault(label, set()).add(number)
-        return [frozenset(found[label]) for label in sorted(found)]
+                    numbers.setdefault(label, set()).add(number)
+        return [frozenset(numbers[label]) for label in sorted(numbers)]
 
     def _products(self, known: Sequence[Known], denied: Sequence[Formula]) -> Inequalities:
         """Return inequalities that follow from the known ones."""
         units: Inequalities = {}
-        for one in known:
-            for part in parts_of(one.reason):
+        for fact in known:
+            for part in parts_of(fact.reason):
                 if isinstance(part.formula, AtLeastZero):
                     units.setdefault(part.formula.polynomial, part)
         multiplier = Multiplier(
@@ -245,22 +247,22 @@ class LinearProver:
         digits = multiplier.digits(units, names)
         for polynomial, reason in digits.items():
             units.setdefault(polynomial, reason)
-        formulas = [*(one.formula for one in known), *denied]
+        formulas = [*(fact.formula for fact in known), *denied]
         wanted = products_in(p for formula in formulas for p in polynomials(formula))
         if not wanted:
             return digits
         made = multiplier.directed(units, wanted)
         return digits | multiplier.pairs(units, wanted, made)
 
-    def known(self, formulas: Iterable[Formula], given: Conditions = ()) -> list[Known]:
-        """Return all that holds of names where `given` does.
+    def known(self, formulas: Iterable[Formula], conditions: Conditions = ()) -> list[Known]:
+        """Return all that holds of names where `conditions` do.
 
-        They are the names in formulas, in `given`, and in the facts of these names.
+        They are the names in formulas, in `conditions`, and in the facts of these names.
         """
-        found = {one.formula: one for one in map(Known, self.statements.of_contract())}
-        holds = frozenset(given)
-        pending = [text for one in (*formulas, *given) for text in names_of(one)]
-        pending += [text for one in found for text in names_of(one)]
+        facts = {fact.formula: fact for fact in map(Known, self.statements.of_contract())}
+        holds = frozenset(conditions)
+        pending = [text for formula in (*formulas, *conditions) for text in names_of(formula)]
+        pending += [text for formula in facts for text in names_of(formula)]
         seen: set[str] = set()
         while pending:
             text = pending.pop()
@@ -268,9 +270,9 @@ class LinearProver:
                 continue
             seen.add(text)
             for reason in self.statements.of_name(text, holds):
-                found.setdefault(reason.formula, Known(reason, text))
+                facts.setdefault(reason.formula, Known(reason, text))
                 pending += names_of(reason.formula)
-        return list(found.values())
+        return list(facts.values())
 
     # case by case
 
@@ -278,19 +280,19 @@ class LinearProver:
         """Prove it in each case of a fact that is an "or": of a minimum, a choice, a division."""
         if depth == 0:
             return None
-        for number, one in enumerate(known):
-            if one.defines is None:
+        for number, fact in enumerate(known):
+            if fact.defines is None:
                 continue
-            parts = parts_of(one.reason)
+            parts = parts_of(fact.reason)
             for way in parts:
                 choice = way.formula
                 if not isinstance(choice, Compound) or not 1 < len(choice.parts) <= _MAX_WAYS:
                     continue
                 rest = known[:number] + known[number + 1 :]
-                rest += [Known(part, one.defines) for part in parts if part is not way]
+                rest += [Known(part, fact.defines) for part in parts if part is not way]
                 used = [way]
                 for case in map(Ground, choice.parts):
-                    of_case = self._in_case(denied, rest, Known(case, one.defines), depth)
+                    of_case = self._in_case(denied, rest, Known(case, fact.defines), depth)
                     if of_case is None:
                         return None
                     used += of_case
@@ -304,8 +306,8 @@ class LinearProver:
         if case.defines is not None and (equality := _value_in(case.reason, case.defines)):
             known = [Known(_replaced(k.reason, case.defines, equality), k.defines) for k in known]
             denied = _replaced(denied, case.defines, equality)
-        known = [one for one in known if one.formula != TRUE]
-        for reason in (denied, *(one.reason for one in known)):
+        known = [fact for fact in known if fact.formula != TRUE]
+        for reason in (denied, *(fact.reason for fact in known)):
             if reason.formula == FALSE:
                 return (reason,)
         core = self._alone(denied, known)

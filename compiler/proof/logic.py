@@ -124,10 +124,10 @@ def polynomials(formula: Formula) -> Iterator[Polynomial]:
 
 def names_of(formula: Formula) -> frozenset[str]:
     """Return the unknowns of a formula."""
-    found: set[str] = set()
+    names: set[str] = set()
     for unit in units(formula):
-        found |= unit.polynomial.names if isinstance(unit, AtLeastZero) else {unit.name}
-    return frozenset(found)
+        names |= unit.polynomial.names if isinstance(unit, AtLeastZero) else {unit.name}
+    return frozenset(names)
 
 
 def holds(formula: Formula, values: Values) -> bool:

@@ -54,7 +54,9 @@ class Loops:
         """Return the turn of a loop, its counter, and what holds in its body."""
         if operation not in self._known:
             with self.evaluator.collecting() as inner:
-                low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
+                low, high, step = (
+                    self.evaluator.integer(bound) for bound in operation.operands[:3]
+                )
             loops = self.evaluator.structure.loops_around(operation) | {operation}
             turn = self.evaluator.unknowns.fresh("turn", Range(0, INFINITY), loops=loops)
             counter = low + name(turn) * step
@@ -73,9 +75,9 @@ class Loops:
                 Check("step", operation, step, bits, self.evaluator.structure.paths[operation]),
             }
             self._known[operation] = Loop(turn, counter, frozenset(checks), runs)
-        found = self._known[operation]
-        self.evaluator.note(found.checks)
-        return found
+        loop = self._known[operation]
+        self.evaluator.note(loop.checks)
+        return loop
 
     def while_turn(self, operation: Operation) -> str:
         """Return the turn of a while loop."""
@@ -89,7 +91,7 @@ class Loops:
         """Return how many turns a loop makes, which its counter and its step decide."""
         self.of(operation)
         if operation not in self._trips:
-            low, high, step = (self.evaluator.integer(one) for one in operation.operands[:3])
+            low, high, step = (self.evaluator.integer(bound) for bound in operation.operands[:3])
             loops = self.evaluator.structure.loops_around(operation)
             made = name(self.evaluator.unknowns.fresh("trips", Range(0, INFINITY), loops=loops))
             [text] = made.names
@@ -146,9 +148,15 @@ class Loops:
         # the next value itself is checked in closed form, where it counts
         is_next = following.made_by, bits, after
         self._note_on_the_way(
-            (one for one in on_the_way if (one.operation, one.bits, one.result) != is_next),
-            me, first + self._turn_of(loop) * step, loop,
-        )  # fmt: skip
+            (
+                check
+                for check in on_the_way
+                if (check.operation, check.bits, check.result) != is_next
+            ),
+            me,
+            first + self._turn_of(loop) * step,
+            loop,
+        )
         made = first + turn * step
         if step != lift(0):
             path: Path = self.evaluator.structure.paths[loop]
@@ -193,10 +201,10 @@ class Loops:
         earlier = replace(check, earlier=check.earlier | {loop})
         inside = [number for number, (_, around, _) in enumerate(check.path) if around is loop]
         is_conditional = inside and (inside[0] + 1 < len(check.path) or check.path[-1][2] != 0)
-        names = check.result, check.given
+        names = check.result, check.condition
         if is_conditional or loop in self.evaluator.unknowns.loops_of(names):
             return earlier
-        return replace(earlier, given=both(check.given, at_least(turn, 1)))
+        return replace(earlier, condition=both(check.condition, at_least(turn, 1)))
 
     def _note_on_the_way(
         self, checks: Iterable[Check], me: Polynomial, made: Polynomial, loop: Operation
@@ -207,7 +215,7 @@ class Loops:
             replace(
                 check,
                 result=check.result.replaced(mine, made),
-                given=replaced(check.given, mine, made),
+                condition=replaced(check.condition, mine, made),
                 earlier=check.earlier | {loop},
             )
             for check in checks

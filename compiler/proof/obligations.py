@@ -88,7 +88,7 @@ class Prover:
     def reaching(self, access: SymbolicAccess) -> list[Formula]:
         """Return what must hold for an access to run, and all that is known of its address."""
         address = [at_least(case.offset) for case in access.pointer.cases]
-        return self._whole(_given(access.path, access.mask), address)
+        return self._whole(_conditions(access.path, access.mask), address)
 
     def bounds(self, access: SymbolicAccess) -> Conclusion:
         """Return whether an access stays in its buffer, for all sizes."""
@@ -101,11 +101,11 @@ class Prover:
             if extent is None:
                 reason = f"the contract does not say how many elements {case.base} has"
                 return Conclusion("unknown", reason=reason)
-            given = _given(access.path, access.mask, case.condition)
+            conditions = _conditions(access.path, access.mask, case.condition)
             goals = [at_least(case.offset), at_least(extent, case.offset + 1)]
-            beside = [*goals, *self._goals_beside(access)]
+            other_goals = [*goals, *self._integer_goals(access)]
             for goal in goals:
-                made = self._answer(goal, given, beside)
+                made = self._answer(goal, conditions, other_goals)
                 if made.verdict != "proved":
                     return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
                 under |= made.under
@@ -130,12 +130,12 @@ class Prover:
                 break
         if refuted:  # of a product and a sum that wrap, the one that does so first
             return min(refuted, key=self._size_of)
-        unknown = next((one for one in access.pointer.cases if one.base is None), None)
+        unknown = next((case for case in access.pointer.cases if case.base is None), None)
         if unknown is not None:  # integers that it is computed from were not read
             first = first or Conclusion("unknown", reason=unknown.why_unknown)
         return first or Conclusion("proved", under)
 
-    def _goals_beside(self, access: SymbolicAccess) -> list[Formula]:
+    def _integer_goals(self, access: SymbolicAccess) -> list[Formula]:
         """Return the goals of an access's integers, for one question about all of them.
 
         Those of loops that are over are left out: facts about their turns hold in the loop alone,
@@ -153,40 +153,40 @@ class Prover:
 
     def check(self, check: Check, access: SymbolicAccess | None) -> Conclusion:
         """Return whether one integer is exact: wherever it is computed, or where `access` runs."""
-        given = _given(self.evaluator.path(check.path), check.given)
+        conditions = _conditions(self.evaluator.path(check.path), check.condition)
         if access is not None:
             # in an earlier turn the access may not have run: only what is the same in all turns
-            around = (part for one in (access.path, access.mask) for part in conjuncts(one))
-            shared = (one for one in around if not self.unknowns.loops_of([one]) & check.earlier)
-            given = _given(*given, *shared)
-        key = check, given
+            around = (part for formula in (access.path, access.mask) for part in conjuncts(formula))
+            shared = (part for part in around if not self.unknowns.loops_of([part]) & check.earlier)
+            conditions = _conditions(*conditions, *shared)
+        key = check, conditions
         if key not in self._checked:
-            self._checked[key] = self._of_check(check, access, given)
+            self._checked[key] = self._check_conclusion(check, access, conditions)
         return self._checked[key]
 
-    def _of_check(
-        self, check: Check, access: SymbolicAccess | None, given: tuple[Formula, ...]
+    def _check_conclusion(
+        self, check: Check, access: SymbolicAccess | None, conditions: tuple[Formula, ...]
     ) -> Conclusion:
         under = Statements()
-        beside = list(check.goals)
+        other_goals = list(check.goals)
         if access is not None:
-            beside += self._goals_beside(access)
+            other_goals += self._integer_goals(access)
             case = access.pointer.cases[0]
             if len(access.pointer.cases) == 1 and case.base in self.contract.extents:
                 extent = self.contract.extents[str(case.base)]
-                beside += [at_least(case.offset), at_least(extent, case.offset + 1)]
+                other_goals += [at_least(case.offset), at_least(extent, case.offset + 1)]
         for goal in check.goals:
-            made = self._answer(goal, given, beside)
+            made = self._answer(goal, conditions, other_goals)
             if made.verdict == "refuted" and self.may_be_unsigned(check):
-                made = self._broken_as_either(check, given)
+                made = self._broken_as_either(check, conditions)
             if made.verdict != "proved":
                 return Conclusion(made.verdict, reason=made.reason, model=made.model, check=check)
             under |= made.under
-        if self.may_be_unsigned(check) and self._looks_negative(check, given):
+        if self.may_be_unsigned(check) and self._looks_negative(check, conditions):
             return Conclusion("unknown", reason=_LOOKS_NEGATIVE, check=check)
         return Conclusion("proved", under, check=check)
 
-    def _looks_negative(self, check: Check, given: tuple[Formula, ...]) -> bool:
+    def _looks_negative(self, check: Check, conditions: tuple[Formula, ...]) -> bool:
         """Return whether an unsigned number, of which an integer is made, may look negative."""
         pending, seen = sorted(check.result.names), set[str]()
         for text in pending:
@@ -196,7 +196,7 @@ class Prover:
             seen.add(text)
             loaded = self.evaluator.loaded.get(text)
             is_unsigned = loaded is not None and loaded.is_unsigned
-            if is_unsigned and self.shown(at_least(name(text)), given) is None:
+            if is_unsigned and self.shown(at_least(name(text)), conditions) is None:
                 return True
             pending += sorted(inner for fact in known.facts for inner in names_of(fact))
         return False
@@ -209,7 +209,7 @@ class Prover:
             self._signed = read_as_signed(self.evaluator.structure)
         return not self._signed.intersection(check.operation.results)
 
-    def _broken_as_either(self, check: Check, given: tuple[Formula, ...]) -> Conclusion:
+    def _broken_as_either(self, check: Check, conditions: tuple[Formula, ...]) -> Conclusion:
         """Return the sizes at which an integer fits neither a signed nor an unsigned one.
 
         What a buffer of unsigned integers holds may look negative: only a run tells that apart.
@@ -217,26 +217,28 @@ class Prover:
         made = Conclusion("unknown", reason=_MAY_BE_UNSIGNED)
         half = 1 << (check.bits - 1)
         for beyond in (at_least(check.result, 2 * half), at_least(-half - 1, check.result)):
-            broken = self.broken([beyond, *given], _MAY_BE_UNSIGNED)
+            broken = self.broken([beyond, *conditions], _MAY_BE_UNSIGNED)
             if broken.verdict == "refuted":
                 return broken
         return made
 
     def _answer(
-        self, goal: Formula, given: tuple[Formula, ...], beside: Sequence[Formula]
+        self, goal: Formula, conditions: tuple[Formula, ...], other_goals: Sequence[Formula]
     ) -> Conclusion:
-        under = self.shown(goal, given, beside)
+        under = self.shown(goal, conditions, other_goals)
         if under is not None:
             return Conclusion("proved", under)
-        return self.broken([opposite(goal), *given], "no proof was found, and no sizes break it")
+        return self.broken(
+            [opposite(goal), *conditions], "no proof was found, and no sizes break it"
+        )
 
     def shown(
-        self, goal: Formula, given: Sequence[Formula], beside: Sequence[Formula] = ()
+        self, goal: Formula, conditions: Sequence[Formula], other_goals: Sequence[Formula] = ()
     ) -> Statements | None:
-        """Prove `goal` where `given` holds; None where no proof is found."""
-        key = goal, tuple(given)
+        """Prove `goal` where `conditions` hold; None where no proof is found."""
+        key = goal, tuple(conditions)
         if key not in self._shown:
-            used = self.linear.evidence(goal, given, beside)
+            used = self.linear.evidence(goal, conditions, other_goals)
             self._shown[key] = None if used is None else self.linear.labels(used)
         return self._shown[key]
 
@@ -256,18 +258,18 @@ class Prover:
         whole = self._whole(formulas, decided)
         return smallest_witness(whole, self.contract.sizes, self.linear.effort)
 
-    def _whole(self, formulas: Sequence[Formula], beside: Sequence[Formula] = ()) -> list[Formula]:
-        """Return formulas with all that is known of their names, and of those in `beside`."""
-        given = tuple(part for one in formulas for part in conjuncts(one))
-        facts = [one.formula for one in self.linear.known(beside, given)]
-        parts = (part for one in (*formulas, *facts) for part in conjuncts(one))
+    def _whole(self, formulas: Sequence[Formula], others: Sequence[Formula] = ()) -> list[Formula]:
+        """Return formulas with all that is known of their names, and of those in `others`."""
+        conditions = tuple(part for formula in formulas for part in conjuncts(formula))
+        facts = [fact.formula for fact in self.linear.known(others, conditions)]
+        parts = (part for formula in (*formulas, *facts) for part in conjuncts(formula))
         return list(dict.fromkeys(parts))
 
     def _origins(self, formulas: Sequence[Formula]) -> str:
         """Return where formulas depend on what only data knows."""
-        pending = [text for one in formulas for text in names_of(one)]
+        pending = [text for formula in formulas for text in names_of(formula)]
         seen: set[str] = set()
-        found: set[str] = set()
+        origins: set[str] = set()
         while pending:
             text = pending.pop()
             if text in seen or text not in self.unknowns.known:
@@ -275,13 +277,13 @@ class Prover:
             seen.add(text)
             unknown = self.unknowns.known[text]
             if unknown.origin is not None:
-                found.add(unknown.origin)
+                origins.add(unknown.origin)
             pending += [inner for fact in unknown.facts for inner in names_of(fact)]
-        return "it depends on " + ", and on ".join(sorted(found)) if found else ""
+        return "it depends on " + ", and on ".join(sorted(origins)) if origins else ""
 
 
-def _given(*formulas: Formula) -> tuple[Formula, ...]:
-    return tuple(dict.fromkeys(one for one in formulas if one != TRUE))
+def _conditions(*formulas: Formula) -> tuple[Formula, ...]:
+    return tuple(dict.fromkeys(formula for formula in formulas if formula != TRUE))
 
 
 def _order(check: Check) -> tuple[int, str]:

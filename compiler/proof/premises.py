@@ -24,34 +24,34 @@ class Premises:
     _labels: dict[Formula, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._labels = {one.formula: one.label for one in self.facts}
+        self._labels = {fact.formula: fact.label for fact in self.facts}
 
     def of_contract(self) -> list[Ground]:
         """Return the contract's statements, as formulas."""
-        return [_stated(one.formula, one.label) for one in self.facts]
+        return [_stated(fact.formula, fact.label) for fact in self.facts]
 
-    def of_name(self, text: str, given: Collection[Formula] = ()) -> list[Ground]:
-        """Return what is known of a name where `given` holds.
+    def of_name(self, text: str, conditions: Collection[Formula] = ()) -> list[Ground]:
+        """Return what is known of a name where `conditions` hold.
 
         Facts hold where the name's value is computed: a guard that is not given is part of them.
         The facts of a contract contain what is known of scalars and sizes.
         """
         known = self.unknowns.known[text]
-        nowhere = [opposite(part) for part in known.guard if part not in given]
+        nowhere = [opposite(part) for part in known.guard if part not in conditions]
         facts = (either(*nowhere, fact) for fact in known.facts)
-        found = [_stated(fact, known.label, known.needs) for fact in facts if fact != TRUE]
-        return [*found, *(self.bounds(text) if "#" in text else ())]
+        grounds = [_stated(fact, known.label, known.needs) for fact in facts if fact != TRUE]
+        return [*grounds, *(self.bounds(text) if "#" in text else ())]
 
     def bounds(self, text: str) -> list[Ground]:
         """Return the least and the largest value of a name, where it has any."""
         within = self.unknowns.range(text)
         low, high = within.interval
-        found = []
+        bounds = []
         if low > -INFINITY:
-            found.append(self._bound(text, at_least(name(text), int(low)), within.low_under))
+            bounds.append(self._bound(text, at_least(name(text), int(low)), within.low_under))
         if high < INFINITY:
-            found.append(self._bound(text, at_least(int(high), name(text)), within.high_under))
-        return found
+            bounds.append(self._bound(text, at_least(int(high), name(text)), within.high_under))
+        return bounds
 
     def natural(self, text: str) -> Ground:
         """Return why a name is at least 0."""
@@ -74,22 +74,22 @@ class Premises:
             if len(monomial) == 1:
                 yield from self.bounds(monomial[0])
             elif monomial:
-                yield from self._of_product(monomial)
+                yield from self._product_bounds(monomial)
 
-    def _of_product(self, monomial: Monomial) -> Iterator[Ground]:
+    def _product_bounds(self, monomial: Monomial) -> Iterator[Ground]:
         """Yield the bounds of one name, times its cofactor, and so on."""
         # what may be negative first: what is multiplied by must be at least 0
         first, *rest = sorted(monomial, key=lambda text: self.unknowns.interval(text)[0])
         ends = self.bounds(first)
         if self.unknowns.interval(rest[0])[0] < 0:
-            for one, other in itertools.product(ends, self.bounds(rest[0])):
-                yield product_of(one, other)
+            for bound, other in itertools.product(ends, self.bounds(rest[0])):
+                yield product_of(bound, other)
             return
-        beside = self.natural(rest[0])
+        cofactor = self.natural(rest[0])
         for text in rest[1:]:
-            beside = product_of(beside, self.natural(text))
-        for one in ends:
-            yield product_of(one, beside)
+            cofactor = product_of(cofactor, self.natural(text))
+        for bound in ends:
+            yield product_of(bound, cofactor)
         yield from self.within(Polynomial({tuple(rest): 1}))
 
 

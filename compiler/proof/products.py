@@ -58,7 +58,9 @@ class MadeProducts:
             if len(self._monomials) >= MAX_MADE:
                 self._monomials.clear()
             products = (tuple(sorted(m + n)) for m in a.terms for n in b.terms)
-            made = self._monomials[key] = frozenset(one for one in products if len(one) > 1)
+            made = self._monomials[key] = frozenset(
+                monomial for monomial in products if len(monomial) > 1
+            )
         return made
 
 
@@ -74,7 +76,7 @@ class Multiplier:
 
     def digits(self, units: Mapping[Polynomial, Ground], names: AbstractSet[str]) -> Inequalities:
         """Return the bounds of digits: a // b <= e - 1 where a <= b * e - 1."""
-        found: Inequalities = {}
+        inequalities: Inequalities = {}
         for text in sorted(names & self.quotients.keys()):
             a, b = self.quotients[text]
             if b.constant is not None:
@@ -85,10 +87,10 @@ class Multiplier:
                     e = (unit + a + 1).divided_by(b)
                     if e is not None and rounded in units:
                         digit = _digit(e - name(text), b, (why, units[rounded]))
-                        found[_polynomial(digit.formula)] = digit
+                        inequalities[_polynomial(digit.formula)] = digit
                 except ProofLimitReached:
                     continue
-        return found
+        return inequalities
 
     def directed(
         self, units: Mapping[Polynomial, Ground], wanted: AbstractSet[Monomial]
@@ -100,14 +102,14 @@ class Multiplier:
             for x in sorted(set(monomial)):
                 rest = list(monomial)
                 rest.remove(x)
-                if any(self.interval(one)[0] < 0 for one in rest):
+                if any(self.interval(factor)[0] < 0 for factor in rest):
                     continue
-                beside = [self.natural(one) for one in rest]
+                cofactors = [self.natural(factor) for factor in rest]
                 for unit, why in by_name.get(x, ()):
                     if len(made) >= MAX_PRODUCTS:
                         return made
                     if unit.degree + len(rest) <= _MAX_PRODUCT_DEGREE + 1:
-                        product = functools.reduce(product_of, beside, why)
+                        product = functools.reduce(product_of, cofactors, why)
                         made[_polynomial(product.formula)] = product
         return made
 
@@ -115,7 +117,7 @@ class Multiplier:
         self, units: Mapping[Polynomial, Ground], wanted: AbstractSet[Monomial], made: Inequalities
     ) -> Inequalities:
         """Add products of two inequalities to `made`: those without new monomials first."""
-        letters = {one for monomial in wanted for one in monomial}
+        letters = {letter for monomial in wanted for letter in monomial}
         factors = [
             (unit, unit.degree, why)
             for unit, why in units.items()
@@ -156,13 +158,13 @@ def _by_name(
     units: Mapping[Polynomial, Ground],
 ) -> dict[str, list[tuple[Polynomial, Ground]]]:
     """Return short inequalities by the names that are alone in them."""
-    found: dict[str, list[tuple[Polynomial, Ground]]] = {}
+    inequalities: dict[str, list[tuple[Polynomial, Ground]]] = {}
     for unit, why in units.items():
         if len(unit.terms) <= _MAX_DIRECTED_TERMS:
             for monomial in unit.terms:
                 if len(monomial) == 1:
-                    found.setdefault(monomial[0], []).append((unit, why))
-    return found
+                    inequalities.setdefault(monomial[0], []).append((unit, why))
+    return inequalities
 
 
 def product_of(a: Ground, b: Ground) -> Ground:

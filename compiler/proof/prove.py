@@ -48,28 +48,34 @@ def prove(
 ) -> KernelProof:
     """Prove a kernel. Raises Unsupported, ProofLimitReached, ContractError."""
     prover = prover_of(module, contract, constants, limits)
-    found = []
+    answers = []
     accesses = accesses_of(prover.evaluator)
     races = RaceProver(prover, accesses) if "races" in checks else None
     for number, access in enumerate(accesses):
         race = None if races is None else races.race(number)
-        found.append(_answers(prover, access, checks, race))
-    return KernelProof(_with_choices(found, prover), prover.contract, prover)
+        answers.append(_answers(prover, access, checks, race))
+    return KernelProof(_with_choices(answers, prover), prover.contract, prover)
 
 
-def _with_choices(found: list[AccessProof], prover: Prover) -> list[AccessProof]:
+def _with_choices(answers: list[AccessProof], prover: Prover) -> list[AccessProof]:
     """Return the answers, which also rest on what was shown to read the kernel."""
     choices = prover.choices()
     if not choices:
-        return found
+        return answers
 
-    def amended(one: Conclusion | None) -> Conclusion | None:
-        is_proved = one is not None and one.verdict == "proved"
-        return replace(one, under=one.under | choices) if one and is_proved else one
+    def amended(conclusion: Conclusion | None) -> Conclusion | None:
+        is_proved = conclusion is not None and conclusion.verdict == "proved"
+        return (
+            replace(conclusion, under=conclusion.under | choices)
+            if conclusion and is_proved
+            else conclusion
+        )
 
     return [
-        AccessProof(one.access, amended(one.bounds), amended(one.overflow), amended(one.race))
-        for one in found
+        AccessProof(
+            answer.access, amended(answer.bounds), amended(answer.overflow), amended(answer.race)
+        )
+        for answer in answers
     ]
 
 
@@ -82,14 +88,18 @@ def _answers(
     """Return whether an access is in bounds, and its integers exact, where that was asked."""
     if isinstance(access, UnreadAccess):
         refused = Conclusion("unknown", reason=access.reason)
-        bounds, overflow = (refused if one in checks else None for one in ("bounds", "overflow"))
+        bounds, overflow = (
+            refused if check in checks else None for check in ("bounds", "overflow")
+        )
         return AccessProof(access, bounds, overflow, race)
     bounds = prover.bounds(access) if "bounds" in checks else None
     overflow = prover.overflow(access) if "overflow" in checks else None
     is_any_proved = any(map(_is_proved, (bounds, overflow, race)))
     if is_any_proved and not prover.is_reached(access):
         reason = _why_never_reached(prover)
-        bounds, overflow, race = (_vacuous(one, reason) for one in (bounds, overflow, race))
+        bounds, overflow, race = (
+            _vacuous(conclusion, reason) for conclusion in (bounds, overflow, race)
+        )
     return AccessProof(access, bounds, overflow, race)
 
 
@@ -123,6 +133,6 @@ def prover_of(
     ranges = {} if written is None else bound.value_ranges
     kept = {text: ends for text, ends in ranges.items() if text not in (written or ())}
     linear = LinearProver(unknowns, bound.facts, bound.written)
-    unknowns.prove = lambda formula, given: linear.always(formula, given) is not None
+    unknowns.prove = lambda formula, conditions: linear.always(formula, conditions) is not None
     evaluator = Evaluator(structure, unknowns, bound.fixed, bound.grid, kept)
     return Prover(evaluator, unknowns, bound, linear)

@@ -63,10 +63,10 @@ class RaceProver:
         under = Statements()
         # with itself first: copies of one access in several programs meet most often
         for other in sorted(range(len(self.accesses)), key=lambda other: other != number):
-            beside = self.accesses[other]
-            if isinstance(beside, UnreadAccess):
-                return Conclusion("unknown", reason=beside.reason)
-            made = self._pair(number, other, access, beside)
+            other_access = self.accesses[other]
+            if isinstance(other_access, UnreadAccess):
+                return Conclusion("unknown", reason=other_access.reason)
+            made = self._pair(number, other, access, other_access)
             if made.verdict != "proved":
                 return made
             under |= made.under
@@ -76,21 +76,21 @@ class RaceProver:
         key = min(number, other), max(number, other)
         if key not in self._pairs:
             try:
-                self._pairs[key] = self._of_pair(a, b)
+                self._pairs[key] = self._pair_conclusion(a, b)
             except ProofLimitReached as reached:
                 self._pairs[key] = Conclusion("unknown", reason=str(reached))
         return self._pairs[key]
 
-    def _of_pair(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
+    def _pair_conclusion(self, a: SymbolicAccess, b: SymbolicAccess) -> Conclusion:
         if _commutes(a) and _commutes(b):
             if _kind_of(a) == _kind_of(b):
                 return Conclusion("proved")
             if are_of_one_extreme(a.operation, b.operation, self.prover.evaluator):
                 return Conclusion("proved")
         under = Statements()
-        for one in a.pointer.cases:
+        for case in a.pointer.cases:
             for other in b.pointer.cases:
-                made = self._of_cases(a, one, b, other)
+                made = self._cases_conclusion(a, case, b, other)
                 if made.verdict == "refuted" and a.kind == b.kind == "atomic":
                     return Conclusion("possible", reason=_IN_ANY_ORDER)
                 if made.verdict != "proved":
@@ -98,20 +98,20 @@ class RaceProver:
                 under |= made.under
         return Conclusion("proved", under)
 
-    def _of_cases(
-        self, a: SymbolicAccess, one: PointerCase, b: SymbolicAccess, other: PointerCase
+    def _cases_conclusion(
+        self, a: SymbolicAccess, case: PointerCase, b: SymbolicAccess, other: PointerCase
     ) -> Conclusion:
-        if not isinstance(one.base, str) or not isinstance(other.base, str):
-            return Conclusion("unknown", reason=one.why_unknown or other.why_unknown)
-        if one.base != other.base:
+        if not isinstance(case.base, str) or not isinstance(other.base, str):
+            return Conclusion("unknown", reason=case.why_unknown or other.why_unknown)
+        if case.base != other.base:
             return Conclusion("proved")
-        meeting = _Meeting((a, b), (one, other))
+        meeting = _Meeting((a, b), (case, other))
         twins = self._twins_but(frozenset())
-        given, under = self._where_they_meet(meeting, twins)
+        conditions, under = self._where_they_meet(meeting, twins)
         same, shown = self._same_names(meeting)
-        given += [equal(name(text), name(twins.of(text))) for text in same]
+        conditions += [equal(name(text), name(twins.of(text))) for text in same]
         under |= shown
-        left, shown = self._programs_apart(given, twins)
+        left, shown = self._programs_apart(conditions, twins)
         under |= shown
         if not left:
             return Conclusion("proved", under)
@@ -119,42 +119,47 @@ class RaceProver:
         differ = either(
             *(at_least(x, y + 1) for x, y in pairs), *(at_least(y, x + 1) for x, y in pairs)
         )
-        made = self.prover.broken([differ, *given], "nothing shows that programs differ there")
-        return Conclusion(made.verdict, reason=made.reason, model=made.model, case=one)
+        made = self.prover.broken([differ, *conditions], "nothing shows that programs differ there")
+        return Conclusion(made.verdict, reason=made.reason, model=made.model, case=case)
 
     def _where_they_meet(
         self, meeting: _Meeting, twins: _Twins
     ) -> tuple[list[Formula], Statements]:
         """Return what holds where two programs access one element."""
-        (a, b), (one, other) = meeting.accesses, meeting.cases
-        offset, beside = one.offset, other.offset.renamed(twins.of)
-        given = [a.path, a.mask, one.condition]
-        given += [renamed(part, twins.of) for part in (b.path, b.mask, other.condition)]
-        given = [part for part in (*given, equal(offset, beside)) if part != TRUE]
-        named = [*given, at_least(offset), at_least(beside)]
-        given += self._of_loaded(named, twins)
-        given += self._of_exclusive([*named, *given], twins)
+        (a, b), (case, other) = meeting.accesses, meeting.cases
+        offset, other_offset = case.offset, other.offset.renamed(twins.of)
+        conditions = [a.path, a.mask, case.condition]
+        conditions += [renamed(part, twins.of) for part in (b.path, b.mask, other.condition)]
+        conditions = [part for part in (*conditions, equal(offset, other_offset)) if part != TRUE]
+        named = [*conditions, at_least(offset), at_least(other_offset)]
+        conditions += self._equal_loads(named, twins)
+        conditions += self._equal_operands([*named, *conditions], twins)
         under = Statements()
         # what a stride counts must be the same in both
         for letter in sorted(offset.names & set(self.prover.contract.sizes)):
-            digits = _counted(offset, letter), _counted(beside, letter)
+            digits = _counted(offset, letter), _counted(other_offset, letter)
             if digits[0] is None or digits[1] is None or digits[0] == digits[1]:
                 continue
             same = equal(digits[0], digits[1])
-            found = self.prover.shown(same, given)
-            if found is not None:
-                given.append(same)
-                under |= found
-        return given, under
+            statements = self.prover.shown(same, conditions)
+            if statements is not None:
+                conditions.append(same)
+                under |= statements
+        return conditions, under
 
-    def _of_loaded(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
+    def _equal_loads(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
         """Return that two programs load one value from one place, which no program writes."""
         loaded, made = self.prover.evaluator.loaded, list[Formula]()
         for text in self._behind(formulas):
-            one = loaded.get(text)
-            if one is None or one.is_masked or twins.of(text) == text or self._is_written(one.base):
+            value = loaded.get(text)
+            if (
+                value is None
+                or value.is_masked
+                or twins.of(text) == text
+                or self._is_written(value.base)
+            ):
                 continue
-            differs = opposite(equal(one.offset, one.offset.renamed(twins.of)))
+            differs = opposite(equal(value.offset, value.offset.renamed(twins.of)))
             made.append(either(differs, equal(name(text), name(twins.of(text)))))
         return made
 
@@ -166,34 +171,38 @@ class RaceProver:
             if isinstance(access, UnreadAccess):
                 return True
             bases = [case.base for case in access.pointer.cases]
-            if base in bases or not all(isinstance(one, str) for one in bases):
+            if base in bases or not all(isinstance(other, str) for other in bases):
                 return True
         return False
 
-    def _of_exclusive(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
+    def _equal_operands(self, formulas: Sequence[Formula], twins: _Twins) -> list[Formula]:
         """Return that equal bits, of which one operand is equal, have an equal other operand."""
         known, made = self.prover.unknowns, list[Formula]()
         for text in self._behind(formulas):
             if text not in known.exclusive or twins.of(text) == text:
                 continue
             differs = opposite(equal(name(text), name(twins.of(text))))
-            a, b = (equal(one, one.renamed(twins.of)) for one in known.exclusive[text])
+            a, b = (equal(operand, operand.renamed(twins.of)) for operand in known.exclusive[text])
             made += [either(differs, opposite(a), b), either(differs, opposite(b), a)]
         return made
 
     def _behind(self, formulas: Sequence[Formula]) -> list[str]:
         """Return the names in formulas, then those in the facts of these names, and so on."""
         known = self.prover.unknowns.known
-        behind = dict.fromkeys(text for one in formulas for text in sorted(names_of(one)))
+        behind = dict.fromkeys(text for formula in formulas for text in sorted(names_of(formula)))
         pending = list(behind)
         for text in pending:
             facts = known[text].facts if text in known else []
             inner = [inner for fact in facts for inner in sorted(names_of(fact))]
-            pending += [one for one in dict.fromkeys(inner) if one not in behind]
+            pending += [
+                inner_text for inner_text in dict.fromkeys(inner) if inner_text not in behind
+            ]
             behind |= dict.fromkeys(inner)
         return list(behind)
 
-    def _programs_apart(self, given: list[Formula], twins: _Twins) -> tuple[list[str], Statements]:
+    def _programs_apart(
+        self, conditions: list[Formula], twins: _Twins
+    ) -> tuple[list[str], Statements]:
         """Return the axes of the grid on which two programs may differ that meet."""
         grid, under = self.prover.contract.grid, Statements()
         left = [axis for axis, size in zip(AXES, grid, strict=True) if size.constant != 1]
@@ -201,11 +210,11 @@ class RaceProver:
             for axis in list(left):
                 mine = name(f"program#{axis}")
                 same = equal(mine, mine.renamed(twins.of))
-                found = self.prover.shown(same, given)
-                if found is not None:
+                statements = self.prover.shown(same, conditions)
+                if statements is not None:
                     left.remove(axis)
-                    given.append(same)
-                    under |= found
+                    conditions.append(same)
+                    under |= statements
         return left, under
 
     def _same_names(self, meeting: _Meeting) -> tuple[list[str], Statements]:
@@ -221,16 +230,16 @@ class RaceProver:
             return same, under
         for _ in range(_MAX_ROUNDS):
             twins = self._twins_but(frozenset(same))
-            given, shown = self._where_they_meet(meeting, twins)
+            conditions, shown = self._where_they_meet(meeting, twins)
             under |= shown
             before, failed = len(same), 0
             for text in [text for text in varying if text not in same][:_MAX_COMPARED]:
                 equality = equal(name(text), name(twins.of(text)))
-                found = self.prover.shown(equality, given)
-                if found is not None:
-                    given.append(equality)
+                statements = self.prover.shown(equality, conditions)
+                if statements is not None:
+                    conditions.append(equality)
                     same.append(text)
-                    under |= found
+                    under |= statements
                     continue
                 failed += 1
                 if failed == _MAX_FAILED:
@@ -285,8 +294,8 @@ class _Twins:
             if unknown is not None:
                 copy.origin, copy.label = unknown.origin, unknown.label
                 copy.needs = tuple(
-                    (renamed(one, self.of), tuple(renamed(part, self.of) for part in where))
-                    for one, where in unknown.needs
+                    (renamed(formula, self.of), tuple(renamed(part, self.of) for part in where))
+                    for formula, where in unknown.needs
                 )
                 copy.guard = tuple(renamed(part, self.of) for part in unknown.guard)
                 copy.facts = [
@@ -300,8 +309,8 @@ class _Twins:
 
 def _counted(offset: Polynomial, letter: str) -> Polynomial | None:
     """Return the coefficient of a size in an offset."""
-    beside = {m: c for m, c in offset.terms.items() if letter in m}
-    return Polynomial(beside).divided_by(name(letter))
+    with_letter = {m: c for m, c in offset.terms.items() if letter in m}
+    return Polynomial(with_letter).divided_by(name(letter))
 
 
 def _kind_of(access: SymbolicAccess) -> tuple[object, ...]:

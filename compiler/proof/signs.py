@@ -42,16 +42,16 @@ _FIRST_SIGNED, _LAST_SIGNED = 2, 5
 
 def read_as_signed(structure: Structure) -> frozenset[Value]:
     """Return the values that are read as signed, or that make others which are."""
-    found: set[Value] = set()
+    signed: set[Value] = set()
     pending: list[Value] = []
     for operation in inside(structure.function):
         pending += _read_by(operation)
     while pending:
         value = pending.pop()
-        if value not in found:
-            found.add(value)
+        if value not in signed:
+            signed.add(value)
             pending += _sources(value, structure)
-    return frozenset(found)
+    return frozenset(signed)
 
 
 def _read_by(operation: Operation) -> list[Value]:

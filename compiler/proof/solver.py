@@ -177,7 +177,7 @@ class LinearQuestion:
         """
         self._solver.push()
         try:
-            lines = [f"(assert {self.script.formula(one)})" for one in denied]
+            lines = [f"(assert {self.script.formula(formula)})" for formula in denied]
             self._solver.from_string("\n".join([self.script.declarations(), *lines]))
             core = self._core(frozenset())
             if core is None or not any(core & group for group in groups):
@@ -196,9 +196,9 @@ class LinearQuestion:
 
     def _core(self, left_out: frozenset[int]) -> frozenset[int] | None:
         size = len(self._assertions)
-        guards = [one for number, one in enumerate(_guards(size)) if number not in left_out]
+        guards = [guard for number, guard in enumerate(_guards(size)) if number not in left_out]
         # Solver.check looks at the sort of each guard, which takes longer than most answers
-        terms = (z3.Ast * len(guards))(*(one.as_ast() for one in guards))
+        terms = (z3.Ast * len(guards))(*(guard.as_ast() for guard in guards))
         context = self._solver.ctx.ref()
         answer = z3core.Z3_solver_check_assumptions(
             context, self._solver.solver, len(guards), terms
@@ -206,7 +206,7 @@ class LinearQuestion:
         self.effort.note(self._solver)
         if answer != z3.Z3_L_FALSE:
             return None
-        return frozenset(_NUMBERS[one.get_id()] for one in self._solver.unsat_core())
+        return frozenset(_NUMBERS[guard.get_id()] for guard in self._solver.unsat_core())
 
 
 @dataclass
@@ -232,7 +232,7 @@ class WitnessSearch:
 
     def __post_init__(self) -> None:
         self.effort.check()
-        lines = [f"(assert {self._script.formula(one)})" for one in self.formulas]
+        lines = [f"(assert {self._script.formula(formula)})" for formula in self.formulas]
         self._solver.set("rlimit", self.effort_each)
         self._solver.from_string("\n".join([self._script.declarations(), *lines]))
 
@@ -254,12 +254,12 @@ class WitnessSearch:
 
     def model(self) -> Model:
         """Return the integers of the last answer `sat`."""
-        found = self._solver.model()
+        model = self._solver.model()
         values: dict[str, int] = {}
         by_text = {text: monomial[0] for monomial, text in self._script.variables.items()}
         by_text |= {text: name for name, text in self._script.truths.items()}
-        for declared in found.decls():
-            value = found[declared]
+        for declared in model.decls():
+            value = model[declared]
             name = by_text.get(declared.name())
             if name is not None:
                 values[name] = int(z3.is_true(value)) if z3.is_bool(value) else value.as_long()

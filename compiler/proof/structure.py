@@ -90,19 +90,19 @@ def structure_of(module: Operation) -> Structure:
         if count >= MAX_OPERATIONS:
             raise ProofLimitReached(f"the kernel has more than {MAX_OPERATIONS:,} operations")
         _refuse_unmodelled(operation)
-    found = Structure(function)
-    for argument in found.parameters:
-        found.owners[argument] = Owner("function", function)
+    structure = Structure(function)
+    for argument in structure.parameters:
+        structure.owners[argument] = Owner("function", function)
     blocks = function.regions[0]
     for block in blocks:
-        _note_edges(found, block)
-    _refuse_loops(found, blocks)
+        _note_edges(structure, block)
+    _refuse_loops(structure, blocks)
     for block in blocks:
         path: Path = () if len(blocks) == 1 else (("block", function, block.label),)
-        _read_block(found, block, path)
+        _read_block(structure, block, path)
         for number, argument in enumerate(block.arguments):
-            found.owners.setdefault(argument, Owner("block", function, number, block.label))
-    return found
+            structure.owners.setdefault(argument, Owner("block", function, number, block.label))
+    return structure
 
 
 def _refuse_unmodelled(operation: Operation) -> None:
@@ -128,13 +128,15 @@ def _is_known(operation: Operation) -> bool:
 
 
 def _kernel_of(module: Operation) -> Operation:
-    functions = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
-    kernels = [one for one in functions if one.regions]
+    functions = [
+        operation for operation in module.regions[0][0].operations if operation.name == "tt.func"
+    ]
+    kernels = [function for function in functions if function.regions]
     if not kernels:
         raise Unsupported("a module without a kernel")
     if len(kernels) > 1:
         raise Unsupported("tt.call: the function is not inlined", line_of(kernels[1]))
-    names = [one.name for one in kernels[0].regions[0][0].arguments if one.name]
+    names = [argument.name for argument in kernels[0].regions[0][0].arguments if argument.name]
     if len(set(names)) < len(names):
         raise Unsupported("two arguments with the same name")
     return kernels[0]
@@ -145,33 +147,37 @@ def name_arguments(module: Operation, names: Sequence[str]) -> None:
 
     In TTIR, an argument that a branch assigns to a variable (`n = m`) has the variable's name.
     """
-    kernels = [one for one in module.regions[0][0].operations if one.name == "tt.func"]
+    kernels = [
+        operation for operation in module.regions[0][0].operations if operation.name == "tt.func"
+    ]
     arguments = kernels[0].regions[0][0].arguments if kernels and kernels[0].regions else []
     if len(arguments) == len(names):
         for argument, name in zip(arguments, names, strict=True):
             argument.path = name
             argument.name = "" if "." in name else name  # of a tuple, which no contract names
-    elif [one.name for one in arguments if one.name] != list(names):
+    elif [argument.name for argument in arguments if argument.name] != list(names):
         # a descriptor of the host is several arguments; the others still tell which is which
         raise Unsupported(f"arguments other than {', '.join(names) or 'none'}")
 
 
-def _note_edges(found: Structure, block: IrBlock) -> None:
+def _note_edges(structure: Structure, block: IrBlock) -> None:
     for operation in block.operations:
         if operation.name not in _BRANCHES:
             continue
         for number, (label, _) in enumerate(operation.successors):
             edge = Edge(block.label, operation, number, passed(operation, number))
-            found.edges.setdefault(label, []).append(edge)
+            structure.edges.setdefault(label, []).append(edge)
 
 
-def _refuse_loops(found: Structure, blocks: list[IrBlock]) -> None:
+def _refuse_loops(structure: Structure, blocks: list[IrBlock]) -> None:
     """Check that no block leads back to itself; the text may name them in any order."""
-    waits = {block.label: len(found.edges.get(block.label, ())) for block in blocks}
+    waits = {block.label: len(structure.edges.get(block.label, ())) for block in blocks}
     ready = [block for block in blocks if not waits[block.label]]
     by_label = {block.label: block for block in blocks}
     for block in ready:
-        for operation in (one for one in block.operations if one.name in _BRANCHES):
+        for operation in (
+            operation for operation in block.operations if operation.name in _BRANCHES
+        ):
             for label, _ in operation.successors:
                 waits[label] -= 1
                 if not waits[label]:
@@ -181,19 +187,19 @@ def _refuse_loops(found: Structure, blocks: list[IrBlock]) -> None:
         raise Unsupported("a loop made of branches", line_of(looped.end))
 
 
-def _read_block(found: Structure, block: IrBlock, path: Path) -> None:
+def _read_block(structure: Structure, block: IrBlock, path: Path) -> None:
     for operation in block.operations:
-        found.paths[operation] = path
+        structure.paths[operation] = path
         for number, region in enumerate(operation.regions):
-            inner = _entered(found, operation, number, region, path)
+            inner = _entered(structure, operation, number, region, path)
             if len(region) > 1:
                 raise Unsupported(f"{operation.name} with branches in it", line_of(operation))
-            for one in region:
-                _read_block(found, one, inner)
+            for inner_block in region:
+                _read_block(structure, inner_block, inner)
 
 
 def _entered(
-    found: Structure, operation: Operation, number: int, region: list[IrBlock], path: Path
+    structure: Structure, operation: Operation, number: int, region: list[IrBlock], path: Path
 ) -> Path:
     """Note the arguments of a region, and return the path inside of it."""
     arguments = list(_arguments(region))
@@ -210,7 +216,7 @@ def _entered(
         case _:  # reductions and scans: they combine values, and access nothing
             kind, inner = "values", path
     for index, argument in enumerate(arguments):
-        found.owners[argument] = Owner(cast("Literal['for']", kind), operation, index)
+        structure.owners[argument] = Owner(cast("Literal['for']", kind), operation, index)
     return inner
 
 

@@ -72,7 +72,7 @@ class Check:
     result: Polynomial
     bits: int
     path: Path
-    given: Formula = TRUE
+    condition: Formula = TRUE
     """A condition where the result counts: a step only counts after the first turn."""
     earlier: frozenset[Operation] = frozenset()
     """Loops of which it is about an earlier turn than that in which its result is used."""
@@ -113,7 +113,11 @@ class UnreadAccess:
 
 def line_of(operation: Operation) -> int | None:
     """Return the user's innermost line of an operation, else the innermost that it has."""
-    users = (one.line for one in operation.locations if file_in_kernel(one.file) is not None)
+    users = (
+        location.line
+        for location in operation.locations
+        if file_in_kernel(location.file) is not None
+    )
     return next(users, operation.locations[0].line if operation.locations else None)
 
 

@@ -98,7 +98,7 @@ def _reshape(e: Evaluator, operation: Operation, value: Value, indices: Indices)
 
 def _join(e: Evaluator, operation: Operation, _: Value, indices: Indices) -> Term:
     """Read `tt.join %a, %b : tensor<16xi32> -> tensor<16x2xi32>`."""
-    first, second = (e.term(one, indices[:-1]) for one in operation.operands)
+    first, second = (e.term(operand, indices[:-1]) for operand in operation.operands)
     return e.either(equal(indices[-1], 0), first, second)
 
 
@@ -149,8 +149,8 @@ def _load(e: Evaluator, operation: Operation, value: Value, indices: Indices) ->
     # a range may be empty, or beyond the type: then nothing is known where the load does not run
     top = half * (1 + is_unsigned) - 1
     held = at_least(high, low + 1), at_least(low, -half), at_least(top, low)
-    if all(one == TRUE or e.unknowns.is_within(one) for one in held):
-        known.needs = tuple((one, ()) for one in held if one != TRUE)
+    if all(condition == TRUE or e.unknowns.is_within(condition) for condition in held):
+        known.needs = tuple((condition, ()) for condition in held if condition != TRUE)
     else:
         runs = e.unknowns.where()
         if runs is None:
@@ -182,7 +182,7 @@ def _cat(e: Evaluator, operation: Operation, value: Value, indices: Indices) -> 
     loops = e.loops_around(operation)
     [size] = shape_of(operation.operands[0].type)
     at = (name(e.unknowns.fresh("element", Range(0, size - 1), origin=origin, loops=loops)),)
-    first, second = (e.term(one, at) for one in operation.operands)
+    first, second = (e.term(operand, at) for operand in operation.operands)
     is_first = Truth(e.unknowns.fresh("truth", Range(0, 1), origin=origin, loops=loops), True)
     return e.either(is_first, first, second)
 
@@ -221,7 +221,7 @@ def _bitcast(e: Evaluator, operation: Operation, value: Value, indices: Indices)
     """
     source = operation.operands[0]
     before, after = element_of(source.type), element_of(value.type)
-    widths = {_octets(pointee_of(one.type) or "") for one in (source, value)}
+    widths = {_octets(pointee_of(tensor.type) or "") for tensor in (source, value)}
     if len(widths) == 1 and 0 not in widths:
         return e.pointer(source, indices)
     if before == after and pointee_of(value.type) is None:

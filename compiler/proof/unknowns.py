@@ -101,24 +101,24 @@ class Unknowns:
 
     def interval(self, text: str) -> Interval:
         """Return the bounds of a name."""
-        found = self.known.get(text)
-        return EVERYTHING if found is None else found.range.interval
+        unknown = self.known.get(text)
+        return EVERYTHING if unknown is None else unknown.range.interval
 
     def range(self, value: Polynomial | str) -> Range:
         """Return the bounds of a value, with the statements that they rest on."""
         if isinstance(value, Polynomial):
             return range_of(value, self.range)
-        found = self.known.get(value)
-        return ANY if found is None else found.range
+        unknown = self.known.get(value)
+        return ANY if unknown is None else unknown.range
 
     def loops_of(self, parts: Iterable[Polynomial | Formula]) -> Loops:
         """Return the loops in whose turns one of `parts` differs."""
-        found: set[Operation] = set()
+        loops: set[Operation] = set()
         for part in parts:
             for text in part.names if isinstance(part, Polynomial) else names_of(part):
                 if text in self.known:
-                    found |= self.known[text].loops
-        return frozenset(found)
+                    loops |= self.known[text].loops
+        return frozenset(loops)
 
     def shown(self, formula: Formula) -> Need | None:
         """Return where a formula is known to hold: always, or where the value is computed."""

@@ -29,7 +29,7 @@ def smallest_witness(
         if answer == "sat":
             model = _lowered(search, sizes, search.model())
             search.pop()
-            return model if all(holds(one, model) for one in formulas) else None
+            return model if all(holds(formula, model) for formula in formulas) else None
         search.pop()
         lost += answer == "unknown"
         if lost == _MAX_LOST:
@@ -45,7 +45,7 @@ def is_satisfiable(formulas: Sequence[Formula], sizes: Sequence[str], effort: Ef
         is_found = search.check() == "sat"
         if is_found:
             model = search.model()
-            is_found = all(holds(one, model) for one in formulas)
+            is_found = all(holds(formula, model) for formula in formulas)
         search.pop()
         if is_found:
             return True

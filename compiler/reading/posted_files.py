@@ -36,7 +36,7 @@ def source_folder(text: str, files: Mapping[str, str]) -> tuple[str, ...]:
     folders = {path.parts for name in files for path in PurePosixPath(name).parents}
     climb = max(node.level for node in relative) - 1
     candidates = {(*folder, *[_BESIDE] * depth) for folder in folders for depth in range(climb + 1)}
-    counts = {folder: _found(relative, folder, files) for folder in candidates}
+    counts = {folder: _files_found(relative, folder, files) for folder in candidates}
     return min(candidates, key=lambda folder: (-counts[folder], len(folder), folder))
 
 
@@ -63,7 +63,9 @@ def package_of(text: str, files: Mapping[str, str], root: str = PACKAGE) -> str:
     return ".".join(folder if 0 < climb <= len(folder) else (root, *folder))
 
 
-def _found(nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: Mapping[str, str]) -> int:
+def _files_found(
+    nodes: list[ast.ImportFrom], folder: tuple[str, ...], files: Mapping[str, str]
+) -> int:
     """Return the number of imports that find a file from `folder`."""
     modules = (_modules(node, folder) for node in nodes if node.level <= len(folder) + 1)
     return sum(any(_file_of(module) & files.keys() for module in names) for names in modules)

@@ -50,19 +50,19 @@ class Ranges:
             case z3.Z3_OP_ZERO_EXT:
                 return self._unsigned(parts[0], depth)
             case z3.Z3_OP_CONCAT if z3.is_bv_value(parts[0]) and parts[0].as_long() == 0:
-                size = sum(one.size() for one in parts[1:])
+                size = sum(part.size() for part in parts[1:])
                 return 0, (1 << size) - 1
             case z3.Z3_OP_EXTRACT if term.params()[1] == 0:
                 return self.of(parts[0], depth)
             case z3.Z3_OP_BUDIV | z3.Z3_OP_BUDIV_I | z3.Z3_OP_BUREM | z3.Z3_OP_BUREM_I:
                 return self._divided(term.decl().kind(), parts, depth)
             case z3.Z3_OP_ITE:
-                ends = [self.of(one, depth) for one in parts[1:]]
+                ends = [self.of(part, depth) for part in parts[1:]]
                 return min(low for low, _ in ends), max(high for _, high in ends)
             case z3.Z3_OP_BADD | z3.Z3_OP_BMUL | z3.Z3_OP_BSUB:
                 made = self.of(parts[0], depth)
-                for one in parts[1:]:
-                    made = _combined(kind, made, self.of(one, depth))
+                for part in parts[1:]:
+                    made = _combined(kind, made, self.of(part, depth))
                 return made
         return None
 

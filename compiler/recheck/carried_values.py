@@ -31,8 +31,8 @@ class _Body:
     def __init__(self, loop: ReadOperation) -> None:
         self.passed: dict[str, str] = {}
         inside = list(loop.inside())
-        self._made_by = {name: one for one in inside[1:] for name in one.results}
-        blocks = [block for one in inside for region in one.regions for block in region]
+        self._made_by = {name: operation for operation in inside[1:] for name in operation.results}
+        blocks = [block for operation in inside for region in operation.regions for block in region]
         self._varying = {name for block in blocks for name, _ in block.arguments}
 
     def grows(self, name: str, argument: str, depth: int = 0) -> bool:
@@ -58,4 +58,4 @@ class _Body:
         if operation is None:
             return True
         is_plain = operation.name in _SHAPES or operation.name.startswith("arith.")
-        return is_plain and all(self._stays(one, depth + 1) for one in operation.operands)
+        return is_plain and all(self._stays(operand, depth + 1) for operand in operation.operands)

@@ -62,7 +62,7 @@ class BitTensor:
 
     def at(self, index: Index) -> Element:
         """Return the element at an index."""
-        key = tuple(one.get_id() for one in index)
+        key = tuple(term.get_id() for term in index)
         if key not in self._known:
             # the index is kept, since z3 reuses the numbers of freed terms
             self._known[key] = index, self._computed(index)
@@ -93,8 +93,8 @@ class Path:
         """Return the path where conditions, which elements `by` decide, hold as well."""
         return Path(
             both(self.condition, *conditions),
-            self.wraps.union(*(one.wraps for one in by)),
-            self.is_exact and all(one.is_exact for one in by),
+            self.wraps.union(*(element.wraps for element in by)),
+            self.is_exact and all(element.is_exact for element in by),
         )
 
 
@@ -109,15 +109,15 @@ def simplified(condition: z3.BoolRef) -> z3.BoolRef:
 
 def both(*conditions: z3.BoolRef) -> z3.BoolRef:
     """Return whether all conditions hold."""
-    parts = [one for one in conditions if not z3.is_true(one)]
-    if any(z3.is_false(one) for one in parts):
+    parts = [condition for condition in conditions if not z3.is_true(condition)]
+    if any(z3.is_false(condition) for condition in parts):
         return FALSE
     return TRUE if not parts else parts[0] if len(parts) == 1 else z3.And(*parts)
 
 
 def any_of(conditions: list[z3.BoolRef]) -> z3.BoolRef:
     """Return whether some condition holds."""
-    parts = [one for one in conditions if not z3.is_false(one)]
+    parts = [condition for condition in conditions if not z3.is_false(condition)]
     return FALSE if not parts else parts[0] if len(parts) == 1 else z3.Or(*parts)
 
 
@@ -150,11 +150,12 @@ def chosen(condition: Element, a: Element, b: Element) -> Element:
         return Element(taken.bits, taken.cases, wraps, is_exact)
     if a.cases or b.cases:
         cases = [
-            PointedBuffer(both(is_first, one.condition), one.buffer, one.offset) for one in a.cases
+            PointedBuffer(both(is_first, case.condition), case.buffer, case.offset)
+            for case in a.cases
         ]
         other = opposite(is_first)
         cases += [
-            PointedBuffer(both(other, one.condition), one.buffer, one.offset) for one in b.cases
+            PointedBuffer(both(other, case.condition), case.buffer, case.offset) for case in b.cases
         ]
         is_exact = is_exact and bool(a.cases and b.cases)
         return Element(None, tuple(cases), wraps, is_exact)

@@ -115,7 +115,7 @@ def find_violations(
     Raises NotModelled where the kernel or the contract cannot be read.
     """
     kernel = kernel_of(text)
-    operations = [one for one in kernel.inside() if one.name in ACCESSES]
+    operations = [operation for operation in kernel.inside() if operation.name in ACCESSES]
     arguments = kernel.regions[0][0].arguments
     if parameters is None or len(parameters) != len(arguments):
         raise NotModelled("parameters that are not those of the kernel")
@@ -125,9 +125,12 @@ def find_violations(
     machines = [BitMachine(kernel, bound, written, tag, most_turns=most_turns) for tag in ("", "'")]
     if wanted is None or len(wanted) != len(operations):
         wanted = [checks] * len(operations)
-    asked = {one: frozenset(checks) & set(of) for one, of in zip(operations, wanted, strict=True)}
+    asked = {
+        operation: frozenset(checks) & set(of)
+        for operation, of in zip(operations, wanted, strict=True)
+    }
     machines[0].execute(parameters)
-    if any("races" in one for one in asked.values()):
+    if any("races" in asked_checks for asked_checks in asked.values()):
         machines[1].execute(parameters)
     return _Questions(bound, machines, asked, effort).answers()
 
@@ -147,11 +150,13 @@ class _Questions:
         self._spent = 0
 
     def answers(self) -> list[RecheckedAccess]:
-        found = []
+        rechecked = []
         left = len(self._operations)
-        agreeing = self._agreeing_at_once() if any(map(self._of_address, self._operations)) else ()
+        agreeing = (
+            self._agreeing_at_once() if any(map(self._address_checks, self._operations)) else ()
+        )
         for operation in self._operations:
-            asked = self._of_address(operation)
+            asked = self._address_checks(operation)
             answers: dict[str, CheckedAnswer] = {}
             rest = self._effort - self._spent
             share = min(2 * rest // left, rest * 2 // 3) if left > 1 else rest
@@ -161,20 +166,20 @@ class _Questions:
                 answers = self._addresses(operation, asked, share)
             if "races" in self._wanted[operation] and _writes(operation):
                 answers["race"] = self._race(operation, share)
-            found.append(RecheckedAccess(operation.name, answers))
+            rechecked.append(RecheckedAccess(operation.name, answers))
             left -= 1
-        return found
+        return rechecked
 
-    def _of_address(self, operation: ReadOperation) -> list[str]:
+    def _address_checks(self, operation: ReadOperation) -> list[str]:
         """Return what is asked about an address."""
-        return [one for one in ("bounds", "overflow") if one in self._wanted[operation]]
+        return [check for check in ("bounds", "overflow") if check in self._wanted[operation]]
 
     def _agreeing_at_once(self) -> frozenset[ReadOperation]:
         """Ask one question about all addresses, which is often as easy as one about each."""
         violations: list[z3.BoolRef] = []
         operations = set[ReadOperation]()
         for operation in self._operations:
-            asked = self._of_address(operation)
+            asked = self._address_checks(operation)
             if not asked:
                 continue
             try:
@@ -222,15 +227,15 @@ class _Questions:
             return CheckedAnswer("not_modelled", reason=str(refused))
         if len(pairs) > MAX_PAIRS:
             return CheckedAnswer("not_modelled", reason="more executions than are compared")
-        programs = zip(*(one.program for one in self._machines), strict=True)
+        programs = zip(*(machine.program for machine in self._machines), strict=True)
         return self._ask(pairs, share, any_of([x != y for x, y in programs]))
 
     def _meetings(self, operation: ReadOperation) -> Iterator[tuple[z3.BoolRef, bool]]:
         """Yield when two programs meet in an element, one of them by this write."""
         first, second = self._machines
-        others = [one for one in self._operations if not _commute(operation, one)]
+        others = [other for other in self._operations if not _commute(operation, other)]
         for a in self._runs(operation, first):
-            for b in (run for one in others for run in self._runs(one, second)):
+            for b in (run for other in others for run in self._runs(other, second)):
                 same = [
                     both(x.condition, y.condition, x.offset == y.offset)
                     for x in a.cases
@@ -244,17 +249,17 @@ class _Questions:
         self,
         violations: Sequence[tuple[z3.BoolRef, bool]],
         share: int,
-        given: z3.BoolRef = TRUE,
+        condition: z3.BoolRef = TRUE,
         probe: z3.BoolRef = FALSE,
     ) -> CheckedAnswer:
         """Return whether some violation is possible, and whether it is sure to be one."""
-        if len(violations) > 1 and has_products(one for one, _ in violations):
-            return self._ask_each(violations, share, given, probe)
-        answer = self._sizes([one for one, _ in violations], share, given, probe)
+        if len(violations) > 1 and has_products(formula for formula, _ in violations):
+            return self._ask_each(violations, share, condition, probe)
+        answer = self._sizes([formula for formula, _ in violations], share, condition, probe)
         if answer.outcome != "violated" or all(is_exact for _, is_exact in violations):
             return answer
-        exact = [one for one, is_exact in violations if is_exact]
-        answer = self._sizes(exact, share, given, probe)
+        exact = [formula for formula, is_exact in violations if is_exact]
+        answer = self._sizes(exact, share, condition, probe)
         if answer.outcome == "agrees":
             return CheckedAnswer(
                 "not_modelled", reason="it depends on values that are not modelled"
@@ -265,14 +270,14 @@ class _Questions:
         self,
         violations: Sequence[tuple[z3.BoolRef, bool]],
         share: int,
-        given: z3.BoolRef,
+        condition: z3.BoolRef,
         probe: z3.BoolRef,
     ) -> CheckedAnswer:
         """Ask about one violation after the other, which is easier where there are products."""
         end, worst = self._spent + share, CheckedAnswer("agrees")
-        for number, one in enumerate(violations):
+        for number, violation in enumerate(violations):
             left = (end - self._spent) // (len(violations) - number)
-            answer = self._ask([one], 2 * left, given, probe)
+            answer = self._ask([violation], 2 * left, condition, probe)
             if answer.outcome == "violated":
                 return answer
             if answer.outcome != "agrees":
@@ -282,26 +287,26 @@ class _Questions:
         return worst
 
     def _sizes(
-        self, violations: list[z3.BoolRef], share: int, given: z3.BoolRef, probe: z3.BoolRef
+        self, violations: list[z3.BoolRef], share: int, condition: z3.BoolRef, probe: z3.BoolRef
     ) -> CheckedAnswer:
         broken = simplified(any_of(violations))
         if z3.is_false(broken):
             return CheckedAnswer("agrees")
         left = min(share, self._effort - self._spent)
-        key = broken.get_id(), given.get_id()
+        key = broken.get_id(), condition.get_id()
         known = self._known.get(key)
         if known is not None and (known.answer.outcome == "agrees" or left <= known.effort):
             return known.answer
         if left <= 0:
             return CheckedAnswer("timeout")
-        answer = self._asked(broken, given, probe, left)
-        self._known[key] = _Known((broken, given), left, answer)
+        answer = self._asked(broken, condition, probe, left)
+        self._known[key] = _Known((broken, condition), left, answer)
         return answer
 
     def _asked(
-        self, broken: z3.BoolRef, given: z3.BoolRef, probe: z3.BoolRef, left: int
+        self, broken: z3.BoolRef, condition: z3.BoolRef, probe: z3.BoolRef, left: int
     ) -> CheckedAnswer:
-        formulas = [*self._facts(), given, broken]
+        formulas = [*self._facts(), condition, broken]
         end = self._spent + left
         outcome, model = self._in_integers(formulas, left * 2 // 3)
         if outcome == z3.unknown and self._spent < end:
@@ -312,7 +317,10 @@ class _Questions:
         return CheckedAnswer("violated", self._launch(model), probed=probed)
 
     def _facts(self) -> list[z3.BoolRef]:
-        return [*self._contract.facts, *(fact for one in self._machines for fact in one.facts)]
+        return [
+            *self._contract.facts,
+            *(fact for machine in self._machines for fact in machine.facts),
+        ]
 
     def _in_integers(
         self, formulas: list[z3.BoolRef], effort: int
@@ -321,7 +329,7 @@ class _Questions:
         form = IntegerForm(self._machines[0].arithmetic.ranges)
         end = self._spent + effort
         try:
-            known = [form.formula(one) for one in formulas]
+            known = [form.formula(formula) for formula in formulas]
         except TooManyProducts:
             return z3.unknown, None
         known += [*form.facts, *form.products.facts()]
@@ -400,10 +408,10 @@ def _count() -> int:
 def _violations(runs: Sequence[_Touched], asked: Sequence[str]) -> list[tuple[z3.BoolRef, bool]]:
     """Return what breaks the asked checks of an access, and whether it is sure to."""
     if "overflow" not in asked:
-        return [(both(one.outside, opposite(one.wraps)), one.is_exact) for one in runs]
+        return [(both(run.outside, opposite(run.wraps)), run.is_exact) for run in runs]
     if "bounds" not in asked:
-        return [(one.wraps, one.is_exact) for one in runs]
-    return [(any_of([one.outside, one.wraps]), one.is_exact) for one in runs]
+        return [(run.wraps, run.is_exact) for run in runs]
+    return [(any_of([run.outside, run.wraps]), run.is_exact) for run in runs]
 
 
 def _writes(operation: ReadOperation) -> bool:
@@ -425,10 +433,12 @@ def _touched(machine: BitMachine, run: Run) -> _Touched:
     pointer = element_at(run.operands[0], index)
     mask, _ = masked_operands(run.operation, run.operands)
     by = () if mask is None else (element_at(mask, index),)
-    conditions = [one.is_true for one in by]
+    conditions = [element.is_true for element in by]
     path = run.path.under(*conditions, by=by)
     # a mask decides only where the access is reached: a sum of a loop may wrap after its last turn
-    of_mask = {Wrap(both(run.path.condition, one.condition)) for one in path.wraps - run.path.wraps}
+    of_mask = {
+        Wrap(both(run.path.condition, wrap.condition)) for wrap in path.wraps - run.path.wraps
+    }
     always = run.path.wraps | of_mask
     return _checked(machine, path.condition, pointer, always, path.is_exact)
 
@@ -449,8 +459,8 @@ def _checked(
         if extent is not None:
             leaves = z3.Or(case.offset < 0, case.offset >= extent)
             outside.append(both(live, case.condition, leaves))
-    wraps = [one.condition for one in always]
-    wraps += [both(live, one.condition) for one in pointer.wraps - always]
+    wraps = [wrap.condition for wrap in always]
+    wraps += [both(live, wrap.condition) for wrap in pointer.wraps - always]
     return _Touched(
         live, pointer.cases, any_of(outside), any_of(wraps), is_exact and pointer.is_exact
     )
@@ -469,7 +479,7 @@ def _by_descriptor(machine: BitMachine, run: Run) -> _Touched:
         raise NotModelled(operation.name)
     index = _lanes(machine, tuple(int(size) for size in match[1].split("x") if size))
     first = 1 if operation.name == "tt.descriptor_load" else 2
-    starts = [element_at(one, ()) for one in run.operands[first:]]
+    starts = [element_at(operand, ()) for operand in run.operands[first:]]
     if not len(starts) == len(index) == len(descriptor.sizes) == len(descriptor.strides):
         raise NotModelled("a descriptor of another rank")
     inside, some = [run.path.condition], [run.path.condition]
@@ -485,14 +495,14 @@ def _by_descriptor(machine: BitMachine, run: Run) -> _Touched:
         some.append(size.bits >= 1)
         coordinates.append(coordinate * widened(stride.bits))
     made = tuple(
-        PointedBuffer(one.condition, one.buffer, sum(coordinates, one.offset)) for one in offset
+        PointedBuffer(case.condition, case.buffer, sum(coordinates, case.offset)) for case in offset
     )
     shapes = [*descriptor.sizes, *descriptor.strides, descriptor.pointer]
-    always = run.path.wraps.union(*(one.wraps for one in shapes))
-    is_exact = run.path.is_exact and all(one.is_exact for one in (*shapes, *starts))
+    always = run.path.wraps.union(*(element.wraps for element in shapes))
+    is_exact = run.path.is_exact and all(element.is_exact for element in (*shapes, *starts))
     pointer = Element(None, made, always)
     touched = _checked(machine, both(*inside), pointer, always, is_exact)
-    wraps = [both(*some, one.condition) for start in starts for one in start.wraps - always]
+    wraps = [both(*some, wrap.condition) for start in starts for wrap in start.wraps - always]
     return _Touched(touched.live, made, touched.outside, any_of([touched.wraps, *wraps]), is_exact)
 
 

@@ -65,13 +65,13 @@ class IntegerForm:
         while pending:
             term = pending[-1]
             parts = term.children()
-            missing = [one for one in parts if one.get_id() not in self._known]
+            missing = [part for part in parts if part.get_id() not in self._known]
             if missing:
                 pending += missing
                 continue
             pending.pop()
             if term.get_id() not in self._known:
-                made = self._made(term, [self._known[one.get_id()][1] for one in parts])
+                made = self._made(term, [self._known[part.get_id()][1] for part in parts])
                 self._known[term.get_id()] = term, made
         made = self._known[formula.get_id()][1]
         assert not isinstance(made, Number)
@@ -110,7 +110,10 @@ class IntegerForm:
         if kind in _ORDERS and term.arg(0).size() > 1:
             swaps, is_strict, is_unsigned = _ORDERS[kind]
             bits = term.arg(0).size()
-            a, b = (self._unsigned(one, bits) if is_unsigned else one for one in _numbers(parts))
+            a, b = (
+                self._unsigned(number, bits) if is_unsigned else number
+                for number in _numbers(parts)
+            )
             return (
                 compared(b, a, is_strict=is_strict)
                 if swaps
@@ -151,7 +154,7 @@ class IntegerForm:
             last = term.arg(term.num_args() - 1)
             natural = self._naturals.get(last.get_id())
             return natural or self._unsigned(parts[-1], last.size())
-        if not parts or any(not isinstance(one, Number) for one in parts):
+        if not parts or any(not isinstance(part, Number) for part in parts):
             return None
         return self._computed(term, _numbers(parts))
 
@@ -211,7 +214,7 @@ class IntegerForm:
 
     def _division(self, a: Number, b: Number, ends: tuple[int, int]) -> tuple[Number, Number]:
         """Return a quotient and the rest, rounded to zero, or anything between ends."""
-        a, b = (Number(z3.simplify(term_of(one)), one.low, one.high) for one in (a, b))
+        a, b = (Number(z3.simplify(term_of(number)), number.low, number.high) for number in (a, b))
         key = term_of(a).get_id(), term_of(b).get_id(), ends
         if key not in self._divisions:
             self._divisions[key] = a, b, *self._new_division(a, b, ends)
@@ -228,8 +231,8 @@ class IntegerForm:
             whole, rest = self._named(*ends), self._named(*ends)
         product = self._combined(z3.Z3_OP_BMUL, whole, b)
         is_natural = compared(zero, a, is_strict=False)
-        natural = [compared(zero, one, is_strict=False) for one in (whole, rest)]
-        negative = [compared(one, zero, is_strict=False) for one in (whole, rest)]
+        natural = [compared(zero, number, is_strict=False) for number in (whole, rest)]
+        negative = [compared(number, zero, is_strict=False) for number in (whole, rest)]
         sized = compared(rest, b, is_strict=True), compared(minus(zero, b), rest, is_strict=True)
         self.facts += implied(is_usual, all_of([equal(plus(product, rest), a), *sized]))
         self.facts += implied(all_of([is_usual, is_natural]), all_of(natural))
@@ -280,13 +283,13 @@ class IntegerForm:
 
 
 def _numbers(parts: Sequence[Known]) -> list[Number]:
-    made = [one for one in parts if isinstance(one, Number)]
+    made = [part for part in parts if isinstance(part, Number)]
     assert len(made) == len(parts)
     return made
 
 
 def _truths(parts: Sequence[Known]) -> list[Bool]:
-    made = [one for one in parts if not isinstance(one, Number)]
+    made = [part for part in parts if not isinstance(part, Number)]
     assert len(made) == len(parts)
     return made
 

@@ -51,15 +51,15 @@ class Products:
 
     def of(self, x: Number, y: Number) -> Number:
         """Return the unknown that a product is. Raises TooManyProducts."""
-        x, y = (_simple(one) for one in (x, y))
-        for one, other in ((x, y), (y, x)):
-            times, base = _divided(one)
+        x, y = (_simple(number) for number in (x, y))
+        for factor, other in ((x, y), (y, x)):
+            times, base = _divided(factor)
             if times != 1:
                 # `(8 * g) * n` grows with 8 * g, as `m * n` does with m
                 value = scaled(self.of(base, other), times)
                 self._also.append(_Product(value, _simple(scaled(other, times)), base))
                 return value
-        first, second = sorted(term_of(one).get_id() for one in (x, y))
+        first, second = sorted(term_of(number).get_id() for number in (x, y))
         if (first, second) not in self._made:
             if len(self._made) == MAX_PRODUCTS:
                 raise TooManyProducts
@@ -70,41 +70,45 @@ class Products:
     def facts(self) -> list[Bool]:
         """Return what is true of all products."""
         products = list(self._made.values())
-        found = [fact for one in products for fact in _facts_of(one)]
+        facts = [fact for product in products for fact in _facts_of(product)]
         for a, b in combinations([*products, *self._also], 2):
-            found += _facts_of_pair(a, b)
-        return found
+            facts += _facts_of_pair(a, b)
+        return facts
 
     def guess(self, model: z3.ModelRef) -> list[Bool]:
         """Return a factor of each product as a power of two, so that products are linear.
 
         A factor of several products comes first, else the smaller one.
         """
-        uses = Counter(term_of(one).get_id() for p in self._made.values() for one in (p.x, p.y))
+        uses = Counter(
+            term_of(factor).get_id() for p in self._made.values() for factor in (p.x, p.y)
+        )
         chosen: dict[int, int] = {}
         made: list[Bool] = []
-        for one in self._made.values():
-            ids = [term_of(factor).get_id() for factor in (one.x, one.y)]
+        for product in self._made.values():
+            ids = [term_of(factor).get_id() for factor in (product.x, product.y)]
             if not any(number in chosen for number in ids):
                 _, value, which = min(
                     (-uses[number], _value(model, factor), which)
-                    for which, (number, factor) in enumerate(zip(ids, (one.x, one.y), strict=True))
+                    for which, (number, factor) in enumerate(
+                        zip(ids, (product.x, product.y), strict=True)
+                    )
                 )
                 chosen[ids[which]] = _rounded(value)
-                made.append(term_of((one.x, one.y)[which]) == chosen[ids[which]])
+                made.append(term_of((product.x, product.y)[which]) == chosen[ids[which]])
             which = 0 if ids[0] in chosen else 1
-            other = (one.y, one.x)[which]
-            made.append(term_of(one.value) == chosen[ids[which]] * term_of(other))
+            other = (product.y, product.x)[which]
+            made.append(term_of(product.value) == chosen[ids[which]] * term_of(other))
         return made
 
     def learned(self, model: z3.ModelRef) -> list[Bool]:
         """Return what is true of the products near the numbers of a model, which it lacks."""
         made: list[Bool] = []
-        for one in self._made.values():
-            x, y, value = (_value(model, term) for term in (one.x, one.y, one.value))
+        for product in self._made.values():
+            x, y, value = (_value(model, term) for term in (product.x, product.y, product.value))
             if value == x * y:
                 continue
-            a, b, whole = (term_of(term) for term in (one.x, one.y, one.value))
+            a, b, whole = (term_of(term) for term in (product.x, product.y, product.value))
             made += [
                 z3.Implies(a == x, whole == x * b),
                 z3.Implies(b == y, whole == y * a),
@@ -134,13 +138,13 @@ def _divided(number: Number) -> tuple[int, Number]:
 
 
 def _value(model: z3.ModelRef, number: Number) -> int:
-    found = model.eval(term_of(number), model_completion=True)
-    assert isinstance(found, z3.IntNumRef)
-    return int(found.as_long())
+    value = model.eval(term_of(number), model_completion=True)
+    assert isinstance(value, z3.IntNumRef)
+    return int(value.as_long())
 
 
-def _product(model: z3.ModelRef, one: _Product) -> int:
-    return _value(model, one.x) * _value(model, one.y)
+def _product(model: z3.ModelRef, product: _Product) -> int:
+    return _value(model, product.x) * _value(model, product.y)
 
 
 def _rounded(number: int) -> int:
@@ -149,8 +153,8 @@ def _rounded(number: int) -> int:
     return power if number >= 0 else -power
 
 
-def _facts_of(one: _Product) -> list[Bool]:
-    x, y, value = one.x, one.y, one.value
+def _facts_of(product: _Product) -> list[Bool]:
+    x, y, value = product.x, product.y, product.value
     zero, unit = Number(0, 0, 0), Number(1, 1, 1)
 
     def at_least(a: Number, b: Number) -> Bool:
@@ -184,8 +188,12 @@ def _facts_of_pair(a: _Product, b: _Product) -> list[Bool]:
             if not term_of(factor).eq(term_of(other)):
                 continue
             is_natural = compared(Number(0, 0, 0), factor, is_strict=False)
-            by, one, two = term_of(factor), term_of(a.value), term_of(b.value)
-            made.append(z3.Implies(term_of(x) == term_of(y), one == two))
-            made += implied(all_of([is_natural, compared(x, y, is_strict=True)]), one + by <= two)
-            made += implied(all_of([is_natural, compared(y, x, is_strict=True)]), two + by <= one)
+            by, product_a, product_b = term_of(factor), term_of(a.value), term_of(b.value)
+            made.append(z3.Implies(term_of(x) == term_of(y), product_a == product_b))
+            made += implied(
+                all_of([is_natural, compared(x, y, is_strict=True)]), product_a + by <= product_b
+            )
+            made += implied(
+                all_of([is_natural, compared(y, x, is_strict=True)]), product_b + by <= product_a
+            )
     return made

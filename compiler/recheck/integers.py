@@ -51,7 +51,7 @@ class BitArithmetic:
             made, wraps = self._binary(name, operands[0], operands[1])
         else:
             return None
-        if all(z3.is_bv_value(one) for one in operands):
+        if all(z3.is_bv_value(operand) for operand in operands):
             made = z3.simplify(made)
         return made, FALSE if width == 1 else simplified(wraps)
 

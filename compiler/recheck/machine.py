@@ -261,7 +261,7 @@ class BitMachine:
         """
         if "unsignedCmp" in operation.attributes:
             raise NotModelled("a loop with an unsigned counter")
-        low, high, step = (_element(one) for one in operands[:3])
+        low, high, step = (_element(operand) for operand in operands[:3])
         carried = list(operands[3:])
         if low.bits is None or high.bits is None or step.bits is None:
             raise NotModelled("a loop whose bounds are not integers")
@@ -319,7 +319,7 @@ class BitMachine:
                 for a, is_covered in zip(passed, covered, strict=True)
             ]
         self._cuts.append(path)
-        return [uncovered(one) for one in results]
+        return [uncovered(result) for result in results]
 
     # integers
 
@@ -332,12 +332,12 @@ class BitMachine:
             made = Element(bits)
             return BitTensor(type_.shape, lambda _: made) if type_.shape else made
         if not type_.shape:
-            made_now = self._element(operation, [_element(one) for one in operands], path)
+            made_now = self._element(operation, [_element(operand) for operand in operands], path)
             return made_now or self.free(type_, is_exact=False)
         unknown: list[Value] = []
 
         def at(index: Index) -> Element:
-            elements = [element_at(one, index) for one in operands]
+            elements = [element_at(operand, index) for operand in operands]
             made = self._element(operation, elements, path)
             if made is not None:
                 return made
@@ -356,15 +356,15 @@ class BitMachine:
             return chosen(*operands)
         if not type_.is_integer:
             return Element()
-        bits = [one.bits for one in operands if one.bits is not None]
+        bits = [operand.bits for operand in operands if operand.bits is not None]
         made = self.arithmetic.computed(operation, bits) if len(bits) == len(operands) else None
         if made is None:
             return None
         result, wraps = made
-        is_exact = all(one.is_exact for one in operands)
+        is_exact = all(operand.is_exact for operand in operands)
         if operation.name == "arith.trunci" and type_.element == "i1":
             return Element(result, is_exact=is_exact)
-        inherited = frozenset[Wrap]().union(*(one.wraps for one in operands))
+        inherited = frozenset[Wrap]().union(*(operand.wraps for operand in operands))
         return Element(result, (), inherited | _wraps(path, wraps), is_exact)
 
 

@@ -98,16 +98,16 @@ def negated(a: Bool) -> Bool:
 
 def all_of(parts: Iterable[Bool]) -> Bool:
     """Return whether all conditions hold."""
-    left = [one for one in parts if not z3.is_true(one)]
-    if any(z3.is_false(one) for one in left):
+    left = [part for part in parts if not z3.is_true(part)]
+    if any(z3.is_false(part) for part in left):
         return FALSE
     return TRUE if not left else left[0] if len(left) == 1 else z3.And(*left)
 
 
 def some_of(parts: Iterable[Bool]) -> Bool:
     """Return whether some condition holds."""
-    left = [one for one in parts if not z3.is_false(one)]
-    if any(z3.is_true(one) for one in left):
+    left = [part for part in parts if not z3.is_false(part)]
+    if any(z3.is_true(part) for part in left):
         return TRUE
     return FALSE if not left else left[0] if len(left) == 1 else z3.Or(*left)
 

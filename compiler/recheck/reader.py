@@ -85,7 +85,11 @@ class ReadOperation:
     def integers(self, key: str) -> list[int] | None:
         """Return an attribute that lists integers: `order = array<i32: 1, 0>`."""
         match = re.search(rf"(?:^|[,{{\s]){key} = array<i\d+(?:: ([-\d, ]*))?>", self.attributes)
-        return None if match is None else [int(one) for one in (match[1] or "").split(",") if one]
+        return (
+            None
+            if match is None
+            else [int(number) for number in (match[1] or "").split(",") if number]
+        )
 
     def inside(self) -> Iterator[ReadOperation]:
         """Yield this operation and all in its regions, in the order of the text."""
@@ -109,7 +113,9 @@ def kernel_of(text: str) -> ReadOperation:
     """Return the only function with a body of a module. Raises NotModelled."""
     module = _Reader(text).operation()
     functions = [
-        one for one in module.inside() if one.name == "tt.func" and one.regions and one.regions[0]
+        operation
+        for operation in module.inside()
+        if operation.name == "tt.func" and operation.regions and operation.regions[0]
     ]
     if module.name != "builtin.module" or len(functions) != 1:
         raise NotModelled("a module of several functions")

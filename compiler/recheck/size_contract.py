@@ -162,7 +162,7 @@ class _Binding:
         if constexpr is not None:
             contract.facts.append(constexpr.term == value.term)
             return
-        [name] = [one for one in self._parameters if _mangled(one) == key]
+        [name] = [parameter for parameter in self._parameters if _mangled(parameter) == key]
         width = bits_of(self._parameters[name].element)
         half = 1 << (width - 1)
         self._between(value, -half, half - 1)
@@ -178,7 +178,10 @@ class _Binding:
 
     def _grid(self, text: str) -> None:
         read = ast.parse(text.strip(), mode="eval").body
-        axes = [self._value(one) for one in (read.elts if isinstance(read, ast.Tuple) else [read])]
+        axes = [
+            self._value(expression)
+            for expression in (read.elts if isinstance(read, ast.Tuple) else [read])
+        ]
         axes += [_constant(1)] * (len(GRID_MOST) - len(axes))
         for axis, most in zip(axes, GRID_MOST, strict=True):
             self._between(axis, 1, most)
@@ -189,7 +192,7 @@ class _Binding:
         read = ast.parse(line, mode="eval").body
         if not isinstance(read, ast.Compare):
             raise NotModelled(f"the statement {line[:80]!r}")
-        sides = [self._value(one).term for one in (read.left, *read.comparators)]
+        sides = [self._value(expression).term for expression in (read.left, *read.comparators)]
         parts = []
         for a, sign, b in zip(sides, read.ops, sides[1:], strict=False):
             match sign:

@@ -76,7 +76,9 @@ def moved(pointer: Element, offset: Element) -> Element:
     by = widened(offset.bits)
     return Element(
         None,
-        tuple(PointedBuffer(one.condition, one.buffer, one.offset + by) for one in pointer.cases),
+        tuple(
+            PointedBuffer(case.condition, case.buffer, case.offset + by) for case in pointer.cases
+        ),
         pointer.wraps | offset.wraps,
         pointer.is_exact and offset.is_exact,
     )
@@ -191,7 +193,7 @@ def _cat(machine: BitMachine, operation: ReadOperation, operands: Operands, _: P
     def at(_: Index) -> Element:
         place = (_any_lane(machine, size),)
         is_first = Element(machine.fresh(1), is_exact=False)
-        return chosen(is_first, *(element_at(one, place) for one in operands))
+        return chosen(is_first, *(element_at(operand, place) for operand in operands))
 
     return [BitTensor(operation.result_types[0].shape, at)]
 
@@ -254,7 +256,7 @@ def _addptr(_: BitMachine, operation: ReadOperation, operands: Operands, __: Pat
 
 def _bitcast(_: BitMachine, operation: ReadOperation, operands: Operands, __: Path) -> list[Value]:
     before, after = operation.operand_types[0], operation.result_types[0]
-    octets = {_octets(one.pointee) for one in (before, after)}
+    octets = {_octets(type_.pointee) for type_ in (before, after)}
     is_same_pointer = (
         before.is_pointer and after.is_pointer and len(octets) == 1 and 0 not in octets
     )
@@ -282,14 +284,14 @@ def _load(
         live = Element(z3.BitVecVal(1, 1)) if mask is None else element_at(mask, index)
         pointer = element_at(operands[0], index)
         held = _held(machine, pointer, live, type_, path)
-        beside = element_at(garbage if other is None else other, index)
-        made = chosen(live, held, beside)
+        masked = element_at(garbage if other is None else other, index)
+        made = chosen(live, held, masked)
         # without a range of values, a proof holds for any value, whatever the mask is
-        if not any(one.buffer in machine.contract.values for one in pointer.cases):
+        if not any(case.buffer in machine.contract.values for case in pointer.cases):
             return replace(made, wraps=pointer.wraps)
         # and with one, a proof may do without it: it then holds for any value where a mask wraps
-        wraps = held.wraps | beside.wraps
-        wrapped = any_of([one.condition for one in live.wraps - wraps])
+        wraps = held.wraps | masked.wraps
+        wrapped = any_of([wrap.condition for wrap in live.wraps - wraps])
         if made.bits is None or z3.is_false(wrapped):
             return made
         any_value = element_at(garbage, index)
@@ -311,7 +313,7 @@ def _held(machine: BitMachine, pointer: Element, live: Element, type_: Type, pat
         low, high = contract.values[case.buffer]
         # TTIR does not mark unsigned integers, so these bits may be of a larger number
         unsigned = z3.ZeroExt(POINTER_BITS - width, held) if width < POINTER_BITS else held
-        ranges = [z3.And(one >= low, one < high) for one in (widened(held), unsigned)]
+        ranges = [z3.And(number >= low, number < high) for number in (widened(held), unsigned)]
         runs = both(path.condition, live.is_true)
         machine.facts.append(any_of([opposite(runs), *ranges]))
     return Element(held, (), pointer.wraps, pointer.is_exact)
@@ -320,7 +322,7 @@ def _held(machine: BitMachine, pointer: Element, live: Element, type_: Type, pat
 def _make_descriptor(
     _: BitMachine, __: ReadOperation, operands: Operands, ___: Path
 ) -> list[Value]:
-    pointer, *rest = (element_at(one, ()) for one in operands)
+    pointer, *rest = (element_at(operand, ()) for operand in operands)
     half = len(rest) // 2
     return [BlockDescriptor(pointer, tuple(rest[:half]), tuple(rest[half:]))]
 
@@ -330,24 +332,29 @@ def _reduce(
 ) -> list[Value]:
     axis, [block] = operation.integer("axis"), operation.regions[0]
     size = operation.operand_types[0].shape[axis]
-    if size > MAX_REDUCED or not all(one.is_integer for one in operation.operand_types):
+    if size > MAX_REDUCED or not all(
+        operand_type.is_integer for operand_type in operation.operand_types
+    ):
         raise Approximate
     names = [name for name, _ in block.arguments]
     around = machine.snapshot()
     known: dict[tuple[int, ...], tuple[Index, list[Element]]] = {}
 
     def reduced(index: Index) -> list[Element]:
-        key = tuple(one.get_id() for one in index)
+        key = tuple(term.get_id() for term in index)
         if key not in known:
             elements = [
-                [element_at(one, (*index[:axis], lane(at), *index[axis:])) for one in operands]
+                [
+                    element_at(operand, (*index[:axis], lane(at), *index[axis:]))
+                    for operand in operands
+                ]
                 for at in range(size)
             ]
-            made = [replace(one, wraps=frozenset()) for one in elements[0]]
+            made = [replace(element, wraps=frozenset()) for element in elements[0]]
             for following in elements[1:]:
                 pairs = zip(names, [*made, *following], strict=True)
                 made = machine.reduced(block, {**around, **dict(pairs)})
-            known[key] = index, [replace(one, wraps=frozenset()) for one in made]
+            known[key] = index, [replace(element, wraps=frozenset()) for element in made]
         return known[key][1]
 
     def result(number: int) -> Value:

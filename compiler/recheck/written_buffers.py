@@ -21,29 +21,29 @@ def written_buffers(kernel: ReadOperation, names: Sequence[str]) -> frozenset[st
         if type_.is_pointer or type_.element.startswith("!tt.tensordesc"):
             behind[key] = frozenset({name})
     operations = list(kernel.inside())
-    if any(one.name == "tt.int_to_ptr" for one in operations):
+    if any(operation.name == "tt.int_to_ptr" for operation in operations):
         return frozenset(names)
-    blocks = [block for one in operations for region in one.regions for block in region]
-    passing = [one for one in operations if one.name.startswith(("scf.", "cf."))]
+    blocks = [block for operation in operations for region in operation.regions for block in region]
+    passing = [operation for operation in operations if operation.name.startswith(("scf.", "cf."))]
     before = -1
     while before != (before := sum(map(len, behind.values()))):
         for operation in operations:
             _note(behind, operation.operands, _results(operation))
         # what a region is passed, or passes on, may be any value of any region of the kernel
-        carried = [name for one in passing for name in one.operands]
+        carried = [name for operation in passing for name in operation.operands]
         around = [
             name
             for block in blocks
             for name, type_ in block.arguments
             if _is_address(type_.element)
         ]
-        around += [name for one in passing for name in _results(one)]
+        around += [name for operation in passing for name in _results(operation)]
         _note(behind, carried, around)
     written = [
         name
-        for one in operations
-        if one.name not in _READING and one not in passing
-        for name in _addresses(one)
+        for operation in operations
+        if operation.name not in _READING and operation not in passing
+        for name in _addresses(operation)
     ]
     return frozenset[str]().union(*(behind.get(name, frozenset()) for name in written))
 
@@ -65,6 +65,6 @@ def _results(operation: ReadOperation) -> list[str]:
 def _note(
     behind: dict[str, frozenset[str]], sources: Sequence[str], targets: Sequence[str]
 ) -> None:
-    found = frozenset[str]().union(*(behind.get(name, frozenset()) for name in sources))
+    buffers = frozenset[str]().union(*(behind.get(name, frozenset()) for name in sources))
     for target in targets:
-        behind[target] = behind.get(target, frozenset()) | found
+        behind[target] = behind.get(target, frozenset()) | buffers

@@ -30,7 +30,7 @@ class Functions:
         self._never = never
         self._names: dict[str, str] = {}
         self._kernel = f"@{kernel}"
-        self._given: set[str] = set()
+        self._taken: set[str] = set()
         self._next: dict[str, int] = {}
         for symbol, operation in sorted(
             self.by_symbol.items(), key=lambda item: item[0] != self._kernel
@@ -52,7 +52,7 @@ class Functions:
 
     def has(self, name: str) -> bool:
         """Return whether `name` is reserved, or that of a function."""
-        return name in self.reserved or name in self._given
+        return name in self.reserved or name in self._taken
 
     def in_circle(self) -> str | None:
         """Return the name of a function that calls itself, by way of others too, or None."""
@@ -88,11 +88,11 @@ class Functions:
         is_kernel = symbol == self._kernel
         taken = self._never if is_kernel else self._not_of_helpers
         wanted, number = name, self._next.get(name, 0)
-        while name in taken or name in self._given:
+        while name in taken or name in self._taken:
             number += 1
             name = f"{wanted}_{number}"
         self._next[wanted] = number
-        self._given.add(name)
+        self._taken.add(name)
         return name
 
     @cached_property

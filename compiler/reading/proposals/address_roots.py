@@ -280,8 +280,8 @@ class AddressRoots:
                 values = self._function.values.get(name, [])
                 loads = [load for value in values[:8] for load in self.loads(value, depth + 1)]
                 return loads if len(values) == len(loads) else []
-            case ast.IfExp(body=one, orelse=other):
-                return [*self.loads(one, depth), *self.loads(other, depth)]
+            case ast.IfExp(body=body, orelse=other):
+                return [*self.loads(body, depth), *self.loads(other, depth)]
             case ast.Subscript(value=value):
                 return self.loads(value, depth)
             case ast.Call(args=[first, *_]) if self._function.callee(node) in SAME_VALUE:

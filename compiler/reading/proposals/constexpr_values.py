@@ -81,8 +81,8 @@ class ConstexprValues:
             if parameter["default"] is not None
         }
         implied = {name: use for node in function.nodes for name, use in _implied(node, function)}
-        launched = self._of_launches(facts["name"], function)
-        tuned = self._of_built_configs(function) | _of_configs(facts, function)
+        launched = self._launch_values(facts["name"], function)
+        tuned = self._built_config_values(function) | _config_values(facts, function)
         return examples | implied | launched | defaults | tuned
 
     def proposal(
@@ -93,15 +93,15 @@ class ConstexprValues:
         `known` are the source's values of all of them; `tiles` of them are parts of shapes.
         """
         name = parameter["name"]
-        found = known.get(name)
+        evidence = known.get(name)
         is_shape = shape is not None and name not in _OPTIONS
-        if is_shape and (found is None or found[3] == "low"):
+        if is_shape and (evidence is None or evidence[3] == "low"):
             assert shape is not None
             tile = _TILE if tiles <= MAX_TILES else _SMALL_TILE
-            found = _example(_int(tile), shape.line, shape.reason)
-        if found is None:
-            found = _example(_of_name(name), parameter["line"], "nothing shows what it is")
-        values, line, reason, confidence = found
+            evidence = _example(_int(tile), shape.line, shape.reason)
+        if evidence is None:
+            evidence = _example(_value_by_name(name), parameter["line"], "nothing shows what it is")
+        values, line, reason, confidence = evidence
         return {
             "type": "constexpr",
             "hints": [],
@@ -111,7 +111,7 @@ class ConstexprValues:
             "confidence": confidence,
         }
 
-    def _of_built_configs(self, function: ParsedFunction) -> dict[str, Found]:
+    def _built_config_values(self, function: ParsedFunction) -> dict[str, Found]:
         """Return the values in `[Config({'B': b}) for b in [64, 128]]`."""
         made: dict[str, Found] = {}
         for decorator in function.node.decorator_list:
@@ -126,25 +126,25 @@ class ConstexprValues:
                 for name, value in _entries(node.elt):
                     over = loops.get(value.id) if isinstance(value, ast.Name) else None
                     items = over.elts if isinstance(over, ast.List | ast.Tuple) else [value]
-                    if found := self._literals(items[:MAX_VALUES]):
-                        made[name] = (found, value.lineno, _TUNED, "high")
+                    if literals := self._literals(items[:MAX_VALUES]):
+                        made[name] = (literals, value.lineno, _TUNED, "high")
         return made
 
-    def _of_launches(self, kernel: str, function: ParsedFunction) -> dict[str, Found]:
+    def _launch_values(self, kernel: str, function: ParsedFunction) -> dict[str, Found]:
         """Return the literals that launches in the same file pass."""
         made: dict[str, Found] = {}
         for call, assigned in self._launches.get(kernel, ()):
-            given = dict(zip(function.positional, _without_stars(call.args), strict=False))
-            given |= {word.arg: word.value for word in call.keywords if word.arg}
-            for name, node in given.items():
+            arguments = dict(zip(function.positional, _without_stars(call.args), strict=False))
+            arguments |= {word.arg: word.value for word in call.keywords if word.arg}
+            for name, node in arguments.items():
                 values = assigned.get(node.id, []) if isinstance(node, ast.Name) else [node]
-                if name not in made and (found := self._literals(values[:1])):
-                    made[name] = (found, call.lineno, "this launch passes it", "high")
+                if name not in made and (literals := self._literals(values[:1])):
+                    made[name] = (literals, call.lineno, "this launch passes it", "high")
         return made
 
     def _literals(self, nodes: list[ast.expr]) -> list[Any]:
-        found = (constants.constant_json(node, self._aliases) or {} for node in nodes)
-        return [value["literal"] for value in found if value.get("literal") is not None]
+        encoded = (constants.constant_json(node, self._aliases) or {} for node in nodes)
+        return [value["literal"] for value in encoded if value.get("literal") is not None]
 
 
 def _without_stars(arguments: list[ast.expr]) -> Iterator[ast.expr]:
@@ -162,7 +162,7 @@ def _without_stars(arguments: list[ast.expr]) -> Iterator[ast.expr]:
         yield from _without_stars(parts.elts)
 
 
-def _of_configs(facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
+def _config_values(facts: dict[str, Any], function: ParsedFunction) -> dict[str, Found]:
     tried: dict[str, list[Any]] = {}
     for config in facts["configs"]:
         for name, value in (config.get("constexprs") or {}).items():
@@ -183,9 +183,9 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
     match node:
         case ast.Compare(left=left, comparators=[right]):
             is_equal = isinstance(node.ops[0], ast.Eq | ast.NotEq)
-            for one, other in ((left, right), (right, left)):
-                if isinstance(one, ast.Name):
-                    yield from _compared(one.id, other, function, is_equal=is_equal)
+            for side, other in ((left, right), (right, left)):
+                if isinstance(side, ast.Name):
+                    yield from _compared(side.id, other, function, is_equal=is_equal)
         case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Name(id=name)]):
             yield name, _example(_dtype_of(name), node.lineno, "is a type that is cast to")
         case ast.keyword(arg=str(keyword), value=ast.Name(id=name) as value):
@@ -200,7 +200,7 @@ def _uses(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]
 
 def _implied(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
     """Yield what an operation needs of its operands, whatever else their use suggests."""
-    yield from _of_bits(node, function)
+    yield from _bit_operand_types(node, function)
     match node:
         case ast.Call(
             args=[
@@ -216,7 +216,7 @@ def _implied(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Fou
             yield name, _example(_int(_MULTIPLE), node.lineno, reason)
 
 
-def _of_bits(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
+def _bit_operand_types(node: ast.AST, function: ParsedFunction) -> Iterator[tuple[str, Found]]:
     """Yield the types that operands of shifts, `^`, `&` and `|` are cast to: integers."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, _BIT_OPERATORS):
         return
@@ -242,13 +242,13 @@ def _conditions(test: ast.expr) -> Iterator[ast.expr]:
 
 def _first_or_least(first: Found, later: Found) -> Found:
     """Return the earlier use; of numbers that a mode is compared with, the least."""
-    both = [_number(found) for found in (first, later)]
+    both = [_number(use) for use in (first, later)]
     return later if None not in both and both[1] < both[0] else first  # type: ignore[operator]
 
 
-def _number(found: Found) -> int | None:
+def _number(use: Found) -> int | None:
     """Return the number from 0 on that a constexpr is compared with, None for other uses."""
-    values, _, reason, _ = found
+    values, _, reason, _ = use
     number = int(values[0]["int"]) if reason.startswith(_COMPARED) else -1
     return number if number >= 0 else None
 
@@ -277,7 +277,7 @@ def _small(node: ast.expr) -> int | None:
     return value if type(value) is int and value < 2**31 else None
 
 
-def _of_name(name: str) -> Any:
+def _value_by_name(name: str) -> Any:
     if name in _OPTIONS:
         return _int(_OPTIONS[name])
     if _DTYPE_NAME.search(name):

@@ -68,14 +68,14 @@ def _types_of(pointers: set[str], evidence: dict[str, UseClues]) -> Iterator[str
 def _joined(groups: list[tuple[int, set[str]]]) -> list[tuple[int, set[str]]]:
     """Return the groups, those with a common pointer as one."""
     group_of: dict[str, int] = {}
-    found: dict[int, tuple[int, set[str]]] = {}
+    merged: dict[int, tuple[int, set[str]]] = {}
     for index, (line, members) in enumerate(groups):
         shared = {group_of[m] for m in members if not m.startswith("=") and m in group_of}
-        all_members = members.union(*(found[other][1] for other in shared))
-        lines = [line, *(found.pop(other)[0] for other in shared)]
-        found[index] = min(lines), all_members
+        all_members = members.union(*(merged[other][1] for other in shared))
+        lines = [line, *(merged.pop(other)[0] for other in shared)]
+        merged[index] = min(lines), all_members
         group_of |= dict.fromkeys(all_members, index)
-    return list(found.values())
+    return list(merged.values())
 
 
 class _Values:
@@ -92,7 +92,7 @@ class _Values:
             return None
         match node:
             case ast.Name(id=name):
-                return self._of_name(name, depth + 1)
+                return self._name_elements(name, depth + 1)
             case ast.Constant(value=int() | float()):
                 return frozenset()
             case ast.Subscript(value=value) | ast.Attribute(value=value, attr="T"):
@@ -102,30 +102,30 @@ class _Values:
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
                 return _promoted(self.of(left, depth + 1), self.of(right, depth + 1))
             case ast.Call():
-                return self._of_call(node, depth + 1)
+                return self._call_elements(node, depth + 1)
         return None
 
-    def _of_name(self, name: str, depth: int) -> Elements:
+    def _name_elements(self, name: str, depth: int) -> Elements:
         if name not in self._names:
             self._names[name] = frozenset()  # a loop ends here
             values = self._function.values.get(name)
             if values is not None:
-                found: Elements = frozenset()
+                elements: Elements = frozenset()
                 for value in values:
-                    found = _promoted(found, self.of(value, depth))
+                    elements = _promoted(elements, self.of(value, depth))
             else:
-                found = self._of_parameter(name)
-            self._names[name] = found
+                elements = self._parameter_elements(name)
+            self._names[name] = elements
         return self._names[name]
 
-    def _of_parameter(self, name: str) -> Elements:
+    def _parameter_elements(self, name: str) -> Elements:
         """Return nothing for a constexpr, which takes the type of the other operand."""
         parameter = self._function.parameters.get(name)
         annotation = parameter.annotation if parameter is not None else None
         is_constexpr = annotation is not None and "constexpr" in ast.unparse(annotation)
         return frozenset() if is_constexpr else None
 
-    def _of_call(self, call: ast.Call, depth: int) -> Elements:
+    def _call_elements(self, call: ast.Call, depth: int) -> Elements:
         name = self._function.callee(call)
         if name in {"load", ".load"}:
             pointer = argument(call, 0, "pointer")
@@ -135,21 +135,21 @@ class _Values:
             return roots or None
         if name in {".to", "cast", "zeros", "full"}:
             index = {".to": 0, "cast": 1, "zeros": 1, "full": 2}[name]
-            return self._of_dtype(argument(call, index, "dtype"), depth)
+            return self._dtype_elements(argument(call, index, "dtype"), depth)
         if name == "dot":
             return frozenset({"=fp32"})
         if name == "where":
-            found: Elements = frozenset()
+            elements: Elements = frozenset()
             for part in call.args[1:]:
-                found = _promoted(found, self.of(part, depth))
-            return found
+                elements = _promoted(elements, self.of(part, depth))
+            return elements
         if name in _SHAPED and call.args:
             return self.of(call.args[0], depth)
         if name.removeprefix(".") in _SHAPED and isinstance(call.func, ast.Attribute):
             return self.of(call.func.value, depth)
         return None
 
-    def _of_dtype(self, dtype: ast.expr | None, depth: int) -> Elements:
+    def _dtype_elements(self, dtype: ast.expr | None, depth: int) -> Elements:
         """Return what `x.dtype`, `x_ptr.dtype.element_ty` or `tl.float16` names."""
         named = self._function.dtype(dtype)
         if named in DTYPES:
@@ -165,9 +165,9 @@ class _Values:
         return None
 
 
-def _promoted(one: Elements, other: Elements) -> Elements:
+def _promoted(first: Elements, other: Elements) -> Elements:
     """Return the type of an operation on both: floats of 32 bits win."""
-    if one is None or other is None:
+    if first is None or other is None:
         return None
-    both = one | other
+    both = first | other
     return frozenset({"=fp32"}) if "=fp32" in both else both

@@ -58,9 +58,9 @@ class Proposals:
             for name, clues in evidence.items()
         )
         for parameter in facts["parameters"]:
-            found = evidence.get(parameter["name"])
+            clues = evidence.get(parameter["name"])
             parameter["proposal"] = (
-                None if found is None else self._proposal(parameter, known, found, tiles)
+                None if clues is None else self._proposal(parameter, known, clues, tiles)
             )
 
     def warnings(self, facts: dict[str, Any]) -> list[str]:
@@ -68,8 +68,8 @@ class Proposals:
         made = []
         evidence = self._uses.of(facts["name"])
         for parameter in facts["parameters"]:
-            name, found = parameter["name"], evidence.get(parameter["name"])
-            shape = strongest(found.shape) if found is not None and not found.pointer else None
+            name, clues = parameter["name"], evidence.get(parameter["name"])
+            shape = strongest(clues.shape) if clues is not None and not clues.pointer else None
             if shape is not None and parameter["annotation"] is None:
                 made.append(
                     f"{name} is used as a constant on line {shape.line} ({shape.reason}) but is "
@@ -78,23 +78,23 @@ class Proposals:
         return [warning[:MAX_REASON_CHARS] for warning in made]
 
     def _proposal(
-        self, parameter: dict[str, Any], known: dict[str, Any], found: UseClues, tiles: int
+        self, parameter: dict[str, Any], known: dict[str, Any], clues: UseClues, tiles: int
     ) -> dict[str, Any] | None:
         name = parameter["name"]
         is_set = parameter["set_by"] in {"heuristics", "autotune"}
-        shape = strongest(found.shape)
-        if parameter["constexpr"] or is_set or (shape is not None and not found.pointer):
+        shape = strongest(clues.shape)
+        if parameter["constexpr"] or is_set or (shape is not None and not clues.pointer):
             return self._values.proposal(parameter, known, shape, tiles)
         if (typed := _annotated(parameter)) is not None:
             return typed
-        if found.axes:
-            return _descriptor(found, known)
-        if found.pointer:
-            return _pointer(parameter, found)
-        if _POINTER_NAME.search(name) and not found.scalar and parameter["default"] is None:
+        if clues.axes:
+            return _descriptor(clues, known)
+        if clues.pointer:
+            return _pointer(parameter, clues)
+        if _POINTER_NAME.search(name) and not clues.scalar and parameter["default"] is None:
             clue = Clue("", parameter["line"], "only its name suggests that it is a pointer")
-            return _said(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
-        return _scalar(parameter, found)
+            return _proposed(f"*{DEFAULT_ELEMENT}", clue, "low", ["divisible_by_16"])
+        return _scalar(parameter, clues)
 
 
 def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
@@ -108,17 +108,17 @@ def _annotated(parameter: dict[str, Any]) -> dict[str, Any] | None:
     reason = f"is annotated {text}"
     kind = f"*{dtype}" if is_pointer else dtype
     hints = ["divisible_by_16"] if is_pointer else []
-    return _said(kind, Clue(kind, parameter["line"], reason), "high", _kept(parameter, hints))
+    return _proposed(kind, Clue(kind, parameter["line"], reason), "high", _kept(parameter, hints))
 
 
-def _descriptor(found: UseClues, known: dict[str, Found]) -> dict[str, Any]:
-    clue = strongest(found.scalar) or Clue("", 0, "")
-    usual = [1] * (len(found.axes) - 2) + [_BLOCK] * min(len(found.axes), 2)
-    sizes = (_size(known.get(name), size) for name, size in zip(found.axes, usual, strict=True))
+def _descriptor(clues: UseClues, known: dict[str, Found]) -> dict[str, Any]:
+    clue = strongest(clues.scalar) or Clue("", 0, "")
+    usual = [1] * (len(clues.axes) - 2) + [_BLOCK] * min(len(clues.axes), 2)
+    sizes = (_size(known.get(name), size) for name, size in zip(clues.axes, usual, strict=True))
     block = ",".join(map(str, sizes))
     reason = f"{clue.reason}; its elements and block are examples"
     kind = f"tensordesc<{DEFAULT_ELEMENT}[{block}]>"
-    return _said(kind, Clue(kind, clue.line, reason), "low", [])
+    return _proposed(kind, Clue(kind, clue.line, reason), "low", [])
 
 
 def _size(clues: Found | None, usual: int) -> int:
@@ -127,34 +127,34 @@ def _size(clues: Found | None, usual: int) -> int:
     return int(value["int"]) if isinstance(value, dict) and "int" in value else usual
 
 
-def _pointer(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
-    clue = strongest(found.pointer) or Clue("", parameter["line"], "")
-    element = strongest(found.element)
+def _pointer(parameter: dict[str, Any], clues: UseClues) -> dict[str, Any]:
+    clue = strongest(clues.pointer) or Clue("", parameter["line"], "")
+    element = strongest(clues.element)
     hints = _kept(parameter, ["divisible_by_16"])
     const = "k" if parameter["const"] else ""
     if element is None:
         reason = f"{clue.reason}; the element type is not stated, so {DEFAULT_ELEMENT} is a guess"
-        return _said(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)
+        return _proposed(f"*{const}{DEFAULT_ELEMENT}", Clue("", clue.line, reason), "medium", hints)
     reason = f"{clue.reason}; {element.reason} on line {element.line}"
-    return _said(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
+    return _proposed(f"*{const}{element.implied}", Clue("", clue.line, reason), "high", hints)
 
 
-def _scalar(parameter: dict[str, Any], found: UseClues) -> dict[str, Any]:
-    if (last := strongest(found.last_stride)) is not None:
-        return _said("i32", last, "high", ["equal_to_1"])
-    clue = strongest([*found.scalar, *_of_default(parameter), *_of_name(parameter)])
+def _scalar(parameter: dict[str, Any], clues: UseClues) -> dict[str, Any]:
+    if (last := strongest(clues.last_stride)) is not None:
+        return _proposed("i32", last, "high", ["equal_to_1"])
+    clue = strongest([*clues.scalar, *_default_clues(parameter), *_name_clues(parameter)])
     if clue is None:
         nothing = Clue("int", parameter["line"], "the type is not stated, so i32 is a guess")
-        return _said("i32", nothing, "low", [])
+        return _proposed("i32", nothing, "low", [])
     kind = "fp32" if clue.implied == "float" else _KINDS.get(clue.implied, "i32")
     certain = "high" if clue.strength >= Strength.STRONG else "medium"
-    hints, assumed = _assumed_hints(parameter, found, kind)
-    said = Clue(kind, clue.line, clue.reason + assumed)
-    made = _said(kind, said, certain if clue.strength > Strength.NAME else "low", hints)
+    hints, assumed = _assumed_hints(parameter, clues, kind)
+    typed = Clue(kind, clue.line, clue.reason + assumed)
+    made = _proposed(kind, typed, certain if clue.strength > Strength.NAME else "low", hints)
     return made | {"assumed_hints": hints}
 
 
-def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> tuple[list[str], str]:
+def _assumed_hints(parameter: dict[str, Any], clues: UseClues, kind: str) -> tuple[list[str], str]:
     """Return what Triton's JIT finds in the sizes and strides of most launches.
 
     Only tensors whose sizes are multiples of 16 have such strides, except the last one, which is 1
@@ -162,15 +162,15 @@ def _assumed_hints(parameter: dict[str, Any], found: UseClues, kind: str) -> tup
     """
     if kind != "i32" or parameter["do_not_specialize"]:
         return [], ""
-    is_size = any(clue.implied == "size" for clue in found.size)
-    if (last := strongest(found.unit_stride)) is not None and not is_size:
+    is_size = any(clue.implied == "size" for clue in clues.size)
+    if (last := strongest(clues.unit_stride)) is not None and not is_size:
         return ["equal_to_1"], f"; {last.reason} on line {last.line}, assumed to be 1"
-    if found.size and (hints := _kept(parameter, ["divisible_by_16"])):
+    if clues.size and (hints := _kept(parameter, ["divisible_by_16"])):
         return hints, "; sizes and strides are assumed to be divisible by 16"
     return [], ""
 
 
-def _of_default(parameter: dict[str, Any]) -> list[Clue]:
+def _default_clues(parameter: dict[str, Any]) -> list[Clue]:
     literal = (parameter["default"] or {}).get("literal")
     if not isinstance(literal, dict):
         is_flag = isinstance(literal, bool)
@@ -181,7 +181,7 @@ def _of_default(parameter: dict[str, Any]) -> list[Clue]:
     return [Clue("int", parameter["line"], "is an integer by default", Strength.WEAK)]
 
 
-def _of_name(parameter: dict[str, Any]) -> list[Clue]:
+def _name_clues(parameter: dict[str, Any]) -> list[Clue]:
     if not _FLOAT_NAME.search(parameter["name"]) or "stride" in parameter["name"]:
         return []
     return [Clue("float", parameter["line"], "is a float by its name", Strength.NAME)]
@@ -193,7 +193,7 @@ def _kept(parameter: dict[str, Any], hints: list[str]) -> list[str]:
     return [] if is_plain else hints
 
 
-def _said(kind: str, clue: Clue, confidence: str, hints: list[str]) -> dict[str, Any]:
+def _proposed(kind: str, clue: Clue, confidence: str, hints: list[str]) -> dict[str, Any]:
     return {
         "type": kind,
         "hints": hints,

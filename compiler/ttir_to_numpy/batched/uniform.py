@@ -29,17 +29,17 @@ class Uniformity:
         self._pure: dict[Operation, bool] = {}
         for function in reversed(reachable.callers_first):
             self._pure[function] = self._is_pure(function)
-        self._found: dict[Operation, set[Value]] = {
+        self._values: dict[Operation, set[Value]] = {
             function: set(function.regions[0][0].arguments) for function in reachable.callers_first
         }
         self.has_uneven_loops = False
         for function in reachable.callers_first:
-            self._add(self._found[function], function.regions[0])
+            self._add(self._values[function], function.regions[0])
 
     @property
     def values(self) -> Mapping[Operation, set[Value]]:
         """Return the uniform values by the function that they are in."""
-        return self._found
+        return self._values
 
     def _is_pure(self, function: Operation) -> bool:
         """Return whether all results of a function are uniform if its arguments are."""
@@ -77,6 +77,6 @@ class Uniformity:
         arguments = called.regions[0][0].arguments
         for argument, operand in zip(arguments, operation.operands, strict=False):
             if operand not in uniform:
-                self._found[called].discard(argument)
+                self._values[called].discard(argument)
         if self._pure[called] and uniform.issuperset(operation.operands):
             uniform.update(operation.results)

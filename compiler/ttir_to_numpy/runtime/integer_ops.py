@@ -48,23 +48,23 @@ def first_one(value: Any) -> Any:
 def reversed_bits(value: Any) -> Any:
     """Return the bits of integers in reverse order."""
     word = np.asarray(unsigned(value))
-    found = np.zeros_like(word)
-    one = word.dtype.type(1)
+    result = np.zeros_like(word)
+    unit = word.dtype.type(1)
     for _ in range(8 * word.dtype.itemsize):
-        found = found << one | word & one
-        word = word >> one
-    return signed(found)
+        result = result << unit | word & unit
+        word = word >> unit
+    return signed(result)
 
 
 def chosen_bytes(low: Any, high: Any, selector: Any) -> Any:
     """Return four of the eight bytes of two int32; each half-byte of `selector` names one."""
     both = unsigned(high).astype(np.uint64) << np.uint64(32) | unsigned(low).astype(np.uint64)
-    found: Any = np.uint32(0)
+    word: Any = np.uint32(0)
     for place in range(4):
         which = (unsigned(selector) >> np.uint32(4 * place)) & np.uint32(7)
         byte = (both >> (which.astype(np.uint64) * np.uint64(8))) & np.uint64(255)
-        found = found | byte.astype(np.uint32) << np.uint32(8 * place)
-    return signed(found)
+        word = word | byte.astype(np.uint32) << np.uint32(8 * place)
+    return signed(word)
 
 
 def halved_sum(a: Any, b: Any, is_signed: bool, more: int = 0) -> Any:
@@ -111,11 +111,11 @@ def sum_and_carry(a: Any, b: Any) -> Any:
 
 def whole_power(a: Any, b: Any) -> Any:
     """Return integers to the power of integers, wrapped; a negative power is cut off to 0."""
-    found, base = np.ones_like(np.asarray(a)), np.asarray(a)
+    power, base = np.ones_like(np.asarray(a)), np.asarray(a)
     left = np.maximum(b, 0)
     while np.any(left):
-        found = np.where(left & 1, found * base, found)
+        power = np.where(left & 1, power * base, power)
         base, left = base * base, left >> 1
     is_odd = np.asarray(b) & 1 != 0
     inverse = np.where(np.equal(a, 1), 1, np.where(np.equal(a, -1), np.where(is_odd, -1, 1), 0))
-    return np.where(np.less(b, 0), inverse, found).astype(np.asarray(a).dtype)[()]
+    return np.where(np.less(b, 0), inverse, power).astype(np.asarray(a).dtype)[()]

@@ -72,10 +72,10 @@ class Pointer:
 
 def over_addresses(function: Any, *values: Any) -> Any:
     """Return `function` of values; for pointers it gets the addresses and gives a pointer."""
-    found = next((value.dtype for value in values if isinstance(value, Pointer)), None)
-    if found is None:
+    dtype = next((value.dtype for value in values if isinstance(value, Pointer)), None)
+    if dtype is None:
         return function(*values)
-    return Pointer(function(*[v.address if isinstance(v, Pointer) else v for v in values]), found)
+    return Pointer(function(*[v.address if isinstance(v, Pointer) else v for v in values]), dtype)
 
 
 def elements(what: str, name: str, array: Any, offset: Any) -> Any:
@@ -112,14 +112,14 @@ def places(pointer: Pointer, mask: Any, what: str) -> Any:
     # up to half the room below an array belongs to it, too: an index below 0
     below = offset >= ROOM_BYTES // 2
     which, offset = which + below, np.where(below, offset - ROOM_BYTES, offset)
-    for one in np.unique(which):
-        if not 0 <= one < len(memory.arrays):
+    for number in np.unique(which):
+        if not 0 <= number < len(memory.arrays):
             raise IndexError(
-                f"{what}: address {int(chosen[which == one][0]):#x} belongs to no argument"
+                f"{what}: address {int(chosen[which == number][0]):#x} belongs to no argument"
             )
-        array = memory.view(int(one), pointer.dtype)
-        mine = which == one
-        index = elements(what, memory.names[int(one)], array, offset[mine])
+        array = memory.view(int(number), pointer.dtype)
+        mine = which == number
+        index = elements(what, memory.names[int(number)], array, offset[mine])
         if mine.all():
             yield array, index, lanes
         else:
@@ -196,7 +196,7 @@ def poll(pointer: Pointer, expected: Any, ends: bool) -> Any:
 
     Raises RuntimeError for a wait that has no end.
     """
-    found = load(pointer) == expected
-    if not ends and not np.all(found):
+    is_equal = load(pointer) == expected
+    if not ends and not np.all(is_equal):
         raise RuntimeError(f"atomic_poll waits for ever, in program {memory.program}")
-    return found
+    return is_equal

@@ -87,8 +87,10 @@ def bits(value: Any, dtype: Any) -> Any:
 def rounded(value: Any) -> Any:
     """Return the nearest whole numbers, halves away from zero."""
     whole = np.trunc(value)
-    one = np.asarray(value).dtype.type(1)
-    return whole + np.where(np.abs(value - whole) >= one / 2, np.copysign(one, value), one - one)
+    unit = np.asarray(value).dtype.type(1)
+    return whole + np.where(
+        np.abs(value - whole) >= unit / 2, np.copysign(unit, value), unit - unit
+    )
 
 
 def count_bits(value: Any) -> Any:
@@ -129,17 +131,17 @@ def minimum(a: Any, b: Any) -> Any:
     return with_ordered_zeros(np.bitwise_or, np.minimum(a, b), a, b)
 
 
-def with_ordered_zeros(combine: Any, found: Any, a: Any, b: Any) -> Any:
-    """Return `found`, with the bits of `a` and `b` combined where these are equal.
+def with_ordered_zeros(combine: Any, result: Any, a: Any, b: Any) -> Any:
+    """Return `result`, with the bits of `a` and `b` combined where these are equal.
 
     NumPy leaves open which of two zeros it takes; bits of other equal numbers are the same.
     """
     is_equal = np.equal(a, b)
     if not is_equal.any():
-        return found
-    found = np.asarray(found)
-    x, y = (bits_of(np.asarray(value, found.dtype)) for value in (a, b))
-    return np.where(is_equal, combine(x, y), bits_of(found)).view(found.dtype)[()]
+        return result
+    result = np.asarray(result)
+    x, y = (bits_of(np.asarray(value, result.dtype)) for value in (a, b))
+    return np.where(is_equal, combine(x, y), bits_of(result)).view(result.dtype)[()]
 
 
 def clamped_to(value: Any, limit: Any, nan: bool) -> Any:

@@ -95,13 +95,13 @@ def may_be_halfway(total: Any, near: Any) -> Any:
     kept, exponent = NARROW[near.dtype.name]
     dropped = np.finfo(total.dtype).nmant - kept
     word = bits_of(total)
-    found = (word & word.dtype.type((1 << dropped) - 1)) == word.dtype.type(1 << (dropped - 1))
+    is_halfway = (word & word.dtype.type((1 << dropped) - 1)) == word.dtype.type(1 << (dropped - 1))
     is_small = np.abs(near if kept > 10 else total) < near.dtype.type(2.0**exponent)
     if is_small.any():
-        found |= is_small & (total != 0)
+        is_halfway |= is_small & (total != 0)
     if kept < 10:
-        found |= np.isinf(total)
-    return found
+        is_halfway |= np.isinf(total)
+    return is_halfway
 
 
 def fused_exactly(a: Any, b: Any, c: Any, dtype: Any = np.float64) -> Any:

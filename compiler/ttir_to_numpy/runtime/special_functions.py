@@ -108,8 +108,8 @@ def bessel_i(order: int, value: Any) -> Any:
     size = np.minimum(np.abs(x), 720.0)[..., None]
     angle = (np.arange(400) + 0.5) * (math.pi / 400)
     scaled = (np.exp(size * (np.cos(angle) - 1)) * np.cos(order * angle)).mean(-1)
-    found = np.exp(np.minimum(np.abs(x), 720.0)) * scaled
-    return np.where(np.isnan(x), np.nan, found * (np.sign(x) if order % 2 else 1.0))[()]
+    result = np.exp(np.minimum(np.abs(x), 720.0)) * scaled
+    return np.where(np.isnan(x), np.nan, result * (np.sign(x) if order % 2 else 1.0))[()]
 
 
 def bessel_asymptote(order: int, size: Any) -> Any:
@@ -161,7 +161,7 @@ def bessel_y_series(order: int, size: Any) -> Any:
 def bessel_j(order: Any, value: Any) -> Any:
     """Return the Bessel function of the first kind and of a whole order."""
     orders, x = np.broadcast_arrays(np.asarray(order), np.asarray(value, np.float64))
-    found = np.zeros(x.shape)
+    result = np.zeros(x.shape)
     for n in np.unique(orders):
         size = np.abs(x)
         near = bessel_j_series(int(n), np.minimum(size, 60.0 + abs(int(n))))
@@ -169,8 +169,8 @@ def bessel_j(order: Any, value: Any) -> Any:
         far = far * (-1.0 if n < 0 and n % 2 else 1.0)
         here = np.where(size < 50 + n * n, near, far)
         here = np.where(np.isinf(x), 0.0, here * np.where((x < 0) & bool(n % 2), -1.0, 1.0))
-        found = np.where(orders == n, here, found)
-    return found[()]
+        result = np.where(orders == n, here, result)
+    return result[()]
 
 
 def bessel_y(order: Any, value: Any) -> Any:
@@ -182,13 +182,13 @@ def bessel_y(order: Any, value: Any) -> Any:
                  bessel_asymptote(n, np.maximum(size, 12.0))[1])
         for n in (0, 1)
     ]  # fmt: skip
-    found = np.where(orders == 0, kinds[0], kinds[1])
+    result = np.where(orders == 0, kinds[0], kinds[1])
     for n in range(1, int(np.max(np.abs(orders), initial=1))):
         kinds = [kinds[1], 2 * n / size * kinds[1] - kinds[0]]
-        found = np.where(np.abs(orders) == n + 1, kinds[1], found)
-    found = np.where((orders < 0) & (orders % 2 != 0), -found, found)
-    found = np.where(np.isposinf(x), 0.0, found)
-    return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))[()]
+        result = np.where(np.abs(orders) == n + 1, kinds[1], result)
+    result = np.where((orders < 0) & (orders % 2 != 0), -result, result)
+    result = np.where(np.isposinf(x), 0.0, result)
+    return np.where(x > 0, result, np.where(x == 0, -np.inf, np.nan))[()]
 
 
 def fast_power(a: Any, b: Any) -> Any:
@@ -209,24 +209,24 @@ def of_half_turns(function: str, value: Any) -> Any:
 def exponent(value: Any) -> Any:
     """Return the exponent of floats as floats: -inf of 0, inf of an infinity."""
     x = np.asarray(value, np.float64)
-    found = np.frexp(x)[1] - 1.0
-    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), found, np.abs(x)))[()]
+    exponents = np.frexp(x)[1] - 1.0
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), exponents, np.abs(x)))[()]
 
 
 def whole_exponent(value: Any) -> Any:
     """Return the exponent of floats as int32: the least one of 0 and of NaN."""
-    found = exponent(value)
+    exponents = exponent(value)
     limits = np.iinfo(np.int32)
-    known = np.clip(np.where(np.isnan(found), -np.inf, found), limits.min, limits.max)
+    known = np.clip(np.where(np.isnan(exponents), -np.inf, exponents), limits.min, limits.max)
     return known.astype(np.int32)[()]
 
 
 def length(*parts: Any) -> Any:
     """Return the length of a vector."""
-    found: Any = np.float64(0)
+    total: Any = np.float64(0)
     for part in parts:
-        found = np.hypot(found, np.asarray(part, np.float64))
-    return found
+        total = np.hypot(total, np.asarray(part, np.float64))
+    return total
 
 
 def difference(a: Any, b: Any) -> Any:

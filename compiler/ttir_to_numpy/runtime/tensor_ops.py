@@ -42,8 +42,8 @@ def reduce(combine: Any, axis: int, *tensors: Any) -> Any:
             np.concatenate([np.broadcast_to(new, shape), part[2 * half :]])
             for new, part in zip(made, parts)
         ]
-    found = tuple(part[0][()] for part in parts)
-    return found if len(found) > 1 else found[0]
+    results = tuple(part[0][()] for part in parts)
+    return results if len(results) > 1 else results[0]
 
 
 def lanes_first(value: Any) -> Any:
@@ -69,8 +69,8 @@ def scan(combine: Any, axis: int, reverse: bool, *tensors: Any) -> Any:
             part[distance:] = np.array(new)
         distance *= 2
     parts = [part[::-1] for part in parts] if reverse else parts
-    found = tuple(np.moveaxis(part, 0, axis) for part in parts)
-    return found if len(found) > 1 else found[0]
+    results = tuple(np.moveaxis(part, 0, axis) for part in parts)
+    return results if len(results) > 1 else results[0]
 
 
 def elementwise(function: Any) -> Any:
@@ -96,11 +96,11 @@ def in_packs(function: Any, pack: int) -> Any:
         rows = [array.reshape(-1, pack) for array in arrays]
         made = elementwise(function)(*[row[:, place] for row in rows for place in range(pack)])
         made = made if isinstance(made, tuple) else (made,)
-        found = tuple(
+        results = tuple(
             np.stack(made[first : first + pack], -1).reshape(arrays[0].shape)
             for first in range(0, len(made), pack)
         )
-        return found if len(found) > 1 else found[0]
+        return results if len(results) > 1 else results[0]
 
     return over_packs
 
@@ -125,8 +125,8 @@ def dot(a: Any, b: Any, c: Any, precision: str = "ieee") -> Any:
 
 def packed(value: Any, dtype: Any) -> Any:
     """Return `value` in a layout on which matrix products are fast."""
-    found = value.astype(dtype, copy=False)
-    return np.ascontiguousarray(found) if 0 in found.strides else found
+    cast = value.astype(dtype, copy=False)
+    return np.ascontiguousarray(cast) if 0 in cast.strides else cast
 
 
 def product_of_parts(a: Any, b: Any, precision: str) -> Any:
@@ -150,11 +150,11 @@ def product_of_parts(a: Any, b: Any, precision: str) -> Any:
 
 def parts_of(value: Any, bits: int, count: int) -> list[Any]:
     """Return fp32 of fewer bits of mantissa, the first nearest to `value`, then what it lacks."""
-    found, rest = [], value
+    parts, rest = [], value
     for _ in range(count):
-        found.append(shortened(rest, bits))
-        rest = np.where(np.isfinite(rest), rest - found[-1], np.float32(0))
-    return found
+        parts.append(shortened(rest, bits))
+        rest = np.where(np.isfinite(rest), rest - parts[-1], np.float32(0))
+    return parts
 
 
 def cut_to_tf32(value: Any) -> Any:
